@@ -22,7 +22,6 @@ from gre_bench.core.errors import SourceError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, Problem, Score, Source
 from gre_bench.core.settings import Settings
-from gre_bench.flows.annual_refresh import scorable
 from gre_bench.metrics.agreement import (
     GradedItem,
     agreements,
@@ -37,11 +36,12 @@ from gre_bench.pipeline.intake import given_categories, known_papers
 from gre_bench.pipeline.learnt import learnt_papers
 from gre_bench.pipeline.planning import Work, add_plan, by_place, responses, synopses
 from gre_bench.pipeline.reading import import_sources
+from gre_bench.pipeline.refreshing import scorable
 from gre_bench.pipeline.runs.job import Job, Progress
 from gre_bench.pipeline.runs.prefect_engine import EDITION, ended
 from gre_bench.pipeline.runs.workers import working
 from gre_bench.pipeline.scoring import conclude, score
-from gre_bench.pipeline.writing import judge_responses
+from gre_bench.pipeline.writing import write_judgments
 from gre_bench.store import Row, Store
 from gre_bench.store.queries import FINISHED_PAIRS
 from gre_bench.tasks.backends import SignMetrics
@@ -97,7 +97,7 @@ def plan_graded(
             f"edition {store.key} has no graded reviews; import some: "
             f"gre-bench import graded FILE --edition {store.key}"
         )
-    judged_by = judge_responses(store, job, [review for item in items for review in item.responses], progress)
+    judged_by = write_judgments(store, job, [review for item in items for review in item.responses], progress)
     items = kept(graded_items(store, parts, judged_by, ungraded))
     progress.stage("planning")
     scoring = job.settings.scoring

@@ -22,11 +22,11 @@ from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, Signature
 from gre_bench.core.settings import Settings, edition_of
-from gre_bench.flows.annual_refresh import prepare, scorable
 from gre_bench.metrics.validation import PairKey, change_effects, lengths
 from gre_bench.pipeline.changes import chosen_changes, maker, untried
 from gre_bench.pipeline.learnt import Learnt
 from gre_bench.pipeline.planning import Work
+from gre_bench.pipeline.refreshing import prepare, scorable
 from gre_bench.pipeline.runs.job import Job, Progress, settings_of
 from gre_bench.pipeline.runs.prefect_engine import EDITION, ended
 from gre_bench.pipeline.runs.workers import working

@@ -23,9 +23,10 @@ from pydantic_core import CoreSchema
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import HUMAN, signature_of
 from gre_bench.core.settings import Settings, edition_of, parse
-from gre_bench.flows.annual_refresh import refresh, write_ahead
+from gre_bench.flows.annual_refresh import show_board
 from gre_bench.flows.fetch import FetchJob, fetch_snapshot
 from gre_bench.flows.validate_metrics import validate
+from gre_bench.pipeline.refreshing import refresh, write_ahead
 from gre_bench.pipeline.rosters import check_models, of_the_year
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.prefect_engine import DONE, PAUSED, ended, run_deployed, summary_of
@@ -155,7 +156,7 @@ def fetched(job: YearJob) -> Summary:
 
 def scored(job: YearJob) -> Summary:
     """Stage *score*: plans, scores and ranks, by a refresh of the edition, whose texts are written already."""
-    return _in_pool(SCORE, job, job.settings) if job.gpu else refresh(job.work)
+    return _in_pool(SCORE, job, job.settings) if job.gpu else refresh(job.work, show_board)
 
 
 def validated(job: YearJob) -> Summary:

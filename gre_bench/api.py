@@ -53,11 +53,12 @@ IN_PYTHON = {
 class Score:
     """The score of a candidate's judgments against a reference's judgments (Xu et al. 2025, §3).
 
-    - *nats*: the pointwise mutual information (PMI) of the two texts, in nats.
-    - *tokens*: the text of each token of the reference, end of turn included. None if the evaluation LM's tokenizer is
-      not available.
-    - *conditional*, *marginal*: the log-probability of each of these tokens given the candidate's judgments, and
-      without them, in nats.
+    Attributes:
+        nats: the pointwise mutual information (PMI) of the two texts, in nats.
+        tokens: the text of each of the reference's n tokens, end of turn included. None if the evaluation LM's
+            tokenizer is not available.
+        conditional: n log-probabilities, in nats: of each token given the candidate's judgments.
+        marginal: n log-probabilities, in nats: of each token without them.
     """
 
     nats: float
@@ -70,7 +71,9 @@ class Score:
 class OpenedLM:
     """An open evaluation LM, for `score`.
 
-    *pieces* is a function that splits a text into the texts of its tokens; None if the LM's tokenizer is not available.
+    Attributes:
+        lm: the evaluation LM.
+        pieces: splits a text into the texts of its tokens. None if the LM's tokenizer is not available.
     """
 
     lm: EvaluationLM
@@ -98,10 +101,18 @@ def _errors_for_python() -> Iterator[None]:
 
 
 def open_lm(name: str | Path = "cache-ngram", **settings: Any) -> OpenedLM:
-    """Opens the evaluation LM *name*: a backend such as ``cache-ngram``, a pretrained model, or the folder of a model.
+    """Opens an evaluation LM.
 
-    *settings* are settings of the group ``evaluation_lm``, such as ``dtype="bfloat16"`` or ``device="cuda"``. Raises
-    `LMError` for an unknown name or an unusable model, and `SettingsError` for an unknown setting.
+    Args:
+        name: a backend such as ``cache-ngram``, a pretrained model, or the folder of a model.
+        settings: settings of the group ``evaluation_lm``, such as ``dtype="bfloat16"`` or ``device="cuda"``.
+
+    Returns:
+        The open LM, for `score`.
+
+    Raises:
+        LMError: *name* is unknown, or the model is unusable.
+        SettingsError: a setting is unknown or wrong.
     """
     if not isinstance(name, str | Path) or not str(name).strip():
         raise SettingsError(f"an evaluation LM is a name or a folder, not {name!r}; {_known_lms(str(name))}")
@@ -114,10 +125,16 @@ def open_lm(name: str | Path = "cache-ngram", **settings: Any) -> OpenedLM:
 
 
 def judgments(review: str) -> list[str]:
-    """Returns the judgments in *review*, one text per judgment, made by rule without an LM.
+    """Returns the judgments in a review, made by rule without an LM.
 
-    The list is empty if the review judges nothing. Raises `SettingsError` if *review* is no text, such as an empty cell
-    of a data frame.
+    Args:
+        review: the text of a review.
+
+    Returns:
+        One text per judgment, in the review's order; empty if the review judges nothing.
+
+    Raises:
+        SettingsError: *review* is no text, such as an empty cell of a data frame.
     """
     if not isinstance(review, str):
         raise SettingsError(f"a review is a text, not {type(review).__name__}")
@@ -127,12 +144,21 @@ def judgments(review: str) -> list[str]:
 def score(lm: OpenedLM, candidate: Text, reference: Text, synopsis: str | None = None) -> Score:
     """Returns the GEM score of a candidate's judgments against a reference's judgments.
 
-    *candidate* and *reference* are each one text, or a list of lines. With a *synopsis* of the paper, the score is
-    GEM-S.
+    Warns if either has no line in the form of a judgment. Only judgments should be compared, because raw reviews share
+    style as well as content.
 
-    Warns if *candidate* or *reference* has no line in the form of a judgment. Only judgments should be compared,
-    because raw reviews share style as well as content. Raises `SettingsError` for a blank text, and `SpanError` for
-    one that the LM cannot score, such as one that is too long.
+    Args:
+        lm: what `open_lm` returns.
+        candidate: the judgments to score: one text, or a list of lines.
+        reference: the judgments to compare with, in the same form.
+        synopsis: a synopsis of the paper. With it the score is GEM-S.
+
+    Returns:
+        The score in nats, with the log-probabilities of the reference's tokens.
+
+    Raises:
+        SettingsError: a text is blank, or an argument has another type.
+        SpanError: the LM cannot score a text, such as one that is too long.
     """
     if not isinstance(lm, OpenedLM):
         raise SettingsError(f"the evaluation LM is what open_lm returns, not {type(lm).__name__}")
@@ -164,15 +190,23 @@ SHOWN = (
 def leaderboard(
     edition: str | Path, metric: str | None = None, state: str | Path = "state", *, details: bool = False
 ) -> pandas.DataFrame:
-    """Returns the board of an edition or of a release, one row per metric and candidate.
+    """Returns the board of an edition or of a release.
 
-    - *edition*: the name of an edition in the folder *state*, the name of a release, or the folder of a release.
-    - *metric*: only this metric; None means all.
-    - *details*: all columns of the view ``leaderboard``, instead of `SHOWN`.
+    In a notebook, the frame shows its picture.
 
-    Validated metrics come first. Within a metric, the best candidate comes first. Scores are in the metric's unit: nats
-    for GEM. In a notebook, the frame shows its picture. Raises `SettingsError` if there is no such edition, release, or
-    *metric*.
+    Args:
+        edition: the name of an edition in the folder *state*, the name of a release, or the folder of a release.
+        metric: only this metric; None means all.
+        state: the folder that holds the edition.
+        details: whether to return all columns of the view ``leaderboard``.
+
+    Returns:
+        One row per metric and candidate. Validated metrics come first, and the best candidate of a metric comes first.
+        Scores, differences and intervals are in the metric's unit: nats for GEM. Intervals are 90% intervals.
+
+    Raises:
+        SettingsError: there is no such edition, release or metric.
+        SourceError: the release was altered.
     """
     if (folder := release_folder(str(edition), Path(state))) is not None:
         rows = release_boards(folder, metric)
@@ -188,12 +222,21 @@ def leaderboard(
 def pairs(
     edition: str | Path, metric: str, candidate: str | None = None, state: str | Path = "state"
 ) -> pandas.DataFrame:
-    """Returns one row per planned pair of *metric*: the pair's state, and its score or the reason why it has none.
+    """Returns the planned pairs of a metric.
 
-    - *edition*, *state*: as in `leaderboard`.
-    - *candidate*: only the pairs of this candidate; None means all candidates.
+    Args:
+        edition: as in `leaderboard`.
+        metric: the metric.
+        candidate: only the pairs of this candidate; None means all candidates.
+        state: as in `leaderboard`.
 
-    The columns are candidate, paper_id, reference_id, state, score and reason. Raises the errors of `leaderboard`.
+    Returns:
+        One row per pair, with ``candidate``, ``paper_id``, ``reference_id``, ``state``, ``score`` and ``reason``. The
+        score is in the metric's unit. Without a score, the reason says why.
+
+    Raises:
+        SettingsError: there is no such edition, release, metric or candidate.
+        SourceError: the release was altered.
     """
     if (folder := release_folder(str(edition), Path(state))) is not None:
         rows = release_pairs(folder, metric, candidate)
@@ -208,11 +251,21 @@ def pairs(
 
 @_errors_for_python()
 def why(edition: str, candidate: str, metric: str | None = None, state: str | Path = "state") -> pandas.DataFrame:
-    """Returns a row for each paper of a candidate, the largest lead over the human baseline first.
+    """Returns the papers of a candidate, the largest lead over the human baseline first.
 
-    *metric*: None means the headline's. The columns are paper_id, *score* (in nats, mean over the paper's references),
-    *human* and *lead*, both over the references that the two share. Raises the errors of `leaderboard`, and
-    `SettingsError` for an unknown candidate.
+    Args:
+        edition: the name of an edition in the folder *state*.
+        candidate: the candidate; the end of its name is enough.
+        metric: the metric; None means the headline's.
+        state: the folder that holds the edition.
+
+    Returns:
+        One row per paper, with ``paper_id``, ``score``, ``human`` and ``lead``, in the metric's unit. The score is the
+        mean over the paper's references. ``human``, the baseline's score, and ``lead`` are over the references that the
+        two share.
+
+    Raises:
+        SettingsError: there is no such edition, metric or candidate.
     """
     store = _edition(edition, state)
     signature = headline_signature(store) if metric is None else shown_signatures(store, [metric])[0]
@@ -224,11 +277,23 @@ def why(edition: str, candidate: str, metric: str | None = None, state: str | Pa
 def compare(
     first: str, second: str, edition: str, metric: str | None = None, state: str | Path = "state"
 ) -> pandas.DataFrame:
-    """Returns one row per metric: the mean score of the candidate *first* less that of *second*, paired by paper.
+    """Compares two candidates of an edition, paired by paper.
 
-    *low*, *high*: the 90% interval. *p*: of this test alone, right for one question asked beforehand. *p_board*:
-    corrected for all tests of the board; None unless both are ranked there together. *validated*: whether the metric
-    may order anybody. Raises the errors of `leaderboard`, and `SettingsError` unless these are two candidates.
+    Args:
+        first: a candidate; the end of its name is enough.
+        second: the candidate to compare it with.
+        edition: the name of an edition in the folder *state*.
+        metric: only this metric; None means all.
+        state: the folder that holds the edition.
+
+    Returns:
+        One row per metric. ``difference`` is the mean score of *first* less that of *second*. ``low`` and ``high`` are
+        its 90% interval. All three are in the metric's unit. ``p`` is of this test alone, right for one question asked
+        beforehand. ``p_board`` is corrected for all tests of the board; None unless both are ranked there together.
+        ``validated`` says whether the metric may order anybody.
+
+    Raises:
+        SettingsError: there is no such edition or metric, or these are not two candidates.
     """
     from gre_bench.reports.contrasts import compare_candidates
 
@@ -245,9 +310,20 @@ def compare(
 
 @_errors_for_python()
 def remove(edition: str, candidate: str, state: str | Path = "state") -> dict[str, int]:
-    """Removes a candidate from an edition, with its reviews, judgments and scores; returns how many of each went.
+    """Removes a candidate from an edition, with its reviews, judgments and scores.
 
-    Published releases do not change. Raises `SettingsError` for the human baseline, a control or an unknown candidate.
+    Published releases do not change.
+
+    Args:
+        edition: the name of an edition in the folder *state*.
+        candidate: the candidate; the end of its name is enough.
+        state: the folder that holds the edition.
+
+    Returns:
+        How many reviews, judgments and scores went.
+
+    Raises:
+        SettingsError: *candidate* is the human baseline, a control, or unknown.
     """
     from gre_bench.pipeline.own_reviews import find_candidate
     from gre_bench.pipeline.own_reviews import remove as remove_from
@@ -263,13 +339,21 @@ def remove(edition: str, candidate: str, state: str | Path = "state") -> dict[st
 def publish(
     edition: str, state: str | Path = "state", out: str | Path | None = None, *, scores_only: bool = False
 ) -> Path:
-    """Publishes an edition as a numbered release, and returns its folder; the latest one if it holds all this already.
+    """Publishes an edition as a numbered release.
 
-    - *out*: the folder of the releases; None: ``releases`` of *state*.
-    - *scores_only*: whether texts and log-probabilities of tokens stay out.
+    A text is included only if its licence lets anyone pass it on, or if it is the title of an own paper.
 
-    A text is included only if its licence lets anyone pass it on, or if it is the title of an own paper. Raises the
-    errors of `leaderboard`.
+    Args:
+        edition: the name of an edition in the folder *state*.
+        state: the folder that holds the edition.
+        out: the folder of the releases; None: ``releases`` of *state*.
+        scores_only: whether texts and log-probabilities of tokens stay out.
+
+    Returns:
+        The folder of the release; the latest one if it holds all this already.
+
+    Raises:
+        SettingsError: there is no such edition.
     """
     from gre_bench.release.release_store import ReleaseStore
     from gre_bench.reports.publishing import publish_edition
@@ -292,27 +376,34 @@ def rank(
     where: Mapping[str, str | Sequence[str]] | None = None,
     state: str | Path = "state",
 ) -> pandas.DataFrame:
-    """Imports *reviews* as the candidate *name* of the edition *on*, scores them, and returns the candidate's results.
+    """Imports reviews as those of a candidate of an edition, scores them, and returns the candidate's results.
 
-    - *reviews*: a file or folder in a form that ``gre-bench rank`` reads, or a data frame with the columns paper_id and
-      review.
-    - *replace*: whether to replace all reviews that the candidate already has in the edition.
-    - *partial*: whether to leave out rows that cannot be used; otherwise they are an error, and nothing is stored.
-    - *licence*: the licence of the reviews, such as CC BY 4.0. None: unknown, so releases withhold them.
-    - *columns*: field → the column that holds it, or the columns, such as ``{"review": ["Summary", "Weaknesses"]}``.
-      Other columns are found by their headers and contents.
-    - *where*: column → the value, or the values, of the rows that count.
-    - *state*: the folder that holds the edition.
+    Args:
+        reviews: a file or folder in a form that ``gre-bench rank`` reads, or a data frame with the columns ``paper_id``
+            and ``review``.
+        on: the name of an edition in the folder *state*, which has a board.
+        name: the candidate.
+        replace: whether to replace all reviews that the candidate already has in the edition.
+        partial: whether to leave out rows that cannot be used; otherwise they are an error, and nothing is stored.
+        licence: the licence of the reviews, such as CC BY 4.0. None: unknown, so releases withhold them.
+        columns: field → the column that holds it, or the columns, such as ``{"review": ["Summary", "Weaknesses"]}``.
+            Other columns are found by their headers and contents.
+        where: column → the value, or the values, of the rows that count.
+        state: the folder that holds the edition.
 
-    The result has one row per metric, with the columns `SHOWN`. Its column *of* is the number of ranked
-    candidates. Raises `SettingsError` or `SourceError` for unusable input. Raises `UnfinishedError` if some pairs are
-    not scored yet.
+    Returns:
+        One row per metric, with the columns of `leaderboard`, and ``of``, the number of ranked candidates.
+
+    Raises:
+        SettingsError: the reviews, or an argument, cannot be used.
+        SourceError: the reviews cannot be read.
+        UnfinishedError: some pairs are not scored yet.
     """
-    from gre_bench.flows.annual_refresh import refresh, usable
     from gre_bench.ingest.records.columns import ColumnNames, conditions
     from gre_bench.ingest.records.columns import stated as stated_columns
     from gre_bench.pipeline.intake import stated_licence
     from gre_bench.pipeline.own_reviews import import_candidate
+    from gre_bench.pipeline.refreshing import refresh, usable
     from gre_bench.pipeline.runs.job import Job, settings_of
 
     store = _edition(on, state)

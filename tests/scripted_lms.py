@@ -4,13 +4,31 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import cast
 
 from gre_bench.core.errors import SpanError
-from gre_bench.core.records import LMIdentity, Prediction, SpanLogprob
+from gre_bench.core.metrics import Recipe
+from gre_bench.core.records import Case, LMIdentity, Prediction, Score, SpanLogprob
+from gre_bench.core.settings import ScoringSettings
+from gre_bench.lm.protocol import EvaluationLM
+from gre_bench.metrics.scoring import Metric, MetricWork, score
 from tests.holds import hold
+
+
+def scores_of(
+    metric: str, lm: object, cases: Sequence[Case], settings: ScoringSettings = ScoringSettings(),
+    known: Mapping[str, SpanLogprob] | None = None,
+) -> list[Score]:  # fmt: skip
+    """The scores of *cases* of one paper by *metric*, by the program's own scoring, under the signature ``sig``."""
+    work = MetricWork(metric, "sig", tuple(cases))
+    return score([work], settings, lambda: cast(EvaluationLM, lm), no_other, known or {}).scores
+
+
+def no_other(recipe: Recipe, _signature_id: str) -> Metric:
+    raise AssertionError(f"{recipe.name} is no metric of log-probabilities")
 
 
 class OverlapLM:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
-from escaping import MADE, cell, code, escaped, paragraphs
+from escaping import MADE, cell, code, escaped, google_style, paragraphs
 from picture import rooms_picture
 from pydantic import BaseModel
 from records import measurements_page, stale
@@ -72,7 +72,7 @@ def python_page() -> str:
         member = getattr(gre_bench, name)
         signature = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(member)))
         lines += [f"## {name}", "", "```python", f"{name}{signature}", "```", ""]
-        lines += [*paragraphs(inspect.getdoc(member) or ""), ""]
+        lines += [*google_style(inspect.getdoc(member) or ""), ""]
     return MADE + "\n".join(lines)
 
 

@@ -289,7 +289,7 @@ def exposed(signature: SignatureRow, exposures: Iterable[ExposureRow]) -> Iterat
 def learnt_line(signature: Mapping[str, Any], exposures: Iterable[ExposureRow]) -> str:
     """Returns of how many papers of an edition the LMs and rules behind *signature* were learnt; empty if unknown."""
     return ", ".join(
-        f"{row['name']} {row['learnt']:,} of {counted(row['papers'], 'paper')}"
+        f"{row['name']} {row['learnt']:,} of {counted(row['papers'] or 0, 'paper')}"
         for row in exposures
         if row["learnt"] is not None and signature.get(row["role"]) == row["name"]
     )

@@ -47,7 +47,7 @@ from gre_bench.prompts.library import address, load
 RAW_CUT = 10_000
 """The authors' code cuts an original review to this many characters. Here, white space before its text goes first."""
 
-Parts = tuple[tuple[str, Prediction], ...]
+Parts = Sequence[tuple[str, Prediction]]
 """The predictions that make a score, each with its content address."""
 
 Answers = Mapping[str, SpanLogprob | SpanError]
@@ -84,13 +84,9 @@ def value(recipe: Recipe, totals: Sequence[float]) -> float:
     return totals[0] - totals[1] if recipe.formula in ("pmi", "specific") else sum(totals) / len(totals)
 
 
-def addressed(recipe: Recipe, case: Case, settings: ScoringSettings) -> Parts:
-    """Returns (content address, prediction) for each prediction of *case*; an address digests prompt and texts."""
-    return tuple((address(term), term) for term in terms(recipe, case, settings))
-
-
 def needed(recipe: Recipe, cases: Iterable[Case], settings: ScoringSettings) -> dict[str, Prediction]:
-    return dict(part for case in cases for part in addressed(recipe, case, settings))
+    """Returns content address → prediction, for all predictions of *cases*; an address digests prompt and texts."""
+    return {address(term): term for case in cases for term in terms(recipe, case, settings)}
 
 
 def ask(
@@ -99,29 +95,6 @@ def ask(
     """Returns the answers of *lm*, asked in one call, to those *predictions* by address that *known* lacks."""
     due = {part_address: term for part_address, term in predictions.items() if part_address not in (known or {})}
     return dict(zip(due, results_of(lm, list(due.values())), strict=True)) if due else {}
-
-
-class LogprobMetric:
-    def __init__(self, recipe: Recipe, lm: EvaluationLM, settings: ScoringSettings, signature_id: str):
-        self.recipe = recipe
-        self.lm = lm
-        self.settings = settings
-        self.signature_id = signature_id
-
-    def score(self, cases: Sequence[Case], known: Answers | None = None) -> list[Score]:
-        """Returns one `Score` for each of *cases*, in order; one that cannot be scored states the problem."""
-        items = [(self.recipe, self.signature_id, case) for case in cases]
-        return _scores(items, self.settings, self.lm, known or {})[0]
-
-
-def _scores(
-    items: Sequence[tuple[Recipe, str, Case]], settings: ScoringSettings, lm: EvaluationLM, known: Answers
-) -> tuple[list[Score], dict[str, SpanLogprob | SpanError]]:
-    """Returns the score of each (recipe, signature id, case), and content address → answer for what *lm* was asked."""
-    parts = [addressed(recipe, case, settings) for recipe, _, case in items]
-    fresh = ask(lm, dict(chain.from_iterable(parts)), known)
-    answers = {**known, **fresh}
-    return [score_of(*item, of_case, answers) for item, of_case in zip(items, parts, strict=True)], fresh
 
 
 def score_of(recipe: Recipe, signature_id: str, case: Case, parts: Parts, answers: Answers) -> Score:
@@ -238,14 +211,26 @@ def score(
     - *other*: opens a metric that needs no evaluation LM, from its recipe and signature id.
     - *known*: content address → log-probability, for predictions that need not be computed again.
     """
-    by_logprobs = [work for work in works if recipe_of(work.metric).formula]
-    result = _by_logprobs(by_logprobs, settings, evaluation_lm(), known) if by_logprobs else Scored([], {})
-    for work in works:
-        recipe = recipe_of(work.metric)
+    scores: list[Score] = []
+    spans: dict[str, SpanLogprob] = {}
+    by_paper: dict[str, list[tuple[Recipe, str, Case]]] = defaultdict(list)
+    recipes = [recipe_of(work.metric) for work in works]
+    for work, recipe in zip(works, recipes, strict=True):
+        for case in work.cases if recipe.formula else ():
+            by_paper[case.paper_id].append((recipe, work.signature_id, case))
+    lm = evaluation_lm() if any(recipe.formula for recipe in recipes) else None
+    for items in by_paper.values():
+        assert lm is not None
+        parts = [[(address(term), term) for term in terms(recipe, case, settings)] for recipe, _, case in items]
+        fresh = ask(lm, dict(chain.from_iterable(parts)), known)
+        answers = {**known, **fresh}
+        scores += [score_of(*item, of_case, answers) for item, of_case in zip(items, parts, strict=True)]
+        spans |= {name: answer for name, answer in fresh.items() if isinstance(answer, SpanLogprob)}
+    for work, recipe in zip(works, recipes, strict=True):
         if not recipe.formula:
             read = [_as_read(case, settings) for case in work.cases]
-            result.scores.extend(other(recipe, work.signature_id).score(read))
-    return result
+            scores += other(recipe, work.signature_id).score(read)
+    return Scored(scores, spans, take_remarks(lm) if lm else ())
 
 
 def _as_read(case: Case, settings: ScoringSettings) -> Case:
@@ -255,19 +240,3 @@ def _as_read(case: Case, settings: ScoringSettings) -> Case:
         name: prepared(getattr(case, name), form, settings.ascii_fold) for name in ("candidate", "reference")
     }
     return replace(case, **texts)
-
-
-def _by_logprobs(
-    works: Sequence[MetricWork], settings: ScoringSettings, lm: EvaluationLM, known: Mapping[str, SpanLogprob]
-) -> Scored:
-    scores: list[Score] = []
-    spans: dict[str, SpanLogprob] = {}
-    by_paper: dict[str, list[tuple[Recipe, str, Case]]] = defaultdict(list)
-    for work in works:
-        for case in work.cases:
-            by_paper[case.paper_id].append((recipe_of(work.metric), work.signature_id, case))
-    for items in by_paper.values():
-        some, fresh = _scores(items, settings, lm, known)
-        scores += some
-        spans |= {address: answer for address, answer in fresh.items() if isinstance(answer, SpanLogprob)}
-    return Scored(scores, spans, take_remarks(lm))

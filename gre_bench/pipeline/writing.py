@@ -72,11 +72,8 @@ def write_reviews(
         write(store, job, progress, f"writing reviews by {name}", "review", writer, name, steps.write_reviews, items)
 
 
-def write_judgments(store: Store, job: Job, entries: Sequence[Entry], progress: Progress) -> str | None:
-    """Writes and stores the missing judgments of every review that this run scores, by humans and the job's candidates.
-
-    Returns the writer's identity, or None as `judge_responses` does.
-    """
+def scored_responses(job: Job, entries: Sequence[Entry]) -> list[Response]:
+    """Returns each review of *entries* that the job scores, by humans and the job's candidates, as a response."""
     named = tuple(job.changes.values()) or job.candidates or job.settings.scoring.candidates
     by_id: dict[str, Response] = {}
     for index, entry in enumerate(entries[: job.limit]):
@@ -84,10 +81,10 @@ def write_judgments(store: Store, job: Job, entries: Sequence[Entry], progress: 
                   if (name in named if named is not None else not is_changed(name))]  # fmt: skip
         others = (entry.human, *entry.references, controls.other(entries, index).human, *chosen)
         by_id |= {response.review_id: response for response in others}
-    return judge_responses(store, job, list(by_id.values()), progress)
+    return list(by_id.values())
 
 
-def judge_responses(store: Store, job: Job, responses: Sequence[Response], progress: Progress) -> str | None:
+def write_judgments(store: Store, job: Job, responses: Sequence[Response], progress: Progress) -> str | None:
     """Writes and stores the missing judgments of *responses* (reviews); returns the writer's identity.
 
     Writes nothing and returns None if no metric reads judgments, or if the settings name no writer or score another's.

@@ -251,7 +251,7 @@ def bytes_needed(settings: Settings, state: Path) -> int:
 
 def use(settings: Settings, state: Path) -> Iterator[Finding]:
     """Checks that a refresh with *settings* could start."""
-    from gre_bench.flows.annual_refresh import usable
+    from gre_bench.pipeline.refreshing import usable
 
     usable(Job(settings, state))
     yield Finding("settings", "ok", f"edition {settings.edition.edition.key}, {', '.join(settings.scoring.metrics)}")

@@ -16,9 +16,9 @@ from gre_bench.core.errors import SourceError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Paper, Written
 from gre_bench.core.settings import BudgetSettings
-from gre_bench.flows.annual_refresh import prepare, usable
 from gre_bench.pipeline.intake import in_domain
 from gre_bench.pipeline.planning import sampled_papers
+from gre_bench.pipeline.refreshing import prepare, usable
 from gre_bench.pipeline.rosters import named_lms
 from gre_bench.pipeline.runs.job import Job, recorded
 from gre_bench.pipeline.runs.spending import over, spend_log

@@ -22,7 +22,6 @@ from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.judgments import OPENINGS
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, NO_REFERENCE, Candidate, Planned
-from gre_bench.flows.annual_refresh import scorable
 from gre_bench.ingest.records.sampling import not_human
 from gre_bench.ingest.records.tables import Point
 from gre_bench.metrics.agreement import NOT_REFERENCED
@@ -31,10 +30,11 @@ from gre_bench.pipeline.intake import given_categories, known_papers, known_poin
 from gre_bench.pipeline.learnt import learnt_papers
 from gre_bench.pipeline.planning import Work, add_plan, responses, synopses
 from gre_bench.pipeline.reading import import_sources
+from gre_bench.pipeline.refreshing import scorable
 from gre_bench.pipeline.runs.job import Job, Progress
 from gre_bench.pipeline.runs.workers import working
 from gre_bench.pipeline.scoring import conclude, score
-from gre_bench.pipeline.writing import judge_responses
+from gre_bench.pipeline.writing import write_judgments
 from gre_bench.stats.auc import ordered_separation
 from gre_bench.store import Row, Store
 from gre_bench.store.queries import FINISHED_PAIRS, JUDGMENTS
@@ -98,7 +98,7 @@ def _plan(
     judged = _judgments(store)
     due = [Response(name, point.text, judged[name]) for point in points for name in (f"point:{point.point_id}",)]
     references = _references(store, job, chosen, None)
-    judged_by = judge_responses(
+    judged_by = write_judgments(
         store, job, [*(response for group in references.values() for response in group), *due], progress
     )
     progress.stage("planning")

@@ -13,8 +13,8 @@ from typing import Any
 
 from gre_bench.core.errors import SourceError
 from gre_bench.flows.agree_with_humans import plan_graded
-from gre_bench.flows.annual_refresh import scorable
 from gre_bench.pipeline.reading import import_sources
+from gre_bench.pipeline.refreshing import scorable
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.workers import working
 from gre_bench.pipeline.scoring import conclude, score

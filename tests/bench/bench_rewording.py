@@ -16,14 +16,13 @@ from statistics import fmean
 import numpy as np
 import pyarrow.parquet as parquet
 
-from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Case
-from gre_bench.core.settings import EvaluationLMSettings, ScoringSettings
+from gre_bench.core.settings import EvaluationLMSettings
 from gre_bench.lm.catalog import open_lm
-from gre_bench.metrics.scoring import LogprobMetric
 from gre_bench.stats.intervals import paired_test
 from gre_bench.stats.pair_tests import detectable
 from gre_bench.writing.rules.judgments import judgments_of
+from tests.scripted_lms import scores_of
 
 ROWS = 300
 WRITERS = {"rule": judgments_of, "GPT-4o": None}
@@ -43,13 +42,13 @@ def texts(file: Path) -> dict[str, dict[str, dict[int, str]]]:
 
 def changes(file: Path, references: str) -> np.ndarray:
     """Returns by paper the score of GPT-4o's wording less that of the rule's, on references in words of *references*."""
-    metric = LogprobMetric(recipe_of("gem"), open_lm(EvaluationLMSettings()), ScoringSettings(), "0")
+    lm = open_lm(EvaluationLMSettings())
     found = texts(file)
     differences = []
     for paper, slots in found[references].items():
         cases = [Case(paper, writer, str(slot), "judgments", found[writer][paper][2], slots[slot])
                  for slot in (1, 3) for writer in ("rule", "GPT-4o")]  # fmt: skip
-        before, after, *more = (score.value for score in metric.score(cases))
+        before, after, *more = (score.value for score in scores_of("gem", lm, cases))
         differences.append(fmean([after - before, more[1] - more[0]]))
     return np.array(differences)
 

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,9 @@ def main() -> None:
     folder, runner = Path(asked["folder"]), asked["runner"]
     prefect_engine.configure_prefect(folder)
     os.environ["PREFECT_SERVER_ANALYTICS_ENABLED"] = "false"
-    if runner != "alone":
-        # Prefect's temporary server lives as long as this process.
-        prefect_engine.isolate_server()
-        from prefect import flow
-
-        flow(name="nothing")(lambda: None)()
     from gre_bench.core.settings import parse
-    from gre_bench.flows.annual_refresh import annual_refresh, refresh
+    from gre_bench.flows.annual_refresh import annual_refresh
+    from gre_bench.pipeline.refreshing import refresh
     from gre_bench.pipeline.runs.job import Job
     from tests.bench.null_lm import NullSettings
 
@@ -41,10 +37,11 @@ def main() -> None:
     # Imports at the start of a process are no part of a run.
     for name in ("gre_bench.stats.intervals", "pyarrow.dataset", "duckdb", "scipy.stats"):
         importlib.import_module(name)
-    _tell("stage", name="start", at=time.time(), cpu_s=time.process_time())
-    wall, cpu = time.perf_counter(), time.process_time()
-    summary = refresh(Job(settings, folder)) if runner == "alone" else annual_refresh(settings, folder)
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    with nullcontext() if runner == "alone" else prefect_engine.answering():
+        _tell("stage", name="start", at=time.time(), cpu_s=time.process_time())
+        wall, cpu = time.perf_counter(), time.process_time()
+        summary = refresh(Job(settings, folder)) if runner == "alone" else annual_refresh(settings, folder)
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     _tell("stage", name="over", at=time.time(), cpu_s=time.process_time())
     _tell("ended", wall_s=wall, cpu_s=cpu, signing_s=sum(signing), outcome=summary["outcome"],
           planned=sum(row["planned"] for row in summary["metrics"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -12,7 +13,7 @@ import pandas as pd
 import pytest
 
 from gre_bench.store import Store
-from tests.conftest import ROOT
+from tests.conftest import ROOT, SIXTEEN
 from tests.flows.refreshing import DEMO, EDITION, add_reviews, refreshed, reviews_by, run, use
 from tests.scripted_lms import FaultyLM, OverlapLM
 
@@ -142,6 +143,40 @@ def test_a_nan_from_the_evaluation_lm_and_a_damaged_store_are_faults_that_say_wh
     (tmp_path / "state" / "editions" / EDITION / "edition.duckdb").write_bytes(b"no")
     code, _, err = call("refresh", *SCRIPTED)
     assert (code, "is damaged or no DuckDB file" in err) == (FAULT, True)
+
+
+def test_commands_that_run_outside_prefect_do_not_import_it(tmp_path):
+    refreshed(tmp_path / "state")
+    rows = [json.loads(text) for text in (SIXTEEN / "reviews.jsonl").read_text().splitlines()]
+    first = {row["paper_id"]: row for row in reversed(rows)}.values()
+    mine = [row | {"candidate": "m", "review_id": f"m-{row['paper_id']}"} for row in first]
+    for name, wanted in (("mine", mine), ("human", rows)):
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in wanted))
+    probe = f"""
+import sys
+from gre_bench.cli.app import main
+from tests.flows.refreshing import use
+from tests.scripted_lms import OverlapLM
+use(OverlapLM())
+scripted = ("--set", "evaluation_lm.backend=scripted", "--set", "scoring.metrics=gem")
+for command in (
+    ("rank", "mine.jsonl", "--edition", "{EDITION}", "--as", "m"),
+    ("compare", "m", "human", "--edition", "{EDITION}"),
+    ("remove", "{EDITION}", "m", "--yes"),
+    ("import", "reviews", "mine.jsonl", "--edition", "{EDITION}"),
+    ("refresh", "--edition", "{EDITION}", "--no-prefect"),
+    ("new", "NEW-2026", "--papers", {str(SIXTEEN / "papers.jsonl")!r}, "--human", "human.jsonl", *scripted),
+):
+    sys.argv = ["gre-bench", *command, "--state", "state"]
+    try:
+        main()
+    except SystemExit as stop:
+        assert not stop.code, (command, stop.code)
+    assert "prefect" not in sys.modules, command
+"""
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    found = subprocess.run([sys.executable, "-c", probe], cwd=tmp_path, text=True, capture_output=True, env=environment)
+    assert found.returncode == 0, found.stderr
 
 
 def test_leaderboard_status_and_help_load_no_heavy_library(tmp_path):

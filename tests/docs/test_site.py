@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import re
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import typer
 
 import gre_bench
 from gre_bench.cli.app import app
+from gre_bench.core import errors
 from gre_bench.core.settings import Settings
 from gre_bench.store.schema import TABLES
 from tests.conftest import ROOT
@@ -46,6 +48,19 @@ def test_every_public_name_of_the_package_has_a_section_that_explains_it():
     assert {*gre_bench.__all__} <= headings(page)
     for name in gre_bench.__all__:
         assert len(page.split(f"## {name}\n")[1].split("\n## ")[0].split("```")[2].split()) > 5, name
+
+
+@pytest.mark.parametrize("name", gre_bench.__all__)
+def test_a_public_function_says_what_it_takes_returns_and_raises(name):
+    member = getattr(gre_bench, name)
+    section = reference.python_page().split(f"## {name}\n")[1].split("\n## ")[0]
+    parts = dict(zip(*[iter(re.split(r"^\*\*(\w+)\*\*$", section, flags=re.M)[1:])] * 2, strict=True))
+    taken = re.findall(r"^- `(\w+)`: \w", parts["Attributes" if inspect.isclass(member) else "Args"], re.M)
+    assert taken == [*inspect.signature(member).parameters]
+    assert inspect.isclass(member) or parts["Returns"].strip()
+    raised = re.findall(r"^- `(\w+)`: ", parts.get("Raises", ""), re.M)
+    assert all(issubclass(getattr(errors, each), errors.GreBenchError) for each in raised)
+    assert raised or inspect.isclass(member)
 
 
 def test_every_setting_has_a_row():

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 from gre_bench.cli.commands.groups import Commands
 from gre_bench.core import settings
 from gre_bench.core.errors import GreBenchError, StoreError
-from gre_bench.flows.annual_refresh import refresh
+from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs import spending
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.store import Store

@@ -18,9 +18,9 @@ import pytest
 from gre_bench.core import settings
 from gre_bench.core.errors import GreBenchError, LMError, SourceError, StoreError
 from gre_bench.core.resources import resource
-from gre_bench.flows.annual_refresh import refresh as refreshed
 from gre_bench.lm.ngram.cache_ngram import CacheNgram
 from gre_bench.pipeline import scoring, validation_records
+from gre_bench.pipeline.refreshing import refresh as refreshed
 from gre_bench.pipeline.runs import spending
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.unchanged import unchanged

@@ -227,13 +227,18 @@ def _place(state: Path) -> str:
     return (store.status() or {"stage": "before"})["stage"] if store.exists else "making"
 
 
-def test_a_disk_without_room_for_prefects_own_server_is_named_before_and_while_it_runs(tmp_path, monkeypatch):
+def test_a_disk_without_room_for_prefects_own_server_is_named_before_and_while_it_runs(tmp_path):
     from prefect.exceptions import PrefectException
+    from prefect.settings import PREFECT_HOME, temporary_settings
 
-    with mounted(tmp_path / "disk", 16 * STEP) as disk:
-        monkeypatch.setenv("PREFECT_HOME", str(disk.folder / "state" / "prefect"))
+    with (
+        mounted(tmp_path / "disk", 16 * STEP) as disk,
+        temporary_settings({PREFECT_HOME: disk.folder / "state" / "prefect"}),
+    ):
         with (
-            pytest.raises(ServiceDown, match="the disk of .*/disk is full .0.0 MB left., so Prefect's server stopped"),
+            pytest.raises(
+                ServiceDown, match="the disk of .*/disk/.* is full .0.0 MB left., so Prefect's server stopped"
+            ),
             answering(),
         ):
             disk.fill()

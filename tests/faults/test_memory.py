@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from gre_bench.core import settings
-from gre_bench.flows.annual_refresh import refresh
 from gre_bench.ingest.pdf.reader import Limits, PdfReader
 from gre_bench.lm.engine.engines import out_of_memory
 from gre_bench.lm.span import Conversation
+from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.reports.publishing import publish_edition
 from gre_bench.store import Store, database

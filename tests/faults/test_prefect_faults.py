@@ -30,6 +30,8 @@ STOPS = "one line, exit code 3, what was done is kept; the next run ends in the 
 ENDS = "done, in the same tables"
 WITHIN_S = 240.0
 """Prefect's minute of retry policy, the ends of its services, and what a busy machine adds."""
+LINGERS_S = 45.0
+"""Seconds from the line to the end of the process: one event's ten tries, on a busy machine."""
 PAIRS = 256
 WORKER_ENDS_S = 30.0
 """What an operator waits. Prefect itself tries for some seconds to tell the server of it."""
@@ -66,7 +68,11 @@ def at_its_end(state: Path, process: subprocess.Popen[str]) -> bool:
 
 def assert_stops(process: subprocess.Popen[str], state: Path, undisturbed: dict, named: str) -> int:
     """One line that says what is *named*, exit code 3; the next run scores just the rest. How many pairs were kept."""
-    _, err = process.communicate(timeout=WITHIN_S)
+    assert process.stderr
+    line, said_at = process.stderr.readline(), time.monotonic()
+    _, more = process.communicate(timeout=WITHIN_S)
+    assert time.monotonic() - said_at < LINGERS_S, "events are tried at a server that is gone"
+    err = line + more
     assert process.returncode == 3, err[-3000:]
     assert err.count("\n") == 1 and named in err and "--no-prefect" in err, err[-3000:]
     assert_readable(state)

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core import settings
-from gre_bench.flows.annual_refresh import refresh
 from gre_bench.lm import catalog
 from gre_bench.pipeline.intake import import_papers, import_reviews
 from gre_bench.pipeline.planning import draw_sample
 from gre_bench.pipeline.reading import import_sources, read_papers
+from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job, recorded
 from gre_bench.store import Store
 from tests.conftest import ROOT, SIXTEEN

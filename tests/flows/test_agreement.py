@@ -12,8 +12,8 @@ from gre_bench.core import settings
 from gre_bench.core.errors import SourceError
 from gre_bench.core.resources import resource
 from gre_bench.flows.agree_with_humans import agree
-from gre_bench.flows.annual_refresh import refresh
 from gre_bench.pipeline.intake import import_graded
+from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job, recorded
 from gre_bench.store import Store
 from gre_bench.studies.symmetry import check_symmetry

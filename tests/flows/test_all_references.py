@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from gre_bench.cli.views.board import references_line
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.settings import EditionSettings
-from gre_bench.flows.annual_refresh import refresh
+from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.preflight.plan_ahead import plan_ahead
 from gre_bench.store import Store

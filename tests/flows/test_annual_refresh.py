@@ -14,7 +14,7 @@ import pytest
 from gre_bench.core import settings
 from gre_bench.core.errors import SettingsError, SourceError, SpanError
 from gre_bench.core.records import Prediction
-from gre_bench.flows.annual_refresh import refresh
+from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.spending import in_flight_when_killed
 from gre_bench.preflight.dry_run import estimate

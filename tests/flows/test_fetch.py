@@ -14,12 +14,12 @@ import pytest
 
 from gre_bench.core.errors import SettingsError, SourceError, UnfinishedError
 from gre_bench.core.settings import load
-from gre_bench.flows.annual_refresh import refresh
 from gre_bench.flows.fetch import fetch
 from gre_bench.ingest.openreview.fetching import IN_A_ROW, fetch_run
 from gre_bench.ingest.openreview.journal import read
 from gre_bench.ingest.records.notes import read_notes
 from gre_bench.ingest.records.venues import venue_of
+from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.store import Store
 from gre_bench.store.queries import REVIEWS, SAMPLE, SNAPSHOT, TEXTS

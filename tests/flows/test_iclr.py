@@ -7,7 +7,7 @@ import pytest
 
 from gre_bench.core import settings
 from gre_bench.core.records import Prediction
-from gre_bench.flows.annual_refresh import refresh
+from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.prompts.library import render
 from gre_bench.store import Store

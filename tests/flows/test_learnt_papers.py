@@ -15,10 +15,10 @@ from gre_bench.core.learnt_from import PaperTexts, read_register, write_register
 from gre_bench.core.resources import resource
 from gre_bench.flows import tune_evaluation_lm
 from gre_bench.flows.agree_with_humans import agree
-from gre_bench.flows.annual_refresh import refresh
 from gre_bench.flows.tune_evaluation_lm import TrainingJob, tune
 from gre_bench.flows.validate_metrics import validate
 from gre_bench.pipeline import validation_records
+from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.preflight import doctor
 from gre_bench.preflight.plan_ahead import plan_ahead

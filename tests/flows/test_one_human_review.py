@@ -10,7 +10,7 @@ import pytest
 from gre_bench.cli.views.board import references_line
 from gre_bench.core import settings
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.flows.annual_refresh import refresh
+from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.store import Store
 from gre_bench.store.queries import CURRENT_SIGNATURES, LEADERBOARD, SEPARATION

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import logging
 import os
 import signal
 import subprocess
@@ -22,7 +21,6 @@ from gre_bench.cli.views.bar import last_point
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.flows.tune_evaluation_lm import judged_papers
 from gre_bench.lm.backends.transformers_lm import TransformersLM
-from gre_bench.pipeline.runs.prefect_engine import isolate_server
 from gre_bench.tuning.pairs import rivals
 from gre_bench.tuning.settings import load
 from tests.cli.calling import call
@@ -195,17 +193,6 @@ def test_judgments_by_several_writers_must_be_chosen_from(tmp_path: Path) -> Non
     assert [len(paper.judgments) for paper in judged_papers(file, "0:2", None, several=True)] == [6, 6]
     with pytest.raises(SourceError, match="have no human judgments"):
         judged_papers(write(tmp_path / "models.jsonl", rows(2, candidate="some-model", slot=None)), "0:2", None)
-
-
-def test_workers_of_the_engine_say_nothing_after_the_line_of_an_error(capfd: pytest.CaptureFixture[str]) -> None:
-    from prefect.events.worker import EventsWorker
-    from prefect.logging.handlers import APILogWorker
-
-    isolate_server()
-    for worker in (EventsWorker, APILogWorker):
-        logging.getLogger(worker.__name__).warning("Still processing items: 1 items remaining...")
-        assert not logging.getLogger(worker.__name__).isEnabledFor(logging.WARNING)
-    assert capfd.readouterr().err == ""
 
 
 def test_the_last_point_of_a_training_is_read_from_its_history(tmp_path: Path) -> None:

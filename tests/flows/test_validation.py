@@ -13,10 +13,10 @@ from gre_bench.core import settings
 from gre_bench.core.errors import SettingsError, SourceError, StoreError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Candidate, Paper, Signature, signature_of
-from gre_bench.flows.annual_refresh import refresh
 from gre_bench.flows.validate_metrics import validate
 from gre_bench.metrics.cases import Entry, Lack, Response, plan
 from gre_bench.pipeline.changes import changed_judgments
+from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.validation_records import validation_record
 from gre_bench.stats.effects import effect

@@ -11,10 +11,10 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Case, LMIdentity, Prediction, SpanLogprob
 from gre_bench.core.settings import ScoringSettings
-from gre_bench.metrics.scoring import LogprobMetric, terms, value
+from gre_bench.metrics.scoring import terms, value
 from gre_bench.prompts.library import load, render
 from tests.flows.refreshing import EDITION, add_reviews, demo, query, refreshed, reviews_by, run, use
-from tests.scripted_lms import OverlapLM
+from tests.scripted_lms import OverlapLM, scores_of
 
 TEXTS = tuple(f"The reviewer criticizes point {k}." for k in range(3))
 SETTINGS = ScoringSettings(metrics=("gem_s_beyond",), beyond=("other",))
@@ -43,7 +43,7 @@ class World:
 def scores(world: World) -> np.ndarray:
     """The score of each (x, y, z)."""
     cases = [Case("p", "c", "r", "judgments", x, y, z) for x in TEXTS for y in TEXTS for z in TEXTS]
-    found = LogprobMetric(BEYOND, world, SETTINGS, "s").score(cases)
+    found = scores_of(BEYOND.name, world, cases, SETTINGS)
     return np.array([each.value for each in found]).reshape(3, 3, 3)
 
 

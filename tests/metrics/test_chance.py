@@ -16,8 +16,8 @@ from gre_bench.core.records import HUMAN, Candidate, LMIdentity, Paper
 from gre_bench.core.settings import ScoringSettings
 from gre_bench.metrics.agreement import GradedItem, candidate_of, moved_reviews, plan_agreement
 from gre_bench.metrics.cases import BLOCK, Entry, Placed, Response, moved_responses, moves, plan
-from gre_bench.metrics.scoring import LogprobMetric, signature, terms
-from tests.scripted_lms import OverlapLM
+from gre_bench.metrics.scoring import signature, terms
+from tests.scripted_lms import OverlapLM, scores_of
 
 
 def placed(*words: int, item: str = "p{}") -> list[Placed]:
@@ -130,13 +130,14 @@ def test_a_specific_pair_is_the_pair_of_its_metric_with_the_review_of_another_pa
 
 
 def test_a_specific_score_is_the_metric_s_own_less_that_of_the_moved_review():
-    lm, settings = OverlapLM(), ScoringSettings()
-    own = LogprobMetric(recipe_of("gem"), lm, settings, "s").score([pair.case for pair in planned("gem")])
+    lm = OverlapLM()
+    own = scores_of("gem", lm, [pair.case for pair in planned("gem")])
     cases = [pair.case for pair in planned("gem_specific")]
-    found = LogprobMetric(recipe_of("gem_specific"), lm, settings, "s").score(cases)
-    by_chance = LogprobMetric(recipe_of("gem"), lm, settings, "s").score(
+    found = scores_of("gem_specific", lm, cases)
+    by_chance = scores_of(
+        "gem", lm,
         [type(case)(case.paper_id, case.candidate_id, case.reference_id, "judgments", case.moved, case.reference)
-         for case in cases]
+         for case in cases],
     )  # fmt: skip
     for one, other, elsewhere in zip(own, found, by_chance, strict=True):
         assert other.value == pytest.approx(one.value - elsewhere.value)

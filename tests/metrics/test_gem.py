@@ -13,16 +13,16 @@ from gre_bench.core.errors import SpanError
 from gre_bench.core.metrics import METRICS
 from gre_bench.core.records import Case, Prediction, SpanLogprob
 from gre_bench.core.settings import ScoringSettings
-from gre_bench.metrics.scoring import RAW_CUT, LogprobMetric, ask, needed, signature
+from gre_bench.metrics.scoring import RAW_CUT, ask, needed, signature
 from gre_bench.metrics.scoring import terms as terms_of
-from tests.scripted_lms import FaultyLM, OverlapLM
+from tests.scripted_lms import FaultyLM, OverlapLM, scores_of
 
 SETTINGS = ScoringSettings()
 CASE = Case("p1", "c1", "r1", "judgments", "alpha beta", "beta gamma delta")
 
 
-def gem(lm, metric="gem", settings=SETTINGS):
-    return LogprobMetric(METRICS[metric], lm, settings, "sig")
+def gem(lm, cases, metric="gem", settings=SETTINGS, known=None):
+    return scores_of(metric, lm, cases, settings, known)
 
 
 def terms(case, settings):
@@ -30,7 +30,7 @@ def terms(case, settings):
 
 
 def test_score_is_conditional_minus_marginal_in_nats_summed_over_the_reply():
-    (score,) = gem(OverlapLM()).score([CASE])
+    (score,) = gem(OverlapLM(), [CASE])
     # Of beta, gamma, delta and the end, beta alone is known from x: -1.004 instead of -4.
     assert score.value == pytest.approx(4 - 1.004)
     assert (score.signature_id, score.paper_id, score.candidate_id, score.reference_id) == ("sig", "p1", "c1", "r1")
@@ -38,7 +38,7 @@ def test_score_is_conditional_minus_marginal_in_nats_summed_over_the_reply():
 
 def test_a_synopsis_stands_in_both_terms():
     case = replace(CASE, synopsis="beta")
-    (score,) = gem(OverlapLM(), "gem_s_abstract").score([case])
+    (score,) = gem(OverlapLM(), [case], "gem_s_abstract")
     assert score.value == pytest.approx(0.0)
     conditional, marginal = terms(case, SETTINGS)
     assert (conditional.synopsis, marginal.synopsis, conditional.x, marginal.x) == ("beta", "beta", "alpha beta", None)
@@ -54,7 +54,7 @@ def test_each_marginal_is_computed_once_and_known_spans_never():
     known = dict(list(answers.items())[:2])
     assert set(ask(lm, predictions, known)) == set(answers) - set(known)
     assert len(lm.asked) == 6
-    assert gem(lm).score(cases, answers) == gem(OverlapLM()).score(cases)
+    assert gem(lm, cases, known=answers) == gem(OverlapLM(), cases)
     assert len(lm.asked) == 6
     assert ask(lm, predictions, answers) == {}
 
@@ -76,7 +76,7 @@ def test_each_marginal_is_computed_once_and_known_spans_never():
 def test_a_fault_becomes_a_problem_that_names_the_pair_and_harms_no_other(fault, code, final, broken):
     lm = FaultyLM(fault, lambda prediction: prediction.x == "bad")
     bad = replace(CASE, paper_id="p2", candidate_id="c2", candidate="bad")
-    good, failed = gem(lm).score([CASE, bad])
+    good, failed = gem(lm, [CASE, bad])
     assert good.value == pytest.approx(4 - 1.004)
     assert failed.value is None
     assert (failed.problem.code, failed.problem.final, failed.problem.broken) == (code, final, broken)
@@ -85,7 +85,7 @@ def test_a_fault_becomes_a_problem_that_names_the_pair_and_harms_no_other(fault,
 
 def test_a_faulty_marginal_fails_every_pair_of_its_reference():
     lm = FaultyLM(lambda span: replace(span, total=math.nan), lambda prediction: prediction.x is None)
-    scores = gem(lm).score([CASE, replace(CASE, candidate_id="c2", candidate="beta")])
+    scores = gem(lm, [CASE, replace(CASE, candidate_id="c2", candidate="beta")])
     assert [score.problem.code for score in scores] == ["not_finite", "not_finite"]
 
 
@@ -124,7 +124,7 @@ words = st.text(max_size=40).filter(str.strip)
 @given(words, words)
 def test_a_response_scores_no_less_than_absence_and_a_copy_of_the_reference_no_less_than_another(x, y):
     cases = [replace(CASE, candidate=x, reference=y), replace(CASE, candidate=y, reference=y)]
-    found, copy = gem(OverlapLM()).score(cases)
+    found, copy = gem(OverlapLM(), cases)
     assert copy.value >= found.value - 1e-9
     assert found.value >= -1e-9
 
@@ -138,7 +138,7 @@ def test_a_response_scores_no_less_than_absence_and_a_copy_of_the_reference_no_l
     ],
 )
 def test_a_text_of_which_nothing_is_left_is_a_problem_and_not_a_score_of_zero(changes, settings):
-    (score,) = gem(OverlapLM(), settings=settings).score([replace(CASE, **changes)])
+    (score,) = gem(OverlapLM(), [replace(CASE, **changes)], settings=settings)
     assert (score.value, score.problem.code, score.problem.final) == (None, "empty_text", True)
 
 

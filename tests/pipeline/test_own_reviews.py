@@ -17,8 +17,8 @@ from gre_bench.core.errors import SettingsError, UnfinishedError
 from gre_bench.core.known_names import did_you_mean, nearest, resolved
 from gre_bench.core.records import Written
 from gre_bench.core.settings import load_over
-from gre_bench.flows.annual_refresh import refresh
 from gre_bench.pipeline import own_reviews
+from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.store import INCLUDED_EDITION, TABLES, Store
 from gre_bench.store.queries import KNOWN_CANDIDATES

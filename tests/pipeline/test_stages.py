@@ -11,7 +11,6 @@ import pytest
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import Edition, SpanLogprob
 from gre_bench.core.settings import load
-from gre_bench.flows.annual_refresh import refresh
 from gre_bench.ingest.records.row_files import read_notes_file
 from gre_bench.ingest.records.venues import venue_of
 from gre_bench.ingest.snapshot import Snapshot, make_snapshot
@@ -21,6 +20,7 @@ from gre_bench.pipeline.changes import material
 from gre_bench.pipeline.intake import in_domain
 from gre_bench.pipeline.learnt import Learnt
 from gre_bench.pipeline.planning import Work
+from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.scoring import commit
 from gre_bench.store import Store

@@ -12,7 +12,7 @@ import pytest
 
 from gre_bench.core import settings
 from gre_bench.core.errors import BudgetReached, SettingsError, SourceError
-from gre_bench.flows.annual_refresh import refresh
+from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs import spending
 from gre_bench.pipeline.runs.job import Job, recorded
 from gre_bench.preflight.dry_run import estimate

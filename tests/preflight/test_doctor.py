@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 
 from gre_bench.core import settings
-from gre_bench.flows.annual_refresh import refresh
 from gre_bench.lm.weights import Accelerator, Torch
+from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.preflight import doctor
 from gre_bench.preflight.dry_run import estimate

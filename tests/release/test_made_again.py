@@ -12,7 +12,7 @@ import pytest
 
 from gre_bench.core import settings
 from gre_bench.core.errors import SourceError
-from gre_bench.flows.annual_refresh import refresh
+from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.release import manifest
 from gre_bench.release.release_store import ReleaseStore

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gre_bench.core import settings
-from gre_bench.flows.annual_refresh import refresh
+from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.release import manifest
 from gre_bench.release.release_store import ReleaseStore

@@ -38,13 +38,11 @@ from typing import Any
 import numpy as np
 
 from gre_bench.core.errors import SpanError
-from gre_bench.core.metrics import METRICS as CATALOG
 from gre_bench.core.records import Case, LMIdentity, Prediction, SpanLogprob, digest
-from gre_bench.core.settings import ScoringSettings
 from gre_bench.lm.protocol import EvaluationLM, results_of
 from gre_bench.metrics.cases import Placed, moves
-from gre_bench.metrics.scoring import LogprobMetric
 from gre_bench.stats.intervals import clustered_test, flat_interval, paired_test
+from tests.scripted_lms import scores_of
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Numbers = np.ndarray[Any, np.dtype[np.intp]]
@@ -546,7 +544,7 @@ def run_trial(seed: int, papers: int) -> Trial:
 
 def score_cases(metric: str, lm: EvaluationLM, cases: Sequence[Case]) -> list[float]:
     """Returns the values of *metric* in nats, by the benchmark's own scoring; raises RuntimeError if one lacks."""
-    scores = LogprobMetric(CATALOG[metric], lm, ScoringSettings(), "known-answers").score(cases)
+    scores = scores_of(metric, lm, cases)
     if missing := next((score for score in scores if score.value is None), None):
         raise RuntimeError(f"a case of a known simulation has no score: {missing.problem}")
     return [score.value for score in scores if score.value is not None]

@@ -18,11 +18,9 @@ import pytest
 from gre_bench.changes.catalog import apply
 from gre_bench.changes.graded import DEGREES, HARMS
 from gre_bench.changes.material import ChangeInput
-from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Case, LMIdentity, Prediction, SpanLogprob
-from gre_bench.core.settings import ScoringSettings
-from gre_bench.metrics.scoring import LogprobMetric
 from gre_bench.stats.degrees import DegreeCurve, degree_curve
+from tests.scripted_lms import scores_of
 
 CLAIMS, PAPERS, ERROR = 10, 400, 0.1
 AGREE = (1 - ERROR) ** 2 + ERROR**2
@@ -78,14 +76,12 @@ def world() -> list[tuple[ChangeInput, str]]:
 
 
 def curve_of(harm: str, world: list[tuple[ChangeInput, str]], lm: KnowsTheWorld) -> DegreeCurve:
-    metric = LogprobMetric(recipe_of("gem"), lm, ScoringSettings(), "0")
-
     def scores(change: str | None) -> np.ndarray:
         cases = [
             Case(own.key, "human", "r", "judgments", apply(change, "judgments", own) if change else own.text, other)
             for own, other in world
         ]
-        return np.array([score.value for score in metric.score(cases)])
+        return np.array([score.value for score in scores_of("gem", lm, cases)])
 
     before = scores(None)
     return degree_curve(np.stack([scores(f"{harm}-{degree}0") - before for degree in DEGREES], axis=1))

@@ -11,8 +11,8 @@ import pytest
 from gre_bench.changes.flaws import MARK
 from gre_bench.core.errors import SettingsError, SourceError, StoreError
 from gre_bench.core.records import HUMAN
-from gre_bench.flows.annual_refresh import refresh
 from gre_bench.pipeline.intake import known_papers, known_reviews
+from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.reports.correctness import NOT_MEASURED, correctness_of, line
 from gre_bench.reports.publishing import publish_edition, releases

@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 from gre_bench.cli.app import app
 from gre_bench.core import settings
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.flows.annual_refresh import refresh
 from gre_bench.flows.compare_guidelines import GuidelineJob, compare, compare_guidelines, estimate
 from gre_bench.guidelines.ratings import normalised
+from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.prompts.conditions import condition
 from gre_bench.studies.guidelines import outcome_row, outcomes_of, yardstick_of

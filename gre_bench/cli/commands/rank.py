@@ -81,8 +81,8 @@ def ranked(
     *how*: further arguments of `import_candidate`. Returns its report, the run's summary and `one_candidate`.
     """
     configure_prefect(state)
-    from gre_bench.flows.annual_refresh import refresh, usable
     from gre_bench.pipeline.own_reviews import import_candidate, own_name
+    from gre_bench.pipeline.refreshing import refresh, usable
     from gre_bench.pipeline.runs.job import Job
     from gre_bench.reports.board_rows import one_candidate
 

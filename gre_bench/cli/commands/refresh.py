@@ -72,15 +72,16 @@ def run_refresh(
         return summary
     configure_prefect(state)
     with following(store, quiet, engine):
-        from gre_bench.flows.annual_refresh import annual_refresh, usable
-        from gre_bench.flows.annual_refresh import refresh as plain
+        from gre_bench.pipeline.refreshing import refresh as plain
+        from gre_bench.pipeline.refreshing import usable
+
+        def flow() -> Any:
+            from gre_bench.flows.annual_refresh import annual_refresh
+
+            return annual_refresh(chosen, state.resolve(), candidate, limit, retry_failed, wait)
 
         usable(job)
-        return perform(
-            engine,
-            lambda: annual_refresh(chosen, state.resolve(), candidate, limit, retry_failed, wait),
-            lambda: plain(job),
-        )
+        return perform(engine, flow, lambda: plain(job))
 
 
 def estimated(

@@ -58,9 +58,9 @@ def validate(
     if figures is not None:
         folder_to_write(figures)
     with _studying(chosen, state, quiet, retry_failed) as job:
-        from gre_bench.flows.annual_refresh import usable
         from gre_bench.flows.validate_metrics import validate as plain
         from gre_bench.flows.validate_metrics import validate_metrics
+        from gre_bench.pipeline.refreshing import usable
 
         usable(job)
         if certificate:
@@ -103,7 +103,7 @@ def agree(
     with _studying(chosen, state, quiet, retry_failed) as job:
         from gre_bench.flows.agree_with_humans import agree as plain
         from gre_bench.flows.agree_with_humans import agree_with_humans
-        from gre_bench.flows.annual_refresh import usable
+        from gre_bench.pipeline.refreshing import usable
 
         usable(job)
         summary = perform(

@@ -14,14 +14,14 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +34,26 @@ QUIET = {
     "PREFECT_LOGGING_LEVEL": "CRITICAL",
     "PREFECT_LOGGING_INTERNAL_LEVEL": "CRITICAL",
     "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL",
-    "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
     # A server whose database is away answers 500, which Prefect's client takes for the last word.
     "PREFECT_CLIENT_RETRY_EXTRA_CODES": "500",
 }
 LOUD = ("EventsWorker", "APILogWorker")
 """Prefect's loggers that ignore its settings; they would warn at the end of a run that events are still queued."""
+SERVER = """
+import socket, sys, uvicorn
+from prefect.server.api.server import create_app
+
+server = uvicorn.Server(uvicorn.Config(create_app(ephemeral=True, final=True), log_level="error", lifespan="on"))
+server.run([socket.socket(fileno=int(sys.argv[1]))])
+"""
+"""Prefect's server on a socket that listens already. So who connects waits until the server has started."""
+START_S, END_S = 120.0, 5.0
+"""Seconds that a server of this run has to start, and to end."""
 TRIES_S = (0.0, 1.0, 3.0)
 """Seconds to wait before each check of the server."""
+EVENT_TRIES = 2
+"""Further tries to send an event, without a wait. Prefect keeps the event for the next one; its ten tries with waits
+would keep a process for minutes whose server is gone."""
 RETURN_S = 60.0
 """How many seconds a server has to come back if it does not answer when a flow ends."""
 GLANCE_S = 2.0
@@ -81,31 +93,50 @@ def perform(engine: bool, flow: Callable[[], Any], plain: Callable[[], dict[str,
     """
     if not engine:
         return plain()
-    isolate_server()
     with answering():
         return summary_of(flow())
 
 
-def isolate_server() -> None:
-    """Makes Prefect's temporary server ignore Ctrl-C, to outlive a run that is ending, and end with this process."""
-    from prefect.server.api import server
+@contextmanager
+def own_server() -> Iterator[None]:
+    """Has Prefect use, in the block, a server of this run on a free loopback port, with its files in ``PREFECT_HOME``.
 
-    for name in LOUD:
-        logging.getLogger(name).setLevel(logging.CRITICAL)
-    start = server.SubprocessASGIServer._run_uvicorn_command
-    if getattr(start, "isolated", False):
-        return
+    The server ignores Ctrl-C, to outlive a run that is ending, and ends with this process. Raises `ServiceDown` if it
+    cannot start.
+    """
+    from prefect.events.worker import EventsWorker
+    from prefect.logging.handlers import APILogWorker
+    from prefect.settings import PREFECT_API_URL, PREFECT_HOME, temporary_settings
 
-    def isolated(self: server.SubprocessASGIServer) -> subprocess.Popen[bytes]:
-        plain = subprocess.Popen
-        subprocess.Popen = partial(plain, start_new_session=True, preexec_fn=dying_with(os.getpid()))  # type: ignore[misc]
+    if full := _disk_is_full(ROOM):
+        raise ServiceDown(f"{full}, where Prefect's server keeps its database: make room, or add --no-prefect")
+    log = PREFECT_HOME.value() / "server.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with socket.socket() as listening, log.open("wb") as output:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        api = f"http://127.0.0.1:{listening.getsockname()[1]}/api"
+        server = subprocess.Popen([sys.executable, "-c", SERVER, str(listening.fileno())], stdin=subprocess.DEVNULL,
+                                  env=os.environ | {"PREFECT_HOME": str(log.parent)},
+                                  stdout=output, stderr=output, pass_fds=[listening.fileno()], start_new_session=True,
+                                  preexec_fn=dying_with(os.getpid()))  # fmt: skip
+    try:
+        if reason := why_unreachable(api, TRIES_S[:1], START_S):
+            raise ServiceDown(f"Prefect's own server did not start ({reason}): see {log}, or add --no-prefect")
+        with temporary_settings({PREFECT_API_URL: api}):
+            try:
+                yield
+            finally:
+                if server.poll() is None:
+                    EventsWorker.drain_all()
+                    APILogWorker.drain_all()
+    finally:
+        server.terminate()
         try:
-            return start(self)
-        finally:
-            subprocess.Popen = plain  # type: ignore[misc]
-
-    isolated.isolated = True  # type: ignore[attr-defined]
-    server.SubprocessASGIServer._run_uvicorn_command = isolated  # type: ignore[method-assign]
+            server.wait(END_S)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
 
 
 def ended(work: Callable[..., dict[str, Any]], *arguments: Any, strict: bool = False) -> Any:
@@ -176,46 +207,51 @@ def run_deployed(deployment: str, parameters: dict[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def answering() -> Iterator[None]:
-    """Raises `ServiceDown` if the Prefect server does not answer before the block, or stops answering within it."""
-    from prefect._internal.concurrency import services
+    """Raises `ServiceDown` if the Prefect server does not answer before the block, or stops answering within it.
+
+    It is the server that ``PREFECT_API_URL`` names, or one of this run's own.
+    """
+    from prefect.events.clients import PrefectEventsClient
+    from prefect.events.worker import EventsWorker, emit_events_to_cloud
     from prefect.settings import PREFECT_API_URL, get_current_settings
 
+    for name in LOUD:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     api = PREFECT_API_URL.value()
     if api and (reason := why_unreachable(api)):
         raise ServiceDown(
             f"the Prefect server at {api} (PREFECT_API_URL) does not answer ({reason}): start it, or unset "
             "PREFECT_API_URL to have one for the time of the run, or add --no-prefect; nothing was begun"
         )
-    if (full := _disk_is_full(ROOM)) and not api:
-        raise ServiceDown(f"{full}, where Prefect's server keeps its database: make room, or add --no-prefect")
-    client = get_current_settings().client
-    retries = client.max_retries
-    try:
-        yield
-    except Exception as error:
-        if not lost(error):
-            raise
-        if (full := _disk_is_full(NO_ROOM)) and not api:
-            raise ServiceDown(f"{full}, so Prefect's server stopped; {MEND}") from None
-        line = " ".join(str(error).split())[:200] or type(error).__name__
-        raise ServiceDown(
-            f"the {f'Prefect server at {api}' if api else 'temporary Prefect server'} no longer answers as it should "
-            f"({line}); what was done is kept: give the same command again, with the server at work or with "
-            "--no-prefect"
-        ) from None
-    finally:
-        client.max_retries = retries
-        if (api := _api()) and why_unreachable(api):
-            # The server is lost: Prefect's background services would retry for minutes at exit.
-            for service in list(services._active_services):
-                task, loop = service._task, service._loop
-                if task is not None and loop is not None and not loop.is_closed():
-                    loop.call_soon_threadsafe(task.cancel)
+    if not emit_events_to_cloud():
+        EventsWorker.set_client_override(PrefectEventsClient, reconnection_attempts=EVENT_TRIES)
+    with nullcontext() if api else own_server():
+        client = get_current_settings().client
+        retries = client.max_retries
+        try:
+            yield
+        except Exception as error:
+            if not lost(error):
+                raise
+            if (full := _disk_is_full(NO_ROOM)) and not api:
+                raise ServiceDown(f"{full}, so Prefect's server stopped; {MEND}") from None
+            line = " ".join(str(error).split())[:200] or type(error).__name__
+            raise ServiceDown(
+                f"the {f'Prefect server at {api}' if api else 'temporary Prefect server'} no longer answers as it "
+                f"should ({line}); what was done is kept: give the same command again, with the server at work or with "
+                "--no-prefect"
+            ) from None
+        finally:
+            EventsWorker.set_client_override(None)
+            if not why_unreachable(str(PREFECT_API_URL.value()), TRIES_S[:1]):
+                client.max_retries = retries
 
 
 def _disk_is_full(least_bytes: int) -> str | None:
     """Returns a phrase if the disk of Prefect's own database has less than *least_bytes* left, else None."""
-    home = Path(os.environ.get("PREFECT_HOME") or Path.home())
+    from prefect.settings import PREFECT_HOME
+
+    home = PREFECT_HOME.value()
     while not home.exists():
         home = home.parent
     free = shutil.disk_usage(home).free
@@ -262,16 +298,16 @@ def await_server(error: BaseException | None = None) -> None:
         time.sleep(GLANCE_S)
 
 
-def why_unreachable(api: str, waits_s: Sequence[float] = TRIES_S) -> str | None:
+def why_unreachable(api: str, waits_s: Sequence[float] = TRIES_S, timeout_s: float = 10.0) -> str | None:
     """Returns why the server at the URL *api* cannot be reached; None if the server gives any answer.
 
-    *waits_s*: the seconds to wait before each attempt.
+    *waits_s*: the seconds to wait before each attempt. *timeout_s*: how long an attempt waits for an answer.
     """
     reason = None
     for wait in waits_s:
         time.sleep(wait)
         try:
-            urllib.request.urlopen(f"{api}/health", timeout=10).close()
+            urllib.request.urlopen(f"{api}/health", timeout=timeout_s).close()
             return None
         except urllib.error.HTTPError:
             return None
@@ -281,13 +317,9 @@ def why_unreachable(api: str, waits_s: Sequence[float] = TRIES_S) -> str | None:
 
 
 def _api() -> str | None:
-    """Returns the URL of the Prefect server that this process uses, configured or temporary; None if there is none."""
+    """Returns the URL of the Prefect server that this process uses; None if there is none."""
     if "prefect.settings" not in sys.modules:
         return None
-    from prefect.server.api.server import SubprocessASGIServer
     from prefect.settings import PREFECT_API_URL
 
-    if api := PREFECT_API_URL.value():
-        return api
-    temporary = SubprocessASGIServer()
-    return temporary.api_url if temporary.running else None
+    return PREFECT_API_URL.value()

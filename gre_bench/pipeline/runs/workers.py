@@ -122,7 +122,6 @@ class Processes(Runner):
     def __enter__(self) -> Runner:
         from prefect.task_runners import ProcessPoolTaskRunner
 
-        self._stack.enter_context(_one_server())
         threads, devices = max(1, len(os.sched_getaffinity(0)) // self._settings.workers), gpus()
         if devices and (visible := os.environ.pop(VISIBLE, None)) is not None:
             # Each worker sets this variable to its own GPU. With each step, Prefect copies this process's environment
@@ -171,7 +170,6 @@ class Ray(Runner):
         from prefect_ray import RayTaskRunner
         from prefect_ray.context import remote_options
 
-        self._stack.enter_context(_one_server())
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
         if self._settings.ray_address:
             if lacking := why_no_cluster(self._settings.ray_address):
@@ -280,16 +278,6 @@ def check_runner(settings: Settings) -> None:
             f"run.runner = threads is for an evaluation LM behind HTTP, which {settings.evaluation_lm.backend} is not: "
             "serve it (evaluation_lm.backend = vllm), or take run.runner = processes"
         )
-
-
-def _one_server() -> Any:
-    """Returns a context manager in whose block workers use this process's Prefect server, not one of their own."""
-    from prefect.server.api.server import SubprocessASGIServer
-    from prefect.settings import PREFECT_API_URL, temporary_settings
-
-    if PREFECT_API_URL.value():
-        return ExitStack()
-    return temporary_settings({PREFECT_API_URL: SubprocessASGIServer().api_url})
 
 
 def gpus(folder: Path = Path("/dev")) -> tuple[str, ...]:

@@ -16,13 +16,13 @@ import pytest
 from gre_bench.core import settings
 from gre_bench.core.errors import BudgetReached, SettingsError, Stopped
 from gre_bench.core.settings import BudgetSettings
-from gre_bench.flows.annual_refresh import refresh
 from gre_bench.flows.compare_guidelines import GuidelineJob, compare
 from gre_bench.flows.compare_guidelines import estimate as estimate_ratings
 from gre_bench.flows.examiner_study import study
 from gre_bench.flows.review_quality import QualityJob, fielded, generate, judged
 from gre_bench.flows.review_quality import estimate as estimate_verdicts
 from gre_bench.flows.validate_metrics import validate
+from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.studies import study_rows
 from gre_bench.store import Store

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import logging
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from types import SimpleNamespace
 
 import httpx
@@ -12,10 +17,13 @@ import pytest
 import typer
 from prefect.client.orchestration import PrefectClient
 from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError
+from prefect.events.worker import EventsWorker
+from prefect.logging.handlers import APILogWorker
 from prefect.settings import (
     PREFECT_API_URL,
     PREFECT_CLIENT_MAX_RETRIES,
     PREFECT_CLIENT_RETRY_EXTRA_CODES,
+    PREFECT_HOME,
     get_current_settings,
     temporary_settings,
 )
@@ -28,6 +36,7 @@ from gre_bench.pipeline.runs.job import ending
 from gre_bench.pipeline.runs.prefect_engine import answering, await_server, ended, summary_of
 from gre_bench.store import INCLUDED_EDITION
 from tests.conftest import ROOT
+from tests.faults.killing import gone
 from tests.flows.refreshing import DEMO
 from tests.preflight.test_doctor import answering as answering_all
 from tests.servers.processes import closed_port
@@ -154,6 +163,66 @@ def test_retries_are_those_of_before_when_a_run_is_over(api, clock):
         get_current_settings().client.max_retries = 0
         assert PREFECT_CLIENT_MAX_RETRIES.value() == 0
     assert PREFECT_CLIENT_MAX_RETRIES.value() == before
+
+
+def test_workers_of_prefect_say_nothing_after_the_line_of_an_error(api, capfd):
+    with answering():
+        for worker in (EventsWorker, APILogWorker):
+            logging.getLogger(worker.__name__).warning("Still processing items: 1 items remaining...")
+            assert not logging.getLogger(worker.__name__).isEnabledFor(logging.WARNING)
+    assert capfd.readouterr().err == ""
+
+
+def test_retries_stay_off_when_the_server_is_lost_so_that_the_process_ends_soon():
+    with ExitStack() as server:
+        url, _ = server.enter_context(answering_all(200, ""))
+        with temporary_settings({PREFECT_API_URL: f"{url}/api"}):
+            with pytest.raises(ServiceDown, match="what was done is kept"), answering():
+                server.close()
+                get_current_settings().client.max_retries = 0
+                raise ConcurrencySlotAcquisitionError("none")
+            assert PREFECT_CLIENT_MAX_RETRIES.value() == 0
+
+
+@pytest.mark.timeout(300)
+def test_a_run_has_a_server_of_its_own_which_ends_with_it_and_whose_files_are_in_its_folder(tmp_path):
+    program = """
+import os, sys, urllib.request
+from pathlib import Path
+from gre_bench.pipeline.runs import prefect_engine
+prefect_engine.configure_prefect(Path("state"))
+from prefect.settings import PREFECT_API_URL
+from tests.faults.killing import children
+
+def work():
+    api, (server,) = PREFECT_API_URL.value(), children(os.getpid())
+    if sys.argv[1:]:
+        print(server, flush=True)
+        sys.stdin.read()
+    return {"well": urllib.request.urlopen(f"{api}/health").status, "session": os.getsid(server) == server}
+
+print(prefect_engine.perform(True, work, dict), PREFECT_API_URL.value(), children(os.getpid()))
+"""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT")}
+    command = [sys.executable, "-c", program]
+    how = {"cwd": tmp_path, "env": environment | {"PYTHONPATH": str(ROOT)}, "text": True}
+    found = subprocess.run(command, capture_output=True, **how)
+    assert found.stdout == "{'well': 200, 'session': True} None []\n", found.stderr
+    assert found.stderr == ""
+    assert {path.parts[0] for path in (file.relative_to(tmp_path) for file in tmp_path.rglob("*"))} == {"state"}
+    with subprocess.Popen([*command, "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, **how) as process:
+        server = int(process.stdout.readline())
+        process.kill()
+    gone([server], 20.0)
+
+
+def test_a_server_that_cannot_start_is_one_line_that_names_its_log(tmp_path, monkeypatch):
+    monkeypatch.setattr(prefect_engine, "SERVER", "raise SystemExit('no server today')")
+    with temporary_settings({PREFECT_HOME: tmp_path}), pytest.raises(ServiceDown) as caught, answering():
+        raise AssertionError("nothing is begun")
+    line = str(caught.value)
+    assert "\n" not in line and str(tmp_path / "server.log") in line and "--no-prefect" in line
+    assert (tmp_path / "server.log").read_text() == "no server today\n"
 
 
 DONE = {"edition": "ICLR-2025", "outcome": "done", "message": ""}

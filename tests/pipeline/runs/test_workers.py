@@ -21,8 +21,8 @@ import pytest
 from gre_bench.core.errors import LMError, SettingsError
 from gre_bench.core.records import Prediction, SpanLogprob
 from gre_bench.core.settings import EvaluationLMSettings, RunSettings, load, load_over
-from gre_bench.flows.annual_refresh import refresh, usable
 from gre_bench.metrics.scoring import Scored
+from gre_bench.pipeline.refreshing import refresh, usable
 from gre_bench.pipeline.runs import workers as workers_module
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.workers import (
@@ -272,12 +272,11 @@ def test_workers_need_the_engine_and_what_is_asked_must_fit(tmp_path: Path, monk
 
 @pytest.mark.night
 def test_each_worker_sees_a_gpu_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    from prefect.server.api.server import SubprocessASGIServer
-
+    from gre_bench.pipeline.runs.prefect_engine import answering
     from tests.pipeline.runs.devices import tell_device
 
     monkeypatch.setenv(VISIBLE, "GPU-a,GPU-b")
-    with SubprocessASGIServer(), Processes(RunSettings(runner="processes", workers=3)) as runner:
+    with answering(), Processes(RunSettings(runner="processes", workers=3)) as runner:
         futures = [runner.submit(tell_device, {}) for _ in range(9)]
         seen = dict(future.result() for future in futures)
     assert sorted(seen.values()) == ["GPU-a", "GPU-a", "GPU-b"]

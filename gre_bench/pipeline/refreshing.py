@@ -1,0 +1,213 @@
+"""The annual refresh of one edition: reviews in, GEM scores out, a leaderboard (Xu et al. 2025, §5).
+
+    import → draw the sample → read the papers → write reviews, judgments and synopses → plan → score → publish
+
+The store is the checkpoint: each stage reads from it what is missing, passes only that to a step, and writes the step's
+results. A run that is killed at any point continues when it is started again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from typing import Any, NamedTuple, cast
+
+from gre_bench.core.errors import GreBenchError, Paused, SettingsError, UnfinishedError, no_file
+from gre_bench.core.known_names import whole
+from gre_bench.core.metrics import recipe_of
+from gre_bench.lm.catalog import check_here
+from gre_bench.pipeline.changes import write_changes
+from gre_bench.pipeline.intake import in_domain
+from gre_bench.pipeline.learnt import learnt_papers
+from gre_bench.pipeline.planning import Work, draw_sample, plan_pairs, sample, sampled_papers
+from gre_bench.pipeline.ranking import clear_rank_statistics, store_exposures, store_rank_statistics
+from gre_bench.pipeline.reading import import_sources, read_papers, reading_notes
+from gre_bench.pipeline.runs.job import Job, Progress, recorded
+from gre_bench.pipeline.runs.spending import in_flight_when_killed
+from gre_bench.pipeline.runs.unchanged import remember
+from gre_bench.pipeline.runs.workers import check_runner, working
+from gre_bench.pipeline.scoring import conclude, score, store_separation
+from gre_bench.pipeline.validation_records import store_validation_records
+from gre_bench.pipeline.writing import reviewers, scored_responses, write_assw, write_judgments, write_reviews
+from gre_bench.store import Store, no_edition, queries
+from gre_bench.tasks.backends import SignMetrics
+
+Show = Callable[[Store, Job, list[str]], None]
+"""Shows a board outside the store."""
+
+
+def refresh(job: Job, show: Show | None = None) -> dict[str, Any]:
+    """Brings the board of the job's edition up to date, with or without Prefect; returns the summary of the run.
+
+    The summary has the numbers of papers and of pairs by state, and why pairs have no score. *show* is called with the
+    store, the job and the ids of the board's signatures, before the run ends.
+    """
+    given_job, job = job, scorable(job)
+    with working(job, "refresh") as (store, workers, progress):
+        work = prepare(store, job, workers.sign_metrics, progress)
+        if job.texts_first:
+            require_texts(store, job, work)
+        if store.rows(queries.MISSING, signature_ids=work.signature_ids):
+            clear_rank_statistics(store, work.signature_ids)
+        score(store, job, workers, work, progress)
+        progress.stage("publishing")
+        for signature in work.signatures.values():
+            store_separation(store, signature, work.learnt)
+        store_validation_records(store, job.state, list(work.signatures.values()))
+        store_rank_statistics(store, job, _signed(work), progress.run_id)
+        if show:
+            show(store, job, work.signature_ids)
+        uncovered = store.rows(queries.UNCOVERED, signature_ids=work.signature_ids)
+        summary = conclude(store, work, progress, every_candidate=True, papers=work.papers, sampled=work.sampled,
+                           scored_now=progress.status["done"], uncovered=uncovered)  # fmt: skip
+    remember(store, given_job, summary)
+    return summary
+
+
+def scorable(job: Job) -> Job:
+    """Returns *job* with its domain set, if it can be run here with the evaluation LM that its metrics need.
+
+    So nothing is read, and no LM writer is paid, for an evaluation LM that is not on this machine. Ray's workers may
+    have one that this machine lacks; for them nothing is checked. Raises the errors of `usable` and `check_here`.
+    """
+    job = in_domain(usable(job))
+    metrics = job.settings.scoring.metrics
+    if job.settings.run.runner != "ray" and any(recipe_of(name).asks == "evaluation_lm" for name in metrics):
+        check_here(job.settings.evaluation_lm)
+    return job
+
+
+def usable(job: Job) -> Job:
+    """Returns *job* with the full names of its candidates (``model`` → ``.../model``), if it can be run.
+
+    Raises `SettingsError` for an impossible job, such as a new edition without sources, or a short name that fits
+    several candidates. Raises `SourceError` for a missing source file.
+    """
+    store, sources = job.store, job.settings.sources
+    if job.limit is not None and job.limit < 1:
+        raise SettingsError(f"limit {job.limit}: a pilot needs at least one paper")
+    check_runner(job.settings)
+    for file in (sources.notes, sources.texts, sources.papers, sources.reviews):
+        if file is not None and not file.is_file():
+            raise no_file(file)
+    if not store.exists and not (sources.notes or sources.snapshot or sources.papers or sources.reviews):
+        raise SettingsError(
+            f"{no_edition(job.state, store.key)} (no sources to make it from: import papers and reviews with --new, or "
+            "name files in the settings, sources)"
+        )
+    if job.candidates is None or not store.read_file.is_file():
+        return job
+    known = [row["candidate"] for row in store.read_mended(queries.KNOWN_CANDIDATES)]
+    return replace(job, candidates=tuple(whole(name, known) or name for name in job.candidates))
+
+
+def write_ahead(job: Job) -> dict[str, Any]:
+    """Writes all texts that a refresh needs, without the evaluation LM; returns a summary.
+
+    So a machine without a GPU requests texts from LMs, and a machine with a GPU scores them later.
+    """
+    job = in_domain(usable(job))
+    store = job.store
+    with store.lock("write", job.wait_s), recorded(store, "write", job.settings) as progress:
+        lost = in_flight_when_killed(store)
+        with drawn_sample(store, job, progress):
+            texts = write_texts(store, job, progress)
+        outcomes = store.rows(queries.TEXT_OUTCOMES)
+        late = sum(row["to_be_asked_again"] for row in outcomes if row["writer"] in texts.writers)
+        unwritten = [f"{late} texts are still to be written; run it again to try them"] if late else []
+        message = "; ".join([*unwritten, *lost])
+        outcome = "incomplete" if late else "done"
+        progress.end(outcome, message)
+    return {"edition": store.key, "outcome": outcome, "message": message}
+
+
+def prepare(store: Store, job: Job, sign: SignMetrics, progress: Progress) -> Work:
+    """Runs all stages before the first score: import, sample, read, write, plan. Returns the plan.
+
+    A validation leaves out the papers that its evaluation LM or its writer was learnt from; raises `SourceError` if no
+    paper is left. Also stores exposures, and updates the read-only copy of the store.
+    """
+    lost = in_flight_when_killed(store)
+    with drawn_sample(store, job, progress) as notes:
+        if job.changes:
+            learnt, ids = learnt_papers(store, job.settings), [paper.paper_id for paper in sampled_papers(store)]
+            learnt.left(ids, ids, "a validation", store.key)
+            job = replace(job, left_out=learnt.papers)
+        texts = write_texts(store, job, progress)
+        progress.stage("planning")
+        by = texts.judgments_by, texts.assw_by
+        entries = sample(store, texts.names, *by, job.settings.scoring.synopsis_of, job.left_out)
+        work = plan_pairs(store, job, sign, entries, progress.run_id, *by)
+    work.notes[:0] = [*lost, *notes, *reading_notes(store, job.limit)]
+    store_exposures(store, job, _signed(work), work.learnt)
+    store.copy_for_readers()
+    return work
+
+
+@contextmanager
+def drawn_sample(store: Store, job: Job, progress: Progress) -> Iterator[list[str]]:
+    """Imports the settings' sources and draws the sample before the block runs; yields notes for the run's summary.
+
+    If the block raises a `GreBenchError` other than `Paused`, a sample drawn here is deleted. The next run can then
+    draw it with other settings.
+    """
+    if job.retry_failed:
+        store.write(("forget_unwritten", {}))
+    progress.stage("importing")
+    import_sources(store, progress.run_id, job.settings)
+    progress.stage("sampling")
+    fresh = not store.rows(queries.DRAW)
+    notes = draw_sample(store, job.settings.edition)
+    try:
+        yield notes
+    except GreBenchError as error:
+        if fresh and not isinstance(error, Paused):
+            store.write(("empty_draws", {}), ("empty_sample", {}))
+        raise
+
+
+class Texts(NamedTuple):
+    """What `write_texts` returns.
+
+    - *names*: candidate → the identity of the writer, or of the change's writer or rule, that makes its reviews.
+    - *judgments_by*: the identity of the writer of judgments; None if this run writes none.
+    - *assw_by*: that of author-stated strengths and weaknesses; None if no metric needs them.
+    """
+
+    names: dict[str, str]
+    judgments_by: str | None
+    assw_by: str | None
+
+    @property
+    def writers(self) -> set[str | None]:
+        return {*self.names.values(), self.judgments_by, self.assw_by}
+
+
+def write_texts(store: Store, job: Job, progress: Progress) -> Texts:
+    """Reads the sampled papers, and writes the missing reviews, changed reviews, judgments and synopses."""
+    read_papers(store, job, progress)
+    papers = sampled_papers(store, job.limit, job.left_out)
+    names = reviewers(store, job)
+    write_reviews(store, job, papers, names, progress)
+    if job.changes:
+        names = names | write_changes(store, job, sample(store, names, without=job.left_out), progress)
+    scored = scored_responses(job, sample(store, names, without=job.left_out))
+    judgments_by = write_judgments(store, job, scored, progress)
+    return Texts(names, judgments_by, write_assw(store, job, papers, progress))
+
+
+def require_texts(store: Store, job: Job, work: Work) -> None:
+    """Raises `UnfinishedError` if pairs of the job's candidates still wait for a text, such as judgments."""
+    names = list(job.candidates or ())
+    if waiting := store.rows(queries.WAITING_TEXTS, signature_ids=work.signature_ids, candidates=names):
+        first = waiting[0]
+        raise UnfinishedError(
+            f"{store.key}: texts of {', '.join(names)} are still to be written by {work.writer}, on {first['papers']} "
+            f"papers ({first['reason']}: {first['detail']}). Nothing was scored; the same command goes on from there"
+        )
+
+
+def _signed(work: Work) -> list[queries.SignatureRow]:
+    rows = (asdict(signature) | {"signature_id": signature.signature_id} for signature in work.signatures.values())
+    return [cast(queries.SignatureRow, row) for row in rows]
