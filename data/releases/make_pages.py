@@ -54,11 +54,9 @@ def renew(release: Path, about: dict[str, Any]) -> None:
             stored = connection.table(name).to_arrow_table().schema
             schema = pyarrow.schema([field for field in stored if field.name not in HISTORY])
             _write(path, pyarrow.Table.from_pylist(rows, schema))
-            about["tables"][name] = len(rows)
         path = release / FOLDER / "metrics.parquet"
         metrics = list(of_program(about["signatures"], (), None).metrics)
         _write(path, pyarrow.Table.from_pylist(metrics, parquet.read_schema(path)))
-        about["tables"]["metrics"] = len(metrics)
     with opened(release) as connection:  # contrasts and board are made of the tables above
         if tested := about.get("contrasts"):
             file = load(resource("deployments", "contrasts", tested["file"]))
@@ -68,7 +66,7 @@ def renew(release: Path, about: dict[str, Any]) -> None:
         boards = {name: connection.table(name).to_arrow_table() for name in FILLED}
     for name, table in boards.items():
         _write(release / FOLDER / f"{name}.parquet", table)
-        about["tables"][name] = table.num_rows
+    about["tables"] |= {path.stem: parquet.read_metadata(path).num_rows for path in (release / FOLDER).glob("*.parquet")}
 
 
 def _write(path: Path, made: pyarrow.Table) -> None:

@@ -16,6 +16,7 @@ create or replace view meta as from 'tables/meta.parquet';
 create or replace view metrics as from 'tables/metrics.parquet';
 create or replace view models as from 'tables/models.parquet';
 create or replace view moved as from 'tables/moved.parquet';
+create or replace view pair_tests as from 'tables/pair_tests.parquet';
 create or replace view paper_sources as from 'tables/paper_sources.parquet';
 create or replace view paper_strata as from 'tables/paper_strata.parquet';
 create or replace view papers as from 'tables/papers.parquet';
