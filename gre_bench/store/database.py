@@ -22,6 +22,8 @@ from gre_bench.store.files import FULL, KEPT
 from gre_bench.store.schema import NEW_FILE
 from gre_bench.store.statements import statement
 
+MEMORY = "256MB"
+"""What DuckDB keeps in memory at most; beyond it, it spills to disk. Its own bound is most of the machine's."""
 _CLOSED = {
     "allow_community_extensions": "false", "allow_persistent_secrets": "false",
     "autoinstall_known_extensions": "false", "autoload_known_extensions": "false",
@@ -67,7 +69,8 @@ def connect(
             connection.execute(f"attach {what}")
         if folders:
             connection.execute(f"set allowed_directories = [{', '.join(map(quoted, folders))}]")
-        made = {"global timezone": "'UTC'", "enable_progress_bar": "false", **(settings or {})}
+        made = {"global timezone": "'UTC'", "enable_progress_bar": "false", "memory_limit": f"'{MEMORY}'"}
+        made |= settings or {}
         for name, value in (made | {"enable_external_access": "false", "lock_configuration": "true"}).items():
             connection.execute(f"set {name} = {value}")
     except BaseException:
