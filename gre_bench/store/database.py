@@ -22,8 +22,6 @@ from gre_bench.store.files import FULL, KEPT
 from gre_bench.store.schema import NEW_FILE
 from gre_bench.store.statements import statement
 
-MEMORY = "256MB"
-"""What DuckDB keeps in memory at most; beyond it, it spills to disk. Its own bound is most of the machine's."""
 _CLOSED = {
     "allow_community_extensions": "false", "allow_persistent_secrets": "false",
     "autoinstall_known_extensions": "false", "autoload_known_extensions": "false",
@@ -69,8 +67,7 @@ def connect(
             connection.execute(f"attach {what}")
         if folders:
             connection.execute(f"set allowed_directories = [{', '.join(map(quoted, folders))}]")
-        made = {"global timezone": "'UTC'", "enable_progress_bar": "false", "memory_limit": f"'{MEMORY}'"}
-        made |= settings or {}
+        made = {"global timezone": "'UTC'", "enable_progress_bar": "false", **(settings or {})}
         for name, value in (made | {"enable_external_access": "false", "lock_configuration": "true"}).items():
             connection.execute(f"set {name} = {value}")
     except BaseException:
@@ -104,6 +101,9 @@ def quoted(path: Path) -> str:
 
 
 DUCKDB_WAIT_S = 30.0
+MEMORY = "512MB"
+"""What a writer's DuckDB keeps in memory at most, of which the pages that it has read are most. Its own bound is four
+fifths of the machine. No such bound for a release: DuckDB sorts long texts in memory alone."""
 LOG_SIZE = "128MB"
 """Size at which DuckDB's log is merged into the file. Larger: fewer merges, but the run after a kill replays more."""
 
@@ -205,7 +205,8 @@ class Database:
         deadline = time.monotonic() + DUCKDB_WAIT_S
         while True:
             try:
-                return connect(file, config=NEW_FILE, settings={"checkpoint_threshold": f"'{LOG_SIZE}'"})
+                bounds = {"checkpoint_threshold": f"'{LOG_SIZE}'", "memory_limit": f"'{MEMORY}'"}
+                return connect(file, config=NEW_FILE, settings=bounds)
             except duckdb.Error as error:
                 reason = str(error).splitlines()[0]
                 if "could not set lock" not in reason.lower():
