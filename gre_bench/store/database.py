@@ -101,9 +101,6 @@ def quoted(path: Path) -> str:
 
 
 DUCKDB_WAIT_S = 30.0
-MEMORY = "512MB"
-"""What a writer's DuckDB keeps in memory at most, of which the pages that it has read are most. Its own bound is four
-fifths of the machine. No such bound for a release: DuckDB sorts long texts in memory alone."""
 LOG_SIZE = "128MB"
 """Size at which DuckDB's log is merged into the file. Larger: fewer merges, but the run after a kill replays more."""
 
@@ -205,8 +202,7 @@ class Database:
         deadline = time.monotonic() + DUCKDB_WAIT_S
         while True:
             try:
-                bounds = {"checkpoint_threshold": f"'{LOG_SIZE}'", "memory_limit": f"'{MEMORY}'"}
-                return connect(file, config=NEW_FILE, settings=bounds)
+                return connect(file, config=NEW_FILE, settings={"checkpoint_threshold": f"'{LOG_SIZE}'"})
             except duckdb.Error as error:
                 reason = str(error).splitlines()[0]
                 if "could not set lock" not in reason.lower():

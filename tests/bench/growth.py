@@ -18,7 +18,6 @@ import shutil
 import subprocess
 import sys
 import time
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
