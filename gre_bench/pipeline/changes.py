@@ -131,7 +131,10 @@ def write_changes(store: Store, job: Job, entries: Sequence[Entry], progress: Pr
         _unmixed(change, store.key, made_by.get(candidate, writer), writer)
         step: Callable[..., list[Written]] = partial(steps.write_changes, change)
         stage = f"changing reviews: {CHANGES[change].title}"
-        write(store, job, progress, stage, "review", writer, name, step, items, candidate=candidate)
+        write(
+            store, job, progress, stage, "review", writer, name, step, items, lambda ids: [items[key] for key in ids],
+            candidate=candidate,
+        )  # fmt: skip
     return makers
 
 

@@ -35,6 +35,8 @@ from gre_bench.store import Store, now, queries
 from gre_bench.writing.catalog import by_rule
 
 EXAMPLES = 3
+AT_ONCE = 500
+"""The most papers that one transaction stores."""
 UNKNOWN_LICENCE = "unknown"
 """Takes back the licence that an earlier import stated."""
 Step = tuple[str, Sequence[Any] | Mapping[str, Any]]
@@ -89,7 +91,9 @@ def read_reviews(store: Store, path: Path, known: Sequence[Review], **how: Any) 
     reviews = {review.review_id: review for review in known}
     judged = {(row["review_id"], row["writer"]): row["text"]
               for row in store.rows(queries.JUDGMENTS) if row["review_id"] in reviews}  # fmt: skip
-    imported = reviews_from(path, reviews, judged, [paper.paper_id for paper in known_papers(store)], **how)
+    imported = reviews_from(
+        path, reviews, judged, [paper.paper_id for paper in known_papers(store, bodies=False)], **how
+    )
     how.get("reading", AS_NAMED).check_used()
     return imported
 
@@ -107,9 +111,22 @@ def row_range(text: str | None) -> range | None:
     return rows
 
 
-def known_papers(store: Store) -> list[Paper]:
-    """Returns all stored papers of the edition's venue-year, in the sample or not."""
-    return [Paper(**row) for row in store.rows(queries.PAPERS)]
+def known_papers(store: Store, bodies: bool = True, ids: Sequence[str] | None = None) -> list[Paper]:
+    """Returns all stored papers of the edition's venue-year, in the sample or not, or those of *ids*.
+
+    *bodies*: whether with their texts, tens of kilobytes each.
+    """
+    return [Paper(**row) for row in store.rows(queries.PAPERS, bodies=bodies, ids=ids)]
+
+
+def papers_of(store: Store, ids: Sequence[str], bodies: bool = True) -> list[Paper]:
+    """Returns the stored papers *ids* in this order, with abstracts read from PDFs, and their texts if *bodies*."""
+    papers = {paper.paper_id: paper for paper in known_papers(store, bodies, ids)}
+    for row in store.rows(queries.TEXTS, bodies=bodies, ids=ids):
+        paper = papers[row["paper_id"]]
+        read = replace(paper, abstract=paper.abstract or row["abstract"], text=row["text"] or paper.text)
+        papers[paper.paper_id] = read
+    return [papers[paper_id] for paper_id in ids]
 
 
 def known_reviews(store: Store) -> list[Review]:
@@ -170,15 +187,21 @@ def keep(
             stating.append(("forget_licences", {"kind": named, "item": ids}))
         elif licence is not None:
             stating.append(("put_licences", [{"kind": named, "item": item, "licence": licence} for item in ids]))
+    papers = imported.papers
+    while len(papers) > AT_ONCE:
+        # A transaction takes ten times the memory of its texts. Stopped between two, the same import adds the rest.
+        some, papers = papers[:AT_ONCE], papers[AT_ONCE:]
+        noted = [by | {"kind": "paper", "item": paper.paper_id, "writer": ""} for paper in some]
+        store.write(("note_additions", noted), ("put_papers", some))
     added = (
-        *(("paper", paper.paper_id, "") for paper in imported.papers),
+        *(("paper", paper.paper_id, "") for paper in papers),
         *(("review", review.review_id, "") for review in imported.reviews),
         *(("judgments", item.review_id, item.writer) for item in imported.judgments),
     )
     store.write(
         *before,
         ("note_additions", [by | {"kind": kind, "item": item, "writer": who} for kind, item, who in added]),
-        ("put_papers", imported.papers),
+        ("put_papers", papers),
         ("put_reviews", imported.reviews),
         ("add_judgments", [judged(item) for item in imported.judgments]),
         ("put_synopses", [asdict(item) | {"writer": GIVEN} for item in imported.synopses]),
@@ -222,7 +245,7 @@ def unknown_papers(store: Store, imported: Imported) -> dict[str, Any] | None:
     rows = [str(refusal.paper_id) for refusal in imported.refusals if refusal.code == UNKNOWN]
     if not rows:
         return None
-    unknown, known = list(dict.fromkeys(rows)), sorted(paper.paper_id for paper in known_papers(store))
+    unknown, known = list(dict.fromkeys(rows)), sorted(paper.paper_id for paper in known_papers(store, bodies=False))
     known_line = f"{len(known):,} are known, such as {', '.join(known[:EXAMPLES])}" if known else "none is known"
     line = (
         f"{counted(len(rows), 'row')} of {counted(len(unknown), 'paper')} that {store.key} does not know, such as "

@@ -98,7 +98,7 @@ def learnt_papers(
     means the sample, or all known papers if none is drawn.
     """
     sampled = {row["paper_id"] for row in store.rows(SAMPLE)} if ids is None else set(ids)
-    papers = [paper for paper in known_papers(store) if not sampled or paper.paper_id in sampled]
+    papers = [paper for paper in known_papers(store, bodies=False) if not sampled or paper.paper_id in sampled]
     return _compared(settings, writer, texts_of(store, papers))
 
 
@@ -122,7 +122,7 @@ def learnt_here(settings: Settings, state: Path) -> Learnt:
 
 def texts_of(store: Store, papers: Iterable[Paper]) -> list[PaperTexts]:
     """Returns what registers are compared with, for each of *papers*: its id, its abstract, its human reviews."""
-    read = {row["paper_id"]: row["abstract"] for row in store.rows(TEXTS)}
+    read = {row["paper_id"]: row["abstract"] for row in store.rows(TEXTS, bodies=False)}
     reviews: dict[str, list[str]] = defaultdict(list)
     for review in known_reviews(store):
         if review.candidate == HUMAN and review.text:

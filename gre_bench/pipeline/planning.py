@@ -34,12 +34,12 @@ from gre_bench.metrics.cases import (
 )
 from gre_bench.metrics.scoring import CHANCE_SEED
 from gre_bench.pipeline.changes import changed, changed_judgments
-from gre_bench.pipeline.intake import given_categories, known_papers, known_reviews
+from gre_bench.pipeline.intake import given_categories, known_papers, known_reviews, papers_of
 from gre_bench.pipeline.learnt import Learnt, learnt_papers
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.prompts.conditions import guided
 from gre_bench.store import Store, now
-from gre_bench.store.queries import ASKED_FOR, DRAW, JUDGMENTS, PLANNED_CANDIDATES, SAMPLE, SYNOPSES, TEXTS, UNWRITTEN
+from gre_bench.store.queries import ASKED_FOR, DRAW, JUDGMENTS, PLANNED_CANDIDATES, SAMPLE, SYNOPSES, UNWRITTEN
 from gre_bench.tasks.backends import SignMetrics
 from gre_bench.writing.catalog import EXTRACTIVE
 
@@ -79,7 +79,7 @@ def draw_sample(store: Store, settings: EditionSettings) -> list[str]:
     Raises `SourceError` if the edition has no papers. Raises `SettingsError` if the stored sample was drawn with other
     settings, has papers that ``edition.only`` lacks, or gives roles to reviews that ``edition.not_human`` lists.
     """
-    papers, notes = known_papers(store), list[str]()
+    papers, notes = known_papers(store, bodies=False), list[str]()
     if not store.rows(DRAW):
         if not papers:
             raise SourceError(
@@ -121,23 +121,20 @@ def drawn_by(settings: EditionSettings) -> dict[str, Any]:
     }
 
 
-def sampled_papers(store: Store, limit: int | None = None, without: Container[str] = ()) -> list[Paper]:
-    """Returns the first *limit* papers of the sample that are not in *without*, in its order; None means all.
+def sampled_ids(store: Store, limit: int | None = None, without: Container[str] = ()) -> list[str]:
+    """Returns the ids of the first *limit* papers of the sample that are not in *without*, in its order; None: all."""
+    order = (row["paper_id"] for row in store.rows(SAMPLE) if row["role"] == "candidate")
+    return [paper_id for paper_id in order if paper_id not in without][:limit]
 
-    Abstracts and texts that were read from PDFs are filled in.
-    """
-    papers = {paper.paper_id: paper for paper in known_papers(store)}
-    for row in store.rows(TEXTS):
-        paper = papers[row["paper_id"]]
-        read = replace(paper, abstract=paper.abstract or row["abstract"], text=row["text"] or paper.text)
-        papers[paper.paper_id] = read
-    order = [row["paper_id"] for row in store.rows(SAMPLE) if row["role"] == "candidate"]
-    return [papers[paper_id] for paper_id in order if paper_id not in without][:limit]
+
+def sampled_papers(store: Store, limit: int | None = None, bodies: bool = True) -> list[Paper]:
+    """Returns the papers of `sampled_ids`, as `papers_of` does."""
+    return papers_of(store, sampled_ids(store, limit), bodies)
 
 
 def sample(
     store: Store, reviewers: Mapping[str, str], judgments_by: str | None = None, assw_by: str | None = None,
-    parts: Sequence[Part] = ("abstract",), without: Container[str] = (),
+    parts: Sequence[Part] = ("abstract",), without: Container[str] = (), bodies: bool = False,
 ) -> list[Entry]:  # fmt: skip
     """Returns an entry per sampled paper, with all its responses (reviews with judgments) and synopses.
 
@@ -146,7 +143,7 @@ def sample(
     - *reviewers*: candidate → identity as a writer, for each candidate that is asked for reviews.
     - *judgments_by*, *assw_by*: the identities of the writers of judgments and of ASSW.
     - *parts*: the parts of an item, such as its abstract, that make its synopsis.
-    - *without*: ids of papers to leave out.
+    - *without*: ids of papers to leave out. *bodies*: whether the papers have their texts.
     """
     by_id, by_candidate = {}, defaultdict(dict)
     for review, response in responses(store, judgments_by):
@@ -168,7 +165,7 @@ def sample(
     return [
         Entry(paper, human, tuple(references), by_candidate[paper.paper_id], synopses(paper, assw, categories, parts),
               every_reference)
-        for paper, (human, *references) in zip(sampled_papers(store), roles.values(), strict=True)
+        for paper, (human, *references) in zip(sampled_papers(store, bodies=bodies), roles.values(), strict=True)
         if paper.paper_id not in without
     ]  # fmt: skip
 

@@ -28,10 +28,10 @@ from gre_bench.ingest.records.row_files import read_notes_file, read_texts
 from gre_bench.ingest.records.venues import check_verified, venue_of
 from gre_bench.ingest.snapshot import MANIFEST, NOTES, UNSTATED, Snapshot, make_snapshot
 from gre_bench.pipeline.intake import file_sha256, import_papers, import_reviews, keep, known_by_id, row_range
-from gre_bench.pipeline.planning import sampled_papers
+from gre_bench.pipeline.planning import sampled_ids
 from gre_bench.pipeline.runs.job import Job, Progress
 from gre_bench.store import Store, now
-from gre_bench.store.queries import SNAPSHOT, TEXT_STATES
+from gre_bench.store.queries import SNAPSHOT, TEXT_STATES, UNREAD
 from gre_bench.tasks import steps
 
 
@@ -194,8 +194,8 @@ def read_papers(store: Store, job: Job, progress: Progress) -> None:
     snapshot = store.rows(SNAPSHOT)
     if not snapshot:
         return
-    # Texts that were read are filled in.
-    due = [paper.paper_id for paper in sampled_papers(store, job.limit) if not paper.text]
+    unread = {row["paper_id"] for row in store.rows(UNREAD)}
+    due = [name for name in sampled_ids(store, job.limit) if name in unread]
     progress.stage("reading papers")
     progress.expect(len(due))
     papers = iter(due)
@@ -217,7 +217,7 @@ def read_papers(store: Store, job: Job, progress: Progress) -> None:
 
 def reading_notes(store: Store, limit: int | None) -> list[str]:
     """Returns notes on badly read texts of the first *limit* sampled papers (None: all), one note per status."""
-    sampled = {paper.paper_id for paper in sampled_papers(store, limit)}
+    sampled = set(sampled_ids(store, limit))
     ids_by_status: dict[tuple[str, bool], list[str]] = {}
     for row in store.rows(TEXT_STATES):
         if row["paper_id"] in sampled and row["status"] not in SOUND:

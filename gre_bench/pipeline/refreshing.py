@@ -20,7 +20,7 @@ from gre_bench.lm.catalog import check_here
 from gre_bench.pipeline.changes import write_changes
 from gre_bench.pipeline.intake import in_domain
 from gre_bench.pipeline.learnt import learnt_papers
-from gre_bench.pipeline.planning import Work, draw_sample, plan_pairs, sample, sampled_papers
+from gre_bench.pipeline.planning import Work, draw_sample, plan_pairs, sample, sampled_ids
 from gre_bench.pipeline.ranking import clear_rank_statistics, store_exposures, store_rank_statistics
 from gre_bench.pipeline.reading import import_sources, read_papers, reading_notes
 from gre_bench.pipeline.runs.job import Job, Progress, recorded
@@ -131,13 +131,14 @@ def prepare(store: Store, job: Job, sign: SignMetrics, progress: Progress) -> Wo
     lost = in_flight_when_killed(store)
     with drawn_sample(store, job, progress) as notes:
         if job.changes:
-            learnt, ids = learnt_papers(store, job.settings), [paper.paper_id for paper in sampled_papers(store)]
+            learnt, ids = learnt_papers(store, job.settings), sampled_ids(store)
             learnt.left(ids, ids, "a validation", store.key)
             job = replace(job, left_out=learnt.papers)
         texts = write_texts(store, job, progress)
         progress.stage("planning")
         by = texts.judgments_by, texts.assw_by
-        entries = sample(store, texts.names, *by, job.settings.scoring.synopsis_of, job.left_out)
+        bodies = any(recipe_of(name).synopsis == "paper" for name in job.settings.scoring.metrics)
+        entries = sample(store, texts.names, *by, job.settings.scoring.synopsis_of, job.left_out, bodies)
         work = plan_pairs(store, job, sign, entries, progress.run_id, *by)
     work.notes[:0] = [*lost, *notes, *reading_notes(store, job.limit)]
     store_exposures(store, job, _signed(work), work.learnt)
@@ -187,7 +188,7 @@ class Texts(NamedTuple):
 def write_texts(store: Store, job: Job, progress: Progress) -> Texts:
     """Reads the sampled papers, and writes the missing reviews, changed reviews, judgments and synopses."""
     read_papers(store, job, progress)
-    papers = sampled_papers(store, job.limit, job.left_out)
+    papers = sampled_ids(store, job.limit, job.left_out)
     names = reviewers(store, job)
     write_reviews(store, job, papers, names, progress)
     if job.changes:

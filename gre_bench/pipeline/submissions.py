@@ -180,7 +180,7 @@ def checked(store: Store, folder: Path) -> Checked:
         refused.append(f"{form.name} is on the board already; choose another name, such as one with a version")
     if file_sha256(folder / REVIEWS) != form.reviews_sha256:
         refused.append(f"{REVIEWS} is not the file of the form: its SHA-256 is another")
-    papers = [row["paper_id"] for row in store.read(queries.PAPERS)]
+    papers = [row["paper_id"] for row in store.read(queries.PAPERS, bodies=False)]
     try:
         imported = reviews_from(folder / REVIEWS, {}, {}, papers, by=form.name, only=True, reading=READING)
     except SourceError as error:

@@ -6,8 +6,9 @@ failed for good is not requested again; one that failed for a transient reason i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from itertools import islice
 from typing import Any, Literal, TypeVar
 
@@ -15,9 +16,9 @@ from gre_bench.changes.catalog import is_changed
 from gre_bench.core import controls
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.metrics import recipe_of
-from gre_bench.core.records import Judgments, Paper, Review, Written
+from gre_bench.core.records import Judgments, Review, Written
 from gre_bench.metrics.cases import Entry, Response
-from gre_bench.pipeline.intake import judged
+from gre_bench.pipeline.intake import judged, papers_of
 from gre_bench.pipeline.runs.job import Job, Progress
 from gre_bench.store import Store
 from gre_bench.store.queries import ASKED_FOR, REVIEWS, SYNOPSES, UNWRITTEN
@@ -63,13 +64,13 @@ def reviewers(store: Store, job: Job) -> dict[str, str]:
     return identities
 
 
-def write_reviews(
-    store: Store, job: Job, papers: Sequence[Paper], names: Mapping[str, str], progress: Progress
-) -> None:
-    """Lets each candidate of *names* (candidate → its identity as a writer) write its missing reviews of *papers*."""
-    items = {paper.paper_id: paper for paper in papers}
+def write_reviews(store: Store, job: Job, papers: Sequence[str], names: Mapping[str, str], progress: Progress) -> None:
+    """Lets each candidate of *names* (→ its identity as a writer) write its missing reviews of the *papers*, ids."""
     for name, writer in names.items():
-        write(store, job, progress, f"writing reviews by {name}", "review", writer, name, steps.write_reviews, items)
+        write(
+            store, job, progress, f"writing reviews by {name}", "review", writer, name, steps.write_reviews, papers,
+            partial(papers_of, store),
+        )  # fmt: skip
 
 
 def scored_responses(job: Job, entries: Sequence[Entry]) -> list[Response]:
@@ -97,34 +98,41 @@ def write_judgments(store: Store, job: Job, responses: Sequence[Response], progr
         return None
     due = {item.review_id: (item.review_id, item.text)
            for item in responses if item.text and writer not in item.judgments}  # fmt: skip
-    write(store, job, progress, "writing judgments", "judgments", writer, name, steps.write_judgments, due)
+    write(
+        store, job, progress, "writing judgments", "judgments", writer, name, steps.write_judgments, due,
+        lambda ids: [due[name] for name in ids],
+    )  # fmt: skip
     return writer
 
 
-def write_assw(store: Store, job: Job, papers: Sequence[Paper], progress: Progress) -> str | None:
-    """Writes and stores the missing ASSW of *papers*, the strengths and weaknesses that their authors state.
+def write_assw(store: Store, job: Job, papers: Sequence[str], progress: Progress) -> str | None:
+    """Writes and stores the missing ASSW of the *papers*, ids: the strengths and weaknesses that their authors state.
 
     Returns the identity of the writer; None if no metric needs ASSW.
     """
     if not any(recipe_of(metric).synopsis == "assw" for metric in job.settings.scoring.metrics):
         return None
-    name, items = job.settings.writing.assw, {paper.paper_id: paper for paper in papers}
+    name = job.settings.writing.assw
     writer = steps.writer_identity(name, "assw", job.writer_context)
     known = {row["paper_id"] for row in store.rows(SYNOPSES, kind="assw", writer=writer)}
-    write(store, job, progress, "writing synopses", "assw", writer, name, steps.write_assw, items, known)
+    write(
+        store, job, progress, "writing synopses", "assw", writer, name, steps.write_assw, papers,
+        partial(papers_of, store), known,
+    )  # fmt: skip
     return writer
 
 
 def write(
     store: Store, job: Job, progress: Progress, stage: str, task: Task, writer: str, name: str,
-    step: Callable[[str, WriterContext, Sequence[T]], list[Written]], items: Mapping[str, T],
-    known: Container[str] = (), candidate: str | None = None,
+    step: Callable[[str, WriterContext, Sequence[T]], list[Written]], items: Iterable[str],
+    read: Callable[[Sequence[str]], Sequence[T]], known: Container[str] = (), candidate: str | None = None,
 ) -> None:  # fmt: skip
     """Writes the missing texts of a kind in chunks, and commits each chunk with the outcome of every text.
 
     - *writer*, *name*: the identity and the name of the writer.
     - *step*: writes the texts of one chunk; takes *name* first.
-    - *items*: id of a review or paper → what its text is written from, such as a paper.
+    - *items*: the ids of reviews or papers. *read*: ids → what their texts are written from, such as papers; called
+      for one chunk at a time, because papers are long.
     - *known*: the ids whose text exists. For reviews the store is asked instead.
     - *candidate*: the candidate whose reviews the texts are; None means *name*.
 
@@ -137,14 +145,14 @@ def write(
     if task == "review":
         known = {row["paper_id"] for row in store.rows(REVIEWS) if row["candidate"] == owner}
         lost = {item.rpartition(":")[0] for item in lost}
-    due = [item for key, item in items.items() if key not in known and key not in lost]
+    due = [key for key in items if key not in known and key not in lost]
     progress.stage(stage)
     progress.expect(len(due))
     if job.in_place_of:
         step = job.in_place_of(step, task)
     (query, record), remaining, unanswered = STORED[task], iter(due), 0
     while unanswered < DOWN and (chunk := list(islice(remaining, job.settings.writing.chunk))):
-        written = step(name, job.writer_context, chunk)
+        written = step(name, job.writer_context, read(chunk))
         replies = [asdict(item) | {"task": task, "writer": writer, "run_id": progress.run_id} for item in written]
         for reply in replies:
             del reply["text"]

@@ -66,6 +66,13 @@ def load(name: str) -> Prompt:
     return prompt
 
 
+@cache
+def of_digest(sha256: str) -> Prompt | None:
+    """Returns the prompt with the hash *sha256*, shipped or of an installed package; None if there is none."""
+    shipped = (path.relative_to(FOLDER).with_suffix("").as_posix() for path in sorted(FOLDER.rglob("*.toml")))
+    return next((prompt for prompt in map(load, (*shipped, *ADDED)) if prompt.sha256 == sha256), None)
+
+
 def render(prediction: Prediction | Chat) -> Chat:
     """Returns the messages of *prediction*: system, user and reply (Xu et al. 2025, C.2); a chat is returned unchanged.
 

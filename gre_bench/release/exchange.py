@@ -25,7 +25,7 @@ from uuid import UUID
 
 from gre_bench.core.errors import SourceError
 from gre_bench.core.whole_files import put
-from gre_bench.prompts.library import load
+from gre_bench.prompts.library import of_digest
 from gre_bench.release.database import opened, rows, table_rows
 from gre_bench.release.manifest import digest_of, verify
 from gre_bench.store import Row
@@ -150,7 +150,7 @@ def _result(
             "score_type": "continuous",
             "min_score": "-Infinity",
             "max_score": "Infinity",
-            "llm_scoring": _judge(about, signature, human.get(row["signature_id"])),
+            "llm_scoring": _judge(signature, human.get(row["signature_id"])),
             "additional_details": _texts({"signature_id": row["signature_id"], "validation": row["validation"],
                                           "is_correct_applicable": "false"}),
         },
@@ -169,16 +169,15 @@ def _uncertainty(row: Row) -> dict[str, Any]:
     return {"num_samples": row["papers"]} | ({"confidence_interval": interval} if known else {})
 
 
-def _judge(about: Mapping[str, Any], signature: Mapping[str, Any], human: float | None) -> dict[str, Any]:
+def _judge(signature: Mapping[str, Any], human: float | None) -> dict[str, Any]:
     """Returns the evaluation LM of *signature* as the schema's judge; *human*: the score of the human baseline."""
     lm = signature["evaluation_lm"]
-    prompt = load(about["settings"].get("scoring", {}).get("prompt", "predict_judgments"))
-    of_program = prompt.sha256 == signature["prompt_sha256"]
+    prompt = of_digest(signature["prompt_sha256"])
     return {
         "judges": [{"model_info": {"name": lm, "id": lm if "/" in lm else f"gre-bench/{lm}",
                                    "additional_details": UNSTATED | {"deployment_type": "self_deployed"}},
                     "additional_details": {"reads": "its log-probabilities; it answers nothing"}}],
-        "input_prompt": f"{prompt.system}\n\n{prompt.user}" if of_program else f"SHA-256 {signature['prompt_sha256']}",
+        "input_prompt": f"{prompt.system}\n\n{prompt.user}" if prompt else f"SHA-256 {signature['prompt_sha256']}",
         "additional_details": _texts(signature),
     } | ({"expert_baseline": human} if human is not None else {})  # fmt: skip
 

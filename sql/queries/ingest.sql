@@ -1,8 +1,16 @@
 -- name: papers
--- one row per known paper
-select paper_id, title, abstract, text, source_row
+-- one row per known paper, or per paper of $ids; without its body unless $bodies: bodies are most of a store
+select paper_id, title, abstract, case when $bodies then text end as text, source_row
 from papers
+where $ids::varchar[] is null or paper_id in (select unnest($ids::varchar[]))
 order by paper_id;
+
+-- name: unread
+-- ids of the papers that have no body
+select p.paper_id
+from papers p
+left join texts t using (paper_id)
+where coalesce(nullif(t.text, ''), nullif(p.text, '')) is null;
 
 -- name: reviews
 -- one row per known review
@@ -25,9 +33,10 @@ insert or replace into snapshots (digest, path, imported_at) values (
 );
 
 -- name: texts
--- one row per paper whose text was read from a snapshot
-select paper_id, origin, sha256, status, pages, abstract, text, notes
+-- one row per paper whose text was read from a snapshot, as in the query papers
+select paper_id, origin, sha256, status, pages, abstract, case when $bodies then text end as text, notes
 from texts
+where $ids::varchar[] is null or paper_id in (select unnest($ids::varchar[]))
 order by paper_id;
 
 -- name: name_untitled

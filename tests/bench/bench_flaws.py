@@ -27,9 +27,9 @@ from gre_bench.changes import flaws, scripted
 from gre_bench.core.records import HUMAN, Case
 from gre_bench.core.settings import edition_parts, load
 from gre_bench.lm.catalog import open_lm
-from gre_bench.pipeline.intake import known_reviews
+from gre_bench.pipeline.intake import known_reviews, papers_of
 from gre_bench.pipeline.learnt import learnt_here
-from gre_bench.pipeline.planning import sampled_papers
+from gre_bench.pipeline.planning import sampled_ids
 from gre_bench.stats.detection import ALPHA, FlawScores, correctness, detected, rate
 from gre_bench.store import ReadCopy
 from gre_bench.studies.flaws import share_of_words
@@ -59,7 +59,7 @@ def pool(state: Path, edition: str, papers: int, drafts: int, asked: list[str], 
     lm = open_lm(chosen.evaluation_lm)
     used, refusals, values, families = Counter(), Counter(), {name: [] for name in METRICS}, []
     begun = time.monotonic()
-    for paper in sampled_papers(store, without=learnt.papers):
+    for paper in papers_of(store, sampled_ids(store, without=learnt.papers)):
         if len(families) == papers:
             break
         sentences = scripted.sentences(reviews.get(paper.paper_id, []))

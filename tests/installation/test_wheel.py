@@ -135,3 +135,18 @@ def test_the_demo_and_every_command_need_nothing_but_the_installation_and_work_f
     for command, expected in COMMANDS.items():
         shown, ended, rest = rest.partition(f"{['gre-bench', *command]} ended\n")
         assert ended and expected.lower() in shown.lower(), command
+
+
+@pytest.mark.night
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("words", [("uvx", "--from"), ("pipx", "run", "--spec")], ids=("uvx", "pipx"))
+def test_one_line_runs_the_wheel_in_a_home_that_holds_nothing(installed, tmp_path, words):
+    if not shutil.which(words[0]):
+        pytest.skip(f"{words[0]} is not on this machine")
+    home = {"HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
+    command = [*words, str(installed.wheel), "gre-bench", "demo", "--no-prefect"]
+    found = subprocess.run(
+        command, cwd=tmp_path, env=plain() | home, text=True, capture_output=True, timeout=3000
+    )  # fmt: skip
+    assert found.returncode == 0 and "reviewer-thorough leads" in found.stdout, found.stderr[-2000:]
+    assert (tmp_path / "state" / "editions" / EDITION).is_dir()

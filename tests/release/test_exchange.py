@@ -13,9 +13,11 @@ from statistics import fmean
 import pytest
 
 from gre_bench.core.errors import SourceError
+from gre_bench.release import exchange
 from gre_bench.release.database import opened, rows
 from gre_bench.release.exchange import write_exchange
 from gre_bench.release.loading import release_named
+from gre_bench.release.manifest import verify
 from tests.release.made_up import EDITION
 
 
@@ -74,6 +76,14 @@ def test_a_prompt_of_the_program_is_given_in_words(tmp_path):
     judge = result["metric_config"]["llm_scoring"]
     assert "{synopsis}" in judge["input_prompt"] and judge["judges"][0]["model_info"]["name"] == "cache-ngram-2"
     assert result["score_details"]["details"]["rank"], "this metric is validated"
+
+
+def test_a_prompt_is_found_by_its_digest_whatever_name_the_settings_of_the_release_give_it(monkeypatch, tmp_path):
+    stated = {"scoring": {"prompt": "a_prompt_of_another_lab"}}
+    monkeypatch.setattr(exchange, "verify", lambda folder: verify(folder) | {"settings": stated})
+    (path, *_) = (path for path in write_exchange(release_named("ICLR-2022-llms"), tmp_path) if path.suffix == ".json")
+    (result, *_) = json.loads(path.read_text("utf-8"))["evaluation_results"]
+    assert "{synopsis}" in result["metric_config"]["llm_scoring"]["input_prompt"]
 
 
 def test_the_same_release_gives_the_same_files_and_no_text_of_it(folder, written, tmp_path):
