@@ -103,7 +103,7 @@ def note(row: LeaderboardRow) -> str:
     return ", ".join(part for part in (unranked, *states, chance, same, few, row["note"]) if part)
 
 
-HUMAN_IS = "human: one human review of each paper, scored as a candidate's"
+HUMAN_IS = "human: one human review of each paper, scored as if a candidate had written it"
 RANKED_APART = "ranked only with each other, as this board's settings say"
 """What a group of candidates is; the settings name groups (``board.groups``)."""
 ONE_LM = "Only one evaluation LM has scored this."
@@ -448,9 +448,9 @@ def unvalidated(validation: str) -> str:
 
 
 def scored_by(evaluation_lm: str, validation: str) -> str:
-    """Returns which LM made the scores of a board, with its *validation*; a metric may need no LM."""
+    """Returns which LM made the scores of a board, and whether LM and metric are validated; a metric may need no LM."""
     by = f"{evaluation_lm}, a small count model" if is_small(evaluation_lm) else evaluation_lm
-    return f"{'rule' if evaluation_lm == 'none' else by}: {validation}"
+    return f"scored by {'rule' if evaluation_lm == 'none' else by}: {validation}"
 
 
 def few_papers(counts: Iterable[int | None]) -> str | None:

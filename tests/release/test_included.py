@@ -69,7 +69,9 @@ def test_it_is_loaded_by_its_name_and_read_by_the_commands(tmp_path, call):
 
     assert f"gre-bench leaderboard {INCLUDED_EDITION}" in told("import", "release", INCLUDED_EDITION)
     board = told("leaderboard", INCLUDED_EDITION)
-    assert "\nby cache-ngram-2" in board and "\nby gem-smollm2" not in board, "the board is of the LM that it shows"
+    assert "\nscored by cache-ngram-2" in board and "\nscored by gem-smollm2" not in board, (
+        "the board is of the LM that it shows"
+    )
     assert "No model leads: by cache-ngram-2, gpt-4o" in board and "anthropic/claude-3-5" in board
     assert "told from none of 6 models by gem-smollm2-2" in " ".join(board.split()), "the first lines are of both LMs"
     # Each half width is that of an interval of the board, and what a release without texts lacks is not printed.

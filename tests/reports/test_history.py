@@ -169,7 +169,10 @@ def test_a_paper_that_a_candidate_lost_is_never_among_its_best():
     told = " ".join(captured.get().split())
     assert "a leads on no paper" in told and "human leads most on: s1 by 4.00" in told
     assert "not told apart on the board (p 0.090, corrected for the board's 6 tests); human scores" in told
-    assert "human scores higher if this is the only question asked (p 0.030), by 2.00 nats (90% 1.00 to 3.00)" in told
+    assert (
+        "human scores higher if this is the only question asked (p 0.030), by 2.00 nats (90% interval 1.00 to 3.00)"
+        in told
+    )
 
 
 def told_of(*rows, notes=()) -> str:
@@ -190,8 +193,11 @@ def told_of(*rows, notes=()) -> str:
 def test_a_comparison_says_who_scores_higher_how_sure_what_is_unvalidated_and_what_human_is():
     told = told_of(("gem_s_abstract", 0.002, True, []), ("gem", 0.001, False, []), notes=["human: a note"])
     assert "GEM-S (abstract): a scores higher (p 0.002, corrected for the board's 6 tests), by 2.00 nats" in told
-    assert "(90% 1.00 to 3.00), on 30 of 40 papers GEM: no order, not validated (fail on ICLR-2020)" in told
-    assert "by lm: validated on ICLR-2020 Only one evaluation LM has scored this." in told and "human: a note" in told
+    assert "(90% interval 1.00 to 3.00), on 30 of 40 papers GEM: no order, not validated (fail on ICLR-2020)" in told
+    assert (
+        "scored by lm: validated on ICLR-2020 Only one evaluation LM has scored this." in told
+        and "human: a note" in told
+    )
     assert "chance" not in told
 
 

@@ -203,7 +203,7 @@ def test_the_papers_of_a_candidate_are_ordered_by_its_lead_over_human_and_the_la
     ahead = f"ahead of human on {sum(lead > 0 for lead in leads)} of {len(leads)} papers"
     assert ahead in out and "no order: not validated" in out
     assert (
-        "human: one human review of each paper, scored as a candidate's" in out
+        "human: one human review of each paper, scored as if a candidate had written it" in out
         and f"--paper {found.papers[-1]['paper_id']} " in out
     )
 

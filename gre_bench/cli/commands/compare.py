@@ -95,7 +95,7 @@ def compare(
             screen.say(f"next: gre-bench why {report['edition']} {who}{where}   # its best and worst papers")
             if not details:
                 more = f"gre-bench compare {' '.join(both)} -e {report['edition']} --details{where}"
-                screen.say(f"      {more}   # by paper, less chance, every metric")
+                screen.say(f"      {more}   # by paper, minus the score by chance")
 
         return Answer(report, show_both)
     if len(names) == 2 and not published and _are_releases(names, state):

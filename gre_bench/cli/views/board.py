@@ -302,7 +302,7 @@ def _cautions(
         say(f"{contamination_gap(gap)} --board all ranks them too.")
     screen.say_all([references_line(rows)])
     by = scored_by(signature["evaluation_lm"], rows[0]["validation"])
-    say(f"by {by}", style="green" if is_validated(rows) else "yellow")
+    say(by, style="green" if is_validated(rows) else "yellow")
 
 
 def _basis(signature: SignatureRow, auc: SeparationRow | None, exposures: Sequence[ExposureRow]) -> None:

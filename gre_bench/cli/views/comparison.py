@@ -73,9 +73,12 @@ def show_candidates(report: Row, details: bool = False) -> None:
     for why, titles in left.items():
         say(f"{', '.join(titles)}: no order, {why}")
     if details:
-        say("above chance: the score less chance, which is what a candidate's reviews of other papers get", style="dim")
+        say(
+            "above chance: the score minus that by chance, which the candidate's reviews of other papers get",
+            style="dim",
+        )
     shown = [row for row in ordered or rows if not row["problem"]]
-    say_all(dict.fromkeys(f"by {scored_by(row['evaluation_lm'], row['validation'])}" for row in shown))
+    say_all(_scored_by(shown))
     if any(row["validated"] for row in shown) and not any(row["other_lms"] for row in shown):
         say(f"{ONE_LM} Another may order the two otherwise.")
     say_all(report["notes"])
@@ -89,7 +92,7 @@ def _sentence(row: Row, first: str, other: str) -> str:
     unit = "" if not is_known(row["metric"]) else f" {recipe_of(row['metric']).unit}"
     leader, sign, won = (first, 1, row["won"]) if row["difference"] > 0 else (other, -1, row["lost"])
     ends = sorted((sign * row["low"], sign * row["high"]))
-    by = f"by {abs(row['difference']):.2f}{unit} (90% {ends[0]:.2f} to {ends[1]:.2f})"
+    by = f"by {abs(row['difference']):.2f}{unit} (90% interval {ends[0]:.2f} to {ends[1]:.2f})"
     on = f"on {won} of {counted(row['papers'], 'paper')}"
     if not row["validated"]:
         return f"no order, {unvalidated(row['validation'])}; {leader} has the higher mean {by}, {on}"
@@ -201,7 +204,8 @@ def _brief_releases(report: Row) -> None:
     """Prints, metrics of the same words together, who led and leads, who is new or has another rank; then the cause."""
     first, second = report["compared"]
     say(f"{first} → {second}", style="bold")
-    say(f"cause: {'; '.join(_causes(report['provenance'])) or 'the same settings, program, sample and imports'}")
+    differs = "; ".join(_causes(report["provenance"])) or "nothing in settings, program, sample and imports"
+    say(f"what differs: {differs}")
     by_lines: dict[tuple[str, ...], list[str]] = {}
     for row in report["metrics"]:
         before, now = (text.partition(". ")[0].rstrip(".") for text in row["answers"])
@@ -213,9 +217,16 @@ def _brief_releases(report: Row) -> None:
     for name, key in ((first, "only_first"), (second, "only_second")):
         if report[key]:
             say(f"only in {name}: {', '.join(map(_title, report[key]))}")
-    lms = (f"by {scored_by(row['evaluation_lm'], row['validation'])}" for row in report["metrics"] if row["validated"])
-    say_all(dict.fromkeys(lms))
+    say_all(_scored_by([row for row in report["metrics"] if row["validated"]]))
     say_all(report["notes"])
+
+
+def _scored_by(rows: Sequence[Row]) -> list[str]:
+    """Returns a line for each evaluation LM and validation of *rows*, with the metrics that it is about."""
+    metrics: dict[str, list[str]] = {}
+    for row in rows:
+        metrics.setdefault(scored_by(row["evaluation_lm"], row["validation"]), []).append(_title(row["metric"]))
+    return [f"{', '.join(titles)}: {by}" for by, titles in metrics.items()]
 
 
 def _title(metric: str) -> str:
@@ -225,7 +236,9 @@ def _title(metric: str) -> str:
 def _what_changed(row: Row) -> str:
     """Returns who is new, who is gone, whose rank, score or difference to human changed, and how many did not."""
     arrived: dict[str, list[str]] = {"new": [], "gone": []}
-    parts, unchanged = [], 0
+    parts: list[str] = []
+    ranks: list[str] = []
+    unchanged = 0
     for line in row["candidates"]:
         name, (before, after) = line["candidate"], line["rank"]
         was_there, is_there = (side is not None for side in line["scored"])
@@ -239,7 +252,7 @@ def _what_changed(row: Row) -> str:
             else:
                 unchanged += 1
         elif before != after and row["validated"]:
-            parts.append(f"{name} {before or '–'} → {after or '–'}")
+            ranks.append(f"{name} {before or '–'} → {after or '–'}")
         elif row["compares"] == "scores" and has_changed(line | {"rank": [None, None]}):
             parts.append(f"{name} has other scores")
         else:
@@ -249,11 +262,15 @@ def _what_changed(row: Row) -> str:
         for how, names in arrived.items()
         if names
     ]
+    if len(ranks) > SHOWN_NAMES:
+        ranks = [*ranks[: SHOWN_NAMES - 1], f"{len(ranks) - SHOWN_NAMES + 1} more"]
+    if ranks:
+        moved.append(f"ranks: {', '.join(ranks)}")
     if len(parts) > SHOWN_NAMES:
         parts = [*parts[: SHOWN_NAMES - 1], f"{len(parts) - SHOWN_NAMES + 1} more changes"]
     why = {"differences": "other papers, so only differences to human compare: ",
            "ranks": f"scored otherwise ({', '.join(row['differ_in'])}), so only ranks compare: "}  # fmt: skip
-    rest = "not told to have changed" if row["compares"] == "differences" else "unchanged"
+    rest = "not told to have changed" if row["compares"] == "differences" else "as before"
     return why.get(row["compares"], "") + "; ".join([*moved, *parts, f"{unchanged} {rest}"])
 
 
@@ -269,7 +286,7 @@ def _causes(provenance: Sequence[Row]) -> list[str]:
         if parts[0] == "imports":
             if parts[-1] == "file":
                 file = row["second"] or row["first"]
-                causes.append(f"import {file}" if row["second"] else f"import of {file} undone")
+                causes.append(f"{file} was imported" if row["second"] else f"the import of {file} was undone")
         elif parts[0] not in ("claims", "contrasts"):
             causes.append(f"{row['what']} {_brief(row['first'])} → {_brief(row['second'])}")
     more = [f"and {len(causes) - SHOWN_CAUSES} more"] if len(causes) > SHOWN_CAUSES else []
