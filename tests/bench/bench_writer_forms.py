@@ -42,6 +42,7 @@ FORMS = {
     "short": Form(longest=20),
     "by-stance": Form(by_stance=True),
     "with-summary": Form(summary=True),
+    "colon": Form(colon=":"),
 }
 WRITERS: dict[str, Callable[[str], str]] = {"rule-judgments-3": judgments.judgments_of} | {
     name: lambda review, form=form: sentence_judgments.judgments_of(review, form) for name, form in FORMS.items()

@@ -88,7 +88,7 @@ _WORD = re.compile(r"[a-z][\w'-]*")
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What a line holds, for comparison (`tests.bench.bench_writer_forms`); the default is what ships."""
+    """What a line holds, for comparison (`tests.bench.bench_writer_forms`); the default is the form that was chosen."""
 
     cut: bool = False
     stance: bool = True
@@ -97,6 +97,7 @@ class Form:
     summary: bool = False
     silent: bool = True
     alike: float = _ALIKE
+    colon: str = ""
 
 
 @lru_cache(_REMEMBERED)
@@ -108,7 +109,7 @@ def judgments_of(review: str, form: Form = Form()) -> str:
     lines = list(_lines(review, form, form.summary)) or list(_lines(review, form, summary=True))
     if form.by_stance:
         lines.sort(key=lambda line: STANCES.index(line[0]))
-    return "\n".join(f"The reviewer {stance}: {text}" for stance, text in lines)
+    return "\n".join(f"The reviewer {stance}{form.colon} {text}" for stance, text in lines)
 
 
 _CUT = re.compile(
