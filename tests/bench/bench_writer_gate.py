@@ -4,7 +4,8 @@
     python -m tests.bench.bench_writer_gate copies STATE TEXTS EDITION... -- WRITER=FOLDER...
 
 A WRITER is one of `tests.bench.bench_writer_forms.WRITERS`, and FOLDER holds the `cache-ngram` of its form. d is that of
-what stands in the second review's place, against the second review, with its 95% interval by paper.
+what stands in the candidate's place, against the candidate, with its 95% interval by paper. Candidates are second reviews
+of ROWS, and first ones of an EDITION.
 
 - *rows*: ROWS is rows_0_299.parquet of `tests.gpu.training_files`. It prints the AUC by GPT-4o's judgments, and by the
   writer's own judgments the AUC and what GPT-4o's wording of the same review is worth; gains over the first WRITER.
@@ -97,7 +98,8 @@ def copies(
     for edition in editions:
         with duckdb.connect(str(Store(state, edition).read_file), read_only=True) as run:
             found = [row for row in run.execute(REVIEWS).fetchall() if row[2] and row[0] in bodies]
-        papers += random.Random(4).sample(found, min(MOST, len(found)))
+        random.Random(4).shuffle(found)
+        papers += found[:MOST]
     for name, write, lm in writers:
         for kind in ("abstract", "assw"):
             scores, ids = [], []
@@ -107,8 +109,8 @@ def copies(
                 body = " ".join(text[len(text) // 4 :].split()[:COPIED])
                 first, second, third = map(write, reviews[:3])
                 if first and second and third:
-                    xs = (second, write(body), write(review_of(title, abstract, text, "full")))
-                    scores += pmi(lm, (first, third), xs, synopsis)
+                    xs = (first, write(body), write(review_of(title, abstract, text, "full")))
+                    scores += pmi(lm, (second, third), xs, synopsis)
                     ids += [paper] * 2
             table = np.array(scores)
             line = f"{name}, GEM-S ({kind}), {len(set(ids))} papers of {'+'.join(editions)}: human {table[:, 0].mean():+.1f}"
