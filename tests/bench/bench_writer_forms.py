@@ -1,0 +1,149 @@
+"""Compares writers of judgments by rule on the papers that are kept aside to choose on, with an LM of each one's own form.
+
+    python -m tests.bench.bench_writer_forms FILES NEVER WRITER=FOLDER... [--changes stuffed,copied,half,elongated]
+
+FILES is what `python -m tests.gpu.training_files` wrote; papers of the file NEVER are left out. A WRITER is one of
+`WRITERS`, and FOLDER holds the `cache-ngram` that scores its judgments. For each set it prints the AUC of same against
+other paper, its gain over the first WRITER with the 95% interval by paper, d and share of pairs, the means in nats,
+tokens and lines a review, and for each change d with its 95% interval. Candidates are second reviews, references first
+and third ones, another paper is half the list away.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from gre_bench.changes import edits
+from gre_bench.changes.material import ChangeInput
+from gre_bench.core.learnt_from import PaperTexts
+from gre_bench.core.records import Prediction
+from gre_bench.ingest.records.sampling import evaluation_set
+from gre_bench.lm.ngram.cache_ngram import CacheNgram
+from gre_bench.lm.ngram.segmentation import split
+from gre_bench.stats.auc import separation
+from gre_bench.stats.effects import effect
+from gre_bench.writing.rules import judgments
+from gre_bench.writing.rules.writer import summaries_of
+from tests.bench import sentence_judgments
+from tests.bench.bench_choosing import gain
+from tests.bench.sentence_judgments import Form
+
+FORMS = {
+    "whole": Form(),
+    "cued": Form(silent=False),
+    "cut": Form(cut=True),
+    "no-stance": Form(stance=False),
+    "short": Form(longest=20),
+    "by-stance": Form(by_stance=True),
+    "with-summary": Form(summary=True),
+    "colon": Form(colon=":"),
+}
+WRITERS: dict[str, Callable[[str], str]] = {"rule-judgments-3": judgments.judgments_of} | {
+    name: lambda review, form=form: sentence_judgments.judgments_of(review, form) for name, form in FORMS.items()
+}
+Reviewed = tuple[PaperTexts, str]
+"""A paper with its reviews and abstract, and its title."""
+
+
+def sets(files: Path, never: Path) -> list[tuple[str, list[Reviewed], bool]]:
+    """Returns each set: its name, its papers with three reviews, and whether the abstract is given."""
+    known = pd.read_json(files / "papers.jsonl", lines=True).set_index("paper_id")
+    barred = evaluation_set(never)
+
+    def papers(file: str, first: int, end: int) -> list[Reviewed]:
+        rows = pd.read_parquet(files / file, columns=["row", "paper_id", "slot", "review"])
+        rows = rows[(rows["row"] >= first) & (rows["row"] < end)].sort_values(["row", "slot"])
+        found = []
+        for name, group in rows.groupby("paper_id", sort=False):
+            about = known.loc[name].dropna().to_dict() if name in known.index else {}
+            reviews = tuple(group["review"][:3])
+            found.append((PaperTexts(str(name), about.get("abstract"), reviews), about.get("title", "")))
+        hit = barred.learnt([paper for paper, _ in found])
+        return [each for each in found if len(each[0].reviews) == 3 and each[0].paper_id not in hit]
+
+    chosen = papers("by_rule.parquet", 0, 60)
+    return [("rows 900-999", papers("by_gpt4o.parquet", 900, 1000), False), ("60 papers", chosen, False),
+            ("60 papers, abstract", chosen, True)]  # fmt: skip
+
+
+def changed(change: str, paper: PaperTexts, title: str) -> str:
+    """Returns the second review of *paper* after *change*; unchanged if it has no sections to open."""
+    review = ChangeInput(paper.paper_id, paper.reviews[1], title or "this", paper.abstract)
+    if change == "stuffed":
+        return edits.stuffed(review)
+    if change == "copied":
+        return paper.abstract or ""
+    if change == "half":
+        return edits.deleted(review)
+    phrases = summaries_of(review.text)
+    return edits.elongated(review, *phrases) if all(phrases) and edits.has_sections(review) else review.text
+
+
+def compare(
+    write: Callable[[str], str], lm: CacheNgram, papers: Sequence[Reviewed], given: bool, changes: Sequence[str]
+) -> tuple[np.ndarray, list[str], float, float]:
+    """Returns log P(y) under each x (a row for each y), the paper of each row, and tokens and lines a review."""
+    written = [[write(review) for review in paper.reviews] for paper, _ in papers]
+    rows, ids = [], []
+    for place, (paper, title) in enumerate(papers):
+        first, second, third = written[place]
+        synopsis = paper.abstract if given else None
+        xs = [second, written[(place + len(papers) // 2) % len(papers)][1], None]
+        xs += [write(changed(change, paper, title)) or None for change in changes]
+        for y in (first, third):
+            if second and y:
+                rows.append([answer.total for answer in lm.logprob([Prediction(x, synopsis, y) for x in xs])])
+                ids.append(paper.paper_id)
+    texts = [text for three in written for text in three]
+    tokens = float(np.mean([len(split(text).words) for text in texts]))
+    return np.array(rows), ids, tokens, float(np.mean([len(text.splitlines()) for text in texts]))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("files", type=Path)
+    parser.add_argument("never", type=Path)
+    parser.add_argument("writers", nargs="+")
+    parser.add_argument("--changes", default="")
+    asked = parser.parse_args()
+    first: dict[str, tuple[np.ndarray, list[str]]] = {}
+    chosen = sets(asked.files, asked.never)
+    for named in asked.writers:
+        name, _, folder = named.partition("=")
+        lm, start = CacheNgram.load(Path(folder)), time.process_time()
+        for title, papers, given in chosen:
+            changes = [change for change in asked.changes.split(",") if change]
+            changes = [change for change in changes if papers[0][0].abstract or change in ("half", "elongated")]
+            totals, ids, tokens, lines = compare(WRITERS[name], lm, papers, given, changes)
+            same, other, alone, *after = totals.T
+            same, other = same - alone, other - alone
+            auc = separation(same.tolist(), ids, other.tolist(), ids)
+            d = effect(other.tolist(), same.tolist(), ids, resamples=500).value
+            line = f"AUC {auc.auc:.3f} ({auc.low:.3f}, {auc.high:.3f}), d {d:.2f}, pairs {(same > other).mean():.3f}, "
+            line += f"same {same.mean():+.1f}, other {other.mean():+.1f}, {tokens:.0f} tokens, {lines:.1f} lines"
+            for change, answer in zip(changes, after, strict=True):
+                moved = effect(same.tolist(), (answer - alone).tolist(), ids, resamples=500)
+                line += f"; {change} {moved.value:+.2f} ({moved.low:+.2f}, {moved.high:+.2f})"
+            scores = np.stack([same, other], axis=1)
+            if title in first:
+                both = [row for row, key in enumerate(_keys(ids)) if key in set(_keys(first[title][1]))]
+                before = [row for row, key in enumerate(_keys(first[title][1])) if key in set(_keys(ids))]
+                line += f"; {gain(first[title][0][before], scores[both], [ids[row] for row in both])}"
+            first.setdefault(title, (scores, ids))
+            print(f"{name}: {title}: {line}", flush=True)
+        print(f"{name}: {time.process_time() - start:.0f} CPU s", flush=True)
+
+
+def _keys(ids: Sequence[str]) -> list[tuple[str, int]]:
+    """Returns each row's paper and how many rows of it came before."""
+    return [(name, ids[:row].count(name)) for row, name in enumerate(ids)]
+
+
+if __name__ == "__main__":
+    main()
