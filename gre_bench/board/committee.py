@@ -37,9 +37,9 @@ def committee_of(read: Read, signature_id: str, board: Sequence[LeaderboardRow])
     from gre_bench.ranking.committees import curve
 
     names = ranked_models(board)
-    told, papers, problems = told_by(read, signature_id, rows, names)
-    found = curve(told, names, papers, frozenset(problems))
-    if found is None:
+    scores, papers, problems = told_by(read, signature_id, rows, names)
+    result = curve(scores, names, papers, frozenset(problems))
+    if result is None:
         return None
     pairs = pairs_of(read, signature_id)
     others = {paper for name, paper in zip(pairs.candidates, pairs.papers, strict=True) if name == HUMAN} - {*papers}
@@ -47,7 +47,7 @@ def committee_of(read: Read, signature_id: str, board: Sequence[LeaderboardRow])
     whole = JOINED.join(sorted([*names, HUMAN]))
     counts = [row for row in rows if row["members"] == whole and row["paper_id"] not in problems]
     more = {"references": len(counts), "repeats": sum(row["repeats"] for row in counts), "left_out": dict(left_out)}
-    return {"signature_id": signature_id} | asdict(found) | more
+    return {"signature_id": signature_id} | asdict(result) | more
 
 
 def told_by(
@@ -65,19 +65,19 @@ def told_by(
     for row in rows:
         if row["value"] is not None:
             values[tuple(row["members"].split(JOINED))][row["paper_id"]].append(row["value"])
-    told = {who: {paper: sum(own) / len(own) for paper, own in by_paper.items()} for who, by_paper in values.items()}
+    scores = {who: {paper: sum(own) / len(own) for paper, own in by_paper.items()} for who, by_paper in values.items()}
     problems = {row["paper_id"]: row["problem"] for row in rows if row["problem"]}
-    return told, sorted({row["paper_id"] for row in rows}), problems
+    return scores, sorted({row["paper_id"] for row in rows}), problems
 
 
-def committee_line(found: dict[str, Any]) -> str:
+def committee_line(result: dict[str, Any]) -> str:
     """Returns the sentence for readers of a board on a committee's curve, as `committee_of` returns it."""
-    first, last = found["steps"][0], found["steps"][-1]
-    kept = next(row for row in found["steps"] if row["value"] >= 0.9 * last["value"])
-    human = found["human"]
-    left = "".join(f"; {counted(count, 'paper')} left out: {why}" for why, count in found["left_out"].items())
+    first, last = result["steps"][0], result["steps"][-1]
+    kept = next(row for row in result["steps"] if row["value"] >= 0.9 * last["value"])
+    human = result["human"]
+    left = "".join(f"; {counted(count, 'paper')} left out: {why}" for why, count in result["left_out"].items())
     return (
         f"A committee of {last['reviewers']} LM reviewers tells {last['value']:+.1f} nats, the best alone "
         f"{first['value']:+.1f}; {kept['reviewers']} tell nine tenths of it. A human review adds {human['value']:+.1f} "
-        f"({human['low']:+.1f} to {human['high']:+.1f}) to all ({counted(found['papers'], 'paper')}{left})."
+        f"({human['low']:+.1f} to {human['high']:+.1f}) to all ({counted(result['papers'], 'paper')}{left})."
     )

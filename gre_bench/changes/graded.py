@@ -120,8 +120,8 @@ def negation(sentence: str) -> str:
     for opening, opposite in _OPPOSITE.items():
         if sentence.startswith(opening):
             return opposite + sentence.removeprefix(opening)
-    changed, found = _NOT.subn(lambda verb: verb[1] if verb[2] else f"{verb[1]} not", sentence, count=1)
-    return changed if found else f"It is not true that {small(sentence)}"
+    changed, count = _NOT.subn(lambda verb: verb[1] if verb[2] else f"{verb[1]} not", sentence, count=1)
+    return changed if count else f"It is not true that {small(sentence)}"
 
 
 def _invented(given: Given) -> Edited:

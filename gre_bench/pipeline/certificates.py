@@ -54,12 +54,12 @@ class Certificate:
 
         Degradations are told or not; of manipulations, only what pays is said.
         """
-        told = [(HARMS[name], curve["told"][PAPERS], curve["pays"]) for name, curve in self.harms.items()]
-        degraded = [row for row in told if row[0].family == "degradation"]
+        harms = [(HARMS[name], curve["told"][PAPERS], curve["pays"]) for name, curve in self.harms.items()]
+        degraded = [row for row in harms if row[0].family == "degradation"]
         seen = ", ".join(f"{harm.said} from {10 * least}%" for harm, least, _ in degraded if least)
         unseen = " or ".join(harm.said for harm, least, pays in degraded if not (least or pays))
         parts = [f"tells {seen}" if seen else "", f"not {unseen}" if unseen else ""]
-        parts += [f"{harm.said} pays from {10 * pays}%" for harm, _, pays in told if pays]
+        parts += [f"{harm.said} pays from {10 * pays}%" for harm, _, pays in harms if pays]
         parts += [f"{HARMS[name].said} untried" for name in self.untried]
         return f"on {PAPERS} papers " + "; ".join(filter(None, parts))
 
@@ -75,8 +75,8 @@ def write_certificate(state: Path, certificate: Certificate) -> Path:
 
 def shipped(edition: str) -> list[Certificate]:
     """Returns the certificates that ship for *edition*, one a signature, in the order of the metrics."""
-    found = [_read(file) for file in sorted((SHIPPED / edition).glob("[!.]*.json"))]
-    return sorted(found, key=lambda item: list(METRICS).index(str(item.signature["metric"])))
+    certificates = [_read(file) for file in sorted((SHIPPED / edition).glob("[!.]*.json"))]
+    return sorted(certificates, key=lambda item: list(METRICS).index(str(item.signature["metric"])))
 
 
 def certificate_of(state: Path, signature: Signature) -> Certificate | None:
@@ -85,10 +85,14 @@ def certificate_of(state: Path, signature: Signature) -> Certificate | None:
     Raises `StoreError` for a damaged file.
     """
     known = [
-        (folder == state / FOLDER, max((curve["papers"] for curve in found.harms.values()), default=0), found)
+        (
+            folder == state / FOLDER,
+            max((curve["papers"] for curve in certificate.harms.values()), default=0),
+            certificate,
+        )
         for folder in (SHIPPED, state / FOLDER)
         for file in sorted(folder.glob("*/[!.]*.json"))
-        if signature_of((found := _read(file)).signature).validated_as == signature.validated_as
+        if signature_of((certificate := _read(file)).signature).validated_as == signature.validated_as
     ]
     return max(known, key=lambda row: row[:2])[2] if known else None
 

@@ -213,6 +213,16 @@ def synopses(
     return known
 
 
+def _check_changeable(edition: str, entries: Sequence[Entry], recipes: Mapping[str, Recipe]) -> None:
+    """Raises `SettingsError` if there is no human review to change for a metric that needs a reference."""
+    needing = [metric for metric, recipe in recipes.items() if recipe.needs_reference]
+    if needing and not compares_human(entries):
+        raise SettingsError(
+            f"edition {edition} cannot validate {', '.join(needing)}: its papers have one human review each, the "
+            "reference, so none is left to change and score; validate on an edition with two or more a paper"
+        )
+
+
 def plan_pairs(
     store: Store,
     job: Job,
@@ -241,12 +251,8 @@ def plan_pairs(
     recipes = {metric: recipe_of(metric) for metric in metrics}
     if any(recipe.synopsis == "beyond" for recipe in recipes.values()):
         entries = with_beyond(entries, scoring.beyond, writer, scoring.form)
-    needing = [metric for metric, recipe in recipes.items() if recipe.needs_reference]
-    if job.changes and needing and not compares_human(entries):
-        raise SettingsError(
-            f"edition {store.key} cannot validate {', '.join(needing)}: its papers have one human review each, the "
-            "reference, so none is left to change and score; validate on an edition with two or more a paper"
-        )
+    if job.changes:
+        _check_changeable(store.key, entries, recipes)
     # Keyed by what the metrics read: judgments, or original reviews.
     moved: dict[Source, Sequence[Moved]] = {
         recipe.source: moved_responses(entries, candidates, recipe, writer, CHANCE_SEED)

@@ -57,18 +57,18 @@ def halves(papers: Sequence[str]) -> list[list[str]]:
 
 
 def orders(
-    told: Told, names: Sequence[str], papers: Sequence[str], without: set[str] | frozenset[str] = frozenset()
+    scores: Told, names: Sequence[str], papers: Sequence[str], without: set[str] | frozenset[str] = frozenset()
 ) -> tuple[list[list[str]], set[tuple[Members, str]]]:
-    """Returns the order in which *names* join, as chosen on either half, and the scores that *told* still lacks.
+    """Returns the order in which *names* join, as chosen on either half, and those that *scores* still lack.
 
     Orders are as long as the scores allow, and whole if none is lacking. *without*: papers that do not count.
     """
     sides = [[paper for paper in half if paper not in without] for half in halves(papers)]
-    found: list[list[str]] = []
+    both: list[list[str]] = []
     lacking: set[tuple[Members, str]] = set()
 
     def lacks(committee: Members, side: Sequence[str]) -> bool:
-        gone = {(committee, paper) for paper in side if paper not in told.get(committee, {})}
+        gone = {(committee, paper) for paper in side if paper not in scores.get(committee, {})}
         lacking.update(gone)
         return bool(gone)
 
@@ -78,18 +78,18 @@ def orders(
             options = {name: members(*order, name) for name in names if name not in order}
             if any([lacks(option, chosen_on) for option in options.values()]):
                 break
-            order.append(max(options, key=lambda name: math.fsum(told[options[name]][paper] for paper in chosen_on)))
+            order.append(max(options, key=lambda name: math.fsum(scores[options[name]][paper] for paper in chosen_on)))
             lacks(members(*order), measured_on)
         lacks(members(*names, HUMAN), measured_on)
-        found.append(order)
-    return found, lacking
+        both.append(order)
+    return both, lacking
 
 
 def curve(
-    told: Told, names: Sequence[str], papers: Sequence[str], without: set[str] | frozenset[str] = frozenset()
+    scores: Told, names: Sequence[str], papers: Sequence[str], without: set[str] | frozenset[str] = frozenset()
 ) -> Curve | None:
     """Returns the curve of *names*; None if scores are lacking, or for fewer than two papers a half."""
-    found, lacking = orders(told, names, papers, without)
+    both, lacking = orders(scores, names, papers, without)
     sides = [[paper for paper in half if paper not in without] for half in halves(papers)][::-1]
     if lacking or min(map(len, sides)) < 2 or len(names) < 2:
         return None
@@ -100,9 +100,9 @@ def curve(
 
     steps = []
     for count in range(1, len(names) + 1):
-        values = [told[members(*order[:count])][paper] for order, side in zip(found, sides, strict=True)
+        values = [scores[members(*order[:count])][paper] for order, side in zip(both, sides, strict=True)
                   for paper in side]  # fmt: skip
-        steps.append(step(count, values, (found[0][count - 1], found[1][count - 1])))
+        steps.append(step(count, values, (both[0][count - 1], both[1][count - 1])))
     every, whole = members(*names), members(*names, HUMAN)
-    gains = [told[whole][paper] - told[every][paper] for side in sides for paper in side]
+    gains = [scores[whole][paper] - scores[every][paper] for side in sides for paper in side]
     return Curve(len(gains), tuple(steps), step(len(names) + 1, gains, (HUMAN, HUMAN)))

@@ -80,20 +80,20 @@ def board_picture(board: Board, layout: Layout = "file") -> Markup:
 
 def committee_picture(board: Board, layout: Layout = "file") -> Markup:
     """Returns as SVG what the LM candidates tell together, a row for each that joins, and what human adds."""
-    found = board.committee
-    if found is None:
+    committee = board.committee
+    if committee is None:
         return Markup()
     rows: list[Interval | str] = []
-    for step in (*found["steps"], found["human"]):
-        human = step is found["human"]
+    for step in (*committee["steps"], committee["human"]):
+        human = step is committee["human"]
         name = "human adds to all" if human else counted(step["reviewers"], "LM reviewer")
         value = number(step["value"], board.digits)
         ends = number(step["low"], board.digits), number(step["high"], board.digits)
-        said = f"{name}: {value}, 90% {' to '.join(ends)}"
+        spoken = f"{name}: {value}, 90% {' to '.join(ends)}"
         rows.append(
-            Interval(name, step["value"], value, step["low"], step["high"], "human" if human else "model", "", said)
+            Interval(name, step["value"], value, step["low"], step["high"], "human" if human else "model", "", spoken)
         )
-    lows, highs = ([step[end] for step in (*found["steps"], found["human"])] for end in ("low", "high"))
+    lows, highs = ([step[end] for step in (*committee["steps"], committee["human"])] for end in ("low", "high"))
     span, title = (min(0.0, *lows), max(highs)), f"{board.title}: a committee" if layout == "file" else ""
     return intervals(rows, span, f"{board.unit} a pair; lines: 90% intervals", title=title, layout=layout)
 

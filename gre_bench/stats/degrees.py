@@ -4,8 +4,8 @@ The differences of one paper's scores, harmed less unharmed, are a row with a co
 on n papers if a two-sided test at 5% shows the fall with a probability of 80%; the mean and the standard deviation over
 papers give it (`gre_bench.stats.pair_tests.detectable`), and a bootstrap of n papers checks it.
 
-A curve is *monotone* unless some step from one degree to the next rises and another falls, each at 5% after Holm's
-correction for all steps. A harm *pays* from the least degree whose mean lies above zero at 5% after Holm.
+A curve is *monotone* unless some step to the next degree rises and another falls, each at 5% after Holm's correction
+for all steps. A harm *pays* from the least degree whose mean lies above zero at 5% after Holm.
 """
 
 from __future__ import annotations
@@ -55,17 +55,19 @@ def degree_curve(differences: Array, seed: int = 0) -> DegreeCurve:
     steps = [paired_test(step) for step in np.diff(differences, axis=1, prepend=0.0).T]
     turns = {math.copysign(1, step.value) for step, p in zip(steps, _adjusted(steps), strict=True) if p < ALPHA}
     rises = [p < ALPHA and test.value > 0 for test, p in zip(tests, _adjusted(tests), strict=True)]
-    told: dict[str, int | None] = {}
+    by_papers: dict[str, int | None] = {}
     power: dict[str, float | None] = {}
     for papers in PAPERS:
         falls = [test.value < 0 and -test.value >= detectable(sd, papers, ALPHA, POWER)
                  for test, sd in zip(tests, sds, strict=True)]  # fmt: skip
         missed = max((degree for degree, fall in enumerate(falls, start=1) if not fall), default=0)
-        least = told[str(papers)] = missed + 1 if missed < len(falls) else None
+        least = by_papers[str(papers)] = missed + 1 if missed < len(falls) else None
         power[str(papers)] = None if least is None else _power(differences[:, least - 1], papers, seed)
     means, lows, highs = (tuple(float(getattr(test, name)) for test in tests) for name in ("value", "low", "high"))
     pays = rises.index(True) + 1 if any(rises) else None
-    return DegreeCurve(len(differences), means, lows, highs, tuple(map(float, sds)), len(turns) < 2, pays, told, power)
+    return DegreeCurve(
+        len(differences), means, lows, highs, tuple(map(float, sds)), len(turns) < 2, pays, by_papers, power
+    )
 
 
 def _adjusted(tests: list[PairedTest]) -> list[float]:

@@ -40,15 +40,15 @@ def study_committee(state: Path, edition: str, metrics: list[str] | None) -> dic
     `SettingsError` for a metric that reads no judgments, for fewer than two LM candidates, or an LM that has changed.
     """
     store = ReadCopy(state, edition)
-    found, outcome = [], "done"
+    metrics, outcome = [], "done"
     for signature in studied_signatures(store, metrics):
         missing = 0 if store.is_loaded else _score(store, signature)
         outcome = "incomplete" if missing else outcome
         board = store.read(LEADERBOARD, signature_ids=[signature["signature_id"]])
         curve = committee_of(store.read, signature["signature_id"], board)
         about = {name: signature[name] for name in ("metric", "evaluation_lm")}
-        found.append(about | {"missing": missing, "curve": curve})
-    return {"edition": store.key, "outcome": outcome, "metrics": found}
+        metrics.append(about | {"missing": missing, "curve": curve})
+    return {"edition": store.key, "outcome": outcome, "metrics": metrics}
 
 
 def joined(texts: Sequence[str]) -> tuple[str, int]:
@@ -119,10 +119,10 @@ def _due(
     """Returns what the next step of the curve needs and *store* lacks; the whole committee and human come first."""
     rows = store.rows(COMMITTEES, signature_id=signature["signature_id"])
     known = {(row["paper_id"], row["reference_id"], row["members"]) for row in rows}
-    told, papers, problems = told_by(store.rows, signature["signature_id"], rows, models)
+    scores, papers, problems = told_by(store.rows, signature["signature_id"], rows, models)
     lacking = {(members(*models, HUMAN), paper) for paper in entries} if not rows else set()
     if rows:
-        lacking = orders(told, models, papers, frozenset(problems))[1]
+        lacking = orders(scores, models, papers, frozenset(problems))[1]
     due: dict[tuple[str, str, str], tuple[Case, int]] = {}
     for who, paper in sorted(lacking):
         due |= _cases(entries[paper], who, signature)

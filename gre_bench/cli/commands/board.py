@@ -6,7 +6,7 @@ None of them waits for a run.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -54,6 +54,10 @@ IN_A_TEXT = (
     "expected", "unranked",
 )  # fmt: skip
 """The columns of a board in Markdown, which people read; the other formats have all columns."""
+
+
+def _without_times(validations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return [{name: value for name, value in row.items() if name != "validated_at"} for row in validations]
 
 
 def leaderboard(
@@ -108,7 +112,8 @@ def leaderboard(
         report = {
             "edition": store.key, "headline": first_board, "signatures": signatures, "rows": rows,
             "pair_tests": [row for each in orders.values() for row in pair_rows(each)],
-            "separation": separations, "validations": validations, "exposures": exposures, "contamination_gap": gaps,
+            "separation": separations, "validations": _without_times(validations), "exposures": exposures,
+            "contamination_gap": gaps,
             "outcomes": store.read(OUTCOMES), "uncovered": uncovered, "papers": store.read(SAMPLED_STRATA),
             "strata": store.read(STRATA, signature_ids=ids), "correctness": correctness_of(store),
             "committee": committee_of(store.read, first, own),

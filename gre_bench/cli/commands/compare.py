@@ -94,7 +94,7 @@ def compare(
             shown.show_candidates(report, details)
             screen.say(f"next: gre-bench why {report['edition']} {who}{where}   # its best and worst papers")
             if not details:
-                more = f"gre-bench compare {' '.join(both)} -e {report['edition']} --details{where}"
+                more = f"gre-bench compare {' '.join(both)} --details -e {report['edition']}{where}"
                 screen.say(f"      {more}   # by paper, minus the score by chance")
 
         return Answer(report, show_both)
@@ -107,7 +107,7 @@ def compare(
             shown.show_releases(report, details)
             if not details:
                 both, where = " ".join(map(shlex.quote, names)), screen.in_state(state)
-                screen.say(f"next: gre-bench compare {both} --details{where}   # every score and setting that differs")
+                screen.say(f"next: gre-bench compare --details {both}{where}   # every score and setting that differs")
 
         return Answer(report, show_both_releases)
     if not published:

@@ -157,7 +157,7 @@ def references(
 
 @app.command()
 def committee(*, state: Path, quiet: bool, edition: options.OneEdition = None, metric: options.Metric = None) -> Answer:
-    """Measure what LM reviewers tell together, and what a human review adds.
+    """Measure what LM reviewers tell together, and a human adds.
 
     Scores the joined reviews of ranked LM candidates, by the headline metric, and keeps the scores. The next reviewer
     is the one that adds most on one half of the papers; the curve is from the other half, both ways.

@@ -114,8 +114,7 @@ def show_leaderboard(
             if group is None or every or len({row["group_name"] for row in own}) == 1:
                 _table(edition, list(members), signature, group, printed, orders.get(name, ()))
         _cautions(own, signature, exposures, gap.get(name))
-        screen.say_all(certified for row in validations if row["signature_id"] == name
-                       and (certified := row["detail"].partition(CERTIFIED)[2]))  # fmt: skip
+        screen.say_all(_certified(validations, name))
         if details:
             _ties(own)
             _differences(own, orders.get(name, ()))
@@ -125,6 +124,12 @@ def show_leaderboard(
         _others(boards, first, orders)
     if details:
         say("; ".join(_legend(boards[first], {row["metric"] for row in rows})), style="dim")
+
+
+def _certified(validations: Sequence[ValidationRow], signature_id: str) -> list[str]:
+    """Returns what a certificate says of the metric with that signature."""
+    details = (row["detail"].partition(CERTIFIED)[2] for row in validations if row["signature_id"] == signature_id)
+    return [detail for detail in details if detail]
 
 
 def _legend(rows: Sequence[LeaderboardRow], metrics: set[str]) -> list[str]:

@@ -218,7 +218,8 @@ print(prefect_engine.perform(True, work, dict), PREFECT_API_URL.value(), childre
 
 def test_a_server_that_cannot_start_is_one_line_that_names_its_log(tmp_path, monkeypatch):
     monkeypatch.setattr(prefect_engine, "SERVER", "raise SystemExit('no server today')")
-    with temporary_settings({PREFECT_HOME: tmp_path}), pytest.raises(ServiceDown) as caught, answering():
+    own = temporary_settings({PREFECT_HOME: tmp_path}, restore_defaults={PREFECT_API_URL})
+    with own, pytest.raises(ServiceDown) as caught, answering():
         raise AssertionError("nothing is begun")
     line = str(caught.value)
     assert "\n" not in line and str(tmp_path / "server.log") in line and "--no-prefect" in line
