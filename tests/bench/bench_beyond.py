@@ -1,4 +1,4 @@
-"""Measures how much of what a reviewer tells another one has told, and what a committee of reviewers tells together.
+"""Measures how much of what a reviewer tells another one has told.
 
     python -m tests.bench.bench_beyond EDITION REVIEWER --state STATE [--backend cache-ngram]
 
@@ -7,14 +7,12 @@ EDITION has reviews by several candidates, with judgments by one writer. All fig
 - *beyond*: what a candidate's review tells of a human one beyond a review by REVIEWER of the same paper.
 - *beyond another paper's*: the same beyond a review by REVIEWER of the next paper. What this takes from the plain score
   is common style; *shared* is only what the review of the same paper takes more.
-- The committee's curve: what the first k reviewers tell together. Their order is chosen greedily on half of the papers,
-  and the curve measured on the other half, both ways. *human*: what the human baseline tells beyond all of them.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -45,15 +43,14 @@ class Teller:
         response = entry.human if name == HUMAN else entry.responses[name]
         return response.judgments[self.writer]
 
-    def means(self, x: str | None, z: Sequence[str], after: int = 0, places: Sequence[int] | None = None) -> np.ndarray:
+    def means(self, x: str | None, z: Sequence[str], after: int = 0) -> np.ndarray:
         """Returns the mean log-probability of each paper's references given x and z.
 
-        *after*: how many papers further on the reviews z are taken. *places*: of the papers; None: all.
+        *after*: how many papers further on the reviews z are taken.
         """
-        chosen = range(len(self.entries)) if places is None else places
         asked: list[list[Prediction]] = []
-        for k in chosen:
-            entry, other = self.entries[k], self.entries[(k + after) % len(self.entries)]
+        for k, entry in enumerate(self.entries):
+            other = self.entries[(k + after) % len(self.entries)]
             own = None if x is None else self.judgments(entry, x)
             known = "\n".join(self.judgments(other, name) for name in z) or None
             asked.append([Prediction(own, known, each.judgments[self.writer], PROMPT) for each in entry.references])
@@ -81,29 +78,6 @@ def beyond(teller: Teller, names: Sequence[str], reviewer: str) -> None:
             print(f"| {name} | {' | '.join(map(interval, (*columns, columns[1] - columns[2])))} |", flush=True)
 
 
-def committee(teller: Teller, names: Sequence[str]) -> None:
-    """Prints the curve: the mean over both halves, and who was chosen in each."""
-    places = np.random.default_rng(0).permutation(len(teller.entries))
-    halves = [sorted(half.tolist()) for half in np.array_split(places, 2)]
-    curves: list[Mapping[str, np.ndarray]] = []
-    orders: list[list[str]] = []
-    for chosen_on, drawn_on in (halves, halves[::-1]):
-        order: list[str] = []
-        while len(order) < len(names):
-            left = [name for name in names if name not in order]
-            order.append(max(left, key=lambda name: teller.means(None, [*order, name], 0, chosen_on).mean()))
-        nothing = teller.means(None, (), 0, drawn_on)
-        curve = {str(k): teller.means(None, order[:k], 0, drawn_on) - nothing for k in range(1, len(order) + 1)}
-        curve["human"] = teller.means(HUMAN, order, 0, drawn_on) - teller.means(None, order, 0, drawn_on)
-        curves.append(curve)
-        orders.append(order)
-    print("\n| reviewers | together | chosen on one half | on the other |\n| --- | --- | --- | --- |")
-    for k in curves[0]:
-        added = [order[int(k) - 1] for order in orders] if k.isdigit() else ["", ""]
-        together = interval(np.concatenate([curve[k] for curve in curves]))
-        print(f"| {k if k.isdigit() else 'human, beyond all'} | {together} | {added[0]} | {added[1]} |")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("edition")
@@ -120,7 +94,6 @@ def main() -> None:
     teller = Teller(open_lm(load(None, (f"evaluation_lm.backend={asked.backend}",)).evaluation_lm), entries, writer)
     print(f"{len(entries)} papers, {sum(len(entry.references) for entry in entries)} references\n")
     beyond(teller, [HUMAN, *names], asked.reviewer)
-    committee(teller, names)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     python -m tests.bench.iclr2022_table TABLE [EVALUATION_LM]
 
-TABLE: reviewers, quis, facts, contrasts, at-length, chance, stability; or questions or orders, of both evaluation LMs.
+TABLE: reviewers, quis, facts, contrasts, at-length, chance, stability, committee; or questions or orders, of both LMs.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from gre_bench.board.committee import committee_of
 from gre_bench.board.words import p_value
 from gre_bench.core.metrics import ALPHA, recipe_of
 from gre_bench.core.resources import resource
@@ -143,6 +144,19 @@ def stability(state: Path, lm: str) -> Iterator[list[str]]:
         ]
 
 
+def committee(store: Store, lm: str) -> Iterator[list[str]]:
+    """The committee's curve under GEM-S (abstract), and who joined on each half of the papers."""
+    signature_id = signatures_of(store, lm)[1]["signature_id"]
+    curve = committee_of(store.read, signature_id, store.read(LEADERBOARD, signature_ids=[signature_id]))
+    assert curve, f"the release has no committee by {lm}"
+    yield ["reviewers", "GEM-S (abstract), together", "chosen on one half", "on the other"]
+    for step in curve["steps"]:
+        value = f"{signed(step['value'], 1)} ±{step['high'] - step['value']:.1f}"
+        yield [str(step["reviewers"]), value, *step["added"]]
+    human = curve["human"]
+    yield ["human, beyond all", f"{signed(human['value'], 1)} ±{human['high'] - human['value']:.1f}", "", ""]
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         state = Path(folder)
@@ -153,6 +167,7 @@ def main() -> None:
             "facts": lambda: facts(store, state, lm),
             "contrasts": lambda: contrasts(state, lm, False), "at-length": lambda: contrasts(state, lm, True),
             "chance": lambda: chance_terms.rows(store, lms=(lm,)), "stability": lambda: stability(state, lm),
+            "committee": lambda: committee(store, lm),
             "questions": lambda: questions(state), "orders": lambda: orders(state),
         }  # fmt: skip
         if len(sys.argv) not in (2, 3) or sys.argv[1] not in tables or lm not in LMS:
