@@ -134,7 +134,7 @@ def sampled_papers(store: Store, limit: int | None = None, bodies: bool = True) 
 
 def sample(
     store: Store, reviewers: Mapping[str, str], judgments_by: str | None = None, assw_by: str | None = None,
-    parts: Sequence[Part] = ("abstract",), without: Container[str] = (), bodies: bool = False,
+    parts: Sequence[Part] = ("abstract",), without: Container[str] = (), bodies: bool = True,
 ) -> list[Entry]:  # fmt: skip
     """Returns an entry per sampled paper, with all its responses (reviews with judgments) and synopses.
 

@@ -192,8 +192,8 @@ def write_texts(store: Store, job: Job, progress: Progress) -> Texts:
     names = reviewers(store, job)
     write_reviews(store, job, papers, names, progress)
     if job.changes:
-        names = names | write_changes(store, job, sample(store, names, without=job.left_out), progress)
-    scored = scored_responses(job, sample(store, names, without=job.left_out))
+        names = names | write_changes(store, job, sample(store, names, without=job.left_out, bodies=False), progress)
+    scored = scored_responses(job, sample(store, names, without=job.left_out, bodies=False))
     judgments_by = write_judgments(store, job, scored, progress)
     return Texts(names, judgments_by, write_assw(store, job, papers, progress))
 

@@ -232,7 +232,7 @@ def test_a_disk_without_room_for_prefects_own_server_is_named_before_and_while_i
     from prefect.settings import PREFECT_HOME, temporary_settings
 
     with (
-        mounted(tmp_path / "disk", 16 * STEP) as disk,
+        mounted(tmp_path / "disk", 32 * STEP) as disk,
         temporary_settings({PREFECT_HOME: disk.folder / "state" / "prefect"}),
     ):
         with (

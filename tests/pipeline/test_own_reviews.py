@@ -348,7 +348,7 @@ def test_who_is_removed_even_after_a_stop_leaves_the_store_as_it_was(ruled, monk
     # Two candidates are compared on the one edition that has both.
     assert call("import", "release", INCLUDED_EDITION)[0] == DONE
     code, out, _ = call("compare", "mine", "human")
-    assert code == DONE and f"me/mine − human on {EDITION}" in out
+    assert code == DONE and f"{EDITION} · me/mine against human" in out
     assert "compare A B --edition EDITION" in line("compare", "human", "generic")
     assert "16 reviews" in line("remove", EDITION, "mine") and "--yes" in line("remove", EDITION, "mine")
 
