@@ -103,7 +103,7 @@ def note(row: LeaderboardRow) -> str:
     return ", ".join(part for part in (unranked, *states, chance, same, few, row["note"]) if part)
 
 
-HUMAN_IS = "human: one human review of each paper, scored as if a candidate had written it"
+HUMAN_IS = "human: one human review of each paper, scored as if a candidate had written it; never a leader"
 RANKED_APART = "ranked only with each other, as this board's settings say"
 """What a group of candidates is; the settings name groups (``board.groups``)."""
 ONE_LM = "Only one evaluation LM has scored this."
@@ -342,7 +342,7 @@ def _lead(leader: str, ranked: Sequence[LeaderboardRow], lm_orders: Sequence[LMO
     if not own or not human or not is_known(metric):
         return sentence
     texts = "judgments" if recipe_of(metric).source == "judgments" else "reviews"
-    return f"{sentence} Its {texts} have {own:.0f} words a paper, human's {human:.0f}."
+    return f"{sentence} {_short(leader)}'s {texts} have {own:.0f} words per paper, human's {human:.0f}."
 
 
 def _ahead(leader: str, ranked: Sequence[LeaderboardRow], lm_order: LMOrder) -> str:
@@ -360,7 +360,7 @@ def _no_lead(models: Sequence[str], lm_orders: Sequence[LMOrder], tops: Sequence
     for lm_order, (first, level) in zip(lm_orders, tops, strict=True):
         tests = [test for test in lm_order.tests.tests if {test.first, test.second} <= set(models)]
         if all(test.p_holm >= ALPHA for test in tests):
-            what = f"no test tells any two of {len(models)} models apart"
+            what = f"no two of {len(models)} models differ significantly"
         elif level:
             others = f"{_short(level[0])} and {counted(len(level) - 1, 'other')}"
             what = f"{_short(first)} is not surely ahead of {others if len(level) > 2 else _listed(level)}"
@@ -384,7 +384,7 @@ def _human(human: LeaderboardRow, models: Sequence[str], lm_orders: Sequence[LMO
         what = (
             f"scores {' and '.join(parts)}"
             if parts
-            else f"is told from {'no model' if len(models) == 1 else f'none of {len(models)} models'}"
+            else f"differs significantly from {'no model' if len(models) == 1 else f'none of {len(models)} models'}"
         )
         if len(models) == len(apart) == 1:
             what = f"scores {'above' if above else 'below'} {_short(models[0])} (p {_equals(apart[0].p_holm)})"
@@ -442,9 +442,9 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def unvalidated(validation: str) -> str:
-    """Returns ``not validated`` with what is known, such as ``(fail on ICLR-2020)``; *validation*: that of a board."""
+    """Returns ``not validated`` with what is known, such as ``(failed on ICLR-2020)``; *validation*: a board's."""
     known = validation.partition(": ")[2]
-    return f"not validated ({known})" if known else "not validated"
+    return f"not validated ({known.replace('fail on', 'failed on')})" if known else "not validated"
 
 
 def scored_by(evaluation_lm: str, validation: str) -> str:

@@ -59,7 +59,7 @@ def board_picture(board: Board, layout: Layout = "file") -> Markup:
     uses = Counter(short.values())
     rows: list[Interval | str] = []
     for group, entries in groupby(shown, key=lambda row: row[0].group):
-        rows += [f"group {group}, ranked apart"] if group else []
+        rows += [f"group {group}: not comparable with the rows above"] if group else []
         rows += [
             Interval(
                 short[entry.candidate] if uses[short[entry.candidate]] == 1 else entry.candidate,

@@ -8,6 +8,7 @@ Rows of the database and of the manifest go to the templates as they come.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -226,7 +227,9 @@ def _entry(row: Row, tied: bool, writer: str) -> Entry:
 
 def _facts(shown_boards: Sequence[Board], about: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     entries = [entry for board in shown_boards for entry in board.entries]
-    shown = (("Models", len({entry.candidate for entry in entries if entry.kind == "model"})),
+    models = {entry.candidate: entry.group for entry in entries if entry.kind == "model"}
+    shown = (("Models", sum(group is None for group in models.values())),
+             *((f"Models of group {group}", count) for group, count in Counter(filter(None, models.values())).items()),
              ("Metrics", len(shown_boards)), ("Papers", about.get("papers", 0)),
              ("Pairs per candidate", max((entry.expected or 0 for entry in entries), default=0)))  # fmt: skip
     counts = tuple((name, f"{count:,}") for name, count in shown if count)

@@ -187,8 +187,8 @@ def _without_each(answer: Why, source: Origin, due: Sequence[Case]) -> None:
 
 
 TERMS = {
-    "pmi": ("given the first review", "without it"),
-    "specific": ("given the first review", "given the candidate's review of another paper"),
+    "pmi": ("given the candidate's review", "without it"),
+    "specific": ("given the candidate's review", "given its review of another paper"),
     "recall": ("reference given candidate",),
     "precision": ("candidate given reference",),
     "f1": ("reference given candidate", "candidate given reference"),

@@ -73,7 +73,7 @@ def ranked(names: str, *more: LeaderboardRow) -> list[LeaderboardRow]:
             every("ab"),
             "a leads, ahead of b (p <0.001) on 40 of 40 papers. Only one evaluation LM has scored this.",
         ),
-        ("ab", {}, "No model leads: no test tells any two of 2 models apart. a and b are not told apart."),
+        ("ab", {}, "No model leads: no two of 2 models differ significantly. a and b are not told apart."),
         (
             "abc",
             {("a", "c"): 2.0, ("b", "c"): 2.0},
@@ -116,7 +116,7 @@ def test_a_model_leads_only_if_all_evaluation_lms_say_so():
     other = lm_order("two", ranked("bac"), {(b, a): -step for (a, b), step in every("abc").items()} | every("bac"))
     assert "by one, a is ahead of all others; by two, b is ahead of all others" in answer(rows, [both[0], other])
     assert answer(rows, [both[0], lm_order("two", rows, {})]).startswith(
-        "No model leads: by one, a is ahead of all others; by two, no test tells any two of 3 models apart."
+        "No model leads: by one, a is ahead of all others; by two, no two of 3 models differ significantly."
     )
 
 
@@ -137,12 +137,14 @@ def test_human_has_a_sentence_of_its_own_with_its_wording_and_never_leads():
     said = answer(rows, [one])
     assert "The human baseline (a paraphrase) scores above 1 of 2 models and below 1 of 2 models." in said
     two = lm_order("two", rows, {})
-    assert "below 1 of 2 models by one, and is told from none of 2 models by two." in answer(rows, [one, two])
+    assert "below 1 of 2 models by one, and differs significantly from none of 2 models by two." in answer(
+        rows, [one, two]
+    )
     first = [row("human", 1, kind="human"), row("a", 2)]
     above = answer(first, [lm_order("one", first, {("human", "a"): 2.0})])
     assert above == "The human baseline scores above a (p <0.001)."
     assert answer(first, [lm_order("one", first, {})]) == (
-        "The human baseline is told from no model. human and a are not told apart."
+        "The human baseline differs significantly from no model. human and a are not told apart."
     )
 
 
@@ -160,7 +162,7 @@ def test_the_answer_says_who_is_not_ranked_and_why_but_counts_no_control():
 
 def test_a_metric_that_is_not_validated_orders_nobody():
     rows = [row("a", 1, validation="unvalidated: fail on ICLR-2020"), row("b", 2, 2, 2)]
-    assert answer(rows) == "No order: not validated (fail on ICLR-2020)."
+    assert answer(rows) == "No order: not validated (failed on ICLR-2020)."
     assert answer([row("a", 1, validation="unvalidated")]) == "No order: not validated."
 
 
@@ -182,9 +184,9 @@ def test_an_order_that_nothing_tested_is_none(rows, sentence):
 def test_the_words_of_a_leader_stand_beside_those_of_human_reviews():
     rows = [row("lab/a", 1, words=271.6), row("b", 2), row("human", 3, kind="human", words=154.4)]
     steps = {("lab/a", "b"): 2.0, ("lab/a", "human"): 2.0}
-    assert "Its judgments have 272 words a paper, human's 154." in answer(rows, [lm_order("lm", rows, steps)])
+    assert "judgments have 272 words per paper, human's 154." in answer(rows, [lm_order("lm", rows, steps)])
     raw: Any = [{**each, "metric": "gem_raw"} for each in rows]
-    assert "Its reviews have 272 words a paper, human's 154." in answer(raw, [lm_order("lm", raw, steps)])
+    assert "a's reviews have 272 words per paper, human's 154." in answer(raw, [lm_order("lm", raw, steps)])
     gone: Any = [{**each, "metric": "gone"} for each in rows]
     assert "words" not in answer(gone, [lm_order("lm", gone, steps)])
 

@@ -40,7 +40,7 @@ def test_an_edition_published_again_has_not_changed(own, call):
     assert {row["compares"] for row in found["metrics"]} == {"scores"}
     code, out, _ = call("compare", FIRST, SECOND, "--state", own)
     assert code == 0 and "what differs: nothing in settings, program, sample and imports\n" in out
-    assert "4 as before\n" in out and ", as before\n" in out
+    assert "4 candidates as before\n" in out and ", as before\n" in out
     code, out, _ = call("compare", FIRST, SECOND, "--details", "--state", own)
     assert code == 0 and out.count("nothing has changed: 4 candidates, score for score") == 3
     assert "settings, program, packages, sample, snapshot and imports are the same" in out
@@ -71,7 +71,7 @@ def test_scores_and_pairs_that_changed_are_counted_by_candidate(own, call):
     code, out, _ = call("compare", FIRST, SECOND, "--state", own)
     assert (
         code == 0
-        and f"GEM: No order: not validated (fail on ICLR-2023), as before\n  {model} has other scores; " in out
+        and f"GEM: No order: not validated (failed on ICLR-2023), as before\n  {model} has other scores; " in out
     )
     code, out, _ = call("compare", FIRST, SECOND, "--details", "--state", own)
     shown = out.split(model)[1].split()
@@ -120,7 +120,7 @@ def test_of_two_signatures_ranks_alone_compare(own, call):
     assert row["agreement"]["spearman"] == pytest.approx(1) and row["agreement"]["shared"] == 4
     assert not any({"score", "differences", "other_score"} & set(line) for line in row["candidates"])
     code, out, _ = call("compare", FIRST, SECOND, "--state", own)
-    assert code == 0 and "scored otherwise (writer), so only ranks compare: 4 as before" in out
+    assert code == 0 and "scored otherwise (writer), so only ranks compare: 4 candidates as before" in out
     code, out, _ = call("compare", FIRST, SECOND, "--details", "--state", own)
     assert code == 0 and "writer: made-up-writer | somebody" in out and "ranks compare, scores do not" in out
 
@@ -138,8 +138,11 @@ def test_a_candidate_that_is_new_or_gone_is_named(own, call):
 @pytest.mark.parametrize(
     ("validated", "told"),
     [
-        (True, ["new: third (rank 2); ranks: b 1 → 3; 1 as before", "GEM: scored by lm: validated on ICLR-2020"]),
-        (False, ["new: third; 2 as before human: a note"]),
+        (
+            True,
+            ["new: third (rank 2); ranks: b 1 → 3; 1 candidate as before", "GEM: scored by lm: validated on ICLR-2020"],
+        ),
+        (False, ["new: third; 2 candidates as before human: a note"]),
     ],
 )
 def test_ranks_are_told_only_where_the_metric_is_validated(validated, told):

@@ -73,7 +73,9 @@ def test_it_is_loaded_by_its_name_and_read_by_the_commands(tmp_path, call):
         "the board is of the LM that it shows"
     )
     assert "No model leads: by cache-ngram-2, gpt-4o" in board and "anthropic/claude-3-5" in board
-    assert "told from none of 6 models by gem-smollm2-2" in " ".join(board.split()), "the first lines are of both LMs"
+    assert "differs significantly from none of 6 models by gem-smollm2-2" in " ".join(board.split()), (
+        "the first lines are of both LMs"
+    )
     # Each half width is that of an interval of the board, and what a release without texts lacks is not printed.
     details = told("leaderboard", INCLUDED_EDITION, "--details")
     rows = json.loads(told("leaderboard", INCLUDED_EDITION, "--json"))["rows"]

@@ -193,7 +193,7 @@ def told_of(*rows, notes=()) -> str:
 def test_a_comparison_says_who_scores_higher_how_sure_what_is_unvalidated_and_what_human_is():
     told = told_of(("gem_s_abstract", 0.002, True, []), ("gem", 0.001, False, []), notes=["human: a note"])
     assert "GEM-S (abstract): a scores higher (p 0.002, corrected for the board's 6 tests), by 2.00 nats" in told
-    assert "(90% interval 1.00 to 3.00), on 30 of 40 papers GEM: no order, not validated (fail on ICLR-2020)" in told
+    assert "(90% interval 1.00 to 3.00), on 30 of 40 papers GEM: no order, not validated (failed on ICLR-2020)" in told
     assert (
         "scored by lm: validated on ICLR-2020 Only one evaluation LM has scored this." in told
         and "human: a note" in told
@@ -210,7 +210,7 @@ def test_a_second_evaluation_lm_says_what_it_says_of_the_two():
 
 def test_a_metric_that_is_not_validated_orders_nobody_even_if_it_is_asked_for():
     told = told_of(("gem", 0.001, False, []))
-    assert "GEM: no order, not validated (fail on ICLR-2020); a has the higher mean by 2.00 nats" in told
+    assert "GEM: no order, not validated (failed on ICLR-2020); a has the higher mean by 2.00 nats" in told
     assert "scores higher" not in told
 
 

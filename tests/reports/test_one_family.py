@@ -170,12 +170,12 @@ def _of_answer(text: str, lm: str, names: list[str], note: Any) -> None:
         for other in models:
             if other != by:
                 note(first, by, other, "above")
-    for by in re.findall(r"by (one|two|one and two|two and one), no test tells any two", text):
+    for by in re.findall(r"by (one|two|one and two|two and one), no two of", text):
         for each in by.split(" and "):
             for first, second in combinations(models, 2):
                 note(each, first, second, "level")
     for by, what in re.findall(
-        r"(scores above all \d models|is told from none of \d models) by (one|two)(?! and)", text
+        r"(scores above all \d models|differs significantly from none of \d models) by (one|two)(?! and)", text
     ):
         for other in models:
             note(what, "human", other, "above" if "above" in by else "level")

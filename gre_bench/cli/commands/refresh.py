@@ -114,6 +114,7 @@ def _show_included(state: Path) -> None:
     if not store.exists:
         store = load_release(release_named(INCLUDED_EDITION), state)
     where = screen.in_state(state)
+    say("The demo ranks reviewers of 30 papers that were made up for it.")
     say(f"A real board comes with the program: gre-bench leaderboard {store.key}{where}")
     say(sentence(store))
     say("")

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gre_bench.board.words import HUMAN_IS, is_validated, ranks, with_half
+from gre_bench.board.words import is_validated, ranks, scored_by, who, with_half
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Answer
 from gre_bench.cli.commands.options import METRICS, argument, option
@@ -18,6 +18,7 @@ from gre_bench.core.metrics import recipe_of
 from gre_bench.core.terminal import counted
 from gre_bench.reports.signatures import headline_signature, sentence, shown_signatures
 from gre_bench.store import Row, Store
+from gre_bench.store.queries import LEADERBOARD
 
 if TYPE_CHECKING:
     from gre_bench.reports.why import Why
@@ -69,7 +70,9 @@ def show(explanation: Why, store: Store, state: Path, checks: bool = False) -> N
     say(f"{explanation.edition} · {title} · {name}", style="bold")
     of_pairs = {row["paper_id"] for row in explanation.pairs}
     chosen = [row for row in explanation.papers if of_pairs == {row["paper_id"]}]
-    say(_of_paper(chosen[0]) if chosen else _of_board(explanation))
+    if chosen:
+        say(_of_paper(chosen[0]))
+    say(f"{'all papers: ' if chosen else ''}{_of_board(explanation)}")
     if not chosen and signature["signature_id"] == headline_signature(store)["signature_id"]:
         say(f"the board: {sentence(store)}")
     screen.say_all([line for detail in details if (line := _named(detail))])
@@ -78,12 +81,12 @@ def show(explanation: Why, store: Store, state: Path, checks: bool = False) -> N
             f"synopsis: {signature['synopsis_writer']}")  # fmt: skip
         _pairs(explanation.pairs, whole=bool(details))
     elif not chosen:
-        _papers(explanation, state)
+        _papers(explanation)
     for row in explanation.pairs:
         if row["state"] != "scored":
             say(f"{row['state']}: paper {row['paper_id']}, reference {row['reference_id']}: {row['reason']}")
     if explanation.judgments:
-        say("\nwhat its judgments tell: nats that the paper's score loses without each")
+        say("\nwhat each judgment adds to the paper's score, in nats; below zero, the score is higher without it")
         for row in explanation.judgments:
             say(f"  {row['nats']:+z.2f}  {row['text'][:LONGEST_LINE]}")
     for index, detail in enumerate(details):
@@ -91,7 +94,19 @@ def show(explanation: Why, store: Store, state: Path, checks: bool = False) -> N
         _detail(detail, {name: detail[name] != before.get(name) for name in ("x", "synopsis", "moved")})
     if store.is_loaded:
         say(f"{store.key} was loaded from a release: its texts are not here, so nothing is quoted or scored again")
+    if chosen and explanation.board is not None:
+        say(scored_by(signature["evaluation_lm"], explanation.board["validation"]), style="dim")
+    if any(row["human"] is not None for row in explanation.papers):
+        board = store.read(LEADERBOARD, signature_ids=[signature["signature_id"]])
+        screen.say_all([who(row) for row in board if row["kind"] == "human"])
     _checks(explanation, checks)
+    where = screen.in_state(state)
+    if chosen:
+        say(f"next: gre-bench leaderboard {explanation.edition}{where}   # how sure the order is")
+    elif explanation.papers:
+        worst = _with_lead(explanation.papers)[-1]["paper_id"]
+        option = f"--metric {signature['metric']} --paper {worst}{where}"
+        say(f"next: gre-bench why {explanation.edition} {shlex.quote(screen.plain(name))} {option}")
 
 
 def _checks(explanation: Why, every: bool) -> None:
@@ -147,9 +162,14 @@ def _joined(words: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
-def _papers(explanation: Why, state: Path) -> None:
-    """Prints the papers with the largest and smallest leads over human, and the command that explains the last one."""
-    papers = [row for row in explanation.papers if row["lead"] is not None] or explanation.papers
+def _with_lead(papers: Sequence[Row]) -> Sequence[Row]:
+    """Returns the *papers* with a lead over human, the largest first; all if none has one."""
+    return [row for row in papers if row["lead"] is not None] or papers
+
+
+def _papers(explanation: Why) -> None:
+    """Prints the papers with the largest and smallest leads over human."""
+    papers = _with_lead(explanation.papers)
     few = len(papers) <= 2 * SHOWN_PAIRS
     shown = papers if few else [*papers[:SHOWN_PAIRS], *papers[-SHOWN_PAIRS:]]
     by = "the lead over human" if any(row["lead"] is not None for row in papers) else "score"
@@ -159,13 +179,6 @@ def _papers(explanation: Why, state: Path) -> None:
         for row in shown
     ]
     fitted.table(("paper", "score", "human", "lead"), cells, names=("paper",), title=title)
-    if any(row["human"] is not None for row in shown):
-        say(HUMAN_IS, style="dim")
-    if papers:
-        edition, metric = explanation.edition, explanation.signature["metric"]
-        name = shlex.quote(screen.plain(explanation.candidate))
-        say(f"next: gre-bench why {edition} {name} --metric {metric} --paper {papers[-1]['paper_id']}"
-            f"{screen.in_state(state)}")  # fmt: skip
 
 
 def _pairs(pairs: Sequence[Row], whole: bool) -> None:

@@ -263,7 +263,7 @@ def _what_changed(row: Row) -> str:
         if names
     ]
     if len(ranks) > SHOWN_NAMES:
-        ranks = [*ranks[: SHOWN_NAMES - 1], f"{len(ranks) - SHOWN_NAMES + 1} more"]
+        ranks = [*ranks[: SHOWN_NAMES - 1], f"and {len(ranks) - SHOWN_NAMES + 1} other ranks"]
     if ranks:
         moved.append(f"ranks: {', '.join(ranks)}")
     if len(parts) > SHOWN_NAMES:
@@ -271,7 +271,7 @@ def _what_changed(row: Row) -> str:
     why = {"differences": "other papers, so only differences to human compare: ",
            "ranks": f"scored otherwise ({', '.join(row['differ_in'])}), so only ranks compare: "}  # fmt: skip
     rest = "not told to have changed" if row["compares"] == "differences" else "as before"
-    return why.get(row["compares"], "") + "; ".join([*moved, *parts, f"{unchanged} {rest}"])
+    return why.get(row["compares"], "") + "; ".join([*moved, *parts, f"{counted(unchanged, 'candidate')} {rest}"])
 
 
 SHOWN_NAMES = 3
