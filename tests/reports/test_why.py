@@ -188,6 +188,14 @@ def test_a_paper_is_told_in_a_sentence_and_checks_that_hold_are_counted(state):
     assert f"s03: {paper['mean']:+.1f} nats, human {paper['human']:+.1f}" in out
     assert paper["lead"] == pytest.approx(paper["mean"] - paper["human"])
     assert "all 8 checks hold" in out and "holds the" not in out
+    words = " ".join(out.split())
+    for part in (
+        "all papers: ",
+        "scored by ",
+        "human: one human review of each paper",
+        f"next: gre-bench leaderboard {EDITION}",
+    ):
+        assert part in words, "one paper shows no order: what it rests on and where the order stands is named"
 
 
 def test_the_papers_of_a_candidate_are_ordered_by_its_lead_over_human_and_the_last_is_explained_next(state):
