@@ -28,9 +28,9 @@ from gre_bench.core.resources import resource
 
 FILE = "learnt_from.txt"
 INCLUDED = {
-    "cache-ngram-2": resource("data", "evaluation_lm", "cache-ngram-2"),
+    "cache-ngram-3": resource("data", "evaluation_lm", "cache-ngram-3"),
     "gem-smollm2-2": resource("data", "evaluation_lm", "gem-smollm2-2"),
-    "rule-judgments-3": resource("data", "judgments"),
+    "rule-judgments-4": resource("data", "judgments"),
 }
 """Name of an artefact that comes with the program → its folder."""
 WEIGHTS = ("*.safetensors", "weights.tsv")

@@ -75,7 +75,7 @@ class EditionSettings(_Group, frozen=True):
     )
     avoid_learnt: tuple[str, ...] = _field(
         (),
-        "draw no paper that these were learnt from: cache-ngram-2, gem-smollm2-2, rule-judgments-3, or folders with a "
+        "draw no paper that these were learnt from: cache-ngram-3, gem-smollm2-2, rule-judgments-4, or folders with a "
         "learnt_from.txt",
     )
     references: Annotated[int, Field(ge=1, le=100)] | Literal["all"] = _field(

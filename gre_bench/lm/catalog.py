@@ -22,7 +22,7 @@ from gre_bench.lm.weights import ADAPTER, BASE, RECORD, DType, check_files, lear
 
 Pieces = Callable[[str, Sequence[int]], list[str] | None]
 
-OWN = {"cache-ngram": "cache-ngram-2", "gem-smollm2": "gem-smollm2-2"}
+OWN = {"cache-ngram": "cache-ngram-3", "gem-smollm2": "gem-smollm2-2"}
 """Backend → the name of its weights that come with the program. Weights that were learnt anew get a new name."""
 
 

@@ -16,7 +16,7 @@ from gre_bench.core.records import Prediction
 from gre_bench.lm.ngram.cache_ngram import FEATURES, CacheNgram
 from gre_bench.lm.ngram.segmentation import is_word, split
 
-FOLDER = Path(__file__).resolve().parents[2] / "data" / "evaluation_lm" / "cache-ngram-2"
+FOLDER = Path(__file__).resolve().parents[2] / "data" / "evaluation_lm" / "cache-ngram-3"
 PLAIN_PAIRS = 8
 
 

@@ -140,7 +140,7 @@ def auc(rows: list[dict[str, Any]], x: str, y: str) -> None:
         for slot in (1, 3):
             if paper[slot][y] and all(texts):
                 pairs += [Prediction(text, None, paper[slot][y]) for text in (*texts, None)]
-    answers = CacheNgram.load(ROOT / "data" / "evaluation_lm" / "cache-ngram-2").logprob(pairs)
+    answers = CacheNgram.load(ROOT / "data" / "evaluation_lm" / "cache-ngram-3").logprob(pairs)
     same, different, marginal = np.array([answer.total for answer in answers]).reshape(-1, 3).T
     same, different = same - marginal, different - marginal
     area = (same[:, None] > different).mean() + (same[:, None] == different).mean() / 2

@@ -28,25 +28,12 @@ from gre_bench.lm.ngram.cache_ngram import CacheNgram
 from gre_bench.lm.ngram.segmentation import split
 from gre_bench.stats.auc import separation
 from gre_bench.stats.effects import effect
-from gre_bench.writing.rules import judgments
+from gre_bench.writing.rules.judgments import WRITER, judgments_of
 from gre_bench.writing.rules.writer import summaries_of
-from tests.bench import sentence_judgments
 from tests.bench.bench_choosing import gain
-from tests.bench.sentence_judgments import Form
 
-FORMS = {
-    "whole": Form(),
-    "cued": Form(silent=False),
-    "cut": Form(cut=True),
-    "no-stance": Form(stance=False),
-    "short": Form(longest=20),
-    "by-stance": Form(by_stance=True),
-    "with-summary": Form(summary=True),
-    "colon": Form(colon=":"),
-}
-WRITERS: dict[str, Callable[[str], str]] = {"rule-judgments-3": judgments.judgments_of} | {
-    name: lambda review, form=form: sentence_judgments.judgments_of(review, form) for name, form in FORMS.items()
-}
+WRITERS: dict[str, Callable[[str], str]] = {WRITER: judgments_of}
+"""Name → writer; add another here to compare it."""
 Reviewed = tuple[PaperTexts, str]
 """A paper with its reviews and abstract, and its title."""
 

@@ -1,35 +1,45 @@
 """Learns the weights of the judgments by rule from the judgments that GPT-4o wrote of real ICLR 2023 reviews.
 
 Run it as `python -m tests.bench.fit_judgments [first] [last] [file]`. By default it reads rows 300-899 and writes
-`data/judgments/weights.tsv`. The same rows give the same file. A clause gets the stance of the line with the most
-similar words; a clause without such a line judges nothing. Papers that also stand among the notes under `openreview`
-judge evaluation LMs and are left out. The register beside the weights, `learnt_from.txt`, also holds rows 900-999, on
-which the settings of the writer were chosen.
+`data/judgments/weights.tsv`. The same rows give the same file. A sentence gets the stance of the line with the most
+similar words; a sentence without such a line judges nothing. Nor does any sentence of a paper: 1,200 words of each text,
+and all abstracts, of the training papers that the embedded LM has learnt. Papers that also stand among the notes under
+`openreview` judge evaluation LMs and are left out. The register beside the weights, `learnt_from.txt`, also holds rows
+900-999, on which the settings of the writer were chosen.
 """
 
 from __future__ import annotations
 
+import random
 import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy import optimize, sparse
 
-from gre_bench.core.learnt_from import PaperTexts, Register, write_register
+from gre_bench.core.learnt_from import PaperTexts, Register, named_registers, write_register
+from gre_bench.core.review_text import Kind
 from gre_bench.ingest.records.sampling import evaluation_set
-from gre_bench.writing.rules.clauses import NONE, SCALE, STANCES, Clause, clauses_of, features
+from gre_bench.writing.rules.judgments import claims_of
+from gre_bench.writing.rules.stances import NONE, SCALE, STANCES, Claim, features
 from tests.bench.bench_rule_judgments import asked, judged, real_rows, words
 from tests.conftest import ROOT, SHARED
 
 ALIKE, SOURCE = 0.5, 0.3
-"""Cosines from which a clause matches a line: any clause, and the clause most similar to that line."""
+"""Cosines from which a sentence matches a line: any sentence, and the sentence most similar to that line."""
 
 SEEN = 8
-"""The fewest clauses that must have a feature."""
+"""The fewest sentences that must have a feature."""
+
+EMBEDDED = "cache-ngram-3"
+FEWEST_CHARACTERS = 5000
+"""Shorter texts of papers are abstracts or fragments."""
 
 CHOSEN_ON = (900, 999)
 """The rows on which the settings of the writer were chosen."""
@@ -50,11 +60,11 @@ def stems(text: str) -> frozenset[str]:
     return frozenset(_SAME.get(stem, stem) for stem in found)
 
 
-def stances_of(clauses: Sequence[Clause], lines: Sequence[str], rarity: dict[str, float]) -> list[int]:
-    """Returns for each clause the index of its stance in `STANCES`, or `NONE`."""
-    if not clauses or not lines:
-        return [NONE] * len(clauses)
-    texts = [[stems(clause.text) for clause in clauses], [stems(line.split(" ", 3)[-1]) for line in lines]]
+def stances_of(sentences: Sequence[Claim], lines: Sequence[str], rarity: dict[str, float]) -> list[int]:
+    """Returns for each sentence the index of its stance in `STANCES`, or `NONE`."""
+    if not sentences or not lines:
+        return [NONE] * len(sentences)
+    texts = [[stems(sentence.text) for sentence in sentences], [stems(line.split(" ", 3)[-1]) for line in lines]]
     sizes = [np.sqrt([1 + sum(rarity[stem] for stem in one) for one in side]) for side in texts]
     shared = np.array([[sum(rarity[stem] for stem in one & two) for two in texts[1]] for one in texts[0]])
     alike = shared / sizes[0][:, None] / sizes[1]
@@ -64,6 +74,37 @@ def stances_of(clauses: Sequence[Clause], lines: Sequence[str], rarity: dict[str
         enough = SOURCE if source[line] == place else ALIKE
         found.append(STANCES.index(lines[line].split()[2]) if alike[place, line] >= enough else NONE)
     return found
+
+
+def of_papers(shapes: Sequence[tuple[Kind, int]]) -> tuple[list[set[str]], list[PaperTexts]]:
+    """Returns the features of sentences of training papers that the embedded LM has learnt, and these papers.
+
+    Each sentence stands in a kind of section, and in a review of a length, taken at random from *shapes*.
+    """
+    table = pd.read_parquet(SHARED / "training" / "papers.parquet").fillna("")
+    table = table[(table["abstract"] != "") | (table["text"] != "")]
+    known = [PaperTexts(name, about or None) for name, about in zip(table["paper_id"], table["abstract"], strict=True)]
+    learnt = named_registers([EMBEDDED])[0].learnt(known)
+    papers = [paper for paper in known if paper.paper_id in learnt]
+    texts = table[table["paper_id"].isin(learnt)]["text"]
+    chance, named = random.Random(7), []
+
+    def add(sentences: Sequence[Claim]) -> None:
+        for sentence in sentences:
+            kind, count = chance.choice(shapes)
+            named.append(features(replace(sentence, kind=kind), count))
+
+    for text in texts:
+        if len(text) > FEWEST_CHARACTERS:
+            words = text.split()
+            start = chance.randrange(max(1, len(words) - 700))
+            sentences = claims_of(" ".join(words[start : start + 1200]))
+            chance.shuffle(sentences)
+            add(sentences)
+    sentences = [sentence for paper in papers for sentence in claims_of(paper.abstract or "")]
+    chance.shuffle(sentences)
+    add(sentences)
+    return named, papers
 
 
 def fitted(seen: sparse.csr_matrix, classes: np.ndarray) -> np.ndarray:
@@ -103,19 +144,22 @@ def main() -> None:
     sets = [evaluation_set(file) for file in sorted((SHARED / "openreview").glob("*.notes.jsonl.gz"))]
     rows, given = rows_of(first, last, sets)
     start = time.perf_counter()
-    read = [(clauses_of(row["review"] or ""), judged(row["judgments"] or "")) for row in rows]
+    read = [(claims_of(row["review"] or ""), judged(row["judgments"] or "")) for row in rows]
     counts = Counter(
         stem
-        for clauses, lines in read
-        for text in [*(clause.text for clause in clauses), *(line.split(" ", 3)[-1] for line in lines)]
+        for sentences, lines in read
+        for text in [*(sentence.text for sentence in sentences), *(line.split(" ", 3)[-1] for line in lines)]
         for stem in stems(text)
     )
     rarity = {stem: float(np.log(1 + counts.total() / 20 / number)) for stem, number in counts.items()}
-    classes = np.array([one for clauses, lines in read for one in stances_of(clauses, lines, rarity)])
-    named = [features(clause, len(clauses)) for clauses, _ in read for clause in clauses]
+    classes = np.array([one for sentences, lines in read for one in stances_of(sentences, lines, rarity)])
+    named = [features(sentence, len(sentences)) for sentences, _ in read for sentence in sentences]
     often = Counter(name for names in named for name in names)
     vocabulary = sorted(name for name, number in often.items() if number >= SEEN)
     places = {name: place for place, name in enumerate(vocabulary)}
+    shapes = [(sentence.kind, len(sentences)) for sentences, _ in read for sentence in sentences]
+    of_texts, papers = of_papers(shapes)
+    named, classes = named + of_texts, np.append(classes, [NONE] * len(of_texts))
     held = [sorted(places[name] for name in names if name in places) for names in named]
     ends = np.cumsum([0, *map(len, held)])
     seen = sparse.csr_matrix((np.ones(ends[-1]), np.concatenate(held), ends), shape=(len(held), len(vocabulary)))
@@ -126,10 +170,10 @@ def main() -> None:
     table += ["\t".join([vocabulary[place], *map(str, whole[place])]) for place in kept]
     out.write_text("\n".join(table) + "\n", "utf-8")
     chosen_on, _ = rows_of(*CHOSEN_ON, sets)
-    write_register(out.parent, papers_of([*rows, *chosen_on]))
+    write_register(out.parent, [*papers_of([*rows, *chosen_on]), *papers])
     shares = ", ".join(f"{name} {np.mean(classes == place):.2f}" for place, name in enumerate([*STANCES, "none"]))
     print(f"{given - len(rows)} of {given} reviews left out: they judge evaluation LMs")
-    print(f"{len(rows)} reviews, {len(classes)} clauses ({shares}), {len(kept)} of {len(vocabulary)} features, "
+    print(f"{len(rows)} reviews, {len(classes)} sentences ({shares}), {len(kept)} of {len(vocabulary)} features, "
           f"{out.stat().st_size / 1e6:.2f} MB, {time.perf_counter() - start:.0f} s")  # fmt: skip
 
 

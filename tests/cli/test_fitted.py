@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from gre_bench.cli.views.fitted import Column, shortened, show
 
 NUMBERS = ["+27.92 ±8.06", "-2.62 ±1.03", "+1144.30 ±118.18"]
-NOTES = ["baseline", "only 3 of 600 pairs scored, few judgments by rule-judgments-3 (3, human 13)", ""]
+NOTES = ["baseline", "only 3 of 600 pairs scored, few judgments by rule-judgments-4 (3, human 13)", ""]
 NAMES = ["human", "anthropic/claude-3-5-sonnet-20240620+reflect5+ensemble5", "模型甲"]
 
 
@@ -33,7 +33,7 @@ def test_at_every_width_each_number_and_each_reason_stands_whole_and_no_line_is_
     told = printed(width, capsys)
     for number in NUMBERS:
         assert number in told
-    for word in ("only", "scored,", "few", "judgments", "rule-judgments-3", "13)"):
+    for word in ("only", "scored,", "few", "judgments", "rule-judgments-4", "13)"):
         assert word in told.split()
     table = "─" in told
     assert table == (width >= 4 + 12 + 16 + 16 + 3 * 2)

@@ -19,7 +19,7 @@ from gre_bench.lm.protocol import EvaluationLM  # noqa: E402
 from tests.contracts import evaluation_lm as contract  # noqa: E402
 from tests.contracts.evaluation_lm import CONTRACT, Open  # noqa: E402
 
-CACHE_NGRAM = Path(__file__).resolve().parents[2] / "data" / "evaluation_lm" / "cache-ngram-2"
+CACHE_NGRAM = Path(__file__).resolve().parents[2] / "data" / "evaluation_lm" / "cache-ngram-3"
 BACKENDS = ("transformers-llama3", "transformers-chatml", "transformers-mistral", "cache-ngram")
 
 

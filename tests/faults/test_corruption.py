@@ -349,7 +349,7 @@ def test_a_damaged_certificate_is_one_line_and_no_flip_makes_a_verdict_a_date_or
 
 @pytest.mark.parametrize("count", [1, pytest.param(30, marks=MANY)])
 def test_damaged_weights_of_the_evaluation_lm_are_refused_or_another_lm(tmp_path, trial, count):
-    shipped = resource("data", "evaluation_lm", "cache-ngram-2")
+    shipped = resource("data", "evaluation_lm", "cache-ngram-3")
     right, random = CacheNgram.load(shipped).identity, Random(13)
     for name in sorted(path.name for path in shipped.iterdir() if path.is_file()):
         for damage in damages((shipped / name).stat().st_size, count, random):

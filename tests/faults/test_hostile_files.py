@@ -308,7 +308,7 @@ MODELS = {
 @pytest.mark.parametrize("fault", MODELS)
 def test_a_model_folder_from_elsewhere_is_refused_in_one_line(fault, tmp_path, trial):
     name, change, line = MODELS[fault]
-    folder = shutil.copytree(shipped("data", "evaluation_lm", "cache-ngram-2"), tmp_path / "lm")
+    folder = shutil.copytree(shipped("data", "evaluation_lm", "cache-ngram-3"), tmp_path / "lm")
     (folder / name).unlink(missing_ok=True)
     change(folder / name)
     if fault.startswith("a register"):

@@ -30,7 +30,7 @@ from tests.flows.test_agreement import KEY, bring
 from tests.flows.test_agreement import asked as graded_settings
 
 NOTES = ROOT / "tests" / "flows" / "notes_and_pdfs.toml"
-SOURCES = resource("data", "evaluation_lm", "cache-ngram-2")
+SOURCES = resource("data", "evaluation_lm", "cache-ngram-3")
 
 
 @pytest.fixture(autouse=True)
@@ -85,7 +85,7 @@ def test_dry_run_board_and_validation_say_which_papers_were_learnt_by_id_or_by_t
     assert said["left_out"] == 2 and "2 learnt papers left out" in said["detail"]
     assert said["registers"] == {
         "cache-ngram": read_register(folder, "it").digest,
-        "rule-judgments-3": read_register(resource("data", "judgments"), "it").digest,
+        "rule-judgments-4": read_register(resource("data", "judgments"), "it").digest,
     }
     status = query(state, "select status, learnt, papers from exposures where role = 'evaluation_lm'")
     assert status == [("contaminated", 2, 16)]
@@ -160,7 +160,7 @@ def judged(file: Path, writer: str, papers: int = 34) -> Path:
 
 def test_training_writes_its_register_and_refuses_the_papers_of_evaluation_sets(tmp_path):
     file, one, two = (tmp_path / name for name in ("judged.jsonl", "set.jsonl", "notes.jsonl"))
-    first = json.loads(judged(file, "rule-judgments-3").read_text().splitlines()[0])
+    first = json.loads(judged(file, "rule-judgments-4").read_text().splitlines()[0])
     one.write_text(json.dumps({"paper_id": "x", "review": f"  {first['review'].upper()} "}) + "\n")
     two.write_text(json.dumps({"id": "n", "forum": "p33", "content": {"abstract": {"value": "A."}}}) + "\n")
     job = TrainingJob(judgments=(file,), train=("0:30",), choose=("30:34",), out=tmp_path / "out", never=(one, two))

@@ -31,7 +31,7 @@ from gre_bench.lm.ngram.segmentation import (
 from gre_bench.lm.protocol import checked
 from gre_bench.tuning.cache_ngram import Recipe, held_out, save, train
 
-SHIPPED = Path(__file__).resolve().parents[2] / "data" / "evaluation_lm" / "cache-ngram-2"
+SHIPPED = Path(__file__).resolve().parents[2] / "data" / "evaluation_lm" / "cache-ngram-3"
 
 THEMES = (
     "graph pooling", "policy gradient", "lattice decoding", "protein folding", "speech synthesis", "optimal transport",

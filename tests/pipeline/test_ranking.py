@@ -215,7 +215,7 @@ def test_tokens_and_money_are_those_of_reviews_and_judgments_at_the_listed_price
     price = known["openai/gpt-4o"]
     expected = 2 * price.price_in + 0.1 * price.price_out
     judged = {"asked": 10, "unusable": 0, "unstated": 10, "prompt_tokens": None, "reply_tokens": None}
-    by_rule = judged | {"task": "judgments", "writer": "rule-judgments-3"}
+    by_rule = judged | {"task": "judgments", "writer": "rule-judgments-4"}
     found = cost([review, by_rule], known, "review")
     assert (found["asked"], found["unusable"], found["prompt_tokens"]) == (20, 1, 2_000_000)
     assert found["usd"] == pytest.approx(expected)

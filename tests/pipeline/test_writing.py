@@ -71,7 +71,7 @@ def scored(state):
 def test_by_rule_every_pair_of_every_metric_ends_with_a_score_or_a_reason_and_nothing_is_done_twice(tmp_path, lm):
     summary = run(tmp_path)
     assert summary["outcome"] == "done"
-    assert summary["writer"] == "rule-judgments-3"
+    assert summary["writer"] == "rule-judgments-4"
     counts = {row["metric"]: (row["planned"], row["scored"], row["excluded"]) for row in summary["metrics"]}
     assert counts == {
         name + form: (160, 128, 32) if name == "gem_raw" else (160, 160, 0)

@@ -39,7 +39,7 @@ def test_a_candidate_is_clean_only_if_its_cutoff_precedes_the_reviews(name, rele
     [
         ("evaluation_lm", "Llama-3.1-8B-Instruct", "contaminated"),
         ("evaluation_lm", "meta-llama/Llama-3.1-8B-Instruct", "contaminated"),
-        ("evaluation_lm", "cache-ngram-2", "unknown"),  # without its register
+        ("evaluation_lm", "cache-ngram-3", "unknown"),  # without its register
         ("evaluation_lm", "none", "none"),
         ("writer", "gpt-4o-2024-05-13", "clean"),
         ("writer", "openai/gpt-4o@2024-05-13 · prompt 0a1b2c3d · sampling 4e5f6a7b", "clean"),

@@ -71,7 +71,7 @@ def test_a_long_example_scrolls_in_a_frame(tab, release):
 
 def test_the_heat_map_spells_the_human_review_where_its_note_states_a_licence(tab, release):
     with opened(release) as run:
-        said = dict(run.sql("select review_id, text from judgments where writer = 'rule-judgments-3'").fetchall())
+        said = dict(run.sql("select review_id, text from judgments where writer = 'rule-judgments-4'").fetchall())
     tab.open(release / "papers" / "s01.html")
     assert text(tab, "h1").startswith("Trust Before Speed")
     for place, name in enumerate(

@@ -68,6 +68,6 @@ def test_without_headings_lists_and_prose_yield_the_same_judgments(texts, dress)
 def test_twenty_sentences_are_twenty_judgments_but_for_one_said_twice(form):
     lines = judgments_of(forms({"Strengths": STRENGTHS, "Weaknesses": WEAKNESSES})[form]).splitlines()
     assert len(lines) == 20
-    assert "The reviewer appreciates that the method is simple and does not need labels." in lines
-    assert "The reviewer criticizes that wall-clock time is not reported." in lines
-    assert "The reviewer questions whether the bound holds for trees." in lines
+    assert "The reviewer appreciates I like that the method is simple and does not need labels." in lines
+    assert "The reviewer criticizes Wall-clock time is not reported." in lines
+    assert "The reviewer questions I doubt that the bound holds for trees." in lines

@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal
 
-from gre_bench.core.resources import patterns
-from gre_bench.writing.rules.english import LISTS
+from gre_bench.core.resources import patterns, word_lists
 from gre_bench.writing.rules.synopsis import assw_of, statements, strength_weight
 
 Kind = Literal["full", "abstract"]
@@ -63,7 +62,7 @@ _PERSONS = (
     ),
 )
 _WORD = re.compile(r"[A-Za-z][A-Za-z-]{2,}")
-_COMMON = frozenset(LISTS["common"])
+_COMMON = frozenset(word_lists()["common"])
 
 
 def review_of(title: str, abstract: str | None, text: str | None, kind: Kind) -> str:

@@ -1,93 +1,90 @@
 """Writes the judgments of a review by rule: without an LM, and with the same lines every time.
 
-This is the built-in replacement for an LM with the prompt of Xu et al. 2025, C.1. The review is split into clauses, and
-each clause that makes a judgment becomes one line. A log-linear model finds the stance of each clause: appreciates,
-criticizes, questions, suggests, or none of these. The line keeps the content words of the clause, because they carry
-the information. First persons, connectives and citations are left out. List marks and line breaks have no effect.
+This is the built-in replacement for an LM with the prompt of Xu et al. 2025, C.1. A log-linear model (`stances`) says of
+each sentence of the review whether it judges, and whether it appreciates, criticizes, questions or suggests. A sentence
+that judges becomes one line, word for word. List marks and line breaks have no effect.
 """
 
 from __future__ import annotations
 
 import random
 import re
-from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 
-import numpy as np
+from gre_bench.core.resources import word_lists
+from gre_bench.core.review_text import heading_in, split
+from gre_bench.writing.rules.stances import NONE, STANCES, Claim, shipped
 
-from gre_bench.writing.rules.claims import FUNCTION, HOLLOW, LEAD, WORD, claim_of
-from gre_bench.writing.rules.clauses import (
-    ANY_CASE,
-    APPRECIATES,
-    CRITICIZES,
-    NONE,
-    QUESTIONS,
-    STANCES,
-    SUGGESTS,
-    Clause,
-    StanceModel,
-    clauses_of,
-    shipped,
-)
-
-WRITER = "rule-judgments-3"
+WRITER = "rule-judgments-4"
 
 _REMEMBERED = 2_000
 """Number of reviews whose judgments are kept: an import describes the judgments that the next step stores."""
 
-_SURE = 0.19
-"""Smallest probability at which a clause counts as having a stance; those of the five classes sum to 1."""
+_SURE = 0.12
+"""Smallest probability at which a sentence counts as a judgment: the sum over the four stances.
 
-_PLAIN = 0.5
-"""Smallest probability of praise in a clause with words of blame, and of a stance if headings are ignored."""
-
-_ARGUES = 8
-"""Number of clauses from which a review without certain judgments is read again for less certain ones."""
+Half of it suffices in a review that has no judgment otherwise.
+"""
 
 _ALIKE = 0.7
 """Share of common content words above which two lines say nearly the same."""
 
-_PASSAGE = 25
-"""Number of words from which a paragraph of a paper is prose."""
-
 _COMPARED = 100
 """Number of earlier lines with which a line is compared."""
 
+_SHORTEST, _LONGEST = 3, 2_000
+"""Least number of words and greatest number of characters of a line."""
 
-WONDERS = re.compile(
-    r"\b(?:I|we|reviewer)(?: am| was)?(?: also| still| just| really| a bit| therefore| \w+ly)* (?:wonder(?:ing)?|curious|doubt)\b|"
-    r"\b(?:not|un) ?(?:\w+ly |quite |very |so |too |100% )*(?:sure|certain|clear|obvious)(?: to me)?,? (?:why|how|what|whether|if|which|when|"
-    r"where|about)\b|\bunclear(?: to me)?,? (?:why|how|what|whether|if|which|when|where)\b",
-    ANY_CASE,
+_FUNCTION_SHARE = 0.15
+"""Least share of function words in a sentence of six words or more; lists of keywords have fewer."""
+
+_PASSAGE = 25
+"""Number of words from which a paragraph of a paper is prose."""
+
+_FUNCTION = frozenset(word_lists()["function"])
+_NO_JUDGMENT = re.compile(
+    r"\bthank(?:s|ful)?\b|^\W*(?:please )?(?:see|refer to) (?:the )?(?:above|below|strengths?|weakness\w*)\b", re.I
 )
-"""Matches questions without a question mark."""
-BLAMES = re.compile(
-    r"\b(?:poor(?:ly)?|weak|unclear|insufficient|inadequate|questionable|unconvincing|confusing|missing|lacks?|lacking|wrong|"
-    r"incorrect|flawed|crude|vague|(?:limited|restricted|narrow) (?:to|in)|not (?:novel|new|clear|convincing|enough))\b",
-    ANY_CASE,
-)
-REQUESTS = re.compile(
-    r"^(?:could|can|would|will) (?:you|the authors?)(?: \w+ly| please| also| maybe)* (?!(?:clarify|explain|elaborate|justify|discuss|comment|"
-    r"describe|specify|know|see|have|state|tell|say|confirm|be|give|provide)\b)\w+",
-    ANY_CASE,
-)
-"""Matches requests in the form of a question."""
+"""Matches thanks, and mere references to other parts of the review."""
+_WORD = re.compile(r"[a-z][\w'-]*")
 
 
 @lru_cache(_REMEMBERED)
 def judgments_of(review: str) -> str:
     """Returns the judgments of *review*, one on each line; empty if there are none.
 
-    If no judgment is found, the review is read again without its headings, which helps if the whole stands under
-    "Summary". If a long review still gives no judgment, less certain ones are accepted too.
+    Of several sentences that say nearly the same, only the first is kept.
     """
-    model, clauses = shipped(), clauses_of(review)
-    if lines := _lines(model, clauses, _SURE):
-        return "\n".join(lines)
-    unsorted = [replace(clause, kind="other") for clause in clauses]
-    lines = _lines(model, unsorted, _PLAIN)
-    return "\n".join(lines or (_lines(model, unsorted, _SURE) if len(clauses) >= _ARGUES else []))
+    lines: list[str] = []
+    kept: list[frozenset[str]] = []
+    sentences = claims_of(review)
+    claims = [(claim, content) for claim in sentences if (content := _content(claim.text))]
+    chances = shipped().probabilities([claim for claim, _ in claims], len(sentences))[:, :NONE]
+    sure = _SURE if chances.sum(axis=1).max(initial=0) >= _SURE else _SURE / 2
+    for (claim, content), stances in zip(claims, chances, strict=True):
+        if stances.sum() >= sure and not any(_same(content, other) for other in kept[-_COMPARED:]):
+            kept.append(content)
+            lines.append(f"The reviewer {STANCES[int(stances.argmax())]} {claim.text}")
+    return "\n".join(lines)
+
+
+def claims_of(review: str) -> list[Claim]:
+    """Returns the sentences of *review* in their order, without headings and markup at their ends.
+
+    Those in the review's list of references are left out. "+" marks strengths in a section of both kinds, "-" weaknesses.
+    """
+    claims = []
+    for section in split(review):
+        signs = [sentence.mark.strip(" ()\t>") for sentence in section.sentences]
+        kind = section.kind
+        for sign, sentence in zip(signs, section.sentences, strict=True):
+            if section.kind == "mixed" and "+" in signs:
+                kind = "strengths" if sign == "+" else "weaknesses" if sign == "-" else kind
+            length, kind = heading_in(sentence.text, kind)
+            text = " ".join(sentence.text[length:_LONGEST].split()).strip("*_ ")
+            if text and kind != "references":
+                claims.append(Claim(text, kind))
+    return claims
 
 
 def judgments_of_passage(text: str, size: int, seed: int) -> str:
@@ -105,43 +102,15 @@ def judgments_of_passage(text: str, size: int, seed: int) -> str:
     return "\n".join(lines)
 
 
-def _lines(model: StanceModel, clauses: Sequence[Clause], sure: float) -> list[str]:
-    """Returns the lines of those *clauses* that have a stance with a probability of at least *sure*, in their order.
-
-    Of several lines that say nearly the same, only the one with the most probable stance is kept.
-    """
-    candidates = []
-    for clause, chances in zip(clauses, model.probabilities(clauses), strict=True):
-        if made := _line(clause, chances, sure):
-            candidates.append((-float(chances[:NONE].max()), *made))
-    kept: list[frozenset[str]] = []
-    left = set()
-    for index in sorted(range(len(candidates)), key=lambda index: candidates[index][:2]):
-        words = candidates[index][2]
-        if not any(_same(words, other) for other in kept[-_COMPARED:]):
-            kept.append(words)
-            left.add(index)
-    return [line for index, (_, line, _) in enumerate(candidates) if index in left]
+def _content(text: str) -> frozenset[str]:
+    """Returns the content words of *text*; none for thanks, references to other parts, and lists of keywords."""
+    words = _WORD.findall(text.lower().replace("’", "'"))
+    listed = len(words) >= 6 and sum(word in _FUNCTION for word in words) < _FUNCTION_SHARE * len(words)
+    silent = len(text.split()) < _SHORTEST or listed or _NO_JUDGMENT.search(text)
+    return frozenset() if silent else frozenset(words) - _FUNCTION
 
 
-def _same(words: frozenset[str], other: frozenset[str]) -> bool:
-    """Whether two lines with the content words *words* and *other* say nearly the same."""
-    shared = len(words & other)
-    return words == other or (shared > 1 and shared > _ALIKE * min(len(words), len(other)))
-
-
-def _line(clause: Clause, chances: np.ndarray, sure: float) -> tuple[str, frozenset[str]] | None:
-    """Returns the line of *clause* by its most probable stance of at least *sure*, and its content words; or None."""
-    stances = [int(stance) for stance in np.argsort(-chances[:NONE], kind="stable") if chances[stance] >= sure]
-    if APPRECIATES in stances and chances[APPRECIATES] < _PLAIN and BLAMES.search(clause.text):
-        stances = [CRITICIZES] if chances[CRITICIZES] >= sure / 2 else []
-    judges = chances[:NONE].sum() >= sure
-    if judges and WONDERS.search(clause.text):
-        stances = [QUESTIONS, *stances]
-    elif judges and REQUESTS.search(LEAD.sub("", clause.text)):
-        stances = [SUGGESTS, *stances]
-    for stance in stances:
-        if claim := claim_of(clause, STANCES[stance]):
-            words = frozenset(word.lower() for word in WORD.findall(claim)) - FUNCTION
-            return (f"The reviewer {STANCES[stance]} {claim}.", words) if words - HOLLOW else None
-    return None
+def _same(content: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether two lines with the content words *content* and *other* say nearly the same."""
+    shared = len(content & other)
+    return content == other or (shared > 1 and shared > _ALIKE * min(len(content), len(other)))

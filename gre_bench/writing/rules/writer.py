@@ -22,10 +22,9 @@ from gre_bench.changes.material import ChangeInput
 from gre_bench.changes.wording import rephrased
 from gre_bench.core.errors import ChangeError, SettingsError
 from gre_bench.core.records import Paper, Written
-from gre_bench.core.resources import resource
+from gre_bench.core.resources import resource, word_lists
 from gre_bench.core.review_text import Kind, Section, split
 from gre_bench.writing.rules import extractive, judgments, synopsis
-from gre_bench.writing.rules.claims import UNFINISHED
 from gre_bench.writing.rules.extractive import review_of as extracted
 from gre_bench.writing.rules.judgments import judgments_of
 
@@ -38,7 +37,7 @@ STYLES = {RULE: 1, "rule-2": 2}
 
 NAMES = (RULE, *EXTRACTIVE, "rule-2")
 WRITERS = {"completion": "rule-completion-1", "abstract_only": "rule-abstract-only-1",
-           "elongation": "rule-elongation-3"}  # fmt: skip
+           "elongation": "rule-elongation-4"}  # fmt: skip
 REPHRASERS = {1: "rule-rephrase-1", 2: "rule-rephrase-2"}
 """Style → the name of its writer in records and signatures."""
 _IDENTITIES = {"judgments": judgments.WRITER, "assw": synopsis.WRITER, **WRITERS}
@@ -130,6 +129,7 @@ def _by_rule(item: str, text: str, problem: str) -> Written:
     return Written(item, text, "ok") if text else Written(item, None, problem)
 
 
+_UNFINISHED = frozenset(word_lists()["unfinished"])
 _LONGEST_CLAIM = 12
 """The most words of a claim that a summary keeps."""
 
@@ -201,7 +201,7 @@ def _phrase(claims: Sequence[str]) -> str:
     kept = []
     for claim in claims[:2]:
         words = claim.split()[:_LONGEST_CLAIM]
-        while len(words) > 1 and words[-1].lower().strip(",;:(") in UNFINISHED:
+        while len(words) > 1 and words[-1].lower().strip(",;:(") in _UNFINISHED:
             words.pop()
         kept.append(" ".join(words).rstrip(" ,;:(-"))
     return " and ".join(kept)
