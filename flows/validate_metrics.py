@@ -20,8 +20,8 @@ from gre_bench.changes.catalog import CHANGES
 from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.metrics import recipe_of
-from gre_bench.core.records import HUMAN, Signature
-from gre_bench.core.settings import Settings, edition_of
+from gre_bench.core.records import HUMAN, Signature, edition_of
+from gre_bench.core.settings import Settings
 from gre_bench.metrics.validation import PairKey, change_effects, lengths
 from gre_bench.pipeline.changes import chosen_changes, maker, untried
 from gre_bench.pipeline.learnt import Learnt

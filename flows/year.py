@@ -21,8 +21,8 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.records import HUMAN, signature_of
-from gre_bench.core.settings import Settings, edition_of, parse
+from gre_bench.core.records import HUMAN, edition_of, signature_of
+from gre_bench.core.settings import Settings, parse
 from gre_bench.flows.annual_refresh import show_board
 from gre_bench.flows.fetch import FetchJob, fetch_snapshot
 from gre_bench.flows.validate_metrics import validate
