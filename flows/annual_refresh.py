@@ -7,14 +7,11 @@ from typing import Any
 
 from prefect import flow
 
-from gre_bench.board.family import orders_by_signature
 from gre_bench.core.settings import Settings
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.prefect_engine import EDITION, ended
-from gre_bench.reports.board_pictures import as_markdown
-from gre_bench.store import Store, queries
-from gre_bench.tasks import steps
+from gre_bench.reports.board_pictures import show_board
 
 
 @flow(name="annual-refresh", flow_run_name=EDITION, persist_result=False)
@@ -40,10 +37,3 @@ def annual_refresh(
     """
     job = Job(settings, state, tuple(candidates or ()) or None, limit, retry_failed, wait_s)
     return ended(refresh, job, show_board, strict=strict)
-
-
-def show_board(store: Store, job: Job, signature_ids: list[str]) -> None:
-    """Shows the boards of *signature_ids* as a Prefect artifact."""
-    rows = store.rows(queries.LEADERBOARD, signature_ids=signature_ids)
-    markdown = as_markdown(rows, orders_by_signature(store.rows, rows), job.settings.board.headline)
-    steps.show_leaderboard(store.key, markdown)

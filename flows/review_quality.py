@@ -18,8 +18,8 @@ from typing import Any
 from prefect import flow
 
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.core.records import Problem
-from gre_bench.core.settings import BudgetSettings, edition_of
+from gre_bench.core.records import Problem, edition_of
+from gre_bench.core.settings import BudgetSettings
 from gre_bench.guidelines.review_quality import (
     CRITERIA,
     GROUPS,

@@ -1,70 +1,20 @@
-"""Makes the board of a year, from OpenReview to a release, on a schedule or on demand.
-
-    fetch → write → score → validate → verdicts → publish → history
-
-Every stage continues where it was stopped, and does nothing if its work is done; so a run that is killed at any point
-can be started again. If the caller names no year, the newest year whose reviews are public is used.
-"""
+"""The board of a year, from OpenReview to a release, as a Prefect flow whose stages are flow runs within it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
-from functools import partial
+from datetime import date
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from prefect import flow
 from pydantic import GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from gre_bench.core.errors import SettingsError
-from gre_bench.core.records import HUMAN, signature_of
-from gre_bench.core.settings import Settings, edition_of, parse
-from gre_bench.flows.annual_refresh import show_board
-from gre_bench.flows.fetch import FetchJob, fetch_snapshot
-from gre_bench.flows.validate_metrics import validate
-from gre_bench.pipeline.refreshing import refresh, write_ahead
-from gre_bench.pipeline.rosters import check_models, of_the_year
-from gre_bench.pipeline.runs.job import Job
-from gre_bench.pipeline.runs.prefect_engine import DONE, PAUSED, ended, run_deployed, summary_of
-from gre_bench.pipeline.validation_records import verdicts
-from gre_bench.reports.board_rows import release_sentence
-from gre_bench.reports.history import history
-from gre_bench.reports.publishing import publish_edition, releases
-from gre_bench.store import find_editions
-from gre_bench.store.queries import CURRENT_SIGNATURES
-from gre_bench.tasks import steps
-
-SCORE, VALIDATE = "annual-refresh/score", "validate-metrics/validate-on-gpu"
-"""Deployments in the pool of GPUs, which score and validate if `YearJob.gpu` is set."""
-
-YEARLY = "yearly"
-"""The roster of a board that names no candidates."""
-
-Summary = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class YearJob:
-    """The job of a year's board.
-
-    *gpu*: whether scoring and validation run in the work pool of GPUs, whose workers must see the same state folder.
-    *reached*: (name, summary) of each stage that has run.
-    """
-
-    settings: Settings
-    state: Path
-    gpu: bool = False
-    retry_failed: bool = False
-    reached: tuple[tuple[str, Summary], ...] = ()
-
-    @property
-    def work(self) -> Job:
-        """The job of a refresh with the settings of this year."""
-        return Job(self.settings, self.state, retry_failed=self.retry_failed)
+from gre_bench.core.settings import Settings
+from gre_bench.pipeline.runs.prefect_engine import ended, summary_of
+from gre_bench.reports.yearly import Summary, make_board, year_job
 
 
 class VenueOnce:
@@ -73,10 +23,9 @@ class VenueOnce:
     @staticmethod
     def __get_pydantic_json_schema__(core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         schema = handler(core_schema)
-        edition = handler.resolve_ref_schema(schema)["properties"]["edition"]
-        for fields in (edition["default"], handler.resolve_ref_schema(edition)["properties"]):
-            for name in ("venue", "year"):
-                fields.pop(name, None)
+        edition = handler.resolve_ref_schema(handler.resolve_ref_schema(schema)["properties"]["edition"])
+        for name in ("venue", "year"):
+            edition["properties"].pop(name, None)
         return schema
 
 
@@ -103,128 +52,6 @@ def year(
     return ended(make_board, job, as_flow, strict=strict)
 
 
-def year_job(
-    venue: str, roster: str | None, year: int | None, settings: Settings, state: Path, gpu: bool, retry_failed: bool,
-    on: date | None,
-) -> YearJob:  # fmt: skip
-    """Returns the job that makes the board that `year` is asked for.
-
-    Raises `SettingsError` for an impossible request, before anything is sent.
-    """
-    given = settings.model_dump(exclude_unset=True)
-    named = roster or (None if "candidates" in settings.writing.model_fields_set else YEARLY)
-    chosen = parse({**given, "roster": named}) if named else settings
-    return YearJob(of_the_year(chosen, venue, year, on or datetime.now(UTC).date()), state.resolve(), gpu, retry_failed)
-
-
-def make_board(job: YearJob, run_stage: Callable[[str, Callable[[], Summary]], Summary]) -> Summary:
-    """Does the work of `year` and returns its summary; ends at the first stage that is not done.
-
-    *run_stage*: `as_flow` or `plainly`, which take the name and the function of a stage and return the stage's summary.
-    Raises `LMError` or `SettingsError`, before the first stage, if a model of the roster cannot be asked.
-    """
-    check_models(job.settings)
-    for name, stage in STAGES.items():
-        summary = run_stage(name, partial(stage, job))
-        job = replace(job, reached=(*job.reached, (name, summary)))
-        if summary.get("outcome", DONE) != DONE:
-            outcome, message = summary["outcome"], f"{name}: {summary.get('message', '')}"
-            break
-        if name == "fetch" and summary["snapshot"]:
-            sources = job.settings.sources.model_copy(update={"snapshot": Path(summary["snapshot"])})
-            job = replace(job, settings=job.settings.model_copy(update={"sources": sources}))
-    else:
-        published = dict(job.reached)["publish"]
-        outcome = DONE if published["new"] else "unchanged"
-        message = f"{published['release']}: {published['board']} {published['folder']}"
-    return {"edition": job.work.store.key, "outcome": outcome, "message": message, "stages": dict(job.reached)}
-
-
-def fetched(job: YearJob) -> Summary:
-    """Stage *fetch*: fetches the year's papers and reviews into a snapshot, whose folder is the summary's ``snapshot``.
-
-    It is None, and nothing is fetched, if the settings name files or a snapshot. The outcome is ``waiting`` while the
-    service allows no more requests.
-    """
-    sources = job.settings.sources
-    if sources.notes or sources.papers or sources.snapshot:
-        return {"outcome": DONE, "snapshot": None, "message": "the settings name the papers"}
-    fetch = job.settings.fetch.model_copy(update={"when_paused": "exit"})
-    outcome = fetch_snapshot(FetchJob(job.settings.model_copy(update={"fetch": fetch}), job.state))
-    return outcome | {"outcome": "waiting"} if outcome["outcome"] == PAUSED else outcome
-
-
-def scored(job: YearJob) -> Summary:
-    """Stage *score*: plans, scores and ranks, by a refresh of the edition, whose texts are written already."""
-    return _in_pool(SCORE, job, job.settings) if job.gpu else refresh(job.work, show_board)
-
-
-def validated(job: YearJob) -> Summary:
-    """Stage *validate*: validates the board's metrics that have no validation record under their signature yet."""
-    board = verdicts(job.state, job.work.store.key, map(signature_of, job.work.store.read(CURRENT_SIGNATURES)))
-    new = [row["metric"] for row in board if row["verdict"] == "missing"]
-    if not new:
-        return {"outcome": DONE, "metrics": [], "message": "every metric has been validated with this LM and writer"}
-    scoring = job.settings.scoring.model_copy(update={"metrics": tuple(new)})
-    chosen = job.settings.model_copy(update={"scoring": scoring})
-    if job.gpu:
-        return _in_pool(VALIDATE, job, chosen)
-    return validate(replace(job.work, settings=chosen))
-
-
-def judged(job: YearJob) -> Summary:
-    """Stage *verdicts*: decides which boards are published (see `gre_bench.pipeline.validation_records`).
-
-    ``unproven`` has the metrics that failed validation or have no record, about which release.unvalidated decides;
-    ``hidden`` those whose boards are left out. The outcome is ``refused`` if nothing is published.
-    """
-    board = verdicts(job.state, job.work.store.key, map(signature_of, job.work.store.read(CURRENT_SIGNATURES)))
-    bad = [row for row in board if row["verdict"] in ("fail", "missing")]
-    policy = job.settings.release.unvalidated
-    reasons = "; ".join(f"{row['metric']}: {row['verdict']} ({row['detail']})" for row in bad)
-    if bad and (policy == "refuse" or (policy == "hide" and len(bad) == len(board))):
-        ways = "publish these boards with their verdict: release.unvalidated=show"
-        if len(bad) < len(board):
-            ways = f"publish without them: release.unvalidated=hide, or {ways}"
-        message = f"nothing is published: {reasons}. All texts and scores are kept. Next: {ways}"
-        return {"outcome": "refused", "unproven": bad, "message": message}
-    hidden = bad if policy == "hide" else []
-    message = f"left out of the release: {reasons}" if hidden else reasons
-    return {"outcome": DONE, "unproven": bad, "hidden": hidden, "message": message}
-
-
-def published(job: YearJob) -> Summary:
-    """Stage *publish*: publishes a release of the edition, unless the latest release holds the same tables."""
-    hidden = dict(job.reached)["verdicts"]["hidden"]
-    made = publish_edition(job.work.store, releases(job.state, job.work.store.key), hidden=hidden)
-    return {"outcome": DONE, "release": made.name, "board": release_sentence(made.folder),
-            "folder": str(made.folder), "digest": made.digest, "new": made.new}  # fmt: skip
-
-
-def compared(job: YearJob) -> Summary:
-    """Stage *history*: compares the candidates across the venue's editions up to this year."""
-    own = job.settings.edition.edition
-    same = [key for key in find_editions(job.state) if (other := edition_of(key)).year <= own.year
-            and (other.venue, other.sample) == (own.venue, own.sample)]  # fmt: skip
-    try:
-        record = history(job.state, same, job.settings.scoring.metrics, [HUMAN])
-    except SettingsError as error:
-        return {"outcome": DONE, "message": str(error)}
-    steps.show_history(own.venue, record["rows"])
-    return {"outcome": DONE, "history": record}
-
-
-STAGES: dict[str, Callable[[YearJob], Summary]] = {
-    "fetch": fetched,
-    "write": lambda job: write_ahead(job.work),
-    "score": scored,
-    "validate": validated,
-    "verdicts": judged,
-    "publish": published,
-    "history": compared,
-}
-
-
 def as_flow(name: str, stage: Callable[[], Summary]) -> Summary:
     """Runs *stage* as a Prefect flow run within that of the year, which ends in a state named by the outcome."""
 
@@ -233,14 +60,3 @@ def as_flow(name: str, stage: Callable[[], Summary]) -> Summary:
         return ended(stage)
 
     return summary_of(run_stage())
-
-
-def plainly(name: str, stage: Callable[[], Summary]) -> Summary:
-    """Runs *stage* without Prefect."""
-    return stage()
-
-
-def _in_pool(deployment: str, job: YearJob, settings: Settings) -> Summary:
-    tree = settings.model_dump(mode="json", exclude_unset=True)
-    parameters = {"settings": tree, "state": str(job.state), "retry_failed": job.retry_failed}
-    return run_deployed(deployment, parameters)

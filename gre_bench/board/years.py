@@ -12,7 +12,7 @@ from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
 
-from gre_bench.core.settings import edition_of
+from gre_bench.core.records import edition_of
 from gre_bench.stats.effects import holm
 from gre_bench.stats.intervals import Moment, change
 from gre_bench.store import Row

@@ -12,7 +12,6 @@ A model of the Hugging Face Hub has no entry. Its name is ``OWNER/NAME@COMMIT``,
 from __future__ import annotations
 
 import difflib
-import hashlib
 import os
 import re
 import sys
@@ -26,6 +25,7 @@ from pydantic import Field
 from gre_bench.core import strict
 from gre_bench.core.errors import LMError, SettingsError
 from gre_bench.core.resources import resource
+from gre_bench.core.whole_files import sha256
 
 FILE = resource("data", "pretrained.toml")
 
@@ -275,8 +275,3 @@ def hint(folder: Path) -> str:
     """Returns ``; did you mean ...?`` if the end of *folder* resembles a pretrained model's name, else nothing."""
     near = difflib.get_close_matches(folder.name.lower(), entries(), n=1, cutoff=0.75)
     return f"; did you mean the pretrained model {near[0]}?" if near else ""
-
-
-def sha256(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import Any, Literal, Protocol
 
+from gre_bench.core.errors import SettingsError
+
 CandidateKind = Literal["human", "model", "control", "change", "graded"]
 SynopsisKind = Literal["none", "abstract", "assw", "categories", "paper", "beyond"]
 Source = Literal["judgments", "review"]
@@ -23,6 +25,9 @@ HUMAN = "human"
 
 FIXED_WRITER = "fixed"
 """Writer of judgments that come without a review (the generic control)."""
+
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._]{0,63}$"
+"""The form of the name of a venue or a sample."""
 
 NO_REFERENCE = "none"
 """Stands for the reference in a pair of a metric that needs none."""
@@ -47,6 +52,23 @@ class Edition:
         """The edition's name: ``ICLR-2025``, or ``ICLR-2025-pilot`` for a sample that is not the main one."""
         key = f"{self.venue}-{self.year}"
         return key if self.sample == "main" else f"{key}-{self.sample}"
+
+    @property
+    def overrides(self) -> tuple[str, ...]:
+        """The edition as changes of settings, each a text ``key=value`` as --set takes it."""
+        return f'edition.venue="{self.venue}"', f"edition.year={self.year}", f'edition.sample="{self.sample}"'
+
+
+def edition_of(key: str) -> Edition:
+    """Returns the edition with the name *key*; ``ICLR-2025-main`` and ``ICLR-2025`` are the same edition.
+
+    The sample is ``main`` if the name states none. Raises `SettingsError` for a name of another form.
+    """
+    venue, _, rest = key.partition("-")
+    year, _, sample = rest.partition("-")
+    if not (re.fullmatch(NAME, venue) and re.fullmatch(r"\d{4}", year) and re.fullmatch(NAME, sample or "main")):
+        raise SettingsError(f"edition {key!r} is not written as VENUE-YEAR or VENUE-YEAR-SAMPLE, such as ICLR-2025")
+    return Edition(venue, int(year), sample or "main")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -28,6 +27,8 @@ def patterns(name: str) -> dict[str, Any]:
 
     A name in its texts stands between < and >, in capitals.
     """
+    import tomllib
+
     tree = tomllib.loads(resource("data", "rules", f"{name}.toml").read_text("utf-8"))
 
     def filled(value: Any) -> Any:

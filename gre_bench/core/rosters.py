@@ -20,7 +20,7 @@ METRICS = ("gem", "gem_s_abstract", "gem_s_assw")
 """Metrics of a roster that names none."""
 
 
-class RosterModel(BaseModel, frozen=True, extra="forbid"):
+class RosterModel(BaseModel, frozen=True, extra="forbid", defer_build=True):
     """One model of a roster, by its name in the models file.
 
     *guideline*: the name of a shipped guideline that the model gets.
@@ -32,7 +32,7 @@ class RosterModel(BaseModel, frozen=True, extra="forbid"):
     sampling: dict[str, float | int | str] = {}
 
 
-class Roster(BaseModel, frozen=True, extra="forbid"):
+class Roster(BaseModel, frozen=True, extra="forbid", defer_build=True):
     """The contents of a roster file: what it is for, the models to rank, candidates made by rule, and settings."""
 
     about: str = Field(min_length=1)

@@ -6,7 +6,6 @@ Secrets are never settings: they come from the environment or from Prefect Secre
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -21,7 +20,7 @@ from gre_bench.core.judgments import Form
 from gre_bench.core.known_names import did_you_mean
 from gre_bench.core.metrics import METRICS
 from gre_bench.core.pretrained import placed
-from gre_bench.core.records import Edition
+from gre_bench.core.records import NAME, Edition
 from gre_bench.core.resources import settings_file, settings_names
 from gre_bench.core.rosters import merged, roster_file, roster_tree
 from gre_bench.core.urls import base_url
@@ -30,7 +29,6 @@ _MODELS = (("evaluation_lm", "folder"), ("embedder", "folder"))
 """Paths that may also be the name of a pretrained model."""
 _LOGIN = r"^(?:env:[A-Za-z_][A-Za-z0-9_]*|block:[a-z0-9][a-z0-9-]*)$"
 _SECRETS = ("username", "password", "token", "mfa_code", "totp_secret")
-_NAME = r"^[A-Za-z0-9][A-Za-z0-9._]{0,63}$"
 
 
 INSTEAD = {
@@ -49,7 +47,7 @@ def _field(default: Any, description: str, **limits: Any) -> Any:
     return Field(default=default, description=description, **limits)
 
 
-class _Group(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
+class _Group(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True):
     @model_validator(mode="before")
     @classmethod
     def _lists_of_one(cls, tree: Any) -> Any:
@@ -63,9 +61,9 @@ class _Group(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
 class EditionSettings(_Group, frozen=True):
     """The papers that are scored: a venue-year, and a sample of its papers. A drawn sample never changes."""
 
-    venue: str = _field("SAMPLE", "venue name, such as ICLR", pattern=_NAME)
+    venue: str = _field("SAMPLE", "venue name, such as ICLR", pattern=NAME)
     year: int = _field(2026, "year of the venue", ge=1990, le=2100)
-    sample: str = _field("main", "name of the sample of papers", pattern=_NAME)
+    sample: str = _field("main", "name of the sample of papers", pattern=NAME)
     domain: str = _field("peer-review", "kind of reviewed items; see data/domains.toml", pattern=r"^[a-z][a-z0-9-]*$")
     papers: int = _field(300, "papers to draw; all eligible ones if there are fewer", ge=2, le=1_000_000)
     seed: int = _field(0, "seed of the sample, and of the choice of human candidate and references", ge=0, le=2**31 - 1)
@@ -409,20 +407,20 @@ class BudgetSettings(Bounds, frozen=True):
 class Settings(_Group, frozen=True):
     """All settings of a run, in groups; each field here is a table of the settings file, except *roster*."""
 
-    edition: EditionSettings = EditionSettings()
-    sources: SourceSettings = SourceSettings()
-    fetch: FetchSettings = FetchSettings()
-    writing: WritingSettings = WritingSettings()
-    evaluation_lm: EvaluationLMSettings = EvaluationLMSettings()
-    embedder: EmbedderSettings = EmbedderSettings()
-    scoring: ScoringSettings = ScoringSettings()
-    validation: ValidationSettings = ValidationSettings()
-    board: BoardSettings = BoardSettings()
-    run: RunSettings = RunSettings()
-    query: QuerySettings = QuerySettings()
-    inputs: InputSettings = InputSettings()
-    budget: BudgetSettings = BudgetSettings()
-    release: ReleaseSettings = ReleaseSettings()
+    edition: EditionSettings = Field(default_factory=EditionSettings)
+    sources: SourceSettings = Field(default_factory=SourceSettings)
+    fetch: FetchSettings = Field(default_factory=FetchSettings)
+    writing: WritingSettings = Field(default_factory=WritingSettings)
+    evaluation_lm: EvaluationLMSettings = Field(default_factory=EvaluationLMSettings)
+    embedder: EmbedderSettings = Field(default_factory=EmbedderSettings)
+    scoring: ScoringSettings = Field(default_factory=ScoringSettings)
+    validation: ValidationSettings = Field(default_factory=ValidationSettings)
+    board: BoardSettings = Field(default_factory=BoardSettings)
+    run: RunSettings = Field(default_factory=RunSettings)
+    query: QuerySettings = Field(default_factory=QuerySettings)
+    inputs: InputSettings = Field(default_factory=InputSettings)
+    budget: BudgetSettings = Field(default_factory=BudgetSettings)
+    release: ReleaseSettings = Field(default_factory=ReleaseSettings)
     roster: str | None = _field(None, "roster whose settings are used; settings in this file override it", min_length=1)
 
     @model_validator(mode="before")
@@ -505,24 +503,6 @@ def inputs_of(overrides: tuple[str, ...]) -> InputSettings:
 
 def evaluation_lm_of(overrides: tuple[str, ...]) -> EvaluationLMSettings:
     return _bounded({}, overrides, "the LM", "evaluation_lm.dtype=bfloat16").evaluation_lm
-
-
-def edition_parts(key: str) -> dict[str, str]:
-    """Returns ``venue``, ``year`` and ``sample`` of an edition's name, such as ``ICLR-2025-pilot``, written as in TOML.
-
-    The sample is ``main`` if the name states none. Raises `SettingsError` for a name of another form.
-    """
-    venue, _, rest = key.partition("-")
-    year, _, sample = rest.partition("-")
-    if not (re.fullmatch(_NAME, venue) and re.fullmatch(r"\d{4}", year) and re.fullmatch(_NAME, sample or "main")):
-        raise SettingsError(f"edition {key!r} is not written as VENUE-YEAR or VENUE-YEAR-SAMPLE, such as ICLR-2025")
-    return {"venue": f'"{venue}"', "year": year, "sample": f'"{sample or "main"}"'}
-
-
-def edition_of(key: str) -> Edition:
-    """Returns the edition with the name *key*; ``ICLR-2025-main`` and ``ICLR-2025`` are the same edition."""
-    parts = edition_parts(key)
-    return Edition(parts["venue"].strip('"'), int(parts["year"]), parts["sample"].strip('"'))
 
 
 def parse(tree: dict[str, Any], origin: str = "settings") -> Settings:

@@ -15,7 +15,7 @@ from gre_bench.core.incoming import check_depth, read_text
 TOMLDecodeError = tomllib.TOMLDecodeError
 
 
-class NamedEntry(BaseModel, frozen=True, extra="forbid"):
+class NamedEntry(BaseModel, frozen=True, extra="forbid", defer_build=True):
     """An entry of a catalogue, known by its *name*."""
 
     name: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -45,6 +46,12 @@ def replace_file(path: Path, data: bytes, mode: int = 0o644, keep: bool = True) 
     except OSError:
         beside.unlink(missing_ok=True)
         raise
+
+
+def sha256(path: Path) -> str:
+    """Returns the SHA-256 of the file *path*, in hex; raises OSError if it cannot be read."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def unwritten(path: Path, error: OSError) -> SourceError:

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from gre_bench.core.errors import LMError, SourceError
 from gre_bench.core.incoming import read_bytes
-from gre_bench.core.pretrained import hint, located, placed, refuse_changed, sha256
+from gre_bench.core.pretrained import hint, located, placed, refuse_changed
 from gre_bench.core.records import digest
 from gre_bench.core.strict import load_json
+from gre_bench.core.whole_files import sha256
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase

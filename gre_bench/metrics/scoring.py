@@ -55,10 +55,15 @@ Answers = Mapping[str, SpanLogprob | SpanError]
 
 
 def terms(recipe: Recipe, case: Case, settings: ScoringSettings) -> tuple[Prediction, ...]:
-    """Returns the predictions whose log-probabilities make the score; x' is the candidate's review of another paper.
+    """Returns the predictions whose log-probabilities make the score of *case*, in the order that `value` takes.
 
-    ``pmi``: y given x, y given no review. ``specific``: y given x, y given x'. ``recall``: y given x. ``precision``: x
-    given y. ``f1``: the last two.
+    With x and y as in this module: ``pmi``: y given x, y given no review. ``specific``: y given x, y given x'.
+    ``recall``: y given x. ``precision``: x given y. ``f1``: the last two.
+
+    Args:
+        recipe: the metric, which has a formula.
+        case: the texts as they are stored; they are cut and folded here.
+        settings: the form of judgments, the prompt, and whether texts are folded to ASCII.
     """
     x, y = _prepared(case.candidate, case, settings), _prepared(case.reference, case, settings)
     given = _folded(case.synopsis, settings) if case.synopsis is not None else None
@@ -80,7 +85,12 @@ def prompt_of(recipe: Recipe, settings: ScoringSettings) -> str:
 
 
 def value(recipe: Recipe, totals: Sequence[float]) -> float:
-    """Returns a case's score in nats from the log-probabilities of its predictions, in the order of `terms`."""
+    """Returns a case's score in nats.
+
+    Args:
+        recipe: the metric, which has a formula.
+        totals: the log-probability of each of the `terms`, in nats, in their order.
+    """
     return totals[0] - totals[1] if recipe.formula in ("pmi", "specific") else sum(totals) / len(totals)
 
 
@@ -95,18 +105,6 @@ def ask(
     """Returns the answers of *lm*, asked in one call, to those *predictions* by address that *known* lacks."""
     due = {part_address: term for part_address, term in predictions.items() if part_address not in (known or {})}
     return dict(zip(due, results_of(lm, list(due.values())), strict=True)) if due else {}
-
-
-def score_of(recipe: Recipe, signature_id: str, case: Case, parts: Parts, answers: Answers) -> Score:
-    if empty := _empty(recipe, parts):
-        return scored(signature_id, case, Problem("empty_text", f"{empty} is empty after it was cut and folded"))
-    totals = []
-    for part_address, _ in parts:
-        answer = answers[part_address]
-        if isinstance(answer, SpanError):
-            return scored(signature_id, case, Problem(answer.code, str(answer), answer.final, answer.broken))
-        totals.append(answer.total)
-    return scored(signature_id, case, value(recipe, totals), tuple(part_address for part_address, _ in parts))
 
 
 def _empty(recipe: Recipe, parts: Parts) -> str | None:
@@ -144,7 +142,15 @@ _OF_SCORER = ("dtype", "quantisation", "attention", "template_digest", "engine_v
 def signature(
     recipe: Recipe, scorer: LMIdentity, settings: ScoringSettings, writer: str, assw_writer: str | None = None
 ) -> Signature:
-    """Returns the signature of scores by *recipe* and *scorer*, of judgments by *writer*, ASSW by *assw_writer*."""
+    """Returns the signature of scores: all that they depend on besides their texts.
+
+    Args:
+        recipe: the metric.
+        scorer: the evaluation LM or embedder, or `NOTHING`.
+        settings: form, cut, folding and prompt.
+        writer: the identity of the writer of judgments.
+        assw_writer: that of the writer of author-stated strengths and weaknesses; None if no metric reads them.
+    """
     reads_judgments = recipe.source == "judgments"
     by_logprobs = recipe.formula is not None
     cut = f"{RAW_CUT} characters {'in the conditional only' if settings.authors_compat else 'in both terms'}"
@@ -207,9 +213,16 @@ def score(
 ) -> Scored:
     """Returns the scores of all *works*.
 
-    - *evaluation_lm*: opens the evaluation LM, if a metric needs it. It gets all predictions of a paper in one call.
-    - *other*: opens a metric that needs no evaluation LM, from its recipe and signature id.
-    - *known*: content address → log-probability, for predictions that need not be computed again.
+    Args:
+        works: the cases of each metric.
+        settings: how texts are prepared, and by which prompt they are asked.
+        evaluation_lm: opens the evaluation LM, if a metric needs it. It gets all predictions of a paper in one call.
+        other: opens a metric that needs no evaluation LM, from its recipe and signature id.
+        known: content address → log-probability, for predictions that need not be computed again.
+
+    Returns:
+        One score per case, and the log-probabilities computed in this call. A case that the LM could not answer has a
+        `Problem` in place of a value.
     """
     scores: list[Score] = []
     spans: dict[str, SpanLogprob] = {}
@@ -224,7 +237,18 @@ def score(
         parts = [[(address(term), term) for term in terms(recipe, case, settings)] for recipe, _, case in items]
         fresh = ask(lm, dict(chain.from_iterable(parts)), known)
         answers = {**known, **fresh}
-        scores += [score_of(*item, of_case, answers) for item, of_case in zip(items, parts, strict=True)]
+        for (recipe, signature_id, case), of_case in zip(items, parts, strict=True):
+            given = [answers[part_address] for part_address, _ in of_case]
+            failed = next((answer for answer in given if isinstance(answer, SpanError)), None)
+            totals = [answer.total for answer in given if isinstance(answer, SpanLogprob)]
+            result: float | Problem
+            if empty := _empty(recipe, of_case):
+                result = Problem("empty_text", f"{empty} is empty after it was cut and folded")
+            elif failed:
+                result = Problem(failed.code, str(failed), failed.final, failed.broken)
+            else:
+                result = value(recipe, totals)
+            scores.append(scored(signature_id, case, result, tuple(part_address for part_address, _ in of_case)))
         spans |= {name: answer for name, answer in fresh.items() if isinstance(answer, SpanLogprob)}
     for work, recipe in zip(works, recipes, strict=True):
         if not recipe.formula:

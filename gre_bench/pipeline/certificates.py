@@ -25,8 +25,6 @@ FOLDER = Path("validations", "certificates")
 SHIPPED = resource("data", *FOLDER.parts)
 PAPERS = "113"
 """The number of papers for which a certificate's sentence names the least degrees."""
-CERTIFIED = "; certificate: "
-"""Stands before the sentence of a certificate in the detail of a stored validation."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,10 +70,11 @@ def import_reviews(
     Raises `SourceError` if every row names a candidate, not all of them are *by*, and *only* is not set.
     """
     path, known = located(path), known_reviews(store)
-    how: dict[str, Any] = {
-        "writer": writer, "rows": rows, "make_papers": make_papers, "epoch": epoch, "reading": reading,
-    }  # fmt: skip
-    imported = read_reviews(store, path, known, by=by, only=only, **how)
+    imported = reviews_from(
+        path, *already_there(store, known), by=by, only=only, writer=writer, rows=rows, make_papers=make_papers,
+        epoch=epoch, reading=reading,
+    )  # fmt: skip
+    reading.check_used()
     if by is not None and not only and not imported.unnamed and imported.named not in ((), (by,)):
         raise SourceError(
             f"{path.name} names its candidates itself, in its column candidate ({listed(imported.named)}): "
@@ -83,19 +84,14 @@ def import_reviews(
     return report | {"judged": described(store, imported.reviews, imported.judgments, known)}
 
 
-def read_reviews(store: Store, path: Path, known: Sequence[Review], **how: Any) -> Imported:
-    """Returns the new reviews and judgments of the file *path* and the refused rows; stores nothing.
-
-    *known*: the reviews that are stored already. *how*: further keyword arguments of `reviews_from`.
-    """
+def already_there(
+    store: Store, known: Sequence[Review]
+) -> tuple[dict[str, Review], dict[tuple[str, str], str], list[str]]:
+    """Returns what `reviews_from` takes as known: the reviews *known* by id, their judgments, and the ids of papers."""
     reviews = {review.review_id: review for review in known}
     judged = {(row["review_id"], row["writer"]): row["text"]
               for row in store.rows(queries.JUDGMENTS) if row["review_id"] in reviews}  # fmt: skip
-    imported = reviews_from(
-        path, reviews, judged, [paper.paper_id for paper in known_papers(store, bodies=False)], **how
-    )
-    how.get("reading", AS_NAMED).check_used()
-    return imported
+    return reviews, judged, [paper.paper_id for paper in known_papers(store, bodies=False)]
 
 
 def row_range(text: str | None) -> range | None:

@@ -26,14 +26,14 @@ from gre_bench.core.terminal import counted
 from gre_bench.ingest.records.cells import CONFLICT, Imported
 from gre_bench.ingest.records.columns import AS_NAMED, ColumnNames
 from gre_bench.ingest.records.opening import located
-from gre_bench.ingest.records.tables import REVIEW_COLUMNS, rows_of
+from gre_bench.ingest.records.tables import REVIEW_COLUMNS, reviews_from, rows_of
 from gre_bench.pipeline.intake import (
     EXAMPLES,
     Step,
+    already_there,
     described,
     keep,
     known_reviews,
-    read_reviews,
     unknown_papers,
     write_refusals,
 )
@@ -64,7 +64,24 @@ def import_candidate(
         recorded(store, "rank", job.settings, shown=False) as progress,
         limited(inputs.memory, inputs.seconds),
     ):
-        imported, before, others = _read(store, file, name, writer, replace, reading)
+        _check_may_add(store, name, replace)
+        known = known_reviews(store)
+        before, others = ([review for review in known if (review.candidate == name) is own] for own in (True, False))
+        imported = reviews_from(
+            file,
+            *already_there(store, others if replace else known),
+            by=name,
+            only=True,
+            writer=writer,
+            reading=reading,
+        )
+        reading.check_used()
+        lost = [refusal.paper_id for refusal in imported.refusals if refusal.code == CONFLICT]
+        if before and not replace and lost:
+            raise SettingsError(
+                f"{name} has other reviews of {len(lost)} of these papers in {store.key} ({_some(lost)}): "
+                "add --replace --yes to replace them, or give another name with --as"
+            )
         sampled = list(dict.fromkeys(row["paper_id"] for row in store.rows(queries.SAMPLE)))
         reviews = {review.paper_id: review for review in (*(() if replace else before), *imported.reviews)}
         matched = [paper for paper in sampled if paper in reviews]
@@ -103,32 +120,16 @@ def import_candidate(
     return job, report
 
 
-def _read(
-    store: Store, file: Path, name: str, writer: str | None, replace: bool, reading: ColumnNames
-) -> tuple[Imported, list[Review], list[Review]]:
-    """Reads *file* as `import_candidate` does; returns its content, the stored reviews by *name*, and the others."""
+def _check_may_add(store: Store, name: str, keeps: bool) -> None:
+    """Raises an error if *store* has no board, or *keeps* reviews that candidate *name* wrote here itself."""
     own_name(name)
     if not store.rows(queries.CURRENT_SIGNATURES):
         raise UnfinishedError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
-    known = known_reviews(store)
-    before = [review for review in known if review.candidate == name]
-    wrote = {row["candidate"] for row in store.rows(queries.ASKED_FOR) if row["wrote"]}
-    if before and not replace and name in wrote:
+    if keeps and any(row["wrote"] and row["candidate"] == name for row in store.rows(queries.ASKED_FOR)):
         raise SettingsError(
             f"{name} wrote its reviews for {store.key} here: add --replace --yes to replace them, or "
             "give another name with --as"
         )
-    others = [review for review in known if review.candidate != name]
-    imported = read_reviews(
-        store, file, others if replace else known, by=name, only=True, writer=writer, reading=reading
-    )
-    lost = [refusal.paper_id for refusal in imported.refusals if refusal.code == CONFLICT]
-    if before and not replace and lost:
-        raise SettingsError(
-            f"{name} has other reviews of {len(lost)} of these papers in {store.key} ({_some(lost)}): "
-            "add --replace --yes to replace them, or give another name with --as"
-        )
-    return imported, before, others
 
 
 def limit_of(store: Store) -> int | None:

@@ -30,11 +30,12 @@ from gre_bench.core.strict import load_json
 from gre_bench.core.terminal import counted
 from gre_bench.core.whole_files import put
 from gre_bench.metrics.scoring import signed_writer
-from gre_bench.pipeline.certificates import CERTIFIED, certificate_of
 from gre_bench.pipeline.certificates import FOLDER as CERTIFICATES
+from gre_bench.pipeline.certificates import certificate_of
 from gre_bench.pipeline.learnt import Learnt
 from gre_bench.stats.effects import MARGIN, SMALLEST, Verdict, overall
 from gre_bench.store import Store, now
+from gre_bench.store.queries import CERTIFIED
 from gre_bench.writing.catalog import by_rule
 from gre_bench.writing.rules.writer import RuleTextWriter
 

@@ -19,10 +19,10 @@ import yaml
 from pyarrow import parquet
 
 from gre_bench.board.words import RANKED_APART, p_value
-from gre_bench.core.settings import edition_of
+from gre_bench.core.records import edition_of
 from gre_bench.core.terminal import markdown_cell, markdown_table
+from gre_bench.core.whole_files import sha256
 from gre_bench.release.database import FOLDER
-from gre_bench.release.manifest import sha256
 from gre_bench.release.pages.board import Board, Entry, number
 from gre_bench.release.site import LEAD, TABLES, citation
 

@@ -22,6 +22,7 @@ from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_va
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.settings import load_over
 from gre_bench.core.strict import load_json
+from gre_bench.core.whole_files import sha256
 from gre_bench.store import now
 
 FORMAT = 1
@@ -243,11 +244,6 @@ def _inside(folder: Path) -> tuple[set[str], set[str]]:
 def digest_of(folder: Path) -> str:
     """Returns the digest of a release: the SHA-256 of its manifest, which lists that of every file."""
     return hashlib.sha256(_bytes_of(folder, NAME)).hexdigest()
-
-
-def sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def public_settings(settings: Any, name: str = "") -> Any:

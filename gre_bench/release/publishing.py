@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.board.years import changes, compared
-from gre_bench.core.settings import edition_of
+from gre_bench.core.records import edition_of
+from gre_bench.core.whole_files import sha256
 from gre_bench.release.database import (
     FOLDER,
     Additions,
@@ -33,7 +34,7 @@ from gre_bench.release.database import (
 )
 from gre_bench.release.figures import write_figures
 from gre_bench.release.hub import write_card
-from gre_bench.release.manifest import digest_of, made_at, plain, read, seal, sha256, verify
+from gre_bench.release.manifest import digest_of, made_at, plain, read, seal, verify
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.release.site import SCORES_ONLY, TEXTS, write_site
 from gre_bench.store import Row

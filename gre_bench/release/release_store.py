@@ -23,8 +23,7 @@ from pydantic import AfterValidator, BaseModel, ValidationError, model_validator
 
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.incoming import read_bytes
-from gre_bench.core.records import Edition
-from gre_bench.core.settings import edition_of
+from gre_bench.core.records import Edition, edition_of
 from gre_bench.core.whole_files import locked, put
 from gre_bench.release.manifest import Line, digest_of
 from gre_bench.store import now

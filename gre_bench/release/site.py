@@ -34,7 +34,7 @@ from gre_bench.board.words import (
     ties,
     untested,
 )  # fmt: skip
-from gre_bench.core.settings import edition_of
+from gre_bench.core.records import edition_of
 from gre_bench.core.terminal import counted
 from gre_bench.release.database import rows
 from gre_bench.release.pages.board import Board, Entry, flags, page_of

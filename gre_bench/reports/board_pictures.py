@@ -7,11 +7,15 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from gre_bench.board.family import orders_by_signature
 from gre_bench.board.words import COLUMNS, RANKED_APART, LMOrder, answer, headline, number, who
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.terminal import counted, markdown_cell, markdown_table
+from gre_bench.pipeline.runs.job import Job
 from gre_bench.plots.drawing import Interval, intervals, span_of
-from gre_bench.store.queries import LeaderboardRow
+from gre_bench.store import Store
+from gre_bench.store.queries import LEADERBOARD, LeaderboardRow
+from gre_bench.tasks import steps
 
 SIX = COLUMNS[:6]
 
@@ -30,6 +34,13 @@ def board_picture(rows: Sequence[Mapping[str, Any]], title: str) -> str:
     band = (human.low, human.high) if human and human.low is not None and human.high is not None else None
     axis, centre = "lines: 90% intervals", human.at if human else None
     return intervals(shown, span_of(ends), axis, title=title, centre=centre, band=band)
+
+
+def show_board(store: Store, job: Job, signature_ids: list[str]) -> None:
+    """Shows the boards of *signature_ids* as a Prefect artifact."""
+    rows = store.rows(LEADERBOARD, signature_ids=signature_ids)
+    markdown = as_markdown(rows, orders_by_signature(store.rows, rows), job.settings.board.headline)
+    steps.show_leaderboard(store.key, markdown)
 
 
 def as_markdown(

@@ -9,7 +9,6 @@ from pydantic import BaseModel
 
 from gre_bench.board.words import other_signature
 from gre_bench.core.errors import SourceError, StoreError
-from gre_bench.core.strict import load_json
 from gre_bench.store import Store
 from gre_bench.store.queries import CURRENT_SIGNATURES
 
@@ -76,13 +75,13 @@ class Results(TypedDict):
     unlike: NotRequired[list[str]]
 
 
-class _Test(BaseModel, strict=True):
+class _Test(BaseModel, strict=True, defer_build=True):
     value: float
     low: float
     high: float
 
 
-class _Row(BaseModel, strict=True):
+class _Row(BaseModel, strict=True, defer_build=True):
     metric: str
     title: str
     candidate: str
@@ -91,7 +90,7 @@ class _Row(BaseModel, strict=True):
     rate: float | None
 
 
-class _Written(BaseModel, strict=True):
+class _Written(BaseModel, strict=True, defer_build=True):
     """What board and page rely on."""
 
     papers: int
@@ -112,6 +111,8 @@ def correctness_of(store: Store) -> Results | None:
     file = results_file(store)
     if not file.is_file():
         return None
+    from gre_bench.core.strict import load_json
+
     try:
         results = load_json(file.read_bytes())
         _Written.model_validate(results)

@@ -15,7 +15,7 @@ from gre_bench.board.words import FEW
 from gre_bench.board.years import changes, compared
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.known_names import whole
-from gre_bench.core.settings import edition_of
+from gre_bench.core.records import edition_of
 from gre_bench.store import Store, find_editions
 from gre_bench.store.queries import ANCHORED, CURRENT_SIGNATURES, KNOWN_CANDIDATES
 

@@ -25,13 +25,20 @@ class Separation:
 
 
 def separation(same: Values, same_papers: Keys, other: Values, other_papers: Keys) -> Separation:
-    """Returns the AUC of the scores *same* against the scores *other*; equal scores count half.
-
-    Raises ValueError for fewer than two scores in a sample, or fewer than two papers in all.
+    """Returns the AUC of the scores *same* against the scores *other*, with a 95% interval clustered by paper.
 
     The placement value of a score is the share of the other sample that lies below the score. The variance sums the
     placement values of each paper over both samples (Obuchowski 1997). The interval is therefore valid even if scores
     of one paper depend on each other. Its ends are cut to [0, 1].
+
+    Args:
+        same: (n,) scores of the one sample; equal scores count half.
+        same_papers: (n,) the paper of each.
+        other: (m,) scores of the other sample, in the same unit.
+        other_papers: (m,) the paper of each.
+
+    Raises:
+        ValueError: a sample has fewer than two scores, or there are fewer than two papers in all.
     """
     x, y = finite(same, at_least=2), finite(other, at_least=2)
     above_x = _placements(x, y)
@@ -64,12 +71,18 @@ class OrderedSeparation:
 def ordered_separation(scores: Values, labels: Values, papers: Keys, within: bool = False) -> OrderedSeparation:
     """Returns how well *scores* order items by their *labels*, with a 95% interval clustered by paper.
 
-    It is (D + 1) / 2 for Somers' D of the score given the label (Newson 2002). *within*: whether only items of the same
-    paper are compared. Raises ValueError for fewer than two items, or if the pairs that can be compared belong to fewer
-    than two papers.
+    It is (D + 1) / 2 for Somers' D of the score given the label (Newson 2002). The variance is that of a ratio of two
+    sums over pairs. Each paper's part is the sum over its items of (pairs won − auc · pairs). A pair counts for both of
+    its papers; a pair within a paper counts once.
 
-    The variance is that of a ratio of two sums over pairs. Each paper's part is the sum over its items of (pairs won −
-    auc · pairs). A pair counts for both of its papers; a pair within a paper counts once.
+    Args:
+        scores: (n,) one score per item.
+        labels: (n,) numbers of which only the order counts.
+        papers: (n,) the paper of each item.
+        within: whether only items of the same paper are compared.
+
+    Raises:
+        ValueError: there are fewer than two items, or the pairs that can be compared belong to fewer than two papers.
     """
     score, label = finite(scores, at_least=2), finite(labels, at_least=2)
     groups, size = group_indices(papers, len(score))

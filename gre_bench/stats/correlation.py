@@ -66,10 +66,18 @@ class Correlation:
 def correlate(
     kind: Kind, scores: Values, grades: Values, groups: Keys, resamples: int = 10_000, seed: int = 0
 ) -> Correlation:
-    """Returns the correlation of *scores* with *grades* over all items; each sequence has one entry per item.
+    """Returns the correlation of *scores* with *grades* over all items.
 
-    Whole *groups* are resampled. Raises ValueError if the scores or the grades do not vary, for fewer than three items,
-    or for fewer than two groups.
+    Args:
+        kind: which coefficient.
+        scores: (n,) one score per item.
+        grades: (n,) one grade per item.
+        groups: (n,) the group of each item, such as its paper; whole groups are resampled.
+        resamples: how many resamples the bootstrap takes.
+        seed: the bootstrap's seed.
+
+    Raises:
+        ValueError: the scores or the grades do not vary, or there are fewer than three items or two groups.
     """
     from scipy import stats
 
@@ -86,8 +94,21 @@ def within_groups(
     """Returns the correlation of *scores* with *grades* among items of the same group, pooled over groups.
 
     Differences between groups, such as easy against hard papers, thus have no influence. `association.within` has the
-    formulas. The result's *items* and *groups* count only groups in which both the scores and the grades vary. Raises
-    ValueError for fewer than two such groups.
+    formulas.
+
+    Args:
+        kind: which coefficient.
+        scores: (n,) one score per item.
+        grades: (n,) one grade per item.
+        groups: (n,) the group of each item, such as its paper; whole groups are resampled.
+        resamples: how many resamples the bootstrap takes.
+        seed: the bootstrap's seed.
+
+    Returns:
+        The correlation. Its *items* and *groups* count only groups in which both the scores and the grades vary.
+
+    Raises:
+        ValueError: there are fewer than two such groups.
     """
     x, y = _same_length(scores, grades)
     names, size = group_indices(groups, len(x))
@@ -105,10 +126,17 @@ def partial(
 ) -> Correlation:
     """Returns the partial correlation of *scores* and *grades* with a third variable, *given*, held fixed.
 
-    *given* (n,) is for example the logarithm of each text's length. The partial correlation is
-    (a − bc)/√((1 − b²)(1 − c²)). Here a is the correlation of scores and grades, b that of scores and *given*, and c
-    that of grades and *given*. All three are coefficients of the chosen *kind*. For Kendall, this is Kendall's own
-    formula (1942).
+    It is (a − bc)/√((1 − b²)(1 − c²)). Here a is the correlation of scores and grades, b that of scores and *given*,
+    and c that of grades and *given*. For Kendall, this is Kendall's own formula (1942).
+
+    Args:
+        kind: which coefficient.
+        scores: (n,) one score per item.
+        grades: (n,) one grade per item.
+        given: (n,) the third variable, such as the logarithm of each text's length.
+        groups: (n,) the group of each item, such as its paper; whole groups are resampled.
+        resamples: how many resamples the bootstrap takes.
+        seed: the bootstrap's seed.
     """
     x, y = _same_length(scores, grades)
     z, _ = _same_length(given, grades)
@@ -184,10 +212,22 @@ class Comparison:
 def compare(
     kind: Kind, first: Values, second: Values, grades: Values, groups: Keys, resamples: int = 10_000, seed: int = 0
 ) -> Comparison:
-    """Compares how closely two scores, *first* and *second*, follow the *grades* of the same items.
+    """Compares how closely two scores follow the *grades* of the same items.
 
     The interval is difference ± t·se. Here se is the standard deviation of the difference over resamples, times √(G/(G
     − 1)) for G groups. t is Student's quantile with G − 1 degrees of freedom.
+
+    Args:
+        kind: which coefficient.
+        first: (n,) one score per item.
+        second: (n,) the other score, perhaps in another unit.
+        grades: (n,) one grade per item.
+        groups: (n,) the group of each item, such as its paper; whole groups are resampled.
+        resamples: how many resamples the bootstrap takes.
+        seed: the bootstrap's seed.
+
+    Raises:
+        ValueError: there are fewer than four items, unless *kind* is kendall, or something does not vary.
     """
     x, y = _same_length(first, grades)
     z, _ = _same_length(second, grades)

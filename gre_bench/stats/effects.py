@@ -87,9 +87,18 @@ class Effect:
 def effect(before: Values, after: Values, papers: Keys, resamples: int = 10_000, seed: int = 0) -> Effect:
     """Returns the effect of a change of reviews: d of the scores *after* and *before* it, with 95% intervals.
 
-    The sequences (n,) hold the scores of the same (paper, reference) pairs, in the same order, and the paper of each.
-    If no pair's score changes, the effect is exactly zero. Raises ValueError for fewer than two papers, a number that
-    is not finite, constant scores, or papers that all have the same effect.
+    If no pair's score changes, the effect is exactly zero.
+
+    Args:
+        before: (n,) the scores of (paper, reference) pairs before the change.
+        after: (n,) those of the same pairs after it, in the same order and unit.
+        papers: (n,) the paper of each pair; papers are resampled.
+        resamples: how many resamples the bootstrap takes.
+        seed: the bootstrap's seed.
+
+    Raises:
+        ValueError: there are fewer than two papers, a number is not finite, scores are constant, or all papers have the
+            same effect.
     """
     from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
@@ -130,9 +139,15 @@ def effect(before: Values, after: Values, papers: Keys, resamples: int = 10_000,
 def effect_at_length(before: Values, after: Values, longer: Values, papers: Keys, slope: Slope) -> PairedTest:
     """Returns the effect d of a change of reviews with the length of the reviews held fixed, with a 95% interval.
 
-    - *before*, *after*, *papers* (n,): as in `effect`, which has the errors.
-    - *longer* (n,): log(tokens after/tokens before) of each pair's review.
-    - *slope*: the slope of score on log length, with its uncertainty; its papers may be others.
+    Args:
+        before: (n,) as in `effect`.
+        after: (n,) as in `effect`.
+        longer: (n,) log(tokens after/tokens before) of each pair's review.
+        papers: (n,) as in `effect`.
+        slope: the slope of score on log length, with its uncertainty; its papers may be others.
+
+    Raises:
+        ValueError: as `effect`.
     """
     old, raw, change = (finite(column, at_least=2) for column in (before, after, longer))
     if not len(old) == len(raw) == len(change):
@@ -166,10 +181,16 @@ def _scale(old: Array, new: Array) -> float:
 
 
 def holm(p_values: Values) -> list[float]:
-    """Returns *p_values*, adjusted for multiple tests by Holm's method (1979), in the given order.
+    """Returns p-values adjusted for multiple tests by Holm's method (1979), in the given order.
 
     The k-th smallest of m p-values is multiplied by m − k + 1. An adjusted p-value is at most 1, and at least that of
-    every smaller p-value. Raises ValueError for a number outside [0, 1].
+    every smaller p-value.
+
+    Args:
+        p_values: (m,) raw p-values.
+
+    Raises:
+        ValueError: a number lies outside [0, 1].
     """
     values = np.asarray(p_values, dtype=np.float64)
     if not ((values >= 0) & (values <= 1)).all():

@@ -51,9 +51,16 @@ class PairedTest:
 
 
 def flat_interval(values: Values, level: float = 0.90) -> Interval:
-    """Returns the mean of *values*, one per pair, with the published interval: mean ± z·sd(ddof=1)/√n.
+    """Returns the mean of *values* with the published interval: mean ± z·sd(ddof=1)/√n (Xu et al. 2025, figure 4).
 
-    Source: Xu et al. 2025, figure 4. The interval treats pairs as independent, even those of one paper.
+    The interval treats pairs as independent, even those of one paper.
+
+    Args:
+        values: (n,) one score per pair, in the metric's unit.
+        level: the coverage of the interval, between 0 and 1.
+
+    Raises:
+        ValueError: fewer than two values, or one that is not finite.
     """
     from scipy.special import ndtri
 
@@ -65,10 +72,19 @@ def flat_interval(values: Values, level: float = 0.90) -> Interval:
 def clustered_test(values: Values, clusters: Keys, level: float = 0.90) -> PairedTest:
     """Tests by Student's t whether the mean of *values* is zero, with its cluster-robust interval.
 
-    *clusters* (n,): the cluster of each value, such as its paper. For G clusters, t has G − 1 degrees of
-    freedom, and se² = G/(G − 1) · Σ_g (Σ_{i∈g} (v_i − mean))² / n². The interval is valid however the values of one
-    cluster depend on each other. If all values are zero, the p-value is 1. Raises ValueError for fewer than two
-    clusters.
+    For G clusters, t has G − 1 degrees of freedom, and se² = G/(G − 1) · Σ_g (Σ_{i∈g} (v_i − mean))² / n². The interval
+    is valid however the values of one cluster depend on each other.
+
+    Args:
+        values: (n,) scores or differences, in any unit.
+        clusters: (n,) the cluster of each value, such as its paper.
+        level: the coverage of the interval, between 0 and 1.
+
+    Returns:
+        The test. Its *units* are the clusters. If all values are zero, the p-value is 1.
+
+    Raises:
+        ValueError: fewer than two clusters, or a value that is not finite.
     """
     error, size = clustered_error(values, clusters)
     mean = float(np.mean(values))
@@ -76,9 +92,16 @@ def clustered_test(values: Values, clusters: Keys, level: float = 0.90) -> Paire
 
 
 def student_test(value: float, error: float, freedom: float, level: float) -> tuple[float, float, float]:
-    """Returns the ends of the interval value ± t·error at *level*, and the two-sided p-value, by Student's t.
+    """Returns the ends of the interval value ± t·error, and the two-sided p-value, by Student's t.
 
-    *freedom*: the degrees of freedom. Without any *error*, the p-value is 1 if *value* is zero, else 0.
+    Args:
+        value: the estimate, tested against zero.
+        error: its standard error, in the same unit.
+        freedom: the degrees of freedom.
+        level: the coverage of the interval, between 0 and 1.
+
+    Returns:
+        (low, high, p). Without any *error*, p is 1 if *value* is zero, else 0.
     """
     from scipy.special import stdtr, stdtrit
 
@@ -102,8 +125,18 @@ def exchange_error(values: Values | Array, first: Keys, second: Keys) -> tuple[f
 
     Values depend on each other if they share a label in *first* or in *second*. So se² = se₁² + se₂² − se₁₂² (Cameron,
     Gelbach and Miller 2011), each by the formula of `clustered_test`; se₁₂ is by labels that share both. se is at least
-    se₁₂, as the difference may be negative. The number is that of the side with fewer labels. Where each value has
-    labels of its own, se is that of the mean of independent values. Raises ValueError for fewer than two labels.
+    se₁₂, as the difference may be negative. Where each value has labels of its own, se is that of independent values.
+
+    Args:
+        values: (n,) one difference per paper.
+        first: (n,) the exchange of reviews that the first candidate's score depends on.
+        second: (n,) that of the second candidate's.
+
+    Returns:
+        (se, units); *units* is the number of labels on the side that has fewer.
+
+    Raises:
+        ValueError: fewer than two labels on a side.
     """
     (by_first, size), (by_second, number) = clustered_error(values, first), clustered_error(values, second)
     by_both, _ = clustered_error(values, list(zip(first, second, strict=True)))
@@ -111,9 +144,17 @@ def exchange_error(values: Values | Array, first: Keys, second: Keys) -> tuple[f
 
 
 def paired_test(differences: Values, level: float = 0.90) -> PairedTest:
-    """Tests by Student's t whether the mean of *differences*, one number per paper, is zero.
+    """Tests by Student's t whether the mean of *differences* is zero.
 
-    The p-value is NaN if all differences are equal. Raises ValueError for fewer than two differences.
+    Args:
+        differences: (n,) one number per paper, in the metric's unit.
+        level: the coverage of the interval, between 0 and 1.
+
+    Returns:
+        The test, with n − 1 degrees of freedom. The p-value is NaN if all differences are equal.
+
+    Raises:
+        ValueError: fewer than two differences, or one that is not finite.
     """
     values = finite(differences, at_least=2)
     mean, error = float(values.mean()), float(values.std(ddof=1)) / math.sqrt(len(values))
@@ -124,9 +165,20 @@ def paired_test(differences: Values, level: float = 0.90) -> PairedTest:
 def exchange_test(differences: Values, first: Keys, second: Keys, level: float = 0.90) -> PairedTest:
     """Tests as `paired_test` does, if the *differences* of papers that share an exchange of reviews are dependent.
 
-    *first*, *second*: for each paper, the exchange of either candidate. `exchange_error` has formula and errors.
     A contrast in which the score by chance cancels, such as two scores of one review against one reference, does not
     depend on exchanges: for it, `paired_test` is right.
+
+    Args:
+        differences: (n,) one number per paper, in the metric's unit.
+        first: (n,) the exchange of the first candidate, for each paper.
+        second: (n,) the exchange of the second candidate.
+        level: the coverage of the interval, between 0 and 1.
+
+    Returns:
+        The test, with units − 1 degrees of freedom; `exchange_error` says what its *units* are.
+
+    Raises:
+        ValueError: as `exchange_error`.
     """
     error, units = exchange_error(differences, first, second)
     mean = float(np.mean(differences))
@@ -168,8 +220,16 @@ class AboveChance:
 def above_chance(values: Values, differences: Values, papers: Keys, units: Keys) -> AboveChance:
     """Returns how far the mean of *values* lies above the mean score by chance, with Student's t test over units.
 
-    Both means are over papers, each the mean of its pairs. All sequences have one entry per pair. *differences*: the
-    score less the score by chance. Raises ValueError if there are no values.
+    Both means are over papers, each the mean of its pairs.
+
+    Args:
+        values: (n,) one score per pair, in the metric's unit.
+        differences: (n,) the score less the score by chance.
+        papers: (n,) the paper of each pair.
+        units: (n,) the group of papers that exchange reviews, to which the pair's paper belongs.
+
+    Raises:
+        ValueError: there are no values.
     """
     if not values:
         raise ValueError("no pair has a score by chance")
@@ -210,7 +270,8 @@ class Change:
 def change(first: Moment, second: Moment) -> Change:
     """Returns how far the mean has changed from the set *first* to the set *second*, by Welch's test.
 
-    Raises ValueError for fewer than two papers in a set, or if both standard errors are zero.
+    Raises:
+        ValueError: a set has fewer than two papers, or both standard errors are zero.
     """
     if min(first.units, second.units) < 2:
         raise ValueError("a change needs at least two papers on either side")

@@ -37,10 +37,21 @@ def pair_tests(
 ) -> list[PairTest]:
     """Returns one test for every two candidates, with Holm's correction over all of these tests.
 
-    All sequences have one entry per score. If *references* is None, the scores of a candidate are averaged over each
-    paper before candidates are compared. *exchanges*: the exchange of reviews that the score depends on, which the
-    papers of one share; None: papers are independent. Raises ValueError if two candidates have fewer than two papers in
-    common, or fewer than two exchanges on these.
+    Args:
+        values: (n,) scores, in the metric's unit.
+        papers: (n,) the paper of each score.
+        candidates: (n,) the candidate of each score.
+        references: (n,) the reference of each score. If None, the scores of a candidate are averaged over each paper
+            before candidates are compared.
+        level: the coverage of each interval, between 0 and 1.
+        exchanges: (n,) the exchange of reviews that a score depends on, which the papers of one share. If None, papers
+            are independent.
+
+    Returns:
+        k(k − 1)/2 tests of k candidates. *first* comes before *second* by first appearance.
+
+    Raises:
+        ValueError: two candidates have fewer than two papers in common, or fewer than two exchanges on these.
     """
     scores = finite(values, at_least=2)
     names = list(dict.fromkeys(candidates))
@@ -79,10 +90,16 @@ def pair_tests(
 
 
 def trimmed_mean(values: Array) -> tuple[float, float, float]:
-    """Returns the mean of *values* without the 10% at either end, and its one-sided 95% bounds, lower and upper.
+    """Returns the mean of *values* without the 10% at either end, and its one-sided 95% bounds.
 
     The standard error is s_w/((1 − 2·0.1)·√n), with s_w the standard deviation of the values that are winsorised
     instead; Student's t has as many degrees of freedom as values are kept, less one (Tukey and McLaughlin 1963).
+
+    Args:
+        values: (n,) at least two numbers.
+
+    Returns:
+        (mean, lower bound, upper bound), in the unit of *values*.
     """
     ordered, cut = np.sort(values), int(TRIM * len(values))
     kept = ordered[cut : len(ordered) - cut]
@@ -99,9 +116,14 @@ def sign_test(ahead: int, behind: int) -> float:
 
 
 def in_one_family(tests: Sequence[PairTest], others: Values) -> tuple[list[PairTest], list[float]]:
-    """Applies Holm's correction to the pair tests *tests* and to further p-values, *others*, all together.
+    """Applies Holm's correction to pair tests and to further p-values, all together.
 
-    Returns the pair tests with their new *p_holm*, and the further p-values after correction.
+    Args:
+        tests: pair tests, whose *p* is raw.
+        others: raw p-values of further hypotheses.
+
+    Returns:
+        The pair tests with their new *p_holm*, and *others* after correction, each in the given order.
     """
     family = [*(test.p for test in tests), *others]
     adjusted = holm(family)
@@ -110,10 +132,15 @@ def in_one_family(tests: Sequence[PairTest], others: Values) -> tuple[list[PairT
 
 
 def detectable(sd: float, papers: int, alpha: float = 0.05, power: float = 0.8) -> float:
-    """Returns the smallest mean difference that a two-sided test at *alpha* shows with probability *power*.
+    """Returns the smallest mean difference that a two-sided test shows with probability *power*.
 
-    *sd*: the standard deviation, over papers, of the difference on one paper. The formula is
-    (t(1 − alpha/2) + t(power))·sd/√papers, with *papers* − 1 degrees of freedom.
+    The formula is (t(1 − alpha/2) + t(power))·sd/√papers, with *papers* − 1 degrees of freedom.
+
+    Args:
+        sd: the standard deviation, over papers, of the difference on one paper; the result has its unit.
+        papers: at least two.
+        alpha: the level of the test.
+        power: between 0 and 1.
     """
     from scipy.special import stdtrit
 

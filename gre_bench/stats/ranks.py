@@ -64,9 +64,18 @@ def rank_intervals(
 ) -> list[Rank]:
     """Returns the rank of each candidate by its mean score, with its interval; the best candidate is first.
 
-    *tests*: the results of `pair_tests` on the same scores; None: they are computed. Means that are equal to nine
-    decimals share the better rank. Raises ValueError for fewer than two papers or candidates, or if two candidates have
-    fewer than two papers in common.
+    Means that are equal to nine decimals share the better rank.
+
+    Args:
+        values: (n,) scores, in the metric's unit.
+        papers: (n,) the paper of each score.
+        candidates: (n,) the candidate of each score.
+        level: the coverage of all intervals together, between 0 and 1.
+        tests: the results of `pair_tests` on the same scores; None: they are computed.
+
+    Raises:
+        ValueError: there are fewer than two papers or candidates, or two candidates have fewer than two papers in
+            common.
     """
     names = list(dict.fromkeys(candidates))
     sums, counts = _by_paper(values, papers, candidates)
@@ -89,9 +98,14 @@ def rank_intervals(
 
 
 def consistency(first: Mapping[str, float], second: Mapping[str, float]) -> Consistency:
-    """Returns Spearman's coefficient and Kendall's tau-b between two boards, each given as candidate → score.
+    """Returns Spearman's coefficient and Kendall's tau-b between two boards.
 
-    Raises ValueError for fewer than three candidates on both boards, or if all their scores on one board are equal.
+    Args:
+        first: candidate → score on the first board.
+        second: candidate → score on the second, perhaps in another unit.
+
+    Raises:
+        ValueError: fewer than three candidates are on both boards, or all their scores on one board are equal.
     """
     from scipy import stats
 
@@ -149,7 +163,16 @@ def agreement(
 ) -> Agreement:
     """Returns the rank correlations between the candidates' means over papers, by two measures of the same pairs.
 
-    Raises ValueError for fewer than three candidates, or if a measure gives all candidates the same mean.
+    Args:
+        first: (n,) the scores by one measure.
+        second: (n,) those by the other, perhaps in another unit.
+        papers: (n,) the paper of each pair; papers are resampled for the interval.
+        candidates: (n,) the candidate of each pair.
+        resamples: how many resamples the bootstrap takes.
+        seed: the bootstrap's seed.
+
+    Raises:
+        ValueError: there are fewer than three candidates, or a measure gives all candidates the same mean.
     """
     names = list(dict.fromkeys(candidates))
     tables = [_by_paper(column, papers, candidates) for column in (first, second)]
@@ -189,10 +212,15 @@ def ranks(values: Values, papers: Keys, candidates: Sequence[str]) -> dict[str, 
 
 
 def leads(tests: Sequence[PairTest], baseline: str) -> dict[str, float]:
-    """Returns how far each candidate's mean lies above that of the candidate *baseline*, in standard errors.
+    """Returns how far each candidate's mean lies above that of the candidate *baseline*.
 
-    The standard error is that of the mean difference over papers. Candidates whose difference from the baseline is the
-    same on all papers are left out.
+    Args:
+        tests: pair tests of one measure, as `pair_tests` returns them.
+        baseline: a candidate among them.
+
+    Returns:
+        Candidate → lead, in standard errors of the mean difference over papers. A candidate whose difference from the
+        baseline is the same on all papers is left out.
     """
     involved = [test for test in tests if baseline in (test.first, test.second)]
     against = [test if test.second == baseline else test.flipped() for test in involved]

@@ -12,24 +12,25 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 from pydantic import BaseModel
 
 from gre_bench.core.errors import NothingCommitted, SettingsError, StoreError
 from gre_bench.core.known_names import did_you_mean
-from gre_bench.core.records import Edition
-from gre_bench.core.settings import QuerySettings, edition_of
+from gre_bench.core.records import Edition, edition_of
 from gre_bench.core.whole_files import replace_file
 from gre_bench.store import files, schema
-from gre_bench.store.asking import ask
 from gre_bench.store.database import Database, connect, interrupted, of_statement, reader
 from gre_bench.store.files import putting
 from gre_bench.store.queries import Query, QueryRow, Row, as_arrow, columns, fetch, fetch_columns
 from gre_bench.store.read_copy import CopyForReaders
 from gre_bench.store.schema import NEW_FILE
 from gre_bench.store.statements import statement
+
+if TYPE_CHECKING:
+    from gre_bench.core.settings import QuerySettings
 
 
 def find_editions(state: Path) -> list[str]:
@@ -67,7 +68,7 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-class _Counts(BaseModel, strict=True, extra="allow"):
+class _Counts(BaseModel, strict=True, extra="allow", defer_build=True):
     metric: str
     planned: int
     scored: int
@@ -76,7 +77,7 @@ class _Counts(BaseModel, strict=True, extra="allow"):
     missing: int
 
 
-class _Status(BaseModel, strict=True, extra="allow"):
+class _Status(BaseModel, strict=True, extra="allow", defer_build=True):
     """What readers of a status rely on."""
 
     state: str
@@ -285,6 +286,9 @@ class Store:
 
         Raises `SettingsError` with the first line of DuckDB's error, or if a limit of *bounds* is exceeded.
         """
+        from gre_bench.core.settings import QuerySettings
+        from gre_bench.store.asking import ask
+
         self._check_there()
         with TemporaryDirectory(prefix="gre-bench-sql-") as folder:
             private = Path(folder) / "read.duckdb"

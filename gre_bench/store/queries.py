@@ -193,6 +193,8 @@ ValidationRow = TypedDict("ValidationRow", {
     "metric": str, "signature_id": str, "verdict": str, "edition": str, "detail": str, "validated_at": datetime,
 })
 VALIDATIONS = Query("validations", ValidationRow)
+CERTIFIED = "; certificate: "
+"""Stands before the sentence of a certificate in the detail of a stored validation."""
 
 # why.sql
 WHY_PAIRS, WHY_RUN, MOVED = plain(

@@ -19,8 +19,7 @@ from typing import BinaryIO, TypeVar
 import duckdb
 
 from gre_bench.core.errors import StoreError
-from gre_bench.core.pretrained import sha256
-from gre_bench.core.whole_files import replace_file
+from gre_bench.core.whole_files import replace_file, sha256
 from gre_bench.store.database import lacks, reader
 
 CURRENT = "current"

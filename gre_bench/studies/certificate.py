@@ -21,12 +21,12 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN
 from gre_bench.core.whole_files import put
-from gre_bench.flows.validate_metrics import name_of, of_another_edition, scored_work, scores_of, together
 from gre_bench.pipeline.certificates import Certificate, write_certificate
 from gre_bench.pipeline.changes import harms_of
 from gre_bench.pipeline.refreshing import scorable
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.scoring import conclude
+from gre_bench.pipeline.validating import name_of, of_another_edition, scored_work, scores_of, together
 from gre_bench.plots.drawing import Curve, curves
 from gre_bench.stats.degrees import degree_curve
 from gre_bench.stats.samples import Array

@@ -12,7 +12,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from gre_bench.core.errors import SourceError
-from gre_bench.flows.agree_with_humans import plan_graded
+from gre_bench.pipeline.agreeing import plan_graded
 from gre_bench.pipeline.reading import import_sources
 from gre_bench.pipeline.refreshing import scorable
 from gre_bench.pipeline.runs.job import Job

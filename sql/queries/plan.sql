@@ -136,17 +136,19 @@ order by planned_at desc, s.metric;
 -- one row per evaluation LM that scored as one signature does but for the LM: that of the signature first, then by name
 -- Of several signatures of an LM, the one with the most scores counts.
 with alike as (
-    select s.evaluation_lm, s.signature_id, s.signature_id = $signature_id as own,
-        (select count(*) from scores c where c.signature_id = s.signature_id and c.value is not null) as scored
+    select s.evaluation_lm, s.signature_id, s.signature_id = o.signature_id as own
     from signatures s
-    join signatures o on o.signature_id = $signature_id
-    where (s.signature_id = $signature_id or s.evaluation_lm <> o.evaluation_lm)
-      and (s.metric, s.prompt_sha256, s.writer, s.synopsis_writer, s.form, s.text_cut, s.ascii_fold, s.chance)
+    join signatures o on (s.metric, s.prompt_sha256, s.writer, s.synopsis_writer, s.form, s.text_cut, s.ascii_fold, s.chance)
         is not distinct from
         (o.metric, o.prompt_sha256, o.writer, o.synopsis_writer, o.form, o.text_cut, o.ascii_fold, o.chance)
+    where o.signature_id = $signature_id and (own or s.evaluation_lm <> o.evaluation_lm)
+),
+counts as (
+    select signature_id, count(value) as scored from scores group by all
 )
-select evaluation_lm, first(signature_id order by scored desc, signature_id) as signature_id
+select evaluation_lm, first(signature_id order by scored desc nulls last, signature_id) as signature_id
 from alike
+left join counts using (signature_id)
 group by all
 order by bool_or(own) desc, evaluation_lm;
 
@@ -217,17 +219,14 @@ order by papers desc, reason;
 
 -- name: uncovered
 -- one row per candidate that lacks reviews of planned papers: how many, of how many, and the first three
-with lacking as (
-    select
-        p.candidate_id,
-        count(distinct p.paper_id) as papers,
-        count(distinct p.paper_id) filter (p.reason = 'no_review') as lacking,
-        list(distinct p.paper_id) filter (p.reason = 'no_review') as ids
-    from plan p
-    where p.signature_id in (select unnest($signature_ids::varchar[]))
-    group by all
-)
-select candidate_id as candidate, papers, lacking, list_sort(ids)[1:3] as examples
-from lacking
-where lacking > 0
+select
+    candidate_id as candidate,
+    count(distinct paper_id) as papers,
+    count(distinct paper_id) filter (reason = 'no_review') as lacking,
+    list_sort(list(distinct paper_id) filter (reason = 'no_review'))[1:3] as examples
+from plan
+where signature_id in (select unnest($signature_ids::varchar[]))
+  and candidate_id in (select candidate_id from plan where reason = 'no_review')
+group by all
+having lacking > 0
 order by candidate;

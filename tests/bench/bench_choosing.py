@@ -26,10 +26,10 @@ from scipy.stats import rankdata
 
 from gre_bench.core.records import Prediction
 from gre_bench.core.settings import load
-from gre_bench.flows.tune_evaluation_lm import judged_papers
 from gre_bench.ingest.records.sampling import evaluation_set
 from gre_bench.lm.catalog import open_lm
 from gre_bench.lm.protocol import EvaluationLM
+from gre_bench.pipeline.training import judged_papers
 from gre_bench.stats.auc import separation
 from gre_bench.stats.effects import effect
 from gre_bench.store import Store

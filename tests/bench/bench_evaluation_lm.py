@@ -26,9 +26,9 @@ import numpy as np
 from gre_bench.core.controls import GENERIC_JUDGMENTS, other
 from gre_bench.core.records import Prediction
 from gre_bench.core.settings import load
-from gre_bench.flows.tune_evaluation_lm import judged_papers
 from gre_bench.lm.catalog import open_lm
 from gre_bench.metrics.cases import Placed, moves
+from gre_bench.pipeline.training import judged_papers
 from gre_bench.stats.auc import separation
 
 KINDS = ("same", "other", "moved", "deleted", "generic")

@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 
 from gre_bench.changes import flaws, scripted
-from gre_bench.core.records import HUMAN, Case
-from gre_bench.core.settings import edition_parts, load
+from gre_bench.core.records import HUMAN, Case, edition_of
+from gre_bench.core.settings import load
 from gre_bench.lm.catalog import open_lm
 from gre_bench.pipeline.intake import known_reviews, papers_of
 from gre_bench.pipeline.learnt import learnt_here
@@ -52,8 +52,7 @@ def pool(state: Path, edition: str, papers: int, drafts: int, asked: list[str], 
         if review.candidate == HUMAN and review.text:
             reviews.setdefault(review.paper_id, []).append(review.text)
     catalogue, _ = flaws.flaws()
-    key = {f"edition.{name}={value}" for name, value in edition_parts(edition).items()}
-    chosen = load(None, (*key, "writing.judgments=rule", *asked))
+    chosen = load(None, (*edition_of(edition).overrides, "writing.judgments=rule", *asked))
     learnt = learnt_here(chosen, state)
     print(f"registers {learnt.registers}; left out: {len(learnt.papers)} learnt papers", file=sys.stderr)
     lm = open_lm(chosen.evaluation_lm)

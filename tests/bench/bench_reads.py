@@ -3,7 +3,7 @@
     python -m tests.bench.bench_reads STATE EDITION [--times 7]
 
 Each figure is the least CPU time (user and system) of several runs. *in one process*: opening and reading alone, with
-everything imported. *a command*: a new process, with Python's start and all imports.
+everything imported. *a command*: a new process, with Python's start and all imports, from bytecode as installed.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from gre_bench.store import Store
 from gre_bench.store.queries import CURRENT_SIGNATURES, LEADERBOARD
 
 BARE = "import duckdb; duckdb.connect({file!r}, read_only=True).execute('from leaderboard').fetchall()"
+
+LIBRARIES = "import duckdb, rich.console, rich.table, typer; from pydantic import BaseModel, TypeAdapter"
 
 
 def least(times: int, run: Callable[[], object]) -> float:
@@ -58,8 +60,10 @@ def main() -> None:
         with duckdb.connect(file, read_only=True, config={"threads": "1"}) as run:
             run.execute("from leaderboard").fetchall()
 
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
     def command(*words: str) -> Callable[[], object]:
-        return lambda: subprocess.run(words, check=True, capture_output=True)
+        return lambda: subprocess.run(words, check=True, capture_output=True, env=environment)
 
     own, other = (
         least_here(found.times, lambda: store.read(LEADERBOARD, signature_ids=ids)),
@@ -67,6 +71,8 @@ def main() -> None:
     )
     print(f"in one process: {own:.4f} s to open and read a board, {own / other:.2f} times the bare {other:.4f} s")
     other = least(found.times, command(sys.executable, "-c", BARE.format(file=file)))
+    libraries = least(found.times, command(sys.executable, "-c", LIBRARIES))
+    print(f"a command: {libraries:.2f} s for the libraries of any command alone")
     state = ("--state", str(found.state))
     for name, words in {
         "leaderboard": ("leaderboard", found.edition, *state),

@@ -9,7 +9,7 @@ import sys
 from tests.bench.walk import STEPS
 from tests.conftest import ROOT
 
-FUNCTIONS, ROOMS = 28, 8
+FUNCTIONS, ROOMS = 25, 8
 
 
 def test_one_score_goes_from_a_file_to_the_screen_through_few_functions():

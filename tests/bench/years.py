@@ -36,8 +36,7 @@ import numpy as np
 from gre_bench.api import open_lm
 from gre_bench.core.learnt_from import PaperTexts, named_registers
 from gre_bench.core.metrics import recipe_of, specific_of
-from gre_bench.core.records import HUMAN, Prediction
-from gre_bench.core.settings import edition_of
+from gre_bench.core.records import HUMAN, Prediction, edition_of
 from gre_bench.lm.protocol import results_of
 from gre_bench.stats.intervals import clustered_error, paired_test, student_test
 from gre_bench.store import Store, find_editions

@@ -8,6 +8,7 @@ import pytest
 
 from gre_bench.core import settings
 from gre_bench.core.errors import SettingsError
+from gre_bench.core.records import edition_of
 from gre_bench.core.resources import resource
 from tests.one_line import one_line
 
@@ -82,15 +83,14 @@ def test_a_missing_file_is_named():
 
 
 @pytest.mark.parametrize("key", ["ICLR-2025", "ICLR-2025-pilot", "NeurIPS-2021-x.2"])
-def test_an_edition_key_is_read_back_from_its_parts(key):
-    overrides = tuple(f"edition.{name}={value}" for name, value in settings.edition_parts(key).items())
-    assert settings.load(None, overrides).edition.edition.key == key
+def test_an_edition_key_is_read_back_from_its_settings(key):
+    assert settings.load(None, edition_of(key).overrides).edition.edition.key == key
 
 
 @pytest.mark.parametrize("key", ["ICLR", "ICLR-25", "-2025", "../x-2025", "ICLR-2025-a/b"])
 def test_a_malformed_edition_key_is_refused(key):
     with pytest.raises(SettingsError, match="VENUE-YEAR"):
-        settings.edition_parts(key)
+        edition_of(key)
 
 
 def test_a_recorded_setting_that_another_version_had_is_left_out_and_a_given_one_refused():

@@ -14,12 +14,12 @@ from types import SimpleNamespace
 import pytest
 
 from gre_bench.core.settings import load
-from gre_bench.flows.fetch import FetchJob, fetch_snapshot
 from gre_bench.ingest.openreview import fetching, transport
 from gre_bench.ingest.openreview.journal import Journal
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.records.row_files import read_notes_file
 from gre_bench.ingest.snapshot import Snapshot
+from gre_bench.pipeline.downloading import FetchJob, fetch_snapshot
 from tests.conftest import SIXTEEN
 from tests.servers import openreview as loopback
 from tests.servers.openreview import Account, Loopback

@@ -10,12 +10,12 @@ from typing import Any
 
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.settings import EvaluationLMSettings, ScoringSettings, ValidationSettings, load
-from gre_bench.flows.year import YearJob, make_board, plainly, year_job
 from gre_bench.ingest.openreview import fetching
 from gre_bench.lm.catalog import open_lm
 from gre_bench.metrics.scoring import signature
 from gre_bench.pipeline.learnt import Learnt
 from gre_bench.pipeline.validation_records import write_validation_record
+from gre_bench.reports.yearly import YearJob, make_board, year_job
 from gre_bench.stats.effects import Verdict
 from gre_bench.writing.rules.writer import RuleTextWriter
 from tests.flows.fetching import LOGIN, QUICK, without_waits
@@ -80,18 +80,18 @@ def job(
 def made(*asked: Any, **more: Any) -> dict[str, Any]:
     """The summary of a board made without the Prefect engine."""
     with without_waits():
-        return make_board(job(*asked, **more), plainly)
+        return make_board(job(*asked, **more))
 
 
 def make_until(host: str, named: str, state: str, stage: str, overrides: tuple[str, ...]) -> None:
     """Makes the board in this process, and is killed where *stage* is about to begin."""
     import signal
 
-    from gre_bench.flows import year
+    from gre_bench.reports import yearly
 
     def killed(job: YearJob) -> dict[str, Any]:
         os.kill(os.getpid(), signal.SIGKILL)
         raise AssertionError
 
-    year.STAGES[stage] = killed
+    yearly.STAGES[stage] = killed
     made(host, named, Path(state), *overrides)

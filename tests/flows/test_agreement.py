@@ -11,7 +11,7 @@ from scipy import stats
 from gre_bench.core import settings
 from gre_bench.core.errors import SourceError
 from gre_bench.core.resources import resource
-from gre_bench.flows.agree_with_humans import agree
+from gre_bench.pipeline.agreeing import agree
 from gre_bench.pipeline.intake import import_graded
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job, recorded

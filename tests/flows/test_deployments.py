@@ -20,10 +20,10 @@ from prefect.utilities.callables import parameter_schema
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.settings import Settings, load, parse
-from gre_bench.flows import year
 from gre_bench.ingest.snapshot import Snapshot
 from gre_bench.pipeline.rosters import needed_models
 from gre_bench.preflight import doctor
+from gre_bench.reports import yearly
 from tests.conftest import ROOT
 from tests.flows.fetching import LOGIN, served
 from tests.servers.openreview import Limit
@@ -85,7 +85,7 @@ def test_the_parameters_given_are_taken_by_the_flow(name):
 
 
 def test_the_stages_of_a_year_that_need_a_gpu_are_deployed_in_its_pool():
-    for deployed in (year.SCORE, year.VALIDATE):
+    for deployed in (yearly.SCORE, yearly.VALIDATE):
         flow, _, name = deployed.partition("/")
         assert (flow_of(name).name, DEPLOYMENTS[name]["work_pool"]["name"]) == (flow, "gre-bench-gpu")
         assert DEPLOYMENTS[name]["concurrency_limit"]["collision_strategy"] == "ENQUEUE"
@@ -97,11 +97,11 @@ def test_no_deployment_names_a_year_and_its_roster_holds_models_of_the_models_fi
     assert not re.search(r"\b20\d\d\b", FILE.read_text())
     given = flow_of(name).validate_parameters(DEPLOYMENTS[name]["parameters"])
     assert given["year"] is None
-    chosen = year.year_job(given["venue"], given["roster"], None, given["settings"], Path("state"), True, False, None)
+    chosen = yearly.year_job(given["venue"], given["roster"], None, given["settings"], Path("state"), True, False, None)
     assert len(needed_models(chosen.settings)) >= 2
     controls = parse({"writing": {"candidates": ["extractive-full"]}})
     with pytest.raises(SettingsError, match="the roster names no model"):
-        year.year_job(given["venue"], None, None, controls, Path("state"), True, False, None)
+        yearly.year_job(given["venue"], None, None, controls, Path("state"), True, False, None)
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from gre_bench.cli.views.studies import show_validation
 from gre_bench.core import settings
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.resources import resource
-from gre_bench.flows.validate_metrics import validate
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
+from gre_bench.pipeline.validating import validate
 from gre_bench.tasks import steps
 from gre_bench.tasks.backends import Backends
 from gre_bench.writing import http_writer

@@ -13,13 +13,12 @@ from gre_bench.core import learnt_from, settings
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.learnt_from import PaperTexts, read_register, write_register
 from gre_bench.core.resources import resource
-from gre_bench.flows import tune_evaluation_lm
-from gre_bench.flows.agree_with_humans import agree
-from gre_bench.flows.tune_evaluation_lm import TrainingJob, tune
-from gre_bench.flows.validate_metrics import validate
-from gre_bench.pipeline import validation_records
+from gre_bench.pipeline import training, validation_records
+from gre_bench.pipeline.agreeing import agree
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
+from gre_bench.pipeline.training import TrainingJob, tune
+from gre_bench.pipeline.validating import validate
 from gre_bench.preflight import doctor
 from gre_bench.preflight.plan_ahead import plan_ahead
 from gre_bench.studies.symmetry import check_symmetry
@@ -189,10 +188,10 @@ def test_what_learns_from_an_unknown_writer_or_base_is_unknown_and_says_so(tmp_p
     assert "no learnt_from.txt" in read_register(tmp_path / "out", "out").problem
     assert tune(job) == report
     # An adapter whose register is missing, and a model as its makers published it, which needs none.
-    papers = tune_evaluation_lm.judged_papers(judged(file, "by-hand"), "0:3", None)
+    papers = training.judged_papers(judged(file, "by-hand"), "0:3", None)
     (tmp_path / "out" / learnt_from.FILE).write_text("of an earlier training")
     for base, unknown in ((learnt_from.Register("base", None, None, "why"), ["why"]), (None, [])):
-        assert tune_evaluation_lm._register(tmp_path / "out", papers, [], base) == unknown
+        assert training._register(tmp_path / "out", papers, [], base) == unknown
         assert (tmp_path / "out" / learnt_from.FILE).is_file() is not unknown
 
 
@@ -207,9 +206,9 @@ def test_a_training_refuses_a_paper_whose_abstract_an_evaluation_set_holds_under
         seen.extend(paper.paper_id for paper in learnt)
         raise SourceError("no training here")
 
-    monkeypatch.setattr(tune_evaluation_lm.steps, "fine_tune_lm", fine_tune)
+    monkeypatch.setattr(training.steps, "fine_tune_lm", fine_tune)
     given = {"judgments": (file,), "train": ("0:4",), "papers": papers, "never": (exam,)}
-    job = tune_evaluation_lm.TuningJob(base=tmp_path / "base", out=tmp_path / "out", **given)
+    job = training.TuningJob(base=tmp_path / "base", out=tmp_path / "out", **given)
     with pytest.raises(SourceError, match="no training here"):
-        tune_evaluation_lm.tune_lm(job)
+        training.tune_lm(job)
     assert seen == ["p0", "p2", "p3"]

@@ -123,7 +123,7 @@ def test_every_screen_does_without_a_human_row_or_says_why_not(shown, monkeypatc
 
 
 def test_a_validation_has_no_human_review_to_change(alone):
-    from gre_bench.flows.validate_metrics import validate
+    from gre_bench.pipeline.validating import validate
 
     chosen = demo(f"sources.reviews={alone / 'reviews.jsonl'}", *ONE_REVIEW, "validation.level=judgments")
     with pytest.raises(SettingsError, match="cannot validate gem: its papers have one human review each"):

@@ -19,8 +19,8 @@ if importlib.util.find_spec("peft") is None:  # it takes two seconds to import: 
 
 from gre_bench.cli.views.bar import last_point
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.flows.tune_evaluation_lm import judged_papers
 from gre_bench.lm.backends.transformers_lm import TransformersLM
+from gre_bench.pipeline.training import judged_papers
 from gre_bench.tuning.pairs import rivals
 from gre_bench.tuning.settings import load
 from tests.cli.calling import call

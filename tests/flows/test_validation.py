@@ -7,17 +7,17 @@ import shutil
 
 import pytest
 
-import gre_bench.flows.validate_metrics
+import gre_bench.pipeline.validating
 from gre_bench.changes.catalog import CHANGES
 from gre_bench.core import settings
 from gre_bench.core.errors import SettingsError, SourceError, StoreError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Candidate, Paper, Signature, signature_of
-from gre_bench.flows.validate_metrics import validate
 from gre_bench.metrics.cases import Entry, Lack, Response, plan
 from gre_bench.pipeline.changes import changed_judgments
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
+from gre_bench.pipeline.validating import validate
 from gre_bench.pipeline.validation_records import validation_record
 from gre_bench.stats.effects import effect
 from gre_bench.store import Store
@@ -232,7 +232,7 @@ def test_a_validation_that_was_killed_keeps_no_refresh_incomplete_and_comes_to_t
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(gre_bench.flows.validate_metrics, "score", stop)
+        patched.setattr(gre_bench.pipeline.validating, "score", stop)
         with pytest.raises(KeyboardInterrupt):
             of_two(tmp_path)
     summary = refreshed_two(tmp_path)

@@ -26,6 +26,7 @@ from gre_bench.flows import year
 from gre_bench.pipeline import validation_records
 from gre_bench.pipeline.validation_records import validation_record
 from gre_bench.release.manifest import verify
+from gre_bench.reports import yearly
 from gre_bench.reports.history import history
 from gre_bench.stats.effects import Verdict
 from gre_bench.store import Store
@@ -146,7 +147,7 @@ def test_a_new_year_of_last_years_form_needs_no_entry_and_one_of_another_form_is
 ):
     with served(next_year()) as loopback:
         asked = job(loopback.v2, roster(tmp_path, chat.url), tmp_path / "state", on=date(2026, 12, 1))
-        found = year.fetched(asked)
+        found = yearly.fetched(asked)
     assert asked.work.store.key == "SAMPLE-2027" and found["outcome"] == "done"
     assert any("Taken from the entry of SAMPLE 2026" in line for line in found["remarks"])
     count = chat.count

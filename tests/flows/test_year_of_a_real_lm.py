@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from gre_bench.core.pretrained import cache
-from gre_bench.flows.year import make_board, plainly
 from gre_bench.release.manifest import verify
 from gre_bench.reports.history import history
+from gre_bench.reports.yearly import make_board
 from tests.flows.fetching import LOGIN, served
 from tests.flows.making_boards import job
 from tests.flows.refreshing import query
@@ -104,7 +104,7 @@ def test_a_scheduled_year_of_a_real_lm_that_is_killed_twice_ends_in_a_gated_rele
         print(pairs)
         assert pairs[name]["scored"] + pairs[name]["failed"] + pairs[name]["excluded"] == pairs["human"]["scored"]
         strict = ("edition.papers=4", "release.unvalidated=refuse")
-        refused = make_board(job(loopback.v2, str(tmp_path / "roster.toml"), state, *strict), plainly)
+        refused = make_board(job(loopback.v2, str(tmp_path / "roster.toml"), state, *strict))
     assert refused["outcome"] == "refused"
     assert re.match(r"verdicts: nothing is published: gem: fail \(passes \d+ of 12 changes", refused["message"])
     assert refused["stages"]["score"]["scored_now"] == 0

@@ -14,8 +14,8 @@ from scipy import stats
 
 from gre_bench.core.controls import GENERIC, OTHER_PAPER
 from gre_bench.core.records import HUMAN
-from gre_bench.flows.validate_metrics import validate
 from gre_bench.pipeline.runs.job import Job
+from gre_bench.pipeline.validating import validate
 from gre_bench.preflight.dry_run import estimate
 from gre_bench.ranking.rank_statistics import Pairs, at_human_length, texts_of
 from gre_bench.ranking.references import strata

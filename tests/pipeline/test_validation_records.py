@@ -14,12 +14,12 @@ from gre_bench.core.learnt_from import Register
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import LMIdentity
 from gre_bench.core.settings import ScoringSettings, ValidationSettings
-from gre_bench.flows.validate_metrics import validate
 from gre_bench.metrics.scoring import signature
 from gre_bench.pipeline import validation_records
 from gre_bench.pipeline.learnt import Learnt
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
+from gre_bench.pipeline.validating import validate
 from gre_bench.pipeline.validation_records import EFFECT, validation_record, write_validation_record
 from tests.flows.refreshing import query, use, with_papers_read
 from tests.flows.test_validation import asked

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from gre_bench.catalogs import models
 from gre_bench.core.controls import CONTROLS
-from gre_bench.core.records import LMIdentity, Signature
-from gre_bench.core.settings import Settings, edition_parts, load_over
+from gre_bench.core.records import LMIdentity, Signature, edition_of
+from gre_bench.core.settings import Settings, load_over
 from gre_bench.pipeline.learnt import Learnt
 from gre_bench.pipeline.ranking import store_exposures, store_rank_statistics
 from gre_bench.pipeline.runs.job import Job
@@ -66,8 +66,7 @@ def make(state: Path, edition: str = "ICLR-2025", papers: int = 30, candidates: 
         _describe(store, papers, names, titles, metrics)
         _score(store, papers, ("human", *names), tokens, metrics)
         _validate(store)
-        parts = tuple(f"edition.{name}={value}" for name, value in edition_parts(edition).items())
-        job = Job(load_over({}, parts), Path(state))
+        job = Job(load_over({}, edition_of(edition).overrides), Path(state))
         signatures = store.rows(CURRENT_SIGNATURES)
         store_exposures(store, job, signatures, Learnt(0, {}))
         store_rank_statistics(store, job, signatures, "made-up")

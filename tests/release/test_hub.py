@@ -9,6 +9,7 @@ import pyarrow.parquet as parquet
 import pytest
 import yaml
 
+from gre_bench.core.whole_files import sha256
 from gre_bench.release import manifest
 from gre_bench.release.database import opened, rows
 from tests.release.made_up import EDITION
@@ -58,7 +59,7 @@ def test_the_benchmark_has_a_task_for_each_metric_on_the_page(folder):
 def test_the_croissant_file_states_the_digest_of_each_table_and_all_its_columns(folder):
     stated = json.loads((folder / "croissant.json").read_text(encoding="utf-8"))
     files = {file["contentUrl"]: file["sha256"] for file in stated["distribution"]}
-    assert files == {f"tables/{name}.parquet": manifest.sha256(folder / f"tables/{name}.parquet")
+    assert files == {f"tables/{name}.parquet": sha256(folder / f"tables/{name}.parquet")
                      for name in with_rows(folder)}  # fmt: skip
     for records in stated["recordSet"]:
         schema = parquet.read_schema(folder / "tables" / f"{records['name']}.parquet")

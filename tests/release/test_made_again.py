@@ -12,6 +12,7 @@ import pytest
 
 from gre_bench.core import settings
 from gre_bench.core.errors import SourceError
+from gre_bench.core.whole_files import sha256
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.release import manifest
@@ -132,7 +133,7 @@ def edited(folder: Path, target: Path, change: Callable[[Path], None]) -> Path:
     croissant = json.loads((target / "croissant.json").read_text())
     for file in croissant["distribution"]:
         path = target / file["contentUrl"]
-        file |= {"sha256": manifest.sha256(path), "contentSize": f"{path.stat().st_size} B"}
+        file |= {"sha256": sha256(path), "contentSize": f"{path.stat().st_size} B"}
     (target / "croissant.json").write_text(json.dumps(croissant, indent=1, ensure_ascii=False) + "\n")
     old = json.loads((target / manifest.NAME).read_text())
     for name in DATED:

@@ -9,9 +9,9 @@ import pytest
 
 from gre_bench.core import settings
 from gre_bench.core.metrics import METRICS
-from gre_bench.flows.validate_metrics import validate
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
+from gre_bench.pipeline.validating import validate
 from gre_bench.reports.why import why
 from gre_bench.store import Store
 from gre_bench.store.queries import PLANNED_SIGNATURES

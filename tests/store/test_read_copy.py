@@ -12,9 +12,10 @@ import duckdb
 import pytest
 
 from gre_bench.core.errors import StoreError
+from gre_bench.core.whole_files import sha256
 from gre_bench.store import Store, fetch
 from gre_bench.store.queries import CURRENT_SIGNATURES, LEADERBOARD, PAPERS
-from gre_bench.store.read_copy import kept_open, sha256
+from gre_bench.store.read_copy import kept_open
 from tests.faults.endpoints import refused
 from tests.flows.refreshing import EDITION, refreshed
 

@@ -11,11 +11,12 @@ import pytest
 from gre_bench.changes.graded import HARMS
 from gre_bench.core.errors import SettingsError, StoreError
 from gre_bench.core.records import signature_of
-from gre_bench.flows.validate_metrics import validate
 from gre_bench.lm import catalog
 from gre_bench.pipeline import changes
-from gre_bench.pipeline.certificates import CERTIFIED, FOLDER, certificate_of
+from gre_bench.pipeline.certificates import FOLDER, certificate_of
 from gre_bench.pipeline.runs.job import Job
+from gre_bench.pipeline.validating import validate
+from gre_bench.store.queries import CERTIFIED
 from gre_bench.studies.certificate import certify
 from tests.cli.calling import shown
 from tests.flows.refreshing import DEMO, EDITION, demo, query, use

@@ -14,6 +14,8 @@ from gre_bench.tasks.policy import step, task_of
 
 PLAIN = """
 import sys
+from gre_bench.pipeline import agreeing, downloading, refreshing, training, validating
+from gre_bench.reports import yearly
 from gre_bench.tasks import steps
 steps.show_leaderboard("X-2026", [])
 print("prefect" in sys.modules)
@@ -33,7 +35,7 @@ def test_a_step_is_a_task_run_within_a_flow_run_alone():
     assert tell("c") is None
 
 
-def test_steps_without_a_flow_do_not_even_import_prefect():
+def test_stages_and_steps_without_a_flow_do_not_even_import_prefect():
     run = subprocess.run([sys.executable, "-c", PLAIN], capture_output=True, text=True)
     assert run.stdout == "False\n", run.stderr
 

@@ -40,6 +40,7 @@ from gre_bench.store.queries import (
     STRATA,
     UNCOVERED,
     VALIDATIONS,
+    CleanGapRow,
     LeaderboardRow,
 )
 
@@ -54,6 +55,13 @@ IN_A_TEXT = (
     "expected", "unranked",
 )  # fmt: skip
 """The columns of a board in Markdown, which people read; the other formats have all columns."""
+
+
+def _gaps(store: Store, ids: list[str], rows: Sequence[LeaderboardRow]) -> list[CleanGapRow]:
+    """Returns the gaps between contaminated and other models; asks only if a group of *rows* has both."""
+    models = {(row["group_name"], row["contamination"] == "contaminated") for row in rows if row["kind"] == "model"}
+    has_both = any((group, not is_contaminated) in models for group, is_contaminated in models)
+    return store.read(CLEAN_GAP, signature_ids=ids) if has_both else []
 
 
 def _without_times(validations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -97,9 +105,9 @@ def leaderboard(
     if form is not Format.table:
         return write(rows, list(IN_A_TEXT if form is Format.markdown else rows[0]), form, out, state)
     wanted = None if metric else headline_metric(store)
-    separations, gaps = store.read(SEPARATION, signature_ids=ids), store.read(CLEAN_GAP, signature_ids=ids)
-    validations = store.read(VALIDATIONS, signature_ids=ids)
+    separations, validations = store.read(SEPARATION, signature_ids=ids), store.read(VALIDATIONS, signature_ids=ids)
     exposures, uncovered = store.read(EXPOSURES), store.read(UNCOVERED, signature_ids=ids)
+    gaps = _gaps(store, ids, rows)
     report: dict[str, Any] = {}
     first = headline(rows, wanted) if rows else ""
     own = [row for row in rows if row["signature_id"] == first]

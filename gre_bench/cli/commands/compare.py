@@ -16,8 +16,7 @@ from gre_bench.cli.views import comparison as shown
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.formats import show_written
 from gre_bench.core.errors import SettingsError, StoreError
-from gre_bench.core.records import HUMAN
-from gre_bench.core.settings import edition_parts
+from gre_bench.core.records import HUMAN, edition_of
 from gre_bench.reports.signatures import the_edition
 from gre_bench.store import Store, find_editions
 from gre_bench.store.queries import CANDIDATES, PLANNED_SIGNATURES
@@ -138,7 +137,7 @@ def _look_like_boards(names: Sequence[str]) -> None:
     for name in names:
         try:
             if not Path(name).exists():
-                edition_parts(name)
+                edition_of(name)
         except SettingsError as error:
             if Path(name).suffix or ("/" in name and Path(name).parent.is_dir()):
                 continue

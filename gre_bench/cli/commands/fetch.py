@@ -51,17 +51,17 @@ def fetch(
     more = ["sources.unverified_venue=true"] if unverified_venue else []
     chosen = venue_settings(venue, year, papers, settings, [*(override or []), *more], host)
     configure_prefect(state)
-    from gre_bench.flows.fetch import FetchJob, fetch_snapshot
-    from gre_bench.flows.fetch import fetch as fetch_flow
     from gre_bench.ingest.openreview.fetching import fetch_run
+    from gre_bench.pipeline.downloading import FetchJob, fetch_snapshot
+
+    def flow() -> Any:
+        from gre_bench.flows.fetch import fetch
+
+        return fetch(chosen, job.state, again)
 
     job = FetchJob(chosen, state.resolve(), again)
     with _noticed(quiet), following_fetch(fetch_run(chosen, job.state, again) / "status.json", quiet):
-        summary = perform(
-            not no_prefect,
-            lambda: fetch_flow(chosen, job.state, again),
-            lambda: fetch_snapshot(job, lambda line: say(line, screen.err)),
-        )
+        summary = perform(not no_prefect, flow, lambda: fetch_snapshot(job, lambda line: say(line, screen.err)))
     return Answer(summary, lambda _: _show_fetched(summary, chosen, settings, override or [], state), code_of(summary))
 
 
@@ -217,18 +217,19 @@ def year(
     named = [f'fetch.host="{host}"'] if host else []
     settings_given = configuration.load(settings, (*named, *(override or [])))
     configure_prefect(state)
-    from gre_bench.flows import year as flows
+    from gre_bench.reports.yearly import make_board, year_job
 
-    job = flows.year_job(venue, roster, the_year, settings_given, state, False, False, None)
+    def flow() -> Any:
+        from gre_bench.flows.year import year
+
+        return year(venue, roster, the_year, settings_given, state.resolve())
+
+    job = year_job(venue, roster, the_year, settings_given, state, False, False, None)
     if dry_run:
         from gre_bench.preflight.plan_ahead import plan_year
 
         return Answer(plan_year(job.settings, state, None), _show_plan_of_year)
-    summary = perform(
-        not no_prefect,
-        lambda: flows.year(venue, roster, the_year, settings_given, state.resolve()),
-        lambda: flows.make_board(job, flows.plainly),
-    )
+    summary = perform(not no_prefect, flow, lambda: make_board(job))
     return Answer(summary, _show_year, code_of(summary))
 
 

@@ -17,7 +17,7 @@ from gre_bench.cli.views.screen import say
 from gre_bench.core import settings as configuration
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.incoming import limited
-from gre_bench.core.records import HUMAN
+from gre_bench.core.records import HUMAN, edition_of
 from gre_bench.core.settings import SourceSettings
 from gre_bench.core.terminal import counted
 from gre_bench.ingest.records.cells import UNFINISHED, UNKNOWN
@@ -160,7 +160,7 @@ def import_notes(
     from gre_bench.pipeline.reading import import_notes
 
     named = SourceSettings(notes=file, texts=texts, pdfs=pdfs, unverified_venue=unverified_venue)
-    named_edition = configuration.edition_of(edition)
+    named_edition = edition_of(edition)
     return import_into("notes", edition, new, state, import_notes, named_edition, named, licence)
 
 
@@ -364,8 +364,7 @@ def import_into(
     """
     from gre_bench.pipeline.runs.job import recorded
 
-    parts = tuple(f"edition.{key}={value}" for key, value in configuration.edition_parts(edition).items())
-    chosen = configuration.load_over({}, parts)
+    chosen = configuration.load_over({}, edition_of(edition).overrides)
     store = Store(state, edition)
     is_new = not store.exists
     if is_new and not new:

@@ -184,13 +184,18 @@ def tune_cache_ngram(
     Prints its scores on the held-out papers.
     """
     configure_prefect(state)
-    from gre_bench.flows.tune_evaluation_lm import TrainingJob, tune, tune_cache_ngram
+    from gre_bench.pipeline.training import TrainingJob, tune
+
+    def flow() -> Any:
+        from gre_bench.flows.tune_evaluation_lm import tune_cache_ngram
+
+        return tune_cache_ngram(job)
 
     job = TrainingJob(
         judgments=tuple(judgments), train=tuple(train), out=out, choose=tuple(choose or ()),
         never=tuple(never or ()),
     )  # fmt: skip
-    report = perform(not no_prefect, lambda: tune_cache_ngram(job), lambda: tune(job))
+    report = perform(not no_prefect, flow, lambda: tune(job))
 
     def show(_: Any) -> None:
         _show_left_out(report)
@@ -235,14 +240,19 @@ def tune_lm(
     base = placed(base, Path.cwd())
     configure_prefect(state)
     with following_training(out, quiet):
-        from gre_bench.flows.tune_evaluation_lm import TuningJob, tune_evaluation_lm
-        from gre_bench.flows.tune_evaluation_lm import tune_lm as plain
+        from gre_bench.pipeline.training import TuningJob
+        from gre_bench.pipeline.training import tune_lm as plain
+
+        def flow() -> Any:
+            from gre_bench.flows.tune_evaluation_lm import tune_evaluation_lm
+
+            return tune_evaluation_lm(job)
 
         job = TuningJob(
             judgments=tuple(judgments), train=tuple(train), out=out, choose=tuple(choose or ()),
             never=tuple(never or ()), base=base, papers=papers, settings=chosen, state=state, budget=budget,
         )  # fmt: skip
-        report = perform(not no_prefect, lambda: tune_evaluation_lm(job), lambda: plain(job))
+        report = perform(not no_prefect, flow, lambda: plain(job))
     return Answer(report, _show_training)
 
 

@@ -20,6 +20,7 @@ from gre_bench.cli.views.screen import say
 from gre_bench.core import settings as configuration
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.incoming import limited
+from gre_bench.core.records import edition_of
 from gre_bench.core.terminal import counted
 from gre_bench.ingest.records.columns import ColumnNames, UnsureError, conditions, stated
 from gre_bench.ingest.records.opening import located
@@ -58,8 +59,7 @@ def new(
     """
     from gre_bench.pipeline.new_edition import described_files, is_begun, make_edition, understand, write_report
 
-    parts = [f"edition.{key}={value}" for key, value in configuration.edition_parts(edition).items()]
-    chosen = configuration.load(settings, (*parts, *(override or ())))
+    chosen = configuration.load(settings, (*edition_of(edition).overrides, *(override or ())))
     store, named = Store(state, edition), [(name, located(file)) for name, file in map(_named, candidate or ())]
     papers, human = located(papers), located(human)
     begun = store.exists and is_begun(store, [papers, human, *(file for _, file in named)])

@@ -12,7 +12,7 @@ from gre_bench.cli.commands.running import stored_edition
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.screen import say, show_changes, show_found
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.settings import edition_of
+from gre_bench.core.records import edition_of
 from gre_bench.core.terminal import counted
 from gre_bench.store import find_editions
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from gre_bench.core import settings as configuration
 from gre_bench.core.errors import SettingsError, StoreError
+from gre_bench.core.records import edition_of
 from gre_bench.core.resources import resource
-from gre_bench.core.settings import BudgetSettings, Settings
 from gre_bench.reports.signatures import the_edition
 from gre_bench.store import Store, no_edition
 from gre_bench.store.queries import LAST_SETTINGS
+
+if TYPE_CHECKING:
+    from gre_bench.core.settings import BudgetSettings, Settings
 
 DONE, FAULT, BAD_INPUT, INCOMPLETE = 0, 1, 2, 3
 DEMO = resource("deployments", "demo.toml")
@@ -32,12 +34,14 @@ def settings_of(file: Path | None, edition: str | None, overrides: list[str] | N
     Without *file*, the settings are those of the last refresh of *edition*. Without *file* and *edition*, they are
     those of the demo. Raises `SettingsError` for a missing file or a wrong setting.
     """
+    from gre_bench.core.settings import load, load_over
+
     changes = list(overrides or [])
     if edition is None:
-        return configuration.load(file or DEMO, tuple(changes))
-    changes += [f"edition.{key}={value}" for key, value in configuration.edition_parts(edition).items()]
+        return load(file or DEMO, tuple(changes))
+    changes += edition_of(edition).overrides
     if file is not None:
-        return configuration.load(file, tuple(changes))
+        return load(file, tuple(changes))
     store, rows = Store(state, edition), []
     if store.exists:
         store.refuse_loaded()
@@ -46,12 +50,14 @@ def settings_of(file: Path | None, edition: str | None, overrides: list[str] | N
         except StoreError:  # the copy for readers cannot be used
             with store.lock("look at the last settings"):
                 rows = store.rows(LAST_SETTINGS)
-    return configuration.load_over(json.loads(rows[0]["settings"]) if rows else {}, tuple(changes))
+    return load_over(json.loads(rows[0]["settings"]) if rows else {}, tuple(changes))
 
 
 def study_budget(limits: list[str] | None, settings: BudgetSettings | None = None) -> BudgetSettings:
     """Returns the budget of a study: that of *settings*, changed by *limits*, texts ``budget.KEY=VALUE``."""
-    return configuration.budget_of(settings or BudgetSettings(), tuple(limits or ()))
+    from gre_bench.core.settings import BudgetSettings, budget_of
+
+    return budget_of(settings or BudgetSettings(), tuple(limits or ()))
 
 
 def stored_edition(edition: str | None, state: Path) -> Store:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gre_bench.cli.commands import examiners, guidelines, options
 from gre_bench.cli.commands.flaws import flaws
@@ -58,9 +58,13 @@ def validate(
     if figures is not None:
         folder_to_write(figures)
     with _studying(chosen, state, quiet, retry_failed) as job:
-        from gre_bench.flows.validate_metrics import validate as plain
-        from gre_bench.flows.validate_metrics import validate_metrics
         from gre_bench.pipeline.refreshing import usable
+        from gre_bench.pipeline.validating import validate as plain
+
+        def flow() -> Any:
+            from gre_bench.flows.validate_metrics import validate_metrics
+
+            return validate_metrics(chosen, state.resolve(), retry_failed=retry_failed)
 
         usable(job)
         if certificate:
@@ -72,11 +76,7 @@ def validate(
                 title = f"{summary['edition']}: scores by degree of harm"
                 draw_curves(summary["certificates"], figures / "certificate.svg", title)
             return Answer(summary, show_certificates, code_of(summary))
-        summary = perform(
-            not no_prefect,
-            lambda: validate_metrics(chosen, state.resolve(), retry_failed=retry_failed),
-            lambda: plain(job),
-        )
+        summary = perform(not no_prefect, flow, lambda: plain(job))
     if figures is not None:
         from gre_bench.metrics.validation import draw
 
@@ -101,14 +101,16 @@ def agree(
     from gre_bench.cli.views.studies import show_agreement
 
     with _studying(chosen, state, quiet, retry_failed) as job:
-        from gre_bench.flows.agree_with_humans import agree as plain
-        from gre_bench.flows.agree_with_humans import agree_with_humans
+        from gre_bench.pipeline.agreeing import agree as plain
         from gre_bench.pipeline.refreshing import usable
 
+        def flow() -> Any:
+            from gre_bench.flows.agree_with_humans import agree_with_humans
+
+            return agree_with_humans(chosen, state.resolve(), retry_failed)
+
         usable(job)
-        summary = perform(
-            not no_prefect, lambda: agree_with_humans(chosen, state.resolve(), retry_failed), lambda: plain(job)
-        )
+        summary = perform(not no_prefect, flow, lambda: plain(job))
     return Answer(summary, show_agreement, code_of(summary))
 
 

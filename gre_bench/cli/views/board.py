@@ -40,11 +40,11 @@ from gre_bench.cli.views.fitted import Column, show
 from gre_bench.cli.views.screen import number, say
 from gre_bench.core.metrics import is_known, recipe_of
 from gre_bench.core.terminal import counted
-from gre_bench.pipeline.certificates import CERTIFIED
 from gre_bench.reports.correctness import Results, Tested
 from gre_bench.reports.signatures import headline_metric
 from gre_bench.store import Row, Store
 from gre_bench.store.queries import (
+    CERTIFIED,
     CURRENT_SIGNATURES,
     EXPOSURES,
     LEADERBOARD,

@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.errors import GreBenchError, Paused, Stopped, StoreError, UnfinishedError
-from gre_bench.core.settings import Settings, edition_parts, load_over
+from gre_bench.core.records import edition_of
+from gre_bench.core.settings import Settings, load_over
 from gre_bench.http.client import SHORTEST_SECRET, masked
 from gre_bench.pipeline.runs.prefect_engine import lost
 from gre_bench.pipeline.runs.spending import RunClock, check, spend_log
@@ -211,8 +212,7 @@ def _same_command(store: Store) -> str:
 def settings_of(store: Store) -> Settings:
     """Returns the settings of the edition's last refresh, by the store's read-only copy, or the default settings."""
     last = store.read(LAST_SETTINGS)
-    parts = tuple(f"edition.{name}={value}" for name, value in edition_parts(store.key).items())
-    return load_over(json.loads(last[0]["settings"]) if last else {}, parts)
+    return load_over(json.loads(last[0]["settings"]) if last else {}, edition_of(store.key).overrides)
 
 
 @contextmanager

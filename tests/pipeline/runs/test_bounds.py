@@ -21,10 +21,10 @@ from gre_bench.flows.compare_guidelines import estimate as estimate_ratings
 from gre_bench.flows.examiner_study import study
 from gre_bench.flows.review_quality import QualityJob, fielded, generate, judged
 from gre_bench.flows.review_quality import estimate as estimate_verdicts
-from gre_bench.flows.validate_metrics import validate
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.studies import study_rows
+from gre_bench.pipeline.validating import validate
 from gre_bench.store import Store
 from gre_bench.store.queries import OUTCOMES
 from gre_bench.studies.examiners.inputs import parse_study

@@ -1,0 +1,160 @@
+"""Correlates metrics with human grades of reviews (Xu et al. 2025, §4.1).
+
+    import → write judgments → plan every ordered pair of an item's reviews → score → correlate with the grades
+
+There is no sample: every item with a graded review counts. A metric that needs references scores a review against every
+other review of the same item; the review's score is the mean. A metric without references scores each review once.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import asdict
+from itertools import chain
+from typing import Any
+
+from gre_bench.catalogs.domains import Part
+from gre_bench.core.errors import SourceError
+from gre_bench.core.metrics import recipe_of
+from gre_bench.core.records import HUMAN, Problem, Score, Source
+from gre_bench.metrics.agreement import (
+    GradedItem,
+    agreements,
+    candidate_of,
+    moved_reviews,
+    plan_agreement,
+    review_scores,
+)
+from gre_bench.metrics.cases import Moved, Response, scored_writer_of
+from gre_bench.metrics.scoring import CHANCE_SEED
+from gre_bench.pipeline.intake import given_categories, known_papers
+from gre_bench.pipeline.learnt import learnt_papers
+from gre_bench.pipeline.planning import Work, add_plan, by_place, responses, synopses
+from gre_bench.pipeline.reading import import_sources
+from gre_bench.pipeline.refreshing import scorable
+from gre_bench.pipeline.runs.job import Job, Progress
+from gre_bench.pipeline.runs.workers import working
+from gre_bench.pipeline.scoring import conclude, score
+from gre_bench.pipeline.writing import write_judgments
+from gre_bench.store import Row, Store
+from gre_bench.store.queries import FINISHED_PAIRS
+from gre_bench.tasks.backends import SignMetrics
+
+
+def agree(job: Job) -> dict[str, Any]:
+    """Scores an edition's graded reviews by every metric of the settings, and correlates each metric with the grades.
+
+    Returns the correlations, the numbers of pairs by state, and why pairs have no score.
+    """
+    job = scorable(job)
+    with working(job, "agree") as (store, workers, progress):
+        if job.retry_failed:
+            store.write(("forget_unwritten", {}))
+        progress.stage("importing")
+        import_sources(store, progress.run_id, job.settings)
+        items, work = plan_graded(store, job, workers.sign_metrics, progress)
+        score(store, job, workers, work, progress)
+        progress.stage("correlating")
+        rows = correlate_all(store, job, work, items, progress.run_id)
+        return conclude(store, work, progress, items=work.papers, agreements=rows)
+
+
+def plan_graded(
+    store: Store, job: Job, sign: SignMetrics, progress: Progress, ungraded: bool = False
+) -> tuple[list[GradedItem], Work]:
+    """Writes missing judgments of the graded items' reviews, plans and stores the pairs; returns items and plan.
+
+    *ungraded*: as in `graded_items`. Raises `SourceError` if there are no such items.
+    """
+    parts = job.settings.scoring.synopsis_of
+    items = graded_items(store, parts, None, ungraded)
+    learnt = learnt_papers(store, job.settings, ids=[item.paper.paper_id for item in items])
+
+    def kept(items: list[GradedItem]) -> list[GradedItem]:
+        ids = [item.paper.paper_id for item in items]
+        return learnt.left(items, ids, "a symmetry" if ungraded else "an agreement", store.key)[: job.limit]
+
+    items = kept(items)
+    if not items and ungraded:
+        raise SourceError(f"edition {store.key} has no paper with two human reviews; import some first")
+    if not items:
+        raise SourceError(
+            f"edition {store.key} has no graded reviews; import some: "
+            f"gre-bench import graded FILE --edition {store.key}"
+        )
+    judged_by = write_judgments(store, job, [review for item in items for review in item.responses], progress)
+    items = kept(graded_items(store, parts, judged_by, ungraded))
+    progress.stage("planning")
+    scoring = job.settings.scoring
+    writer = scored_writer_of([review for item in items for review in item.responses], scoring.writer, judged_by)
+    identity, signatures = sign(job.backends, scoring, writer)
+    moved: dict[Source, list[Moved]] = {}
+    for recipe in map(recipe_of, scoring.metrics):
+        if recipe.formula == "specific":
+            moved[recipe.source] = moved_reviews(items, recipe, writer, CHANCE_SEED)
+    elsewhere = by_place(moved)
+    planned = [
+        (signatures[recipe.name].signature_id, pair)
+        for recipe in map(recipe_of, scoring.metrics)
+        for pair in plan_agreement(items, recipe, writer, scoring.form, ungraded, elsewhere.get(recipe.source))
+    ]
+    candidates = [candidate_of(name) for item in items for name in (review.review_id for review in item.responses)]
+    every = list(chain.from_iterable(moved.values()))
+    add_plan(store, job, progress.run_id, planned, signatures, candidates, every)
+    return items, Work(planned, signatures, identity.lm_id, writer, len(items), len(items), learnt, learnt.notes)
+
+
+def graded_items(
+    store: Store, parts: Sequence[Part], judged_by: str | None = None, ungraded: bool = False
+) -> list[GradedItem]:
+    """Returns every item that has a graded review, with all its reviews, judgments and synopses, sorted by item id.
+
+    *parts*: the parts of an item that make its synopsis. *judged_by*: as in `responses`. *ungraded*: whether to return
+    instead every item with two or more human reviews, and only these reviews.
+    """
+    by_paper: dict[str, list[Response]] = defaultdict(list)
+    grades: dict[str, dict[str, float]] = defaultdict(dict)
+    for review, response in responses(store, judged_by):
+        if ungraded and review.candidate != HUMAN:
+            continue
+        by_paper[review.paper_id].append(response)
+        if review.grade is not None:
+            grades[review.paper_id][review.review_id] = review.grade
+    papers = {paper.paper_id: paper for paper in known_papers(store)}
+    categories = given_categories(store)
+    return [
+        GradedItem(papers[name], tuple(by_paper[name]), grades[name], synopses(papers[name], {}, categories, parts))
+        for name in sorted(by_paper if ungraded else grades)
+        if not ungraded or len(by_paper[name]) > 1
+    ]
+
+
+def correlate_all(store: Store, job: Job, work: Work, items: Sequence[GradedItem], run_id: str) -> list[Row]:
+    """Correlates every metric's scores with the grades of *items*; stores and returns a row per coefficient."""
+    words = {
+        review.review_id: len(text.split())
+        for item in items
+        for review in item.responses
+        if (text := review.text or review.judgments.get(work.writer))
+    }
+    rows: list[Row] = []
+    for metric, signature in work.signatures.items():
+        planned = [pair for signed, pair in work.planned if signed == signature.signature_id]
+        finished = store.rows(FINISHED_PAIRS, signature_id=signature.signature_id)
+        scores = [
+            Score(signature.signature_id, row["paper_id"], row["candidate_id"], row["reference_id"], row["value"],
+                  None if row["value"] is not None else Problem(str(row["reason"]), ""))
+            for row in finished
+        ]  # fmt: skip
+        agreements_of_metric = agreements(
+            review_scores(items, planned, scores), words, not metric.endswith("length"),
+            job.settings.validation.resamples, job.settings.validation.seed,
+        )  # fmt: skip
+        rows += [
+            asdict(item) | {"signature_id": signature.signature_id, "metric": metric} for item in agreements_of_metric
+        ]
+    store.write(
+        ("put_agreements", [{name: row[name] for name in row if name != "metric"} | {"run_id": run_id} for row in rows])
+    )
+    return rows

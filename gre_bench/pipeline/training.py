@@ -1,0 +1,258 @@
+"""Trains and fine-tunes evaluation LMs on judgments of real reviews (Xu et al. 2025, appendix E)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.core.learnt_from import FILE as REGISTER
+from gre_bench.core.learnt_from import Register, write_register
+from gre_bench.core.records import HUMAN, Judgments, Paper
+from gre_bench.core.settings import BudgetSettings, EvaluationLMSettings
+from gre_bench.ingest.records.sampling import evaluation_set
+from gre_bench.ingest.records.tables import papers_from, reviews_from
+from gre_bench.lm.catalog import register_of
+from gre_bench.pipeline.intake import file_sha256, row_range
+from gre_bench.pipeline.runs.studies import bounded
+from gre_bench.tasks import steps
+from gre_bench.tuning import record
+from gre_bench.tuning.pairs import SYNOPSES, JudgedPaper, Metric
+from gre_bench.tuning.record import writing
+from gre_bench.tuning.settings import TuningSettings
+from gre_bench.writing.catalog import WriterContext, register_of_writer, study_account
+from gre_bench.writing.rules.judgments import judgments_of_passage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingJob:
+    """A training on judgments of human reviews.
+
+    - *train*: the rows to train on, one range ``FIRST:END`` for each file of *judgments*.
+    - *out*: the folder for the new model.
+    - *choose*: the rows of the first files to hold out and to choose the model on, one range each.
+    - *writer*: use only judgments by this writer.
+    - *never*: evaluation sets. A paper of one of them is left out, by its id or by any of its texts.
+    """
+
+    judgments: tuple[Path, ...]
+    train: tuple[str, ...]
+    out: Path
+    choose: tuple[str, ...] = ()
+    writer: str | None = None
+    never: tuple[Path, ...] = ()
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """What a training record says of its data: digests of the files, and rows."""
+        return {
+            "judgments": [file_sha256(file) for file in self.judgments],
+            "rows": list(self.train),
+            "rows kept aside": list(self.choose),
+            "writer": self.writer,
+            "evaluation sets": [file_sha256(file) for file in self.never],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TuningJob(TrainingJob):
+    """A fine-tuning of the evaluation LM in the folder *base*.
+
+    *papers*: a file with the papers' abstracts, and with their texts if a metric needs texts. *state*: the folder that
+    keeps the replies of LM writers.
+    """
+
+    base: Path
+    papers: Path | None = None
+    settings: TuningSettings = field(default_factory=TuningSettings)
+    state: Path = Path("state")
+    budget: BudgetSettings = field(default_factory=BudgetSettings)
+
+    @property
+    def writer_context(self) -> WriterContext:
+        return WriterContext(self.state / "replies", account=study_account("tuning", self.out.name), budget=self.budget)
+
+
+def tune(job: TrainingJob) -> dict[str, Any]:
+    """Trains `cache-ngram` as *job* says; the result has its scores on the held-out papers, or on every sixth paper.
+
+    If the folder holds a model trained in the same way on the same inputs, that training's recorded result is returned.
+    """
+    learnt, kept, refused = _papers_apart(job, several=True)
+
+    def work() -> dict[str, Any]:
+        texts, kept_texts = ([list(paper.judgments) for paper in papers] for papers in (learnt, kept))
+        names, kept_names = ([" ".join(sorted(paper.writers)) for paper in papers] for papers in (learnt, kept))
+        figures = steps.train_cache_ngram(texts, kept_texts if job.choose else None, job.out, (names, kept_names))
+        unknown = _register(job.out, learnt, kept)
+        return {"trained_on": len(learnt), "chosen_on": len(kept), "held_out": asdict(figures), "refused": refused,
+                "unknown": unknown}  # fmt: skip
+
+    training = record.once(job.out, job.inputs, work)
+    return {"folder": str(job.out), **{name: training.get(name) for name in ("trained_on", "chosen_on", "held_out")},
+            "refused": training.get("refused", {}), "unknown": training.get("unknown", [])}  # fmt: skip
+
+
+def tune_lm(job: TuningJob) -> dict[str, Any]:
+    """Fine-tunes an evaluation LM as *job* says; returns its training record and its folder.
+
+    Raises `SettingsError` if a paper is both trained on and held out. Raises `SourceError` for unusable files.
+    """
+    known = {paper.paper_id: paper for paper in papers_from(job.papers, {}).papers} if job.papers else {}
+    abstracts = {paper_id: paper.abstract for paper_id, paper in known.items()}
+    learnt, kept, refused = _papers_apart(job, abstracts=abstracts)
+    if job.papers and not any(paper.paper_id in known and known[paper.paper_id].abstract for paper in learnt):
+        rows = ", ".join(job.train)
+        raise SourceError(f"{job.papers.name} has no abstract of a paper of rows {rows}; leave it out, or fill it")
+    metrics = job.settings.metrics
+    if metrics is None:
+        with_abstracts = any(paper.abstract for paper in known.values())
+        metrics = ("gem", "gem_s_abstract") if with_abstracts else ("gem",)
+    elif job.papers is None and (lost := [metric for metric in metrics if SYNOPSES[metric] != "none"]):
+        raise SettingsError(f"{lost[0]} needs the papers' abstracts; name their file with --papers-file")
+    learnt, kept = (_with_synopses(some, known, metrics, job) for some in (learnt, kept))
+    if job.settings.contrast:
+        learnt = [_with_passage(paper, known.get(paper.paper_id), job.settings.seed) for paper in learnt]
+    data = job.inputs | {"papers": file_sha256(job.papers) if job.papers else None}
+    training = steps.fine_tune_lm(job.base, learnt, kept, metrics, job.settings, job.out, data)
+    base = register_of(EvaluationLMSettings(backend="transformers", folder=job.base))
+    unknown = _register(job.out, learnt, kept, base)
+    made = {"folder": str(job.out), "trained_on": len(learnt), "kept_aside": len(kept), "refused": refused}
+    return made | {"unknown": unknown} | training
+
+
+def _register(
+    folder: Path, learnt: Sequence[JudgedPaper], kept: Sequence[JudgedPaper], base: Register | None = None
+) -> list[str]:
+    """Writes beside the model in *folder* what it was learnt from; returns one line for each origin that is unknown.
+
+    This includes the papers *kept* aside, on which it was chosen, and the registers of its *base* and of the judgments'
+    writers by rule. If any of these is unknown, the model gets no register. *base*: None for a model as its makers
+    published it.
+    """
+    papers = [*learnt, *kept]
+    writers = [register_of_writer(name) for name in sorted({name for paper in papers for name in paper.writers})]
+    registers = [register for register in (*writers, base) if register]
+    unknown = [register.problem for register in registers if register.problem]
+    with writing(folder):
+        if unknown:
+            (folder / REGISTER).unlink(missing_ok=True)
+        else:
+            others = {entry for register in registers for entry in register.entries or ()}
+            write_register(folder, [paper.texts for paper in papers], others)
+    return unknown
+
+
+def _papers_apart(
+    job: TrainingJob, several: bool = False, abstracts: Mapping[str, str | None] | None = None
+) -> tuple[list[JudgedPaper], list[JudgedPaper], dict[str, int]]:
+    """Returns the papers to train on, those kept aside, and how many of both each evaluation set refused.
+
+    *several*: whether the judgments of a file may be by several writers. *abstracts*: paper id → abstract, by which
+    evaluation sets know a paper too. A paper may be in two files with judgments by two writers. Raises `SettingsError`
+    if it is in two files with judgments by one writer, or both trained on and kept aside. Raises `SourceError` if fewer
+    than two papers remain to train on.
+    """
+    files, train, choose = job.judgments, job.train, job.choose
+    if len(files) != len(train):
+        raise SettingsError(
+            f"{len(files)} files of judgments and {len(train)} ranges of rows; "
+            "give one --train for each --judgments, in their order"
+        )
+    if len(choose) > len(files):
+        raise SettingsError(f"{len(choose)} ranges of rows to choose on for {len(files)} files of judgments")
+    sets, refused = [evaluation_set(file) for file in job.never], Counter[str]()
+
+    def allowed(file: Path, rows: str) -> list[JudgedPaper]:
+        papers = judged_papers(file, rows, job.writer, several=several)
+        texts = [replace(paper.texts, abstract=(abstracts or {}).get(paper.paper_id)) for paper in papers]
+        for barred in sets:
+            hit = barred.learnt(texts)
+            refused[barred.name] += sum(paper.paper_id in hit for paper in papers)
+            papers = [paper for paper in papers if paper.paper_id not in hit]
+        return papers
+
+    learnt: dict[tuple[str, frozenset[str]], JudgedPaper] = {}
+    for file, rows in zip(files, train, strict=True):
+        for paper in allowed(file, rows):
+            if (paper.paper_id, paper.writers) in learnt:
+                raise SettingsError(f"paper {paper.paper_id} of {file.name} is in an earlier --judgments too; drop it")
+            learnt[paper.paper_id, paper.writers] = paper
+    kept = [paper for file, rows in zip(files, choose, strict=False) for paper in allowed(file, rows)]
+    if both := {paper.paper_id for paper in learnt.values()} & {paper.paper_id for paper in kept}:
+        raise SettingsError(f"paper {min(both)} is in rows {', '.join(train)} and {', '.join(choose)}; keep them apart")
+    if len(learnt) < 2 and (several or job.never):
+        barred = f"; {sum(refused.values())} are in evaluation sets" if any(refused.values()) else ""
+        raise SourceError(
+            f"{files[0].name}: rows {', '.join(train)} have judgments of {len(learnt)} papers; training needs at "
+            f"least 2{barred}"
+        )
+    return list(learnt.values()), kept, dict(refused)
+
+
+def judged_papers(file: Path, rows: str, writer: str | None, *, several: bool = False) -> list[JudgedPaper]:
+    """Returns the papers in *rows* (``0:300``) of *file* that have judgments of human reviews, with these judgments.
+
+    *writer*: use only judgments by this writer; None means any. *several*: whether they may be by several writers.
+    Raises `SourceError` if there are no such papers, and `SettingsError` for several writers that are not allowed.
+    """
+    imported = reviews_from(
+        file, {}, {}, (), by=HUMAN, writer=writer or "given", rows=row_range(rows), make_papers=True
+    )
+    human = {review.review_id: review for review in imported.reviews if review.candidate == HUMAN}
+    papers: dict[str, list[Judgments]] = {}
+    for item in imported.judgments:
+        if item.review_id in human and writer in (None, item.writer):
+            papers.setdefault(human[item.review_id].paper_id, []).append(item)
+    writers = {item.writer for items in papers.values() for item in items}
+    if not papers:
+        by = f" by {writer}" if writer else ""
+        why = f"; first row refused: {imported.refusals[0].reason}" if imported.refusals else ""
+        raise SourceError(f"{file.name}: rows {rows} have no human judgments{by}{why}")
+    if len(writers) > 1 and not several:
+        raise SettingsError(f"{file.name} has judgments by {', '.join(sorted(writers))}; choose one with --writer")
+    return [
+        JudgedPaper(
+            paper_id,
+            tuple(item.text for item in items),
+            reviews=tuple(text for item in items if (text := human[item.review_id].text)),
+            writers=frozenset(item.writer for item in items),
+        )
+        for paper_id, items in papers.items()
+    ]
+
+
+def _with_passage(paper: JudgedPaper, known: Paper | None, seed: int) -> JudgedPaper:
+    """Returns *paper* with the judgments of a passage of its text, if that is *known*, as long as its reviews' are."""
+    if not (known and known.text):
+        return paper
+    size = round(sum(map(len, paper.judgments)) / len(paper.judgments))
+    return replace(paper, passage=judgments_of_passage(known.text, size, seed))
+
+
+def _with_synopses(
+    papers: Sequence[JudgedPaper], known: dict[str, Paper], metrics: Sequence[Metric], job: TuningJob
+) -> list[JudgedPaper]:
+    """Returns *papers* with their abstracts and, if a metric needs them, their author-stated strengths and weaknesses.
+
+    The writer that the settings name extracts these from the texts in *known*, paper id → paper.
+    """
+    papers_known = {paper.paper_id: known[paper.paper_id] for paper in papers if paper.paper_id in known}
+    assw: dict[str, str] = {}
+    if "gem_s_assw" in metrics:
+        folder = job.state / job.writer_context.account
+        folder.mkdir(parents=True, exist_ok=True)
+        with bounded(job.writer_context, folder) as say:
+            written = steps.write_assw(job.settings.assw, job.writer_context, list(papers_known.values()))
+            say("done")
+        assw = {item.item: item.text for item in written if item.text}
+
+    def synopses(paper_id: str) -> dict[Any, str]:
+        paper = papers_known.get(paper_id)
+        texts = {"abstract": paper.abstract if paper else None, "assw": assw.get(paper_id)}
+        return {kind: text for kind, text in texts.items() if text}
+
+    return [replace(paper, synopses=synopses(paper.paper_id)) for paper in papers]

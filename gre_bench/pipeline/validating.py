@@ -1,0 +1,209 @@
+"""Validates metrics: changes human reviews, scores them, and checks the scores (Xu et al. 2025, §4.2-4.3).
+
+    import → sample → read → change → write judgments → plan → score → effects → verdicts
+
+The stages are those of a refresh: a changed review is one more candidate. A metric must fall when a review is degraded,
+and must not rise when a review is manipulated. The verdict holds for one metric with one evaluation LM and one writer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from typing import Any, NamedTuple
+
+from gre_bench.changes.catalog import CHANGES
+from gre_bench.core.controls import CONTROLS
+from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.core.metrics import recipe_of
+from gre_bench.core.records import HUMAN, Signature, edition_of
+from gre_bench.metrics.validation import PairKey, change_effects, lengths
+from gre_bench.pipeline.changes import chosen_changes, maker, untried
+from gre_bench.pipeline.learnt import Learnt
+from gre_bench.pipeline.planning import Work
+from gre_bench.pipeline.refreshing import prepare, scorable
+from gre_bench.pipeline.runs.job import Job, Progress, settings_of
+from gre_bench.pipeline.runs.workers import working
+from gre_bench.pipeline.scoring import conclude, counts, reasons_of, score, store_separation
+from gre_bench.pipeline.validation_records import store_validation_records, write_validation_record
+from gre_bench.stats.effects import overall
+from gre_bench.store import Row, Store
+from gre_bench.store.queries import CANDIDATE_PAIRS, SEPARATION
+
+
+def validate(job: Job) -> dict[str, Any]:
+    """Validates the metrics of the job's settings; returns a summary with every effect and verdict.
+
+    Effects and verdicts are those of all editions together; pairs and reasons are those of the job's edition. A pilot
+    (`Job.limit`) writes no validation record.
+    """
+    job = scorable(job)
+    job = replace(job, changes=chosen_changes(job.settings))
+    beside = [of_another_edition(job, key) for key in job.settings.validation.together_with]
+    with scored_work(job) as (store, work, progress):
+        progress.stage("judging")
+        effects, missed = judge(store, job, work, progress.run_id, beside), untried(job.settings)
+        papers = sum(other.papers for other in beside)
+        summary = conclude(
+            store, work, progress, papers=work.papers + papers, sampled=work.sampled + papers, effects=effects,
+            untried=missed, verdicts=verdicts_of(work.signatures, effects, missed),
+            separations=[] if beside else store.rows(SEPARATION, signature_ids=work.signature_ids),
+        )  # fmt: skip
+        return summary | {"edition": name_of(store, beside)}
+
+
+class Beside(NamedTuple):
+    """What another edition adds to a validation: its name, its pairs by metric, and which of its papers were learnt."""
+
+    edition: str
+    scores: dict[str, Scores]
+    papers: int
+    learnt: Learnt
+
+
+class Scores(NamedTuple):
+    """The planned pairs of one metric by candidate, and the words of each pair's candidate text.
+
+    *unchanged*: the pairs of references that are scored as candidates, which show how a score depends on length.
+    """
+
+    rows: dict[str, list[Row]]
+    unchanged: list[Row]
+    words: dict[PairKey, int]
+
+
+@contextmanager
+def scored_work(job: Job) -> Iterator[tuple[Store, Work, Progress]]:
+    """Scores every pair of the job's edition, which stays locked within the block."""
+    with working(job, "validate") as (store, workers, progress):
+        work = prepare(store, job, workers.sign_metrics, progress)
+        score(store, job, workers, work, progress)
+        yield store, work, progress
+
+
+def of_another_edition(job: Job, key: str) -> Beside:
+    """Scores what is missing of the validation of the edition *key*, and returns its scores.
+
+    The edition keeps its own papers and sources; everything else is as *job* says. Raises `SettingsError` if there is
+    no such edition or it is that of *job*, and `SourceError` if some pair could not be tried.
+    """
+    edition, together = edition_of(key), job.settings.edition.edition
+    other = Store(job.state, edition)
+    if edition == together:
+        raise SettingsError(f"validation.together_with: {key} is the edition that is validated; name others only")
+    if not other.read_file.is_file():
+        raise SettingsError(
+            f"validation.together_with: there is no edition {key} under {job.state}; validate it first: "
+            f"gre-bench study validate --edition {key}"
+        )
+    theirs = settings_of(other)
+    settings = job.settings.model_copy(update={"edition": theirs.edition, "sources": theirs.sources})
+    job = scorable(replace(job, settings=settings))
+    with scored_work(job) as (store, work, progress):
+        metrics = counts(store, work)
+        if unfinished := [row["metric"] for row in metrics if row["missing"]]:
+            raise SourceError(f"edition {key}: pairs of {', '.join(unfinished)} are missing; validate it again")
+        scores = {metric: scores_of(store, job, work, metric) for metric in work.signatures}
+        progress.end("done", f"validated together with {together}", metrics)
+        return Beside(store.key, scores, work.papers, work.learnt)
+
+
+def judge(store: Store, job: Job, work: Work, run_id: str, beside: Sequence[Beside] = ()) -> list[Row]:
+    """Computes and stores the effect of every change on every metric, and writes validation records.
+
+    Returns one row per metric and change. A pilot's effects are not stored; those with editions *beside* are kept in
+    the record alone, because the tables of one edition hold its own. A metric gets a record only after all of its pairs
+    were tried, because the missing pairs may be hard ones.
+    """
+    rows: list[Row] = []
+    learnt = work.learnt.and_of(other.learnt for other in beside)
+    whole = work.papers == work.sampled
+    missing = {row["signature_id"]: row["missing"] for row in counts(store, work)}
+    broken = {row["metric"] for row in reasons_of(store, work) if row["broken"]}
+    for metric, signature in work.signatures.items():
+        store_separation(store, signature, work.learnt)
+        scores = [scores_of(store, job, work, metric), *(other.scores[metric] for other in beside)]
+        effects = list(effects_of(scores, job, signature.signature_id))
+        rows += [row | {"metric": metric} for row in effects]
+        if not whole:
+            continue
+        if not beside:
+            store.write(
+                ("clear_effects", {"signature_ids": [signature.signature_id]}),
+                ("put_effects", [row | {"run_id": run_id} for row in effects]),
+            )
+        if missing[signature.signature_id] or metric in broken:
+            work.notes.append(f"{metric}: no validation record before every pair is tried")
+        elif effects:
+            name, validation = name_of(store, beside), job.settings.validation
+            write_validation_record(job.state, name, signature, effects, untried(job.settings), validation, learnt)
+    store_validation_records(store, job.state, list(work.signatures.values()))
+    return rows
+
+
+def name_of(store: Store, beside: Sequence[Beside]) -> str:
+    """Returns the name of all validated editions, such as ``ICLR-2023+ICLR-2024``."""
+    return "+".join(sorted({store.key, *(other.edition for other in beside)}))
+
+
+def scores_of(store: Store, job: Job, work: Work, metric: str) -> Scores:
+    signature_id = work.signatures[metric].signature_id
+    planned = [pair for signed, pair in work.planned if signed == signature_id]
+    papers = {pair.paper_id for pair in planned}
+    by_candidate: dict[str, list[Row]] = {name: [] for name in (HUMAN, *job.changes.values())}
+    others = sorted({pair.candidate_id for pair in planned} - {*by_candidate, *CONTROLS})
+    unchanged: list[Row] = []
+    for row in store.rows(CANDIDATE_PAIRS, signature_id=signature_id, candidates=[*by_candidate, *others]):
+        if row["paper_id"] in papers:
+            by_candidate.get(row["candidate_id"], unchanged).append(row)
+    return Scores(by_candidate, unchanged, lengths(pair.case for pair in planned if pair.case))
+
+
+def together(editions: Sequence[Scores]) -> Scores:
+    """Returns the scores of all *editions* as one; a paper counts in the first that has it."""
+    rows: dict[str, list[Row]] = {name: [] for name in editions[0].rows}
+    unchanged: list[Row] = []
+    words: dict[PairKey, int] = {}
+    counted: set[str] = set()
+    for scores in editions:
+        for name, own in scores.rows.items():
+            rows[name] += [row for row in own if row["paper_id"] not in counted]
+        unchanged += [row for row in scores.unchanged if row["paper_id"] not in counted]
+        words = scores.words | words
+        counted |= {row["paper_id"] for own in scores.rows.values() for row in own}
+    return Scores(rows, unchanged, words)
+
+
+def effects_of(editions: Sequence[Scores], job: Job, signature_id: str) -> Iterator[dict[str, Any]]:
+    """Yields one row per change: its effect on the scores of a metric, or the reason why it has none.
+
+    An effect compares the scores of the human review and of the changed review, where a pair has both. *editions*: the
+    scores of each edition.
+    """
+    rows, unchanged, words = together(editions)
+    validation = job.settings.validation
+    by_change = {change: rows[candidate] for change, candidate in job.changes.items()}
+    for change, effect in change_effects(rows[HUMAN], by_change, words, validation, unchanged).items():
+        yield asdict(effect) | {
+            "signature_id": signature_id, "change": change, "candidate_id": job.changes[change],
+            "family": CHANGES[change].family, "made_by": maker(validation, change),
+        }  # fmt: skip
+
+
+def verdicts_of(signatures: Mapping[str, Signature], effects: list[Row], untried: list[str]) -> list[Row]:
+    """Returns one row per metric with its verdict over all changes; a metric without effects is undecided.
+
+    *untried*: changes of Xu et al. 2025 that the settings leave out. No metric passes while a change is left out.
+    """
+    verdicts: list[Row] = []
+    for metric, signature in signatures.items():
+        rows = [row for row in effects if row["metric"] == metric]
+        verdicts.append({
+            "metric": metric,
+            "title": recipe_of(metric).title,
+            "signature_id": signature.signature_id,
+            "verdict": overall([row["verdict"] for row in rows] + ["undecided"] * len(untried) or ["undecided"]),
+            "paper_verdict": overall([row["paper_verdict"] or "undecided" for row in rows] or ["undecided"]),
+        })  # fmt: skip
+    return verdicts

@@ -1,0 +1,195 @@
+"""Makes the board of a year, from OpenReview to a release, on a schedule or on demand.
+
+    fetch → write → score → validate → verdicts → publish → history
+
+Every stage continues where it was stopped, and does nothing if its work is done; so a run that is killed at any point
+can be started again. If the caller names no year, the newest year whose reviews are public is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.records import HUMAN, edition_of, signature_of
+from gre_bench.core.settings import Settings, parse
+from gre_bench.pipeline.downloading import FetchJob, fetch_snapshot
+from gre_bench.pipeline.refreshing import refresh, write_ahead
+from gre_bench.pipeline.rosters import check_models, of_the_year
+from gre_bench.pipeline.runs.job import Job
+from gre_bench.pipeline.runs.prefect_engine import DONE, PAUSED, run_deployed
+from gre_bench.pipeline.validating import validate
+from gre_bench.pipeline.validation_records import verdicts
+from gre_bench.reports.board_pictures import show_board
+from gre_bench.reports.board_rows import release_sentence
+from gre_bench.reports.history import history
+from gre_bench.reports.publishing import publish_edition, releases
+from gre_bench.store import find_editions
+from gre_bench.store.queries import CURRENT_SIGNATURES
+from gre_bench.tasks import steps
+
+SCORE, VALIDATE = "annual-refresh/score", "validate-metrics/validate-on-gpu"
+"""Deployments in the pool of GPUs, which score and validate if `YearJob.gpu` is set."""
+
+YEARLY = "yearly"
+"""The roster of a board that names no candidates."""
+
+Summary = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class YearJob:
+    """The job of a year's board.
+
+    *gpu*: whether scoring and validation run in the work pool of GPUs, whose workers must see the same state folder.
+    *reached*: (name, summary) of each stage that has run.
+    """
+
+    settings: Settings
+    state: Path
+    gpu: bool = False
+    retry_failed: bool = False
+    reached: tuple[tuple[str, Summary], ...] = ()
+
+    @property
+    def work(self) -> Job:
+        """The job of a refresh with the settings of this year."""
+        return Job(self.settings, self.state, retry_failed=self.retry_failed)
+
+
+def year_job(
+    venue: str, roster: str | None, year: int | None, settings: Settings, state: Path, gpu: bool, retry_failed: bool,
+    on: date | None,
+) -> YearJob:  # fmt: skip
+    """Returns the job that makes the board of a venue's year.
+
+    - *roster*: a list of models to rank. If None, they are those that the settings name, or else of ``yearly``.
+    - *year*: if None, the newest year whose reviews are public on the day *on* (if that is None, today).
+
+    Raises `SettingsError` for an impossible request, before anything is sent.
+    """
+    given = settings.model_dump(exclude_unset=True)
+    named = roster or (None if "candidates" in settings.writing.model_fields_set else YEARLY)
+    chosen = parse({**given, "roster": named}) if named else settings
+    return YearJob(of_the_year(chosen, venue, year, on or datetime.now(UTC).date()), state.resolve(), gpu, retry_failed)
+
+
+def make_board(
+    job: YearJob, run_stage: Callable[[str, Callable[[], Summary]], Summary] = lambda _, stage: stage()
+) -> Summary:
+    """Makes the board and publishes it; the summary has those of all stages. Ends at the first that is not done.
+
+    *run_stage*: takes the name and the function of a stage, and returns the stage's summary.
+    Raises `LMError` or `SettingsError`, before the first stage, if a model of the roster cannot be asked.
+    """
+    check_models(job.settings)
+    for name, stage in STAGES.items():
+        summary = run_stage(name, partial(stage, job))
+        job = replace(job, reached=(*job.reached, (name, summary)))
+        if summary.get("outcome", DONE) != DONE:
+            outcome, message = summary["outcome"], f"{name}: {summary.get('message', '')}"
+            break
+        if name == "fetch" and summary["snapshot"]:
+            sources = job.settings.sources.model_copy(update={"snapshot": Path(summary["snapshot"])})
+            job = replace(job, settings=job.settings.model_copy(update={"sources": sources}))
+    else:
+        published = dict(job.reached)["publish"]
+        outcome = DONE if published["new"] else "unchanged"
+        message = f"{published['release']}: {published['board']} {published['folder']}"
+    return {"edition": job.work.store.key, "outcome": outcome, "message": message, "stages": dict(job.reached)}
+
+
+def fetched(job: YearJob) -> Summary:
+    """Stage *fetch*: fetches the year's papers and reviews into a snapshot, whose folder is the summary's ``snapshot``.
+
+    It is None, and nothing is fetched, if the settings name files or a snapshot. The outcome is ``waiting`` while the
+    service allows no more requests.
+    """
+    sources = job.settings.sources
+    if sources.notes or sources.papers or sources.snapshot:
+        return {"outcome": DONE, "snapshot": None, "message": "the settings name the papers"}
+    fetch = job.settings.fetch.model_copy(update={"when_paused": "exit"})
+    outcome = fetch_snapshot(FetchJob(job.settings.model_copy(update={"fetch": fetch}), job.state))
+    return outcome | {"outcome": "waiting"} if outcome["outcome"] == PAUSED else outcome
+
+
+def scored(job: YearJob) -> Summary:
+    """Stage *score*: plans, scores and ranks, by a refresh of the edition, whose texts are written already."""
+    return _in_pool(SCORE, job, job.settings) if job.gpu else refresh(job.work, show_board)
+
+
+def validated(job: YearJob) -> Summary:
+    """Stage *validate*: validates the board's metrics that have no validation record under their signature yet."""
+    board = verdicts(job.state, job.work.store.key, map(signature_of, job.work.store.read(CURRENT_SIGNATURES)))
+    new = [row["metric"] for row in board if row["verdict"] == "missing"]
+    if not new:
+        return {"outcome": DONE, "metrics": [], "message": "every metric has been validated with this LM and writer"}
+    scoring = job.settings.scoring.model_copy(update={"metrics": tuple(new)})
+    chosen = job.settings.model_copy(update={"scoring": scoring})
+    if job.gpu:
+        return _in_pool(VALIDATE, job, chosen)
+    return validate(replace(job.work, settings=chosen))
+
+
+def judged(job: YearJob) -> Summary:
+    """Stage *verdicts*: decides which boards are published (see `gre_bench.pipeline.validation_records`).
+
+    ``unproven`` has the metrics that failed validation or have no record, about which release.unvalidated decides;
+    ``hidden`` those whose boards are left out. The outcome is ``refused`` if nothing is published.
+    """
+    board = verdicts(job.state, job.work.store.key, map(signature_of, job.work.store.read(CURRENT_SIGNATURES)))
+    bad = [row for row in board if row["verdict"] in ("fail", "missing")]
+    policy = job.settings.release.unvalidated
+    reasons = "; ".join(f"{row['metric']}: {row['verdict']} ({row['detail']})" for row in bad)
+    if bad and (policy == "refuse" or (policy == "hide" and len(bad) == len(board))):
+        ways = "publish these boards with their verdict: release.unvalidated=show"
+        if len(bad) < len(board):
+            ways = f"publish without them: release.unvalidated=hide, or {ways}"
+        message = f"nothing is published: {reasons}. All texts and scores are kept. Next: {ways}"
+        return {"outcome": "refused", "unproven": bad, "message": message}
+    hidden = bad if policy == "hide" else []
+    message = f"left out of the release: {reasons}" if hidden else reasons
+    return {"outcome": DONE, "unproven": bad, "hidden": hidden, "message": message}
+
+
+def published(job: YearJob) -> Summary:
+    """Stage *publish*: publishes a release of the edition, unless the latest release holds the same tables."""
+    hidden = dict(job.reached)["verdicts"]["hidden"]
+    made = publish_edition(job.work.store, releases(job.state, job.work.store.key), hidden=hidden)
+    return {"outcome": DONE, "release": made.name, "board": release_sentence(made.folder),
+            "folder": str(made.folder), "digest": made.digest, "new": made.new}  # fmt: skip
+
+
+def compared(job: YearJob) -> Summary:
+    """Stage *history*: compares the candidates across the venue's editions up to this year."""
+    own = job.settings.edition.edition
+    same = [key for key in find_editions(job.state) if (other := edition_of(key)).year <= own.year
+            and (other.venue, other.sample) == (own.venue, own.sample)]  # fmt: skip
+    try:
+        record = history(job.state, same, job.settings.scoring.metrics, [HUMAN])
+    except SettingsError as error:
+        return {"outcome": DONE, "message": str(error)}
+    steps.show_history(own.venue, record["rows"])
+    return {"outcome": DONE, "history": record}
+
+
+STAGES: dict[str, Callable[[YearJob], Summary]] = {
+    "fetch": fetched,
+    "write": lambda job: write_ahead(job.work),
+    "score": scored,
+    "validate": validated,
+    "verdicts": judged,
+    "publish": published,
+    "history": compared,
+}
+
+
+def _in_pool(deployment: str, job: YearJob, settings: Settings) -> Summary:
+    tree = settings.model_dump(mode="json", exclude_unset=True)
+    parameters = {"settings": tree, "state": str(job.state), "retry_failed": job.retry_failed}
+    return run_deployed(deployment, parameters)
