@@ -8,6 +8,7 @@ can be started again. If the caller names no year, the newest year whose reviews
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
@@ -40,6 +41,8 @@ from gre_bench.tasks import steps
 
 SCORE, VALIDATE = "annual-refresh/score", "validate-metrics/validate-on-gpu"
 """Deployments in the pool of GPUs, which score and validate if `YearJob.gpu` is set."""
+
+LOG = logging.getLogger("gre_bench.year")
 
 YEARLY = "yearly"
 """The roster of a board that names no candidates."""
@@ -94,13 +97,23 @@ def year(
 ) -> Summary:
     """Makes the board of a venue's year and publishes it; the summary has the summaries of all stages.
 
-    - *roster*: a list of models to rank. If None, they are those that the settings name, or else of ``yearly``.
-    - *year*: if None, the newest year whose reviews are public on the day *on* (if that is None, today).
-    - *gpu*: whether scoring and validation run in the work pool of GPUs.
-    - *retry_failed*, *strict*: as in `annual_refresh`; a wait needs no attention either.
+    Args:
+        venue: Its key in data/venues.toml, such as ICLR.
+        roster: The models to rank: a file, or a name in data/rosters. Default: those that the settings name, or yearly.
+        year: Default: the newest year whose reviews are public on the day *on*.
+        settings: Settings that replace those of the roster.
+        state: Folder that keeps everything a run makes.
+        gpu: Whether scoring and validation run in the work pool of GPUs.
+        retry_failed: Whether to try again the texts and scores that failed for good in earlier runs.
+        on: The day that decides about the year. Default: today.
+        strict: Whether an outcome that needs attention fails the flow run. A pause and a wait need none.
     """
-    job = year_job(venue, roster, year, settings or Settings(), state, gpu, retry_failed, on)
-    return ended(make_board, job, as_flow, strict=strict)
+
+    def work() -> Summary:
+        job = year_job(venue, roster, year, settings or Settings(), state, gpu, retry_failed, on)
+        return make_board(job, as_flow)
+
+    return ended(work, strict=strict)
 
 
 def year_job(
@@ -127,6 +140,7 @@ def make_board(job: YearJob, run_stage: Callable[[str, Callable[[], Summary]], S
     for name, stage in STAGES.items():
         summary = run_stage(name, partial(stage, job))
         job = replace(job, reached=(*job.reached, (name, summary)))
+        LOG.info("%s: %s %s", name, summary.get("outcome", DONE), summary.get("message", ""))
         if summary.get("outcome", DONE) != DONE:
             outcome, message = summary["outcome"], f"{name}: {summary.get('message', '')}"
             break

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from gre_bench.board.words import COLUMNS, RANKED_APART, LMOrder, answer, headline, number, who
-from gre_bench.core.metrics import recipe_of
+from gre_bench.core.metrics import SPECIFIC, recipe_of
 from gre_bench.core.terminal import counted, markdown_cell, markdown_table
 from gre_bench.plots.drawing import Interval, intervals, span_of
 from gre_bench.store.queries import LeaderboardRow
@@ -37,9 +37,13 @@ def as_markdown(
 ) -> str:
     """Returns the boards of *rows* as Markdown: for each its sentence, six columns and validation; one picture.
 
+    A metric's specific form has no board of its own beside the metric's, which has it as *above chance*.
+
     - *orders*: signature → what each evaluation LM says of order.
     - *wanted*: the metric that the settings name as headline; its board comes first.
     """
+    specific = {row["metric"] + SPECIFIC for row in rows}
+    rows = [row for row in rows if row["metric"] not in specific]
     boards = {name: list(own) for name, own in groupby(rows, key=lambda row: row["signature_id"])}
     if not boards:
         return "No pair has a score yet."
@@ -62,5 +66,7 @@ def as_markdown(
 
 
 def _table(rows: Sequence[LeaderboardRow]) -> str:
-    cells = ([markdown_cell(column.cell(row)) for column in SIX] for row in rows)
+    names = (row["candidate"] + " (control)" * (row["kind"] == "control") for row in rows)
+    shown = [row | {"candidate": name} for row, name in zip(rows, names, strict=True)]
+    cells = ([markdown_cell(column.cell(row)) for column in SIX] for row in shown)
     return "\n".join(markdown_table([column.head for column in SIX], cells, [c.head != "candidate" for c in SIX]))
