@@ -207,6 +207,7 @@ def test_a_board_whose_metric_is_not_validated_claims_no_order_anywhere(tab, rel
         ranks = {(row["rank"], row["rank_low"], row["p"]) for row in table}
         tab.open(folder / "candidates" / page_of(NAMES[0]))
         claimed[folder] = [name for name in ORDER if name in said], ranks, text(tab, "td.rank")
+        assert ("GEM is not validated: it orders nobody" in said) == (folder == release)
     assert claimed[release] == ([], {("", "", "")}, "none")
     words, ranks, own = claimed[validated]
     assert words == [*ORDER] and len(ranks) > 3 and own.endswith(" of 7")

@@ -240,6 +240,7 @@ def answering() -> Iterator[None]:
 
     for name in LOUD:
         logging.getLogger(name).setLevel(logging.CRITICAL)
+    logging.raiseExceptions = False  # or Prefect's handler prints that lines for a lost server's page are lost too
     api = PREFECT_API_URL.value()
     if api and (reason := why_unreachable(api)):
         raise ServiceDown(
