@@ -10,7 +10,7 @@ from typing import Any
 from gre_bench.board.words import COLUMNS, RANKED_APART, LMOrder, answer, headline, number, who
 from gre_bench.core.metrics import SPECIFIC, recipe_of
 from gre_bench.core.terminal import counted, markdown_cell, markdown_table
-from gre_bench.plots.drawing import Interval, intervals, span_of
+from gre_bench.plots.drawing import SAID, Interval, intervals, span_of
 from gre_bench.store.queries import LeaderboardRow
 
 SIX = COLUMNS[:6]
@@ -21,14 +21,14 @@ def board_picture(rows: Sequence[Mapping[str, Any]], title: str) -> str:
 
     A row has *candidate*, *kind*, *score*, *low* and *high*; the last three may be None.
     """
-    shown = [Interval(row["candidate"], row["score"], number(row["score"]), row["low"], row["high"], row["kind"])
-             for row in rows if row["score"] is not None]  # fmt: skip
+    shown = [Interval(row["candidate"], row["score"], number(row["score"]), row["low"], row["high"], row["kind"],
+                      SAID.get(row["kind"], "")) for row in rows if row["score"] is not None]  # fmt: skip
     if len(shown) < 2:
         return ""
     ends = [end for row in shown for end in (row.at, row.low, row.high) if end is not None]
     human = next((row for row in shown if row.look == "human"), None)
     band = (human.low, human.high) if human and human.low is not None and human.high is not None else None
-    axis, centre = "lines: 90% intervals", human.at if human else None
+    axis, centre = f"lines: 90% intervals{'; band: human' * bool(band)}", human.at if human else None
     return intervals(shown, span_of(ends), axis, title=title, centre=centre, band=band)
 
 

@@ -9,7 +9,6 @@ import sqlite3
 import subprocess
 import sys
 import time
-from datetime import date
 
 import pytest
 from prefect.client.orchestration import get_client
@@ -130,9 +129,9 @@ def test_a_step_at_its_bound_is_shown_as_paused_and_not_as_failed(engine, tmp_pa
         assert "budget.requests" in shown.state.message
 
 
-def test_rows_of_an_artifact_are_json_with_numbers_of_three_decimals():
-    row = {"candidate": "a/b", "difference": 1.23456789, "p": None, "released": date(2025, 1, 2), "papers": 30}
-    shown = {"candidate": "a/b", "difference": 1.235, "p": "", "released": "2025-01-02", "papers": 30}
+def test_rows_of_a_history_are_six_columns_of_json_with_numbers_of_two_decimals():
+    shown = {"metric": "gem", "candidate": "a/b", "edition": "V-2025", "difference": 1.23, "low": "", "high": 2.0}
+    row = shown | {"difference": 1.23456789, "low": None, "signature_id": "def2f4b0419b39c6", "se": 0.5}
     assert json.loads(json.dumps(artifact_rows([row]))) == [shown]
 
 
