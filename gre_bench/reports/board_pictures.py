@@ -67,6 +67,6 @@ def as_markdown(
 
 def _table(rows: Sequence[LeaderboardRow]) -> str:
     names = (row["candidate"] + " (control)" * (row["kind"] == "control") for row in rows)
-    shown = [row | {"candidate": name} for row, name in zip(rows, names, strict=True)]
+    shown: list[Any] = [row | {"candidate": name} for row, name in zip(rows, names, strict=True)]
     cells = ([markdown_cell(column.cell(row)) for column in SIX] for row in shown)
     return "\n".join(markdown_table([column.head for column in SIX], cells, [c.head != "candidate" for c in SIX]))
