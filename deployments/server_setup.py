@@ -34,6 +34,12 @@ POOLS = {"gre-bench-cpu": 2, "gre-bench-gpu": 1}
 LOGIN = {"openreview-username": "OPENREVIEW_USERNAME", "openreview-password": "OPENREVIEW_PASSWORD"}
 HEARTBEAT_S = 30
 """Seconds between two heartbeats of a flow run; Prefect accepts no less."""
+ENVIRONMENT = {
+    "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": str(HEARTBEAT_S),
+    "PREFECT_LOGGING_EXTRA_LOGGERS": "gre_bench",
+    "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
+}
+"""Environment variables of every flow run; the last two let its page show what this program logs."""
 RUN = "prefect.flow-run."
 """Prefix of the names of a flow run's events; the rest is the name of a state, or ``heartbeat``."""
 Action = TypeVar("Action", ChangeFlowRunState, RunDeployment)
@@ -168,7 +174,7 @@ def set_up(client: SyncPrefectClient, tell: str | None, waits: Waits) -> Iterato
     """
     for pool, limit in POOLS.items():
         job = ProcessWorker.get_default_base_job_template()
-        job["variables"]["properties"]["env"]["default"] = {"PREFECT_FLOWS_HEARTBEAT_FREQUENCY": str(HEARTBEAT_S)}
+        job["variables"]["properties"]["env"]["default"] = ENVIRONMENT
         made = WorkPoolCreate(name=pool, type="process", base_job_template=job, concurrency_limit=limit)
         client.create_work_pool(made, overwrite=True)
         yield f"work pool {pool}: {limit} at a time"

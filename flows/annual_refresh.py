@@ -26,12 +26,14 @@ def annual_refresh(
 ) -> dict[str, Any]:
     """Brings the board of one edition up to date.
 
-    - *candidates*: score only these; None means all known candidates.
-    - *limit*: use only this number of papers, the first of the sample (a pilot).
-    - *retry_failed*: whether to try again the texts and scores that failed for good in earlier runs.
-    - *wait_s*: seconds to wait for another process that writes the edition.
-    - *strict*: whether an outcome that needs attention, such as ``incomplete``, fails the flow run, so that monitoring
-      sees it. A pause needs no attention.
+    Args:
+        settings: The edition, its sources, writers, metrics and evaluation LM.
+        state: Folder that keeps everything a run makes.
+        candidates: Score only these. Default: all known candidates.
+        limit: Use only this number of papers, the first of the sample (a pilot).
+        retry_failed: Whether to try again the texts and scores that failed for good in earlier runs.
+        wait_s: Seconds to wait for another process that writes the edition.
+        strict: Whether an outcome that needs attention, such as incomplete, fails the flow run. A pause needs none.
 
     Returns a summary: the numbers of papers and of pairs by state, and why pairs have no score.
     """

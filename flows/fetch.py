@@ -18,7 +18,12 @@ def fetch(
 ) -> dict[str, Any]:
     """Fetches one venue-year from OpenReview into a snapshot; repeating a complete fetch is harmless, unless *again*.
 
-    *strict*: whether a service that gives no usable answer fails the flow run; a pause never does. Returns a summary:
-    the requests sent, the snapshot, and the time until which a paused fetch must wait.
+    Returns a summary: the requests sent, the snapshot, and the time until which a paused fetch must wait.
+
+    Args:
+        settings: The venue and the year, and how to fetch.
+        state: Folder to fetch into.
+        again: Whether to start a new fetch even if the last one is complete.
+        strict: Whether a service that gives no usable answer fails the flow run. A pause never does.
     """
     return ended(fetch_snapshot, FetchJob(settings, state, again), strict=strict)

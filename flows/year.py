@@ -43,13 +43,23 @@ def year(
 ) -> Summary:
     """Makes the board of a venue's year and publishes it; the summary has the summaries of all stages.
 
-    - *roster*: a list of models to rank. If None, they are those that the settings name, or else of ``yearly``.
-    - *year*: if None, the newest year whose reviews are public on the day *on* (if that is None, today).
-    - *gpu*: whether scoring and validation run in the work pool of GPUs.
-    - *retry_failed*, *strict*: as in `annual_refresh`; a wait needs no attention either.
+    Args:
+        venue: Its key in data/venues.toml, such as ICLR.
+        roster: The models to rank: a file, or a name in data/rosters. Default: those that the settings name, or yearly.
+        year: Default: the newest year whose reviews are public on the day *on*.
+        settings: Settings that replace those of the roster.
+        state: Folder that keeps everything a run makes.
+        gpu: Whether scoring and validation run in the work pool of GPUs.
+        retry_failed: Whether to try again the texts and scores that failed for good in earlier runs.
+        on: The day that decides about the year. Default: today.
+        strict: Whether an outcome that needs attention fails the flow run. A pause and a wait need none.
     """
-    job = year_job(venue, roster, year, settings or Settings(), state, gpu, retry_failed, on)
-    return ended(make_board, job, as_flow, strict=strict)
+
+    def work() -> Summary:
+        job = year_job(venue, roster, year, settings or Settings(), state, gpu, retry_failed, on)
+        return make_board(job, as_flow)
+
+    return ended(work, strict=strict)
 
 
 def as_flow(name: str, stage: Callable[[], Summary]) -> Summary:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import date
 from typing import Any
 
 from gre_bench.tasks.policy import in_flow, step
@@ -34,12 +33,13 @@ def _key(name: str) -> str:
     return "".join(mark if mark.isalnum() else "-" for mark in name.lower())
 
 
+SIX = ("metric", "candidate", "edition", "difference", "low", "high")
+
+
 def artifact_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Returns *rows* as Prefect shows them: "" for None, the ISO form for a date, numbers with three decimals."""
-    return [{name: _cell(value) for name, value in row.items()} for row in rows]
+    """Returns the columns `SIX` of *rows* as Prefect shows them: "" for None, numbers with two decimals."""
+    return [{name: _cell(row[name]) for name in SIX} for row in rows]
 
 
 def _cell(value: Any) -> Any:
-    if isinstance(value, float):
-        return round(value, 3)
-    return "" if value is None else value.isoformat() if isinstance(value, date) else value
+    return round(value, 2) if isinstance(value, float) else "" if value is None else value

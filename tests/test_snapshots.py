@@ -36,7 +36,7 @@ UNASKED = re.compile(
 )
 """Digests, signatures, ids of runs, specific metrics, the legend, and what was not measured."""
 COMMANDS = (
-    ("leaderboard", EDITION, "--all"), ("status",), ("refresh", "--edition", EDITION, "--no-prefect"),
+    ("leaderboard", EDITION, "--all"), ("status",), ("history", "SAMPLE"), ("refresh", "--edition", EDITION, "--no-prefect"),
     ("refresh", "--edition", EDITION, "--dry-run"), ("publish", EDITION), ("publish", EDITION, "--again"),
     ("verify", f"{EDITION}-r1"), ("compare", f"{EDITION}-r1", f"{EDITION}-r2"),
     ("import", "undo", EDITION),

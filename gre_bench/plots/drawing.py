@@ -41,6 +41,10 @@ Span = tuple[float, float]
 Layout = Literal["file", "wide", "narrow"]
 
 
+SAID = {"human": "baseline", "control": "control"}
+"""Kind of candidate → what a picture says beside its name."""
+
+
 class Interval(NamedTuple):
     """A row of a picture: a point with its interval, which may be unknown.
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from gre_bench.core.terminal import counted
-from gre_bench.plots.drawing import Interval, Layout, intervals
+from gre_bench.plots.drawing import SAID, Interval, Layout, intervals
 from gre_bench.release.pages.board import Board, Entry, number, spoken
 
 COLOURS = ("#2a78c2", "#d55e00", "#009e73", "#b564a8", "#b8860b", "#c74f6b", "#0f93a8", "#8f6bd1")
@@ -100,8 +100,7 @@ def committee_picture(board: Board, layout: Layout = "file") -> Markup:
 
 def _note(entry: Entry, board: Board) -> str:
     """Returns what the picture says beside the name of *entry*."""
-    kind = {"human": "baseline", "control": "control"}.get(entry.kind, "")
-    return kind or ("no rank" if entry.rank is None and board.ranked else "")
+    return SAID.get(entry.kind) or ("no rank" if entry.rank is None and board.ranked else "")
 
 
 def write_figures(boards: Sequence[Board], folder: Path) -> list[Path]:

@@ -118,11 +118,11 @@ def _table(board: Board, entries: Sequence[Entry]) -> str:
     heads = ["rank", "candidate", f"score ({board.unit})", "vs human", "p"]
     rows = (
         [
-            entry.ranks if board.orders and entry.ranks else "–",
+            entry.ranks or "–",
             markdown_cell(entry.candidate),
             number(entry.mean),
             _difference(entry),
-            p_value(entry.p) if board.orders else "",
+            p_value(entry.p),
         ]
         for entry in entries
     )

@@ -29,6 +29,7 @@ from gre_bench.board.words import (
     exposed,
     headline_lacks,
     is_small,
+    is_validated,
     learnt_line,
     no_human,
     ties,
@@ -166,6 +167,10 @@ def boards(connection: duckdb.DuckDBPyConnection, wanted: str | None = None) -> 
     return tuple(ordered)
 
 
+UNORDERED = dict.fromkeys(("rank", "rank_low", "rank_high", "p"))
+"""What a row is without on a page, if its metric is not validated: such a board orders nobody."""
+
+
 def _board(
     signature: Row,
     board_rows: Sequence[Row],
@@ -174,8 +179,10 @@ def _board(
     orders: Sequence[LMOrder],
 ) -> Board:
     auc = signature["auc"]
-    ranked: Any = [row for row in board_rows if row["rank"] is not None]
-    tied = {name for row in board_rows if row["tied"] for name in (row["candidate"], row["next_candidate"])}
+    papers = min((row["papers"] for row in board_rows if row["papers"] and row["rank"] is not None), default=None)
+    shown: Any = board_rows if is_validated(board_rows) else [row | UNORDERED for row in board_rows]  # pyrefly: ignore
+    ranked: Any = [row for row in shown if row["rank"] is not None]
+    tied = {name for row in ranked if row["tied"] for name in (row["candidate"], row["next_candidate"])}
     without = f"; {counted(signature['auc_left_out'], 'learnt paper')} left out" if signature["auc_left_out"] else ""
     about = [(title, str(signature[name])) for title, name in _ABOUT if signature[name] is not None]
     about.append(("learnt from these papers", learnt_line(signature, exposures) or "none"))
@@ -183,7 +190,7 @@ def _board(
         metric=signature["metric"],
         title=board_rows[0]["metric_title"] or signature["metric"],
         unit=board_rows[0]["unit"] or "",
-        entries=tuple(_entry(row, row["candidate"] in tied, signature["writer"]) for row in board_rows),
+        entries=tuple(_entry(row, row["candidate"] in tied, signature["writer"]) for row in shown),
         signature_id=signature["signature_id"],
         answer=f"{answer(board_rows, orders)} {no_human(board_rows)}".rstrip(),  # pyrefly: ignore
         validation=board_rows[0]["validation"],
@@ -194,7 +201,7 @@ def _board(
         exposed=tuple(filter(None, [*exposed(signature, exposures), MINUS.sub("−", contamination_gap(gap))])),  # pyrefly: ignore
         about=tuple((title, value) for title, value in about if value != "none"),
         place=board_rows[0]["metric_place"] or 0,
-        papers=min((row["papers"] for row in board_rows if row["papers"] and row["rank"] is not None), default=None),
+        papers=papers,
         groups={name: answer([{**row, "group_name": None} for row in board_rows if row["group_name"] == name], orders)  # pyrefly: ignore
                 for name in {row["group_name"] for row in board_rows} if name},
     )  # fmt: skip

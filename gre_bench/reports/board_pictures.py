@@ -9,10 +9,10 @@ from typing import Any
 
 from gre_bench.board.family import orders_by_signature
 from gre_bench.board.words import COLUMNS, RANKED_APART, LMOrder, answer, headline, number, who
-from gre_bench.core.metrics import recipe_of
+from gre_bench.core.metrics import SPECIFIC, recipe_of
 from gre_bench.core.terminal import counted, markdown_cell, markdown_table
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.plots.drawing import Interval, intervals, span_of
+from gre_bench.plots.drawing import SAID, Interval, intervals, span_of
 from gre_bench.store import Store
 from gre_bench.store.queries import LEADERBOARD, LeaderboardRow
 from gre_bench.tasks import steps
@@ -25,14 +25,14 @@ def board_picture(rows: Sequence[Mapping[str, Any]], title: str) -> str:
 
     A row has *candidate*, *kind*, *score*, *low* and *high*; the last three may be None.
     """
-    shown = [Interval(row["candidate"], row["score"], number(row["score"]), row["low"], row["high"], row["kind"])
-             for row in rows if row["score"] is not None]  # fmt: skip
+    shown = [Interval(row["candidate"], row["score"], number(row["score"]), row["low"], row["high"], row["kind"],
+                      SAID.get(row["kind"], "")) for row in rows if row["score"] is not None]  # fmt: skip
     if len(shown) < 2:
         return ""
     ends = [end for row in shown for end in (row.at, row.low, row.high) if end is not None]
     human = next((row for row in shown if row.look == "human"), None)
     band = (human.low, human.high) if human and human.low is not None and human.high is not None else None
-    axis, centre = "lines: 90% intervals", human.at if human else None
+    axis, centre = f"lines: 90% intervals{'; band: human' * bool(band)}", human.at if human else None
     return intervals(shown, span_of(ends), axis, title=title, centre=centre, band=band)
 
 
@@ -48,9 +48,13 @@ def as_markdown(
 ) -> str:
     """Returns the boards of *rows* as Markdown: for each its sentence, six columns and validation; one picture.
 
+    A metric's specific form has no board of its own beside the metric's, which has it as *above chance*.
+
     - *orders*: signature → what each evaluation LM says of order.
     - *wanted*: the metric that the settings name as headline; its board comes first.
     """
+    specific = {row["metric"] + SPECIFIC for row in rows}
+    rows = [row for row in rows if row["metric"] not in specific]
     boards = {name: list(own) for name, own in groupby(rows, key=lambda row: row["signature_id"])}
     if not boards:
         return "No pair has a score yet."
@@ -73,5 +77,7 @@ def as_markdown(
 
 
 def _table(rows: Sequence[LeaderboardRow]) -> str:
-    cells = ([markdown_cell(column.cell(row)) for column in SIX] for row in rows)
+    names = (row["candidate"] + " (control)" * (row["kind"] == "control") for row in rows)
+    shown: list[Any] = [row | {"candidate": name} for row, name in zip(rows, names, strict=True)]
+    cells = ([markdown_cell(column.cell(row)) for column in SIX] for row in shown)
     return "\n".join(markdown_table([column.head for column in SIX], cells, [c.head != "candidate" for c in SIX]))

@@ -8,6 +8,7 @@ can be started again. If the caller names no year, the newest year whose reviews
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
@@ -35,6 +36,8 @@ from gre_bench.tasks import steps
 
 SCORE, VALIDATE = "annual-refresh/score", "validate-metrics/validate-on-gpu"
 """Deployments in the pool of GPUs, which score and validate if `YearJob.gpu` is set."""
+
+LOG = logging.getLogger("gre_bench.year")
 
 YEARLY = "yearly"
 """The roster of a board that names no candidates."""
@@ -91,6 +94,7 @@ def make_board(
     for name, stage in STAGES.items():
         summary = run_stage(name, partial(stage, job))
         job = replace(job, reached=(*job.reached, (name, summary)))
+        LOG.info("%s: %s %s", name, summary.get("outcome", DONE), summary.get("message", ""))
         if summary.get("outcome", DONE) != DONE:
             outcome, message = summary["outcome"], f"{name}: {summary.get('message', '')}"
             break

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import sqlite3
 import subprocess
 import sys
 import time
-from datetime import date
 
 import pytest
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
 from prefect.client.schemas.sorting import FlowRunSort
 
-from gre_bench.core.errors import BudgetReached
+from gre_bench.core.errors import BudgetReached, SettingsError
+from gre_bench.flows import year
 from gre_bench.flows.annual_refresh import annual_refresh
 from gre_bench.pipeline.runs.prefect_engine import summary_of
 from gre_bench.tasks.release import artifact_rows
@@ -47,6 +49,8 @@ def test_the_flow_runs_under_the_engine_and_leaves_the_board_as_an_artifact(engi
         assert "](data:image/svg+xml;base64," in said[4]
         assert said[6] == "| rank | candidate | score | vs human | p | above chance |"
         assert {line.count(" | ") for line in said if line.startswith("| ")} == {5}
+        assert not [line for line in said if line.startswith("## ") and "specific" in line]
+        assert any(line.startswith("| – | ") and " (control) | " in line for line in said)
         assert any(re.fullmatch(r"\| – \| human \| [+-]\d+\.\d\d ±\d+\.\d\d \|.*", line) for line in said)
         assert any(line.startswith("unvalidated") and "human: one human review" in line for line in said)
         flow_run = client.read_flow_runs()[0]
@@ -54,6 +58,39 @@ def test_the_flow_runs_under_the_engine_and_leaves_the_board_as_an_artifact(engi
         names = {task.name for task in client.read_task_runs()}
     assert any(name.startswith("score s") for name in names)
     assert_same(tables(tmp_path / "engine"), tables(refreshed(tmp_path / "plain")))
+
+
+def test_a_year_that_is_refused_says_why_and_what_to_do_in_the_state_of_its_flow_run(engine, tmp_path):
+    with pytest.raises(SettingsError) as caught:
+        year.year("SAMPLE", roster="nobody", state=tmp_path)
+    with get_client(sync_client=True) as client:
+        run = client.read_flow_runs(sort=FlowRunSort.START_TIME_DESC)[0]
+    assert (run.state.name, run.state.message) == ("Failed", str(caught.value))
+    assert run.state.message.startswith("no roster nobody; name one of yearly")
+
+
+def test_the_page_of_a_flow_run_shows_what_the_run_logs_and_the_screen_does_not(tmp_path):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT")}
+    command = [
+        sys.executable,
+        "-c",
+        "from gre_bench.cli.app import main; main()",
+        "refresh",
+        "--settings",
+        "demo",
+        "--limit",
+        "2",
+        "--state",
+        "state",
+    ]
+    found = subprocess.run(command, cwd=tmp_path, env=environment, text=True, capture_output=True)
+    assert (found.returncode, found.stderr) == (0, "")
+    with sqlite3.connect(tmp_path / "state" / "prefect" / "prefect.db") as database:
+        said = [*database.execute("select name, message from log where flow_run_id is not null order by timestamp")]
+    assert {name for name, _ in said} == {"gre_bench.run"}
+    messages = [message for _, message in said]
+    assert "reading papers: 2 of 2" in messages and messages[-1] == "SAMPLE-2026: done"
+    assert "scoring" in messages and "scoring" not in found.stdout
 
 
 @pytest.mark.night
@@ -92,9 +129,9 @@ def test_a_step_at_its_bound_is_shown_as_paused_and_not_as_failed(engine, tmp_pa
         assert "budget.requests" in shown.state.message
 
 
-def test_rows_of_an_artifact_are_json_with_numbers_of_three_decimals():
-    row = {"candidate": "a/b", "difference": 1.23456789, "p": None, "released": date(2025, 1, 2), "papers": 30}
-    shown = {"candidate": "a/b", "difference": 1.235, "p": "", "released": "2025-01-02", "papers": 30}
+def test_rows_of_a_history_are_six_columns_of_json_with_numbers_of_two_decimals():
+    shown = {"metric": "gem", "candidate": "a/b", "edition": "V-2025", "difference": 1.23, "low": "", "high": 2.0}
+    row = shown | {"difference": 1.23456789, "low": None, "signature_id": "def2f4b0419b39c6", "se": 0.5}
     assert json.loads(json.dumps(artifact_rows([row]))) == [shown]
 
 

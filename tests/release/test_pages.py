@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import csv
 import json
 
 import pytest
@@ -190,6 +192,25 @@ def test_ranks_that_no_test_tells_apart_have_their_range_and_the_board_says_whic
     for one, other in ties:
         assert f"Not told apart: {one} and {other} (p " in said
     assert "The evaluation LM made-up may have read these reviews before (cutoff unknown)." in said
+
+
+ORDER = ("neighbours tied", "Not told apart", "best first", "Ranks in parentheses", "frontier")
+
+
+def test_a_board_whose_metric_is_not_validated_claims_no_order_anywhere(tab, release, validated):
+    claimed = {}
+    for folder in (release, validated):
+        tab.open(folder / "index.html")
+        said = text(tab, "main")
+        link = tab.ask("document.querySelector('a[download]').href")
+        table = csv.DictReader(base64.b64decode(link.partition(",")[2]).decode().splitlines())
+        ranks = {(row["rank"], row["rank_low"], row["p"]) for row in table}
+        tab.open(folder / "candidates" / page_of(NAMES[0]))
+        claimed[folder] = [name for name in ORDER if name in said], ranks, text(tab, "td.rank")
+        assert ("GEM is not validated: it orders nobody" in said) == (folder == release)
+    assert claimed[release] == ([], {("", "", "")}, "none")
+    words, ranks, own = claimed[validated]
+    assert words == [*ORDER] and len(ranks) > 3 and own.endswith(" of 7")
 
 
 def test_p_is_the_corrected_one_and_who_has_no_rank_has_none(tab, tmp_path):

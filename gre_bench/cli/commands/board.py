@@ -6,6 +6,7 @@ None of them waits for a run.
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -24,6 +25,7 @@ from gre_bench.cli.views.fitted import Column, show
 from gre_bench.cli.views.formats import Format, show_written, write
 from gre_bench.cli.views.screen import in_state, plain, say, say_all
 from gre_bench.core.errors import SettingsError, Stopped
+from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN
 from gre_bench.reports.correctness import correctness_of
 from gre_bench.reports.correctness import line as correctness_line
@@ -177,8 +179,10 @@ def history(
 
 
 def _show_history(report: dict[str, Any]) -> None:
+    titles = Counter(map(_title, report["tables"]))
     for table in report["tables"]:
-        _show_years(table, " and ".join(report["anchors"]))
+        own = f" · signature {table['signature_id']}" if titles[_title(table)] > 1 else ""
+        _show_years(table, f"{_title(table)}{own}", " and ".join(report["anchors"]))
     for row in report["changes"]:
         say(
             f"{row['metric']}, {row['candidate']}, {row['from']} → {row['to']}: {number(row['value'])} "
@@ -192,7 +196,11 @@ def _show_history(report: dict[str, Any]) -> None:
         say(f"left out: {key}: {why}")
 
 
-def _show_years(table: dict[str, Any], anchors: str) -> None:
+def _title(table: dict[str, Any]) -> str:
+    return f"{table['venue']} · {recipe_of(table['metric']).title}"
+
+
+def _show_years(table: dict[str, Any], title: str, anchors: str) -> None:
     """Prints a row for each candidate, and a column for each year with the difference to *anchors*, a text."""
     lines, editions = table["lines"], table["editions"]
     papers = [" / ".join(str(row["papers"]) if row else "–" for row in line["years"]) for line in lines]
@@ -206,7 +214,6 @@ def _show_years(table: dict[str, Any], anchors: str) -> None:
         Column("papers", papers, 1),
         Column("note", [_note(line["years"], editions) for line in lines], 0, "note"),
     ]
-    title = f"{table['venue']} · {table['metric']} · signature {table['signature_id']}"
     show(f"{title}: difference to {anchors}, paired by paper", columns, [""] * len(lines))
 
 

@@ -92,13 +92,11 @@ def _noticed(quiet: bool) -> Iterator[None]:
     log, handler = logging.getLogger("gre_bench.fetch"), Said()
     log.addHandler(handler)
     log.setLevel(logging.WARNING if quiet else logging.INFO)
-    log.propagate = False
     try:
         yield
     finally:
         log.removeHandler(handler)
         log.setLevel(logging.NOTSET)
-        log.propagate = True
 
 
 def _show_fetched(

@@ -134,8 +134,8 @@ def _show_one(report: dict[str, Any], state: Path) -> None:
     sentence, *more = lines_about(report)
     say(sentence)
     columns = (
-        Column("metric", [screen.plain(row["metric"] + _doubt(row)) for row in rows], 0, "name"),
-        Column("rank", [place(row) for row in rows]),
+        Column("metric", [screen.plain(row["metric"]) for row in rows], 0, "name"),
+        Column("rank", ["not validated" if _doubt(row) else place(row) for row in rows]),
         Column("score", [with_half(row["score"], row["high"]) for row in rows]),
         Column("vs human", [with_half(row["vs_human"], row["vs_human_high"]) for row in rows]),
         Column("above chance", [with_half(row["above_chance"], row["above_chance_high"]) for row in rows]),
@@ -173,8 +173,8 @@ def _sentence(name: str, edition: str, row: Row) -> str:
     return f"{name} has rank {place(row)} on {edition} under {title}{above}."
 
 
-def _doubt(row: Row) -> str:
-    return "" if row["validation"].startswith("validated") else " (not validated)"
+def _doubt(row: Row) -> bool:
+    return not row["validation"].startswith("validated")
 
 
 def place(row: Row) -> str:

@@ -6,6 +6,7 @@ The progress is in the edition's ``status.json``, and in a log that programs can
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shlex
 import socket
@@ -36,6 +37,15 @@ if TYPE_CHECKING:
     from gre_bench.writing.catalog import WriterContext
 
 STATES = ("planned", "scored", "failed", "excluded", "missing")
+EVENTS = {
+    "started": "{edition}: {command}, run {run}",
+    "stage": "{stage}",
+    "committed": "{stage}: {done} of {due}",
+    "text": "{task} of {item} by {writer}: {outcome} {detail}",
+    "ended": "{edition}: {state} {message}",
+}
+"""Event of a run → its line in the logs of Python, which Prefect shows on the page of the flow run."""
+LOG = logging.getLogger("gre_bench.run")
 
 
 class Progress:
@@ -78,10 +88,11 @@ class Progress:
 
     def tell(self, event: str, **more: Any) -> None:
         """Appends a line to the log: the time (UTC), the edition, the run, the name *event*, and its details *more*."""
-        if self._log is None:
-            return
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
         entry = self._clean({"at": at, "edition": self.store.key, "run": self.run_id, "event": event, **more})
+        LOG.info("%s", EVENTS[event].format_map(entry).rstrip())
+        if self._log is None:
+            return
         try:
             self._log.parent.mkdir(parents=True, exist_ok=True)
             with self._log.open("a", encoding="utf-8") as file:

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.children import dying_with
-from gre_bench.core.errors import MEND, Paused, ServiceDown, SettingsError, UnfinishedError
+from gre_bench.core.errors import MEND, GreBenchError, Paused, ServiceDown, SettingsError, UnfinishedError
 
 QUIET = {
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
@@ -34,11 +34,18 @@ QUIET = {
     "PREFECT_LOGGING_LEVEL": "CRITICAL",
     "PREFECT_LOGGING_INTERNAL_LEVEL": "CRITICAL",
     "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL",
+    # The screen has lines of its own; the page of the flow run shows what this program logs.
+    "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
+    "PREFECT_LOGGING_EXTRA_LOGGERS": "gre_bench",
+    "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
     # A server whose database is away answers 500, which Prefect's client takes for the last word.
     "PREFECT_CLIENT_RETRY_EXTRA_CODES": "500",
 }
 LOUD = ("EventsWorker", "APILogWorker")
 """Prefect's loggers that ignore its settings; they would warn at the end of a run that events are still queued."""
+TASKS = "prefect.task_runs"
+RUNS = (TASKS, "prefect.flow_runs", "prefect.engine")
+"""Prefect's loggers of runs, which would add a traceback to the line of an expected error."""
 SERVER = """
 import socket, sys, uvicorn
 from prefect.server.api.server import create_app
@@ -73,7 +80,7 @@ WELL = (PAUSED, "waiting", "unchanged")
 
 
 def configure_prefect(folder: Path) -> None:
-    """Sets Prefect's environment variables that are unset, so that it logs nothing and keeps its files under *folder*.
+    """Sets Prefect's unset environment variables, so that it prints nothing and keeps its files under *folder*.
 
     Call this function before Prefect is imported. Raises `SettingsError` if *folder* cannot be written.
     """
@@ -144,26 +151,42 @@ def ended(work: Callable[..., dict[str, Any]], *arguments: Any, strict: bool = F
 
     That is a Prefect state with the outcome's name, such as ``Incomplete``, which holds message and summary. The name
     of done is ``Completed``; without a message, the summary alone is returned. If *work* raised `Paused`, the state
-    holds the exception.
+    holds the exception. Any other `GreBenchError` fails the flow run: the state's message is the error's line, and
+    Prefect raises the error to whoever called the flow.
 
-    *strict*: whether to raise `UnfinishedError` for an outcome that is neither done nor in `WELL`. The exception fails
-    the flow run, so that monitoring sees it.
+    *strict*: whether an outcome that is neither done nor in `WELL` fails the flow run too, so that monitoring sees it.
     """
+    logging.getLogger("gre_bench").setLevel(logging.INFO)
+    for name in RUNS:
+        logging.getLogger(name).addFilter(_in_one_line)
     try:
         summary = work(*arguments)
+        outcome, message = summary.get("outcome", DONE), summary.get("message", "")
+        if strict and outcome not in (DONE, *WELL):
+            raise UnfinishedError(f"{summary.get('edition') or summary.get('venue')}: {outcome}, {message}")
     except BaseException as error:
         await_server(error)
         if isinstance(error, Paused):
             return _state(PAUSED, str(error), error)
+        if isinstance(error, GreBenchError):
+            from prefect.states import Failed
+
+            return Failed(message=str(error), data=error)
         raise
     await_server()
-    outcome = summary.get("outcome", DONE)
-    message = summary.get("message", "")
     if outcome == DONE:
         return _state("completed", message, summary) if message else summary
-    if strict and outcome not in WELL:
-        raise UnfinishedError(f"{summary.get('edition') or summary.get('venue')}: {outcome}, {message}")
     return _state(outcome, message, summary)
+
+
+def _in_one_line(record: logging.LogRecord) -> bool:
+    """Makes *record* of an expected error the error's line, without a traceback. A task's also says when it retries."""
+    error = record.exc_info and record.exc_info[1]
+    if isinstance(error, GreBenchError):
+        record.exc_info = None
+        if record.name != TASKS:
+            record.msg, record.args = str(error), ()
+    return True
 
 
 def _state(outcome: str, message: str, data: object) -> Any:
@@ -217,6 +240,7 @@ def answering() -> Iterator[None]:
 
     for name in LOUD:
         logging.getLogger(name).setLevel(logging.CRITICAL)
+    logging.raiseExceptions = False  # or Prefect's handler prints that lines for a lost server's page are lost too
     api = PREFECT_API_URL.value()
     if api and (reason := why_unreachable(api)):
         raise ServiceDown(

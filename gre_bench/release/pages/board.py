@@ -82,6 +82,8 @@ class Entry:
 class Board:
     """All candidates under one metric and signature: ranked ones first, from the best, then the others.
 
+    A metric that is not validated ranks nobody: its entries have neither a rank nor a p.
+
     - *answer*, *untested*, *ties*, *exposed*: sentences on who leads, why ranks are not tested, neighbours in rank that
       no test tells apart, and LMs that may have been trained on the reviews.
     - *groups*: group of candidates → the sentence on who leads in it.
@@ -110,11 +112,6 @@ class Board:
     committee: Mapping[str, Any] | None = None
     tests: tuple[PairTest, ...] = ()
     groups: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def orders(self) -> bool:
-        """Whether ranks and p-values are shown: not of a metric that failed validation or was never validated."""
-        return not self.validation or self.validation.startswith("validated")
 
     @property
     def human(self) -> Entry | None:

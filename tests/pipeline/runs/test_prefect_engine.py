@@ -262,14 +262,31 @@ def test_what_is_short_of_done_says_so_and_fails_where_it_must_not_be(outcome):
     summary = DONE | {"outcome": outcome, "message": "3 pairs"}
     state = ended(lambda: summary)
     assert (state.is_completed(), state.name, summary_of(state.data)) == (True, outcome.capitalize(), summary)
-    with pytest.raises(UnfinishedError, match=f"^ICLR-2025: {outcome}, 3 pairs$"):
-        ended(lambda: summary, strict=True)
+    strict = ended(lambda: summary, strict=True)
+    assert (strict.is_failed(), strict.message) == (True, f"ICLR-2025: {outcome}, 3 pairs")
+    assert isinstance(strict.data, UnfinishedError)
 
 
-@pytest.mark.parametrize("error", [SettingsError("wrong"), OSError("gone")], ids=["a user's", "a machine's"])
-def test_what_went_wrong_is_left_to_fail_the_run(error):
-    with pytest.raises(type(error)):
-        ended(raising, error)
+def test_an_expected_error_fails_the_run_with_its_own_line_as_the_message():
+    error = SettingsError("no roster nobody; name one of yearly")
+    state = ended(raising, error)
+    assert (state.is_failed(), state.message, state.data) == (True, str(error), error)
+    with pytest.raises(OSError, match="gone"):
+        ended(raising, OSError("gone"))
+
+
+@pytest.mark.parametrize("name", prefect_engine.RUNS)
+def test_prefect_adds_a_traceback_to_a_bug_and_none_to_an_expected_error(name, caplog):
+    ended(dict)
+    for error in (SettingsError("name another"), KeyError("bug")):
+        try:
+            raise error
+        except (SettingsError, KeyError):
+            with caplog.at_level(logging.ERROR, name):
+                logging.getLogger(name).error("%s: tried again", error, exc_info=True)
+    expected, bug = caplog.records
+    assert expected.exc_info is None and "name another" in expected.getMessage()
+    assert bug.exc_info and "tried again" in bug.getMessage()
 
 
 @pytest.mark.parametrize("path", FLOWS, ids=lambda path: path.stem)

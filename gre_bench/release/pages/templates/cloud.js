@@ -77,9 +77,9 @@ const drawCloud = (open) => {
     if (human.low !== undefined) svg.append(make("svg:rect", { class: "band", x: edge.left, width: width - edge.left - edge.right, y: down(human.high), height: down(human.low) - down(human.high) }));
     svg.append(make("svg:line", { class: "mid", x1: edge.left, x2: width - edge.right, y1: down(human.mean), y2: down(human.mean) }));
   }
-  const steps = frontier(points, axis);
+  const steps = board.points.some((one) => one.rank) ? frontier(points, axis) : [];  // none without an order
   const path = steps.map((one, n) => n ? `H${across(axis.of(one))}V${down(one.mean)}` : `M${across(axis.of(one))},${down(one.mean)}`).join("");
-  svg.append(make("svg:path", { class: "frontier", d: `${path}H${width - edge.right}` }));
+  if (steps.length) svg.append(make("svg:path", { class: "frontier", d: `${path}H${width - edge.right}` }));
   for (const one of points) {
     const [x, y] = [across(axis.of(one)), down(one.mean)], [colour, shape] = data.marks[one.family || "other"] || ["var(--human)", null];
     if (one.low !== undefined) svg.append(make("svg:line", { class: "reach", x1: x, x2: x, y1: down(one.low), y2: down(one.high) }));
@@ -93,7 +93,7 @@ const drawCloud = (open) => {
   svg.append(...labelled(spots, edge.left, width, height - edge.bottom));
   picture.replaceChildren(svg);
   const lacking = board.points.filter((one) => one.kind === "model" && one.mean !== undefined).length - points.filter((one) => one.kind === "model").length;
-  byId("cloud-said").textContent = `${board.title} against ${axis.said}. Upright lines: 90% intervals by paper.${human ? " Grey: the human baseline." : ""} Stepped line: the frontier, the candidates that none beats ${key === "released" ? "among those that came out no later" : "with less"}.${lacking ? ` Not drawn: ${lacking} without that figure.` : ""}`;
+  byId("cloud-said").textContent = `${board.title} against ${axis.said}. Upright lines: 90% intervals by paper.${human ? " Grey: the human baseline." : ""}${steps.length ? ` Stepped line: the frontier, the candidates that none beats ${key === "released" ? "among those that came out no later" : "with less"}.` : ""}${lacking ? ` Not drawn: ${lacking} without that figure.` : ""}`;
 };
 
 if (offered.length) {

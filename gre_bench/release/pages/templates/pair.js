@@ -56,9 +56,10 @@ const drawPair = (open) => {
   if (!leads.length) return out.replaceChildren(make("p", {}, `They share no scored pair of ${board.title}.`));
   const won = leads.filter(([, lead]) => lead > 0).length, lost = leads.filter(([, lead]) => lead < 0).length;
   const tested = test && test.holm !== undefined, apart = test && (tested ? test.holm : test.p) < 0.05, bold = (text) => make("strong", {}, text);
+  const ordered = board.points.some((point) => point.rank);  // by a validated metric
   const answer = test
     ? make("p", { class: "answer" }, bold(one), ` scores `, bold(`${signed(test.difference, board.digits)} ${board.unit}`), ` against `, bold(other),
-      `: 90% interval ${signed(test.low, board.digits)} to ${signed(test.high, board.digits)}, p ${tested ? `${inText(test.holm)} as on the board, ${inText(test.p)} alone` : `${inText(test.p)} alone`}, ${test.papers.toLocaleString("en")} papers; higher on ${won}, lower on ${lost}, median ${signed(test.median, board.digits)}, trimmed mean ${signed(test.trimmed, board.digits)}. ${apart ? "" : "At 5%, neither is shown to be better" + (tested ? "." : ", if nothing else is asked.")}`)
+      `: 90% interval ${signed(test.low, board.digits)} to ${signed(test.high, board.digits)}, p ${tested ? `${inText(test.holm)} as on the board, ${inText(test.p)} alone` : `${inText(test.p)} alone`}, ${test.papers.toLocaleString("en")} papers; higher on ${won}, lower on ${lost}, median ${signed(test.median, board.digits)}, trimmed mean ${signed(test.trimmed, board.digits)}. ${ordered ? apart ? "" : "At 5%, neither is shown to be better" + (tested ? "." : ", if nothing else is asked.") : `${board.title} is not validated: it orders nobody.`}`)
     : make("p", { class: "answer" }, `They share ${leads.length === 1 ? "one paper" : `${leads.length} papers`} of ${board.title}: too few for a test.`);
   const rows = data.boards.map((each) => [each, testOf(each, one, other)]).map(([each, found]) => make("tr", {},
     make("th", { scope: "row", class: "name" }, each.title, make("span", { class: "soft" }, ` ${each.unit}`)),
