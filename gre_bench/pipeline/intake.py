@@ -35,8 +35,8 @@ from gre_bench.store import Store, now, queries
 from gre_bench.writing.catalog import by_rule
 
 EXAMPLES = 3
-AT_ONCE = 500
-"""The most papers that one transaction stores."""
+AT_ONCE = 100
+"""The most papers that one transaction stores, and the most reviews that one query does."""
 UNKNOWN_LICENCE = "unknown"
 """Takes back the licence that an earlier import stated."""
 Step = tuple[str, Sequence[Any] | Mapping[str, Any]]
@@ -187,10 +187,9 @@ def keep(
             stating.append(("forget_licences", {"kind": named, "item": ids}))
         elif licence is not None:
             stating.append(("put_licences", [{"kind": named, "item": item, "licence": licence} for item in ids]))
-    papers = imported.papers
-    while len(papers) > AT_ONCE:
+    *before_last, papers = _parts(imported.papers) or [[]]
+    for some in before_last:
         # A transaction takes ten times the memory of its texts. Stopped between two, the same import adds the rest.
-        some, papers = papers[:AT_ONCE], papers[AT_ONCE:]
         noted = [by | {"kind": "paper", "item": paper.paper_id, "writer": ""} for paper in some]
         store.write(("note_additions", noted), ("put_papers", some))
     added = (
@@ -202,13 +201,18 @@ def keep(
         *before,
         ("note_additions", [by | {"kind": kind, "item": item, "writer": who} for kind, item, who in added]),
         ("put_papers", papers),
-        ("put_reviews", imported.reviews),
-        ("add_judgments", [judged(item) for item in imported.judgments]),
+        *(("put_reviews", some) for some in _parts(imported.reviews)),
+        *(("add_judgments", [judged(item) for item in some]) for some in _parts(imported.judgments)),
         ("put_synopses", [asdict(item) | {"writer": GIVEN} for item in imported.synopses]),
         *stating,
         ("add_import", by | counts | about),
     )
+    store.let_go()
     return report
+
+
+def _parts(records: Sequence[Any]) -> list[Sequence[Any]]:
+    return [records[first : first + AT_ONCE] for first in range(0, len(records), AT_ONCE)]
 
 
 def write_refusals(store: Store, run_id: str, path: Path, imported: Imported) -> Path:
