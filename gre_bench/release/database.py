@@ -327,8 +327,8 @@ def add_pieces(database: Path, pieces_of: Pieces | None) -> int:
     connection = connect(database)
     try:
         connection.execute(statement("release", "make_pieces"))
-        found = connection.cursor().execute(statement("release", "shown_references"))
-        while pieces_of is not None and (fetched := found.fetchmany(1000)):
+        references = connection.cursor().execute(statement("release", "shown_references"))
+        while pieces_of is not None and (fetched := references.fetchmany(1000)):
             added = []
             for signature_id, reference_id, form, ascii_fold, text, ids in fetched:
                 pieces = pieces_of(prepared(text, form, ascii_fold), ids)

@@ -40,15 +40,17 @@ def write_papers(
     for first in range(0, len(papers), AT_ONCE):
         some = papers[first : first + AT_ONCE]
         ids = [paper["paper_id"] for paper in some]
-        pairs, reviews = (
-            {key: list(group) for key, group in groupby(rows(connection, query, papers=ids), itemgetter("paper_id"))}
-            for query in ("paper_pairs", "paper_reviews")
-        )
+        pairs = _by_paper(rows(connection, "paper_pairs", papers=ids))
+        reviews = _by_paper(rows(connection, "paper_reviews", papers=ids))
         for paper in some:
             contents, gains = _paper(paper, pairs[paper["paper_id"]], reviews.get(paper["paper_id"], []), boards)
             contents["everything"] = everything
             text = page("paper.html", ("page.js", "paper.js"), gains, name=name, edition=edition, paper=contents)
             (folder / page_of(paper["paper_id"])).write_text(text, encoding="utf-8")
+
+
+def _by_paper(ordered: Sequence[Row]) -> dict[str, list[Row]]:
+    return {name: list(group) for name, group in groupby(ordered, key=itemgetter("paper_id"))}
 
 
 def _paper(
