@@ -49,6 +49,7 @@ def import_papers(
 ) -> dict[str, Any]:  # fmt: skip
     """Imports the papers in the file *path*, or only its *rows*; returns the report of `keep`."""
     path, known = located(path), {paper.paper_id: paper for paper in known_papers(store)}
+    store.let_go()
     imported = papers_from(path, known, rows, reading)
     reading.check_used()
     return keep(store, run_id, path, "papers", imported, licence=licence)
@@ -116,6 +117,10 @@ def known_papers(store: Store, bodies: bool = True, ids: Sequence[str] | None = 
 
     *bodies*: whether with their texts, tens of kilobytes each.
     """
+    if bodies and ids is None:
+        # DuckDB holds several copies of the texts that it sorts.
+        every = [row["paper_id"] for row in store.rows(queries.PAPERS, bodies=False)]
+        return [paper for some in _parts(every) for paper in known_papers(store, ids=some)]
     return [Paper(**row) for row in store.rows(queries.PAPERS, bodies=bodies, ids=ids)]
 
 

@@ -58,6 +58,23 @@ def test_an_import_that_stopped_between_two_parts_goes_on_with_the_rest(tmp_path
     assert stored(tmp_path / "stopped", "papers") == stored(tmp_path / "whole", "papers")
 
 
+def test_texts_that_are_there_already_are_compared_part_by_part(tmp_path, parts_of_two, monkeypatch):
+    add_papers(tmp_path, PAPERS)
+    sizes, rows = [], Store.rows
+
+    def sized(self, query, **parameters):
+        fetched = rows(self, query, **parameters)
+        if query is intake.queries.PAPERS:
+            sizes.append(sum(row["text"] is not None for row in fetched))
+        return fetched
+
+    monkeypatch.setattr(Store, "rows", sized)
+    other = [row | {"text": "Other."} if row["paper_id"] == "n6" else row for row in PAPERS]
+    report = add_papers(tmp_path, other)
+    assert (report["papers"], report["unchanged"], report["refused"]) == (0, 6, 1)
+    assert max(sizes) == 2 and sum(sizes) == len(PAPERS)
+
+
 def test_reviews_are_stored_all_or_none(tmp_path, parts_of_two, monkeypatch):
     add_papers(tmp_path, PAPERS)
     with monkeypatch.context() as stopped, pytest.raises(Killed):
