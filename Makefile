@@ -37,7 +37,7 @@ night: $(VENV)/.test              ## hours: hundreds of kills at random moments,
 durations: $(VENV)/.test          ## run all tests but the night's, and write what each took: tests/durations.json
 	@GRE_BENCH_DURATIONS=tests/durations.json $(BIN)/python -m pytest -m "not night" $(WORKERS)
 
-test-vllm: $(VENV)/.test $(VLLM)/.cpu    ## a real vLLM server on this CPU (3.5 GB), scored against the reference
+test-vllm: $(VENV)/.test $(VLLM)/.cpu    ## a real vLLM server on this CPU (3.5 GB, 6 with torch of PyPI), scored against the reference
 	@GRE_BENCH_VLLM_PYTHON=$(abspath $(VLLM))/bin/python $(BIN)/python -m pytest -m vllm
 
 wheel-test: $(VENV)/.test        ## the wheel in an environment of its own, called from a user's folder

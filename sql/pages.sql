@@ -188,8 +188,8 @@ where c.kind not in ('change', 'graded') and p.state = 'scored'
 order by w.place, p.candidate_id, p.paper_id, p.reference_id;
 
 -- name: paper_pairs
--- one row per pair of the boards shown, paper by paper: its score, and per token of the reference what the candidate's
--- review added to its log-probability (tenths of a nat, joined by commas)
+-- one row per pair of the boards shown on the papers $papers, paper by paper: its score, and per token of the reference what
+-- the candidate's review added to its log-probability (tenths of a nat, joined by commas)
 select
     p.paper_id,
     p.signature_id,
@@ -211,11 +211,11 @@ left join scores s using (signature_id, paper_id, candidate_id, reference_id)
 left join spans a on g.metric like 'gem%' and a.lm_id = w.lm_id and a.prediction = s.predictions[1]
 left join spans b on g.metric like 'gem%' and b.lm_id = w.lm_id and b.prediction = s.predictions[2]
 left join pieces x on x.signature_id = p.signature_id and x.reference_id = p.reference_id
-where c.kind not in ('change', 'graded')
+where c.kind not in ('change', 'graded') and p.paper_id in (select unnest($papers::varchar[]))
 order by p.paper_id, w.place, c.kind <> 'human', c.kind = 'control', p.candidate_id, p.reference_id;
 
 -- name: paper_reviews
--- one row per review of a paper and writer of the boards shown, if its text or its judgments are public here
+-- one row per review of the papers $papers and writer of the boards shown, if its text or its judgments are public here
 select r.paper_id, r.review_id, r.candidate, c.kind, s.role, r.text as review, j.writer, j.text as judgments
 from reviews r
 join candidates c on c.candidate_id = r.candidate
@@ -223,7 +223,7 @@ left join sample s using (paper_id, review_id)
 left join judgments j on j.review_id = r.review_id and j.text is not null
     and j.writer in (select writer from signatures join signatures_shown using (signature_id))
 where coalesce(r.text, j.text) is not null and c.kind not in ('change', 'graded')
-    and (r.candidate <> 'human' or s.role is not null)
+    and (r.candidate <> 'human' or s.role is not null) and r.paper_id in (select unnest($papers::varchar[]))
 order by r.paper_id, c.kind <> 'human', c.kind = 'control', s.role is distinct from 'candidate', r.candidate, r.review_id,
     j.writer;
 

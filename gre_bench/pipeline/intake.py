@@ -35,8 +35,8 @@ from gre_bench.store import Store, now, queries
 from gre_bench.writing.catalog import by_rule
 
 EXAMPLES = 3
-AT_ONCE = 500
-"""The most papers that one transaction stores."""
+AT_ONCE = 100
+"""The most papers that one transaction stores, and the most reviews that one query does."""
 UNKNOWN_LICENCE = "unknown"
 """Takes back the licence that an earlier import stated."""
 Step = tuple[str, Sequence[Any] | Mapping[str, Any]]
@@ -49,6 +49,7 @@ def import_papers(
 ) -> dict[str, Any]:  # fmt: skip
     """Imports the papers in the file *path*, or only its *rows*; returns the report of `keep`."""
     path, known = located(path), {paper.paper_id: paper for paper in known_papers(store)}
+    store.let_go()
     imported = papers_from(path, known, rows, reading)
     reading.check_used()
     return keep(store, run_id, path, "papers", imported, licence=licence)
@@ -112,6 +113,10 @@ def known_papers(store: Store, bodies: bool = True, ids: Sequence[str] | None = 
 
     *bodies*: whether with their texts, tens of kilobytes each.
     """
+    if bodies and ids is None:
+        # DuckDB holds several copies of the texts that it sorts.
+        every = [row["paper_id"] for row in store.rows(queries.PAPERS, bodies=False)]
+        return [paper for some in _parts(every) for paper in known_papers(store, ids=some)]
     return [Paper(**row) for row in store.rows(queries.PAPERS, bodies=bodies, ids=ids)]
 
 
@@ -183,10 +188,9 @@ def keep(
             stating.append(("forget_licences", {"kind": named, "item": ids}))
         elif licence is not None:
             stating.append(("put_licences", [{"kind": named, "item": item, "licence": licence} for item in ids]))
-    papers = imported.papers
-    while len(papers) > AT_ONCE:
+    *before_last, papers = _parts(imported.papers) or [[]]
+    for some in before_last:
         # A transaction takes ten times the memory of its texts. Stopped between two, the same import adds the rest.
-        some, papers = papers[:AT_ONCE], papers[AT_ONCE:]
         noted = [by | {"kind": "paper", "item": paper.paper_id, "writer": ""} for paper in some]
         store.write(("note_additions", noted), ("put_papers", some))
     added = (
@@ -198,13 +202,18 @@ def keep(
         *before,
         ("note_additions", [by | {"kind": kind, "item": item, "writer": who} for kind, item, who in added]),
         ("put_papers", papers),
-        ("put_reviews", imported.reviews),
-        ("add_judgments", [judged(item) for item in imported.judgments]),
+        *(("put_reviews", some) for some in _parts(imported.reviews)),
+        *(("add_judgments", [judged(item) for item in some]) for some in _parts(imported.judgments)),
         ("put_synopses", [asdict(item) | {"writer": GIVEN} for item in imported.synopses]),
         *stating,
         ("add_import", by | counts | about),
     )
+    store.let_go()
     return report
+
+
+def _parts(records: Sequence[Any]) -> list[Sequence[Any]]:
+    return [records[first : first + AT_ONCE] for first in range(0, len(records), AT_ONCE)]
 
 
 def write_refusals(store: Store, run_id: str, path: Path, imported: Imported) -> Path:

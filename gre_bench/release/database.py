@@ -46,6 +46,8 @@ RECORDS = ("additions", "imports", "points", "runs")
 HISTORY = ("run_id", "created_at", "drawn_at", "validated_at")
 """Columns that differ between two runs with the same inputs."""
 FOLDER, VIEWS_FILE = "tables", "views.sql"
+PART = 20_480
+"""Rows of a part of a Parquet file, a multiple of 2,048: a writer holds one part in memory, a reader too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ def write_database(
     except duckdb.Error as error:
         raise StoreError(f"{target} cannot be made: {str(error).splitlines()[0]}; make room and try again") from None
     try:
-        connection = connect(target, {"edition": source}, NEW_FILE)
+        connection = connect(target, {"edition": source}, NEW_FILE | {"threads": "1"})
     except duckdb.Error as error:
         raise StoreError(f"{source} cannot be read ({str(error).splitlines()[0]}); run gre-bench refresh") from None
     try:
@@ -135,10 +137,12 @@ def write_parquet(database: Path, release: Path) -> None:
     """Writes every table of *database* as a Parquet file to the folder *release*, and ``views.sql`` with the views."""
     folder = release / FOLDER
     folder.mkdir()
-    with opened(database, writable=folder) as connection:
+    with opened(database) as connection:
         names = tables_of(connection)
-        for name in names:
-            options = "format parquet, codec zstd, compression_level 9"
+    for name in names:
+        # Of an open database, DuckDB keeps in memory what it has read, and each thread holds a part of its own.
+        with opened(database, writable=folder) as connection:
+            options = f"format parquet, codec zstd, compression_level 9, row_group_size {PART}"
             connection.execute(f"copy {name} to {quoted(folder / f'{name}.parquet')} ({options})")
     (release / VIEWS_FILE).write_text(views_of(names), encoding="utf-8")
 
@@ -165,7 +169,7 @@ def opened(
     files = {name: None if source.is_dir() else source for name, source in sources.items()}
     named = " or ".join(map(str, sources.values()))
     try:
-        connection = connect(None, files, folders=folders)
+        connection = connect(None, files, {"threads": "1"} if writable else None, folders=folders)
     except duckdb.Error as error:
         raise _unusable(named, error, "cannot be read") from None
     try:
@@ -265,14 +269,6 @@ def _fetched(cursor: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
-def streamed(connection: duckdb.DuckDBPyConnection, query: str) -> Iterator[dict[str, Any]]:
-    """Yields the rows of the statement *query* of ``sql/pages.sql``, fetched a few thousand at a time."""
-    cursor = connection.execute(statement("pages", query))
-    names = [column[0] for column in cursor.description]
-    while fetched := cursor.fetchmany(4096):
-        yield from (dict(zip(names, row, strict=True)) for row in fetched)
-
-
 def tables_of(connection: duckdb.DuckDBPyConnection) -> list[str]:
     """Returns the names of a release's tables, sorted."""
     return [row[0] for row in connection.execute(statement("release", "tables_here")).fetchall()]
@@ -331,19 +327,19 @@ def add_pieces(database: Path, pieces_of: Pieces | None) -> int:
     connection = connect(database)
     try:
         connection.execute(statement("release", "make_pieces"))
-        added = []
-        if pieces_of is not None:
-            for row in connection.execute(statement("release", "shown_references")).fetchall():
-                signature_id, reference_id, form, ascii_fold, text, ids = row
+        references = connection.cursor().execute(statement("release", "shown_references"))
+        while pieces_of is not None and (fetched := references.fetchmany(1000)):
+            added = []
+            for signature_id, reference_id, form, ascii_fold, text, ids in fetched:
                 pieces = pieces_of(prepared(text, form, ascii_fold), ids)
                 if pieces is not None and len(pieces) == len(ids) and "".join(pieces).strip():
-                    added.append((signature_id, reference_id, list(pieces)))
-        for row in added:
-            connection.table("pieces").insert(list(row))
+                    added.append({"signature_id": signature_id, "reference_id": reference_id, "pieces": list(pieces)})
+            if added:
+                connection.from_arrow(as_arrow(columns(added))).insert_into("pieces")
         connection.execute("checkpoint")
+        return connection.table("pieces").count("*").fetchall()[0][0]
     finally:
         connection.close()
-    return len(added)
 
 
 VALUE = 40

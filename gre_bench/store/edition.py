@@ -345,7 +345,12 @@ class Store:
         """
         self.fill_board()
         self._database.checkpoint()
+        self.let_go()
         shutil.copyfile(self.file, beside)
+
+    def let_go(self) -> None:
+        """Closes the store's file until the next query: of an open file, DuckDB keeps in memory what it has met."""
+        self._database.let_go()
 
     def fault(self, error: duckdb.Error) -> StoreError:
         """Returns the `StoreError` for DuckDB's *error* on a private copy of the store."""

@@ -28,6 +28,7 @@ from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.scoring import conclude
 from gre_bench.pipeline.validating import name_of, of_another_edition, scored_work, scores_of, together
 from gre_bench.plots.drawing import Curve, curves
+from gre_bench.reports.publishing import releases
 from gre_bench.stats.degrees import degree_curve
 from gre_bench.stats.samples import Array
 from gre_bench.store import Row
@@ -40,8 +41,15 @@ def certify(job: Job) -> dict[str, Any]:
     """Scores all degrees of all harms; returns the summary of the run, with the certificate of each metric.
 
     Only metrics of pointwise mutual information are certified. A pilot writes no certificate, nor does a run of which
-    pairs are missing. Raises `SettingsError` if the settings have no such metric.
+    pairs are missing. Raises `SettingsError` if the settings have no such metric, or if an edition has a release: its
+    next one would hold all degrees.
     """
+    for key in (job.store.key, *job.settings.validation.together_with):
+        if newest := releases(job.state, key).newest():
+            raise SettingsError(
+                f"edition {key} has the release {newest['release']}, and the next one would hold every degree of the "
+                "certificate; certify on another edition: --set edition.sample=certificate makes one of the same papers"
+            )
     job = scorable(job)
     metrics = tuple(name for name in job.settings.scoring.metrics if recipe_of(name).formula == "pmi")
     if not metrics:

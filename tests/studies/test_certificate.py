@@ -16,10 +16,12 @@ from gre_bench.pipeline import changes
 from gre_bench.pipeline.certificates import FOLDER, certificate_of
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.validating import validate
+from gre_bench.reports.publishing import publish_edition, releases
+from gre_bench.store import Store
 from gre_bench.store.queries import CERTIFIED
 from gre_bench.studies.certificate import certify
 from tests.cli.calling import shown
-from tests.flows.refreshing import DEMO, EDITION, demo, query, use
+from tests.flows.refreshing import DEMO, EDITION, demo, query, refreshed, use
 from tests.scripted_lms import OverlapLM
 
 ASKED = ('scoring.metrics=["gem", "gem_raw", "length"]', "edition.papers=5", "validation.resamples=400")
@@ -143,3 +145,28 @@ def test_the_command_prints_a_line_for_each_harm_within_80_columns(state):
 def test_only_metrics_of_information_are_certified(tmp_path):
     with pytest.raises(SettingsError, match=r"^scoring.metrics: a certificate is of GEM, GEM-S or GEM-raw"):
         run(tmp_path, 'scoring.metrics=["length"]')
+
+
+def test_an_edition_with_a_release_is_refused_in_one_line_and_another_sample_of_it_is_certified(tmp_path):
+    refreshed(tmp_path)
+    publish_edition(Store(tmp_path, EDITION), releases(tmp_path, EDITION))
+    refused = rf"^edition {EDITION} has the release {EDITION}-r1, and the next one would hold every degree"
+    with pytest.raises(SettingsError, match=refused):
+        run(tmp_path)
+    with pytest.raises(SettingsError, match=refused):
+        run(tmp_path, "edition.sample=certificate", f'validation.together_with=["{EDITION}"]')
+    assert run(tmp_path, "edition.sample=certificate")["edition"] == f"{EDITION}-certificate"
+    assert query(tmp_path, "select count(*) from candidates where kind = 'graded' or candidate_id like '%~%'") == [(0,)]
+
+
+def test_a_plan_counts_the_pairs_that_a_certificate_scores_and_says_so_in_a_line(made):
+    state, summary = made
+    settings = [word for item in ASKED for word in ("--set", item)]
+    code, text = shown("plan", "SAMPLE", "2026", "--settings", DEMO, *settings,
+                       "--set", "evaluation_lm.backend=scripted", "--state", state)  # fmt: skip
+    signature = summary["certificates"][0]["signature_id"]
+    degrees = "candidate_id like 'human~%' and state <> 'excluded'"
+    scored = query(state, f"select count(*) from pairs where signature_id = '{signature}' and {degrees}")[0][0]
+    assert code == 0 and scored == 5 * len(HARMS) * 10 * 2
+    line = f"score: {scored} pairs more a metric for study validate --certificate, if you run it"
+    assert line in " ".join(text.split())

@@ -8,15 +8,19 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from gre_bench.release.database import rows, streamed
+from gre_bench.release.database import rows
 from gre_bench.release.pages.board import Board, page_of
 from gre_bench.release.pages.rendering import page
 from gre_bench.store import Row
+
+AT_ONCE = 250
+"""The papers whose tokens and texts are in memory at one time."""
 
 
 def write_papers(
@@ -32,13 +36,21 @@ def write_papers(
     *connection*: to the release's database. *name*: of the release. *everything*: whether it has texts of any licence.
     """
     folder.mkdir()
-    papers = {row["paper_id"]: row for row in rows(connection, "papers")}
-    reviews = {key: list(group) for key, group in groupby(rows(connection, "paper_reviews"), lambda r: r["paper_id"])}
-    for paper_id, group in groupby(streamed(connection, "paper_pairs"), key=lambda row: row["paper_id"]):
-        contents, gains = _paper(papers[paper_id], list(group), reviews.get(paper_id, []), boards)
-        contents["everything"] = everything
-        text = page("paper.html", ("page.js", "paper.js"), gains, name=name, edition=edition, paper=contents)
-        (folder / page_of(paper_id)).write_text(text, encoding="utf-8")
+    papers = rows(connection, "papers")
+    for first in range(0, len(papers), AT_ONCE):
+        some = papers[first : first + AT_ONCE]
+        ids = [paper["paper_id"] for paper in some]
+        pairs = _by_paper(rows(connection, "paper_pairs", papers=ids))
+        reviews = _by_paper(rows(connection, "paper_reviews", papers=ids))
+        for paper in some:
+            contents, gains = _paper(paper, pairs[paper["paper_id"]], reviews.get(paper["paper_id"], []), boards)
+            contents["everything"] = everything
+            text = page("paper.html", ("page.js", "paper.js"), gains, name=name, edition=edition, paper=contents)
+            (folder / page_of(paper["paper_id"])).write_text(text, encoding="utf-8")
+
+
+def _by_paper(ordered: Sequence[Row]) -> dict[str, list[Row]]:
+    return {name: list(group) for name, group in groupby(ordered, key=itemgetter("paper_id"))}
 
 
 def _paper(

@@ -1,0 +1,152 @@
+"""What keeps the memory of a large edition small: texts come in parts, and files are closed between stages."""
+
+from __future__ import annotations
+
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+
+from gre_bench.pipeline import intake, refreshing
+from gre_bench.release import database
+from gre_bench.release.pages import papers
+from gre_bench.reports.publishing import publish_edition, releases
+from gre_bench.store import Store, connect
+from tests.flows.refreshing import EDITION, add_papers, add_reviews, query, refreshed, run, use
+from tests.scripted_lms import OverlapLM
+
+PAPERS = [{"paper_id": f"n{place}", "title": f"Title {place}", "text": "Text. " * 999} for place in range(7)]
+REVIEWS = [{"paper_id": f"n{place}", "candidate": "model-a", "review": f"Review {place}."} for place in range(7)]
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.fixture
+def parts_of_two(monkeypatch):
+    monkeypatch.setattr(intake, "AT_ONCE", 2)
+
+
+def killed_at(monkeypatch, wanted: str, count: int) -> None:
+    """Ends the process, so to speak, before the transaction that holds the query *wanted* for the time *count*."""
+    write, met = Store.write, []
+
+    def until(self, *steps):
+        met.extend(name for name, values in steps if name == wanted and values)
+        if len(met) >= count:
+            raise Killed
+        return write(self, *steps)
+
+    monkeypatch.setattr(Store, "write", until)
+
+
+def stored(state, table: str) -> list[tuple]:
+    return query(state, f"from {table} order by all")
+
+
+def test_an_import_that_stopped_between_two_parts_goes_on_with_the_rest(tmp_path, parts_of_two, monkeypatch):
+    add_papers(tmp_path / "whole", PAPERS)
+    with monkeypatch.context() as stopped, pytest.raises(Killed):
+        killed_at(stopped, "put_papers", 3)
+        add_papers(tmp_path / "stopped", PAPERS)
+    assert [row[0] for row in query(tmp_path / "stopped", "select paper_id from papers order by 1")] == [
+        "n0", "n1", "n2", "n3",
+    ]  # fmt: skip
+    assert stored(tmp_path / "stopped", "imports") == []
+    report = add_papers(tmp_path / "stopped", PAPERS)
+    assert (report["papers"], report["unchanged"], report["refused"]) == (3, 4, 0)
+    assert stored(tmp_path / "stopped", "papers") == stored(tmp_path / "whole", "papers")
+
+
+def test_texts_that_are_there_already_are_compared_part_by_part(tmp_path, parts_of_two, monkeypatch):
+    add_papers(tmp_path, PAPERS)
+    sizes, rows = [], Store.rows
+
+    def sized(self, query, **parameters):
+        fetched = rows(self, query, **parameters)
+        if query is intake.queries.PAPERS:
+            sizes.append(sum(row["text"] is not None for row in fetched))
+        return fetched
+
+    monkeypatch.setattr(Store, "rows", sized)
+    other = [row | {"text": "Other."} if row["paper_id"] == "n6" else row for row in PAPERS]
+    report = add_papers(tmp_path, other)
+    assert (report["papers"], report["unchanged"], report["refused"]) == (0, 6, 1)
+    assert max(sizes) == 2 and sum(sizes) == len(PAPERS)
+
+
+def test_reviews_are_stored_all_or_none(tmp_path, parts_of_two, monkeypatch):
+    add_papers(tmp_path, PAPERS)
+    with monkeypatch.context() as stopped, pytest.raises(Killed):
+        killed_at(stopped, "add_judgments", 3)
+        add_reviews(tmp_path, [row | {"judgments": "The paper is sound.", "writer": "people"} for row in REVIEWS])
+    assert stored(tmp_path, "reviews") == stored(tmp_path, "judgments") == []
+    report = add_reviews(tmp_path, [row | {"judgments": "The paper is sound.", "writer": "people"} for row in REVIEWS])
+    assert (report["reviews"], report["judgments"]) == (len(REVIEWS), len(REVIEWS))
+    assert len(stored(tmp_path, "reviews")) == len(stored(tmp_path, "judgments")) == len(REVIEWS)
+
+
+def test_pairs_are_planned_from_papers_without_their_texts(tmp_path, monkeypatch):
+    planned, plan = [], refreshing.plan_pairs
+
+    def seen(store, job, sign, entries, *more):
+        planned.extend(entries)
+        return plan(store, job, sign, entries, *more)
+
+    use(OverlapLM())
+    monkeypatch.setattr(refreshing, "plan_pairs", seen)
+    run(tmp_path)
+    assert planned and {entry.paper.text for entry in planned} == {None}
+    assert query(tmp_path, "select count(*) from papers where text is not null")[0][0] >= len(planned)
+
+
+def is_closed(store: Store) -> bool:
+    """Whether this process has *store* open: DuckDB then refuses to open it in another way."""
+    try:
+        duckdb.connect(store.file, read_only=True).close()
+    except duckdb.ConnectionException:
+        return False
+    return True
+
+
+def test_the_file_is_closed_after_an_import_and_after_a_copy_so_that_no_page_of_it_stays_in_memory(tmp_path):
+    refreshed(tmp_path)
+    store = Store(tmp_path, EDITION)
+    with store.lock("test"):
+        assert not is_closed(store)
+        store.copy_for_readers()
+        assert is_closed(store)
+        file = tmp_path / "papers.jsonl"
+        file.write_text('{"paper_id": "late", "title": "Late"}\n')
+        intake.import_papers(store, "test", file)
+        assert is_closed(store)
+        assert store.rows(intake.queries.PAPERS, ids=["late"])[0]["title"] == "Late"
+
+
+def test_a_large_table_is_a_parquet_file_of_parts_in_its_order(tmp_path):
+    rows = 2 * database.PART + 5
+    with connect(tmp_path / "release.duckdb") as made:
+        made.execute(f"create table spans as select range as place, repeat('x', 20) as text from range({rows})")
+    database.write_parquet(tmp_path / "release.duckdb", tmp_path)
+    file = pq.ParquetFile(tmp_path / "tables" / "spans.parquet")
+    sizes = [file.metadata.row_group(place).num_rows for place in range(file.metadata.num_row_groups)]
+    assert sizes == [database.PART, database.PART, 5]
+    assert file.read(["place"])["place"].to_pylist() == list(range(rows))
+
+
+def test_pages_of_papers_are_the_same_however_many_are_written_at_once(tmp_path, monkeypatch):
+    refreshed(tmp_path)
+    folders, asked, rows = [], [], papers.rows
+
+    def counted(connection, query, **parameters):
+        asked.append(len(parameters.get("papers", ())))
+        return rows(connection, query, **parameters)
+
+    for count in (1000, 4):
+        monkeypatch.setattr(papers, "AT_ONCE", count)
+        monkeypatch.setattr(papers, "rows", counted)
+        folders.append(publish_edition(Store(tmp_path, EDITION), releases(tmp_path, EDITION), again=True).folder)
+    first, second = ({path.name: path.read_text() for path in (folder / "papers").iterdir()} for folder in folders)
+    assert len(first) > 4 and first.keys() == second.keys()
+    assert {name: text.replace(f"{EDITION}-r1", f"{EDITION}-r2") for name, text in first.items()} == second
+    assert max(asked[-4:]) <= 4
