@@ -152,8 +152,8 @@ def sha256(text: str) -> str:
 def flaws(folder: Path | None = None) -> tuple[dict[str, Flaw], list[str]]:
     """Returns name → flaw from the files ``*.toml`` in *folder*, and a message for each file without a valid flaw.
 
-    If *folder* is None, the flaws are those in ``data/flaws``. Raises `SettingsError` if fewer than two flaws are left,
-    or if the harmless edit is missing.
+    If *folder* is None, the flaws are those in ``data/flaws``. Raises `SettingsError` if fewer than two flaws are
+    valid, or if the harmless edit is missing.
     """
     known: dict[str, Flaw] = {}
     refused: list[str] = []

@@ -15,7 +15,7 @@ The status of the evaluation LM matters, too: if it was trained on a reference, 
 probability even without a review.
 
 A candidate has a *conflict* if it shares a family or a maker with the evaluation LM or with a writer. An LM may assign
-higher probability to the phrasing of its own family.
+a higher probability to phrasing that is typical of its own family.
 """
 
 from __future__ import annotations

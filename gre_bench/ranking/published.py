@@ -137,7 +137,7 @@ def consistency(left: Iterable[Figure], right: Iterable[Figure]) -> list[Consist
 def beside(printed: Iterable[Figure], computed: Iterable[Figure]) -> list[Beside]:
     """Returns the *printed* figures paired with the *computed* figures of a run, one row for each metric and item.
 
-    A figure without a counterpart has a row of its own. Rows with a printed figure come first, in printed order.
+    A figure without a counterpart gets its own row. Rows with a printed figure come first, in printed order.
     """
     left = {(figure.metric, figure.item): figure for figure in printed if figure.metric != SIZE}
     right = {(figure.metric, figure.item): figure for figure in computed}

@@ -85,7 +85,7 @@ class TippingPoint:
     - *turned*: the share from which the order is significantly reversed, Bonferroni-corrected over stand-ins; None:
       none.
 
-    All four are None for an order that is not told apart.
+    The last five fields are None if the two candidates do not differ significantly.
     """
 
     first: str

@@ -46,7 +46,7 @@ def separation(same: Values, same_papers: Keys, other: Values, other_papers: Key
 
 @dataclass(frozen=True, slots=True)
 class OrderedSeparation:
-    """The probability that of two items with different labels, the one with the higher label has the higher score.
+    """The probability that the item with the higher label has the higher score, for two items with different labels.
 
     - *auc*: that probability; equal scores count half. With two labels it equals the *auc* of `Separation`.
     - *low*, *high*: the ends of its 95% interval, clustered by paper; None if no paper deviates from *auc*, because the

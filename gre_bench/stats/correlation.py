@@ -1,6 +1,6 @@
 """Correlation of a score with human grades, where items come in groups, such as the reviews of one proposal.
 
-Three functions ask whether the score follows the grade: over all items (`correlate`), among the items of one group
+Three functions measure how well the score follows the grade: over all items (`correlate`), among the items of one group
 (`within_groups`), and with text length held fixed (`partial`).
 
 Items of one group describe the same thing, so the bootstrap resamples whole groups. The interval is z ± t·se on
@@ -9,10 +9,10 @@ groups. t is Student's quantile with G − 1 degrees of freedom. The bootstrap n
 interval serves all coefficients. In a simulation with 30 groups of similar items, it covers the true value in 95% of
 cases, as it should. The percentile interval of the resampled coefficients covers it in 92%.
 
-`compare` asks whether one score is closer to the grades than another. Both correlations are computed on the same
+`compare` tests whether one score is closer to the grades than another. Both correlations are computed on the same
 resamples, because they share the grades.
 
-`symmetry` asks whether an evaluation LM gives a pair of reviews the same probability in both directions (Xu et al.
+`symmetry` tests whether an evaluation LM gives a pair of reviews the same probability in both directions (Xu et al.
 2025, A.5). True probabilities satisfy P(x)·P(y | x) = P(y)·P(x | y). Two Spearman coefficients are computed over pairs
 of reviews x and y of a paper, from log-probabilities in nats:
 

@@ -68,7 +68,7 @@ class Effect:
     """The standardised mean difference d of the scores, after less before a perturbation, with two intervals.
 
     - *low*, *high*, *p*: the interval by paper and its two-sided p-value.
-    - *flat_low*, *flat_high*, *flat_p*: the published ones, which treat pairs as independent.
+    - *flat_low*, *flat_high*, *flat_p*: the published interval and p-value, which treat pairs as independent.
     - *method*: how the interval by paper was computed. ``Student``: too many resamples had no standard error for the
       bootstrap. ``no change``: all scores are equal before and after.
     """

@@ -14,8 +14,8 @@ class PairTest:
 
     - *sd*: the standard deviation, over papers, of the difference on one paper; where papers depend on each other, the
       standard error times √*papers*.
-    - *papers*: the number of papers that both candidates have; *ahead*, *behind*: those with a difference above and
-      below zero.
+    - *papers*: the number of papers that both candidates have; *ahead*, *behind*: the numbers of papers with a
+      difference above and below zero.
     - *median*, *trimmed*: median and trimmed mean of the differences; the latter leaves out 10% of the papers at each
       end. *trimmed_low*, *trimmed_high*: its one-sided 95% bounds (Tukey and McLaughlin 1963).
     - *sign_p*: the two-sided p-value of the sign test; papers without a difference do not count.

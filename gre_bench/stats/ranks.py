@@ -192,8 +192,8 @@ def ranks(values: Values, papers: Keys, candidates: Sequence[str]) -> dict[str, 
 def leads(tests: Sequence[PairTest], baseline: str) -> dict[str, float]:
     """Returns candidate → how far its mean lies above the mean of the candidate *baseline*, in standard errors.
 
-    The standard error is that of the mean difference over papers. Candidates whose difference from the baseline is the
-    same on all papers are left out.
+    The standard error belongs to the mean difference over papers. Candidates with the same difference from the baseline
+    on all papers are left out.
     """
     involved = [test for test in tests if baseline in (test.first, test.second)]
     against = [test if test.second == baseline else test.flipped() for test in involved]

@@ -200,7 +200,7 @@ def write_history(points: Sequence[Point], folder: Path, mode: Literal["w", "a"]
 def save(folder: Path, position: Position, model: nn.Module, optimiser: Optimizer, rests_on: Mapping[str, Any]) -> None:
     """Writes a checkpoint of a run at *position* under *folder*, and deletes the previous one.
 
-    *rests_on*: settings and digests; only a run with the same ones may continue from the checkpoint. Raises
+    *rests_on*: settings and digests; only a run with equal *rests_on* may continue from the checkpoint. Raises
     `SettingsError` if the folder cannot be written.
     """
     import torch

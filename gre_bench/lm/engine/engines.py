@@ -277,7 +277,7 @@ def engine_for(
     """Returns the engine called *name*, or if that cannot run the model correctly, a slower one and a remark why.
 
     *budget*: the maximum number of tokens in one forward pass. An engine that computes several conversations at once is
-    first checked on four small ones. Raises `LMError` for an unknown name.
+    first checked on four small conversations. Raises `LMError` for an unknown name.
     """
     if name not in get_args(EngineName):
         raise LMError(f"no engine {name!r}; known: {', '.join(get_args(EngineName))}")
