@@ -1,1 +1,1 @@
-"""Changes that make a review less informative (degradations), or only make it look better (manipulations)."""
+"""Perturbations that make a review less informative (degradations), or only make it look better (manipulations)."""

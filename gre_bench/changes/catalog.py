@@ -1,8 +1,8 @@
-"""The changes by name, in the order of the tables, and functions that check and apply a change.
+"""The perturbations by name, in the order of the tables, and functions that check and apply a perturbation.
 
-They are the degradations and manipulations of Xu et al. 2025 (§4.2, §4.3, D.3, D.4). The changes marked "ours" are not
-in that paper; they are tricks of a reviewer who wants a high score. Installed packages add changes as entry points of
-the group ``gre_bench.changes``.
+They are the degradations and manipulations of Xu et al. 2025 (§4.2, §4.3, D.3, D.4). The perturbations marked "ours"
+are not in that paper; they are tricks of a reviewer who wants a high score. Installed packages add perturbations as
+entry points of the group ``gre_bench.changes``.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ Level = Literal["review", "judgments"]
 Need = Literal["text", "abstract", "keywords", "other", "others", "sections"]
 WriterTask = Literal["completion", "abstract_only", "rephrase", "elongation"]
 _MARK = "~"
-"""Separator in the name of a changed candidate, such as ``human~injection``; no outside name can hold it."""
+"""The separator in the name of a perturbed candidate, such as ``human~injection``; other names cannot contain it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of a review. If no writer can turn the changed review into judgments, the judgments are changed instead.
+    """A perturbation of a review, or of its judgments if no writer can make judgments of the perturbed review.
 
     - *family*: ``degradation`` (must lower a score) or ``manipulation`` (must not raise it).
-    - *source*: the paper and section that define the change, or ``ours``.
+    - *source*: the paper and section that define the perturbation, or ``ours``.
     - *made_by*: ``rule``, ``writer`` (an LM, by *task*) or ``control`` (the review of *control* replaces it).
-    - *rules*: level → the function that makes the change of a `ChangeInput`, and returns the changed text.
-    - *needs*: the parts of a `ChangeInput` that the change needs.
-    - *version*: a number that rises when the rule's output changes.
+    - *rules*: level → the function that takes a `ChangeInput` and returns the perturbed text.
+    - *needs*: the parts of a `ChangeInput` that the perturbation needs.
+    - *version*: increased when the rule's output changes.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Change:
     )
 
     def at(self, level: Level) -> bool:
-        """Whether the change can be made of a text at *level*: a review, or judgments."""
+        """Whether the perturbation can be applied to a text at *level*: a review, or judgments."""
         return self.level in (level, "both")
 
 
@@ -109,7 +109,7 @@ GRADED = {
     )
     for harm in HARMS.values() for degree in DEGREES
 }  # fmt: skip
-"""The degrees of each harm, such as ``garbling-30``: changes for certificates alone, and of no validation."""
+"""The degrees of each harm, such as ``garbling-30``: perturbations used only by certificates, not by validations."""
 
 _MET: dict[Need, tuple[Callable[[ChangeInput], bool], str, str]] = {
     "text": (lambda material: bool(material.text.strip()), "no_text", "there is no text to change"),
@@ -129,11 +129,11 @@ _MET: dict[Need, tuple[Callable[[ChangeInput], bool], str, str]] = {
 }
 
 UNCHANGEABLE = frozenset(code for _, code, _ in _MET.values())
-"""Codes of a `ChangeError` that means no failure: the text merely does not allow the change."""
+"""The codes of a `ChangeError` that is not a failure: the text merely does not allow the perturbation."""
 
 
 def named(name: str) -> Change:
-    """Returns the change or degree of a harm with this *name*; raises `ChangeError` for another, with all changes."""
+    """Returns the perturbation or degree of a harm called *name*; raises `ChangeError` if there is none."""
     if name in GRADED:
         return GRADED[name]
     if name not in CHANGES:
@@ -142,7 +142,7 @@ def named(name: str) -> Change:
 
 
 def check(name: str, level: Level, material: ChangeInput) -> Change:
-    """Returns the change *name* if it can be made of *material* at *level*; raises `ChangeError` with the reason."""
+    """Returns the perturbation *name* if it can be applied to *material* at *level*; raises `ChangeError` if not."""
     change = named(name)
     if not change.at(level):
         raise ChangeError("other_level", f"change {name} is made of a {change.level} text, not of {level}")
@@ -154,7 +154,7 @@ def check(name: str, level: Level, material: ChangeInput) -> Change:
 
 
 def apply(name: str, level: Level, material: ChangeInput) -> str:
-    """Returns the text after the change *name* by rule; raises `ChangeError` if it is impossible or a writer's."""
+    """Returns the text after the perturbation *name*; raises `ChangeError` if it is impossible or needs a writer."""
     change = check(name, level, material)
     if change.made_by == "writer":
         raise ChangeError("by_writer", f"change {name} is made by a writer, by its task {change.task}")
@@ -162,7 +162,7 @@ def apply(name: str, level: Level, material: ChangeInput) -> str:
 
 
 def identity(name: str, material: ChangeInput) -> str:
-    """Returns how signatures name a change made by rule: ``sentence_deletion-1 · authors 0c1d2e3f``.
+    """Returns a perturbation's name in signatures if it is made by rule: ``sentence_deletion-1 · authors 0c1d2e3f``.
 
     The parts are name, version, splitter, and a hash of the seed and the headings.
     """
@@ -172,9 +172,9 @@ def identity(name: str, material: ChangeInput) -> str:
 
 
 def candidate_of(change: str, level: Level) -> str:
-    """Returns the name of the candidate whose reviews are human reviews after *change*, or of the control in its place.
+    """Returns the name of the candidate with the human reviews after *change*, or of the control that replaces them.
 
-    It is ``human~injection``, or ``human~injection~judgments`` if judgments are changed.
+    It is ``human~injection``, or ``human~injection~judgments`` if judgments are perturbed.
     """
     if control := named(change).control:
         return control
@@ -182,5 +182,5 @@ def candidate_of(change: str, level: Level) -> str:
 
 
 def is_changed(candidate: str) -> bool:
-    """Whether the name *candidate* stands for changed human reviews; controls do not count as changed."""
+    """Whether *candidate* is the name of perturbed human reviews; controls do not count as perturbed."""
     return _MARK in candidate

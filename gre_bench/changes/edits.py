@@ -1,20 +1,21 @@
-"""Changes of a text by rule: sentences or lines are deleted, shuffled or added. Each takes a `ChangeInput`.
+"""Perturbs a text by rule: sentences or lines are deleted, shuffled or added. Each rule takes a `ChangeInput`.
 
 Deletion (Xu et al. 2025, D.3): each section of a review keeps its odd sentences (the first, the third and so on) and
-loses the even ones. Headings stay, and so does a section of one sentence. A writer may fill each gap.
+loses the even ones. Headings stay, and so do sections of one sentence. A writer may fill each gap.
 
 Elongation (Xu et al. 2025, D.4.2, after Goldberg et al. 2023): a section opens with a fixed statement for its kind,
 such as a summary. The statement for strengths and weaknesses quotes one strength and one weakness. A writer takes both
 from the review itself, so nothing new is said. If several sections are of one kind, as in ICLR 2024's form, the first
 one gets the statement. Kinds for which the paper has no statement (questions, limitations) stay unchanged.
 
-Additions say nothing more about the paper: its keywords, reviews of other papers, or an instruction to an LM.
+Additions give no further information about the paper: its keywords, reviews of other papers, or an instruction to an
+LM.
 
 Keywords come from a paper's title and abstract (RAKE: Rose et al. 2010). A phrase is a run of words between punctuation
-and function words such as "the". The degree of a word is the sum of the lengths, in words, of all phrases that hold it.
-The weight of a word is its degree divided by its frequency; that of a phrase is the sum over its words.
+and function words such as "the". The degree of a word is the sum of the lengths, in words, of all phrases that contain
+it. The weight of a word is its degree divided by its frequency; the weight of a phrase is the sum over its words.
 
-Lines are those of judgments; blank lines stay.
+Lines are lines of judgments; blank lines stay.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ MISSING = "[There is one missing sentence]"
 """Marks a deleted sentence until a writer replaces it."""
 
 MOST_LOST = 0.2
-"""A completion may lose at most this share of the kept sentences."""
+"""The largest share of the kept sentences that a completion may lose."""
 
 MOST_KEYWORDS = 12
 OTHER_REVIEWS = 2
@@ -82,10 +83,10 @@ def blanked(material: ChangeInput) -> str:
 
 
 def completed(reply: str, material: ChangeInput) -> str:
-    """Returns the writer's *reply*, in which new sentences have replaced the marks that `blanked` set.
+    """Returns the writer's *reply*, which must have replaced the marks of `blanked` by new sentences.
 
     Raises `ReplyError` if a mark remains, or if more than `MOST_LOST` of the kept sentences are lost. Writers correct
-    spelling and punctuation, so a kept sentence needs four in five of its pairs of adjacent words.
+    spelling and punctuation, so a sentence counts as kept with 80% of its pairs of adjacent words.
     """
     if MISSING.casefold() in reply.casefold():
         raise ReplyError("missing_sentences: the reply still marks sentences as missing")
@@ -103,7 +104,7 @@ def _blanked(material: ChangeInput) -> list[Section]:
 
 
 def _odd(sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
-    """Returns the sentences with odd numbers; one before a deleted end of a line or section gets the line break."""
+    """Returns the odd-numbered sentences; if the last sentence of a line or section goes, its line break stays."""
     kept: list[Sentence] = []
     last = max((index for index, sentence in enumerate(sentences) if sentence.text), default=-1)
     for index, sentence, number in _numbered(sentences):
@@ -120,7 +121,7 @@ def _open(sentences: Sequence[Sentence]) -> Iterator[Sentence]:
 
 
 def _numbered(sentences: Sequence[Sentence]) -> Iterator[tuple[int, Sentence, int]]:
-    """Yields (index, sentence, number); non-empty ones count from 1, and empty ones get 1, so that they stay."""
+    """Yields (index, sentence, number). Non-empty sentences count from 1; empty ones get 1, so that they stay."""
     number = 0
     for index, sentence in enumerate(sentences):
         number += bool(sentence.text)
@@ -132,7 +133,7 @@ def _pairs(text: str) -> frozenset[tuple[str, str]]:
 
 
 def elongated(material: ChangeInput, strengths: str, weaknesses: str) -> str:
-    """Returns the review with a fixed statement before each kind of section; two quote the phrases given."""
+    """Returns the review with a fixed opening for the first section of each kind, which may quote the two phrases."""
     done: set[str] = set()
     changed = []
     for heading, body in parts(material.text, material.headings):
@@ -153,7 +154,7 @@ def has_sections(material: ChangeInput) -> bool:
 def openings() -> dict[str, str]:
     """Returns the four fixed statements, by the kind of section, with ``{body}`` where the section's text goes.
 
-    The one for strengths and weaknesses, ``mixed``, also has the fields ``{strengths}`` and ``{weaknesses}``.
+    The statement for strengths and weaknesses, ``mixed``, also has the fields ``{strengths}`` and ``{weaknesses}``.
     """
     table = tomllib.loads(Path(__file__).with_name("elongation.toml").read_text(encoding="utf-8"))
     return {kind: table[kind] for kind in ("summary", "mixed", "aspects", "verdict")}
@@ -169,7 +170,7 @@ def stuffed(material: ChangeInput) -> str:
 
 
 def stuffed_judgments(material: ChangeInput) -> str:
-    """Returns the judgments, followed by up to four lines of the paper's keywords, each with another opening."""
+    """Returns the judgments, followed by up to four lines of the paper's keywords, each with a different opening."""
     words = keywords(material.title, material.abstract)
     each = -(-len(words) // len(OPENINGS))
     lists = [words[start : start + each] for start in range(0, len(words), each)]
@@ -203,7 +204,7 @@ def appended(text: str, more: Sequence[str]) -> str:
 
 
 def keywords(title: str, abstract: str | None) -> list[str]:
-    """Returns at most `MOST_KEYWORDS` keywords of 1 to 3 words, heaviest first; words of the title count twice."""
+    """Returns at most `MOST_KEYWORDS` keywords of 1 to 3 words, highest weight first; the title's words count twice."""
     phrases = _phrases(title) * 2 + _phrases(abstract or "")
     frequency = Counter(word for phrase in phrases for word in phrase)
     degree: Counter[str] = Counter()
@@ -243,9 +244,9 @@ def shuffled_lines(material: ChangeInput) -> str:
 
 
 def shuffled_sentences(material: ChangeInput) -> str:
-    """Returns the review with the sentences of each section in another order; headings, list marks and breaks stay.
+    """Returns the review with each section's sentences in another order; headings, list marks and line breaks stay.
 
-    The splitter is always ``linguistic``, because ``authors`` would cut "0.85" in two and so remove information.
+    The splitter is always ``linguistic``, because ``authors`` would split "0.85" in two and so remove information.
     """
     chance = material.chance("shuffled_lines")
     changed = []
@@ -266,5 +267,5 @@ def _disordered(items: Sequence[T], chance: random.Random) -> list[T]:
 
 
 def lines_of(text: str) -> list[tuple[str, str]]:
-    """Returns the non-blank lines of *text*, each as (line, the line breaks and blanks that follow it)."""
+    """Returns the non-blank lines of *text*, each as (line, the white space that follows it)."""
     return [(match[1].strip(), match[2]) for match in _LINE.finditer(text)]

@@ -1,17 +1,19 @@
-"""Plants a known flaw in a paper by rule; the catalogue in ``data/flaws`` has one TOML file a flaw.
+"""Plants a known flaw in a paper by rule; the catalogue in ``data/flaws`` has one TOML file per flaw.
 
-A flaw belongs to one of three families. A *contradiction* changes a number, a size or a comparison at one place only.
-An *omission* deletes a paragraph. A *malpractice* adds a sentence that admits one. The flaw ``harmless`` deletes a
-word that no review could miss: its texts show what any edit does.
+A flaw belongs to one of three families. A *contradiction* changes a number, a size or a comparison in one place only.
+An *omission* deletes a paragraph. A *malpractice* adds a sentence that admits bad practice. The flaw ``harmless``
+deletes a word that no review would miss: its texts show the effect of any edit.
 
-A rule is one of these; ``find`` is a regular expression, and all are applied to paragraphs of prose alone:
+These are the rules. ``find`` is a regular expression; all rules are applied only to paragraphs of prose:
 
-- ``digits``: the number in the group ``old`` gets other digits. With ``twice`` it must also stand elsewhere, before the
+- ``digits``: the number in the group ``old`` gets other digits. With ``twice`` it must also occur elsewhere, before the
   same word if there is a group ``unit``.
 - ``words``: the text of the group ``old`` is replaced by its entry in ``words``.
-- ``paragraph``: the paragraph that matches goes, with its heading if that would be left alone. The rest of the paper,
-  headings and captions too, must not match: it would still hold what the flaw says is missing.
-- ``insert``: the sentence ``text`` is added after the sentence that matches. Not if ``unless`` matches the paper.
+- ``paragraph``: the paragraph that matches is deleted, with its heading if no text would follow it. The rest of the
+  paper, including headings and captions, must not match: it would still contain what the flaw says is missing.
+- ``insert``: the sentence ``text`` is added after the sentence that matches.
+
+A flaw is not planted if ``unless`` matches the paper.
 
 A flaw's descriptions may use three fields: ``{old}`` and ``{new}``, the text before and after, and ``{topic}``, two
 words that are typical of the changed passage.
@@ -41,23 +43,23 @@ Family = Literal["contradiction", "omission", "malpractice", "harmless"]
 HARMLESS = "harmless"
 FIELDS = ("old", "new", "topic")
 MARK = "~"
-"""Separates the id of a paper from the flaw that was planted in it."""
+"""Separates a paper's id from the flaw that was planted in the paper."""
 SHORTEST, LONGEST = 80, 1500
-"""The fewest characters of a paragraph that a rule edits, and the most of one that it deletes."""
+"""The minimum length of a paragraph that a rule edits, and the maximum length of one that it deletes, in characters."""
 
 _SENTENCE = re.compile(r"(?<=[a-z\d)\]%][.!?])(?=\s|$)")
 _NO_PROSE = re.compile(r"\s*(?:#|\||!|\$\$|<|\[\d|(?:Figure|Table|Fig\.|Algorithm)\b)")
 _WORD = re.compile(r"[A-Za-z][A-Za-z-]{5,}(?<!ly)\b")
 _SEPARATOR = re.compile(r"\n\s*\n")
 _PLAIN = frozenset(resource("data", "flaws", "plain.txt").read_text(encoding="utf-8").split())
-"""Words that tell nothing of a passage."""
+"""Words that say nothing about a passage's topic."""
 
 
 class Flaw(BaseModel, frozen=True, extra="forbid"):
-    """A flaw of the catalogue; the head of this module says what its fields do.
+    """A flaw of the catalogue; the module's docstring describes the fields of its rule.
 
-    *judgments*: its description as a judgment and three rephrasings. *plain*, *oblique*: sentences of a review that
-    name it, and that only hint at it. *source*: SHA-256 of the file.
+    *judgments*: the flaw's description as a judgment, with three rephrasings. *plain*: sentences of a review that name
+    the flaw. *oblique*: sentences that only hint at it. *source*: SHA-256 of the file.
     """
 
     name: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
@@ -112,10 +114,10 @@ class Flaw(BaseModel, frozen=True, extra="forbid"):
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """A text with one flaw, whose *fields* are those of descriptions, and the place of the change.
+    """A text with one planted flaw, the position of the edit, and the *fields* for the flaw's descriptions.
 
-    *start*, *end*: the characters that were replaced in the text before, whose SHA-256 is *before*. *new_end*: the end
-    of their replacement in *text*, which starts at *start*.
+    *start*, *end*: the range of replaced characters in the original text, whose SHA-256 is *before*. *new_end*: the end
+    of the replacement in *text*, which begins at *start*.
     """
 
     flaw: Flaw
@@ -148,10 +150,10 @@ def sha256(text: str) -> str:
 
 
 def flaws(folder: Path | None = None) -> tuple[dict[str, Flaw], list[str]]:
-    """Returns the flaws of the files ``*.toml`` in *folder* by name, and a line for each file that holds none.
+    """Returns name → flaw from the files ``*.toml`` in *folder*, and a message for each file without a valid flaw.
 
-    If *folder* is None, the flaws are those in ``data/flaws``. Raises `SettingsError` if fewer than two flaws are left,
-    or if the harmless edit is missing.
+    If *folder* is None, the flaws are those in ``data/flaws``. Raises `SettingsError` if fewer than two flaws are
+    valid, or if the harmless edit is missing.
     """
     known: dict[str, Flaw] = {}
     refused: list[str] = []
@@ -172,7 +174,7 @@ def flaws(folder: Path | None = None) -> tuple[dict[str, Flaw], list[str]]:
 def plant(flaw: Flaw, text: str, key: str, seed: int = 0) -> Planted:
     """Plants *flaw* in *text*, the body of a paper, at a place chosen by *seed* and *key*, such as the paper's id.
 
-    Raises `ChangeError` if that cannot be done cleanly: ``nowhere``, ``not_clean``, ``no_topic``, ``nothing_changed``.
+    Raises `ChangeError` if the flaw does not fit: ``nowhere``, ``not_clean``, ``no_topic``, ``nothing_changed``.
     """
     if flaw.unless and re.search(flaw.unless, text):
         raise ChangeError("not_clean", f"{flaw.name} of {key}: the paper says something like it already")
@@ -195,7 +197,7 @@ def plant(flaw: Flaw, text: str, key: str, seed: int = 0) -> Planted:
 
 
 def _prose(text: str) -> Iterator[tuple[int, int]]:
-    """Yields (start, end) of each paragraph of *text* that is prose: no heading, table, caption or formula."""
+    """Yields (start, end) of each paragraph of *text* that is prose, not a heading, table, caption or formula."""
     start = 0
     for gap in (*_SEPARATOR.finditer(text), None):
         end = gap.start() if gap else len(text)
@@ -272,9 +274,9 @@ _RULES: dict[str, Callable[[Flaw, str, random.Random], Iterator[_Edit]]] = {
 
 
 def _topic(text: str, edit: _Edit) -> str | None:
-    """Returns two words typical of the edited passage that also stand elsewhere, as ``a and b``; None if it has none.
+    """Returns two words typical of the edited passage that also occur elsewhere, as ``a and b``; None: too few.
 
-    A word counts as often as it stands in the passage, times the logarithm of the share of paragraphs that have it.
+    A word's weight is its count in the passage times −log of the share of paragraphs that contain it.
     """
     paragraphs, shares = _shares(text)
     own = Counter(_terms(text[slice(*edit.passage)]))
@@ -287,7 +289,7 @@ def _topic(text: str, edit: _Edit) -> str | None:
 
 @lru_cache(maxsize=8)
 def _shares(text: str) -> tuple[int, Counter[str]]:
-    """Returns the number of paragraphs of *text*, and word → the number of paragraphs that have it."""
+    """Returns the number of paragraphs of *text* plus 1, and word → the number of paragraphs that contain it."""
     paragraphs = _SEPARATOR.split(text)
     return len(paragraphs) + 1, Counter(word for each in paragraphs for word in set(_terms(each)))
 
@@ -305,10 +307,10 @@ def two_flaws(
     refusals: Counter[tuple[str, str]],
     seed: int = 0,
 ) -> tuple[Planted, Planted, Planted] | None:
-    """Plants two flaws f and g of different families, each in a text of its own, and the harmless edit in a third.
+    """Plants two flaws of different families, each in its own copy of *text*, and the harmless edit in a third copy.
 
-    Of the flaws that fit, those come first that *used* counts least often. *refusals* counts (flaw, reason) for the
-    others. Returns None if fewer than two families fit, or no harmless edit.
+    Of the flaws that fit, the least used ones (by *used*) come first. *refusals* counts (flaw, reason) for flaws that
+    do not fit. Returns None if flaws of fewer than two families fit, or if the harmless edit does not fit.
     """
     fitting: dict[str, Planted] = {}
     for flaw in catalogue:

@@ -1,13 +1,13 @@
-"""Graded harms: changes by rule in ten degrees, by which a certificate tells how much harm a metric notices.
+"""Graded harms: perturbations by rule in ten degrees, with which a certificate measures how much harm a metric notices.
 
 A text is a list of units: the lines of judgments, or the sentences of a review. Degree k changes k tenths of the units,
-or adds k tenths as many, or adds k tenths of the abstract. Which units, is random (seed and key of the text); a degree
-changes those that every lower degree changes. Headings of a review stay.
+or adds k tenths as many, or adds k tenths of the abstract. The units are chosen at random (by the seed and the text's
+key); a degree also changes all units that lower degrees change. Headings of a review stay.
 
-- ``garbling``: units are deleted. One stays, because an empty review has no score.
+- ``garbling``: units are deleted. One unit stays, because an empty review has no score.
 - ``negation``: a lie. A judgment takes the opposite stance; a sentence of a review gets or loses its "not".
-- ``invention``: a lie. Units give way to those of reviews of other papers, so no reviewer made them.
-- ``laundering``: units are rephrased (`gre_bench.changes.wording`) and change places. The content stays.
+- ``invention``: a lie. Units are replaced by units of reviews of other papers, so no reviewer of the paper made them.
+- ``laundering``: units are rephrased (`gre_bench.changes.wording`) and reordered. The content stays.
 - ``padding``: sentences are added that are true of any paper.
 - ``copying``: the first sentences of the abstract are added.
 """
@@ -28,9 +28,9 @@ from gre_bench.core.review_text import join, split
 DEGREES = range(1, 11)
 Level = Literal["review", "judgments"]
 Units = list[str | None]
-"""The units of a text after a change; None is a deleted one."""
+"""The units of a text after a perturbation; None: the unit was deleted."""
 Edited = tuple[Units, list[str]]
-"""The changed units, and those added."""
+"""The changed units, and the added units."""
 
 PADDING = (
     "The paper has a title.", "The paper has an abstract.", "The paper is made of sentences.",
@@ -47,7 +47,7 @@ _NOT = re.compile(r"\b(is|are|was|were|does|do|did|has|have|had|can|could|will|w
 
 
 class Given(NamedTuple):
-    """What an edit works on; *chosen*: the indices of the units to change, in the order in which degrees take them."""
+    """The input of an edit. *chosen*: the indices of the units to change, in the order in which degrees add them."""
 
     units: list[str]
     chosen: list[int]
@@ -61,7 +61,7 @@ class Harm:
     """A harm in ten degrees.
 
     - *family*: ``degradation`` (must lower a score) or ``manipulation`` (must not raise it).
-    - *said*: how a certificate's sentence names it. *needs*: as in `gre_bench.changes.catalog.Change`.
+    - *said*: the harm's name in a certificate's sentence. *needs*: as in `gre_bench.changes.catalog.Change`.
     """
 
     name: str
@@ -72,7 +72,7 @@ class Harm:
 
 
 def harmed(harm: Harm, degree: int, level: Level, material: ChangeInput) -> str:
-    """Returns the text of *material* after *harm* of *degree*, 1 to 10."""
+    """Returns the text of *material* after *harm* in *degree*, 1 to 10."""
     units = _units(material.text, level)
     order = list(range(len(units)))
     material.chance(harm.name).shuffle(order)
@@ -89,7 +89,7 @@ def _units(text: str, level: Level) -> list[str]:
 
 
 def _rebuilt(text: str, level: Level, units: Units) -> str:
-    """Returns *text* with *units* in place of its own; of a deleted sentence only a line break stays."""
+    """Returns *text* with its units replaced by *units*; of a deleted sentence, only a line break stays."""
     new = iter(units)
     if level == "judgments":
         return "".join(unit + gap for _, gap in lines_of(text) if (unit := next(new)) is not None)
@@ -116,7 +116,7 @@ def _negated(given: Given) -> Edited:
 
 
 def negation(sentence: str) -> str:
-    """Returns the contrary of a judgment, or of a sentence of a review."""
+    """Returns the negation of a judgment, or of a sentence of a review."""
     for opening, opposite in _OPPOSITE.items():
         if sentence.startswith(opening):
             return opposite + sentence.removeprefix(opening)

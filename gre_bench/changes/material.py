@@ -1,7 +1,7 @@
-"""The input of a change: a text, its paper's title and abstract, and how a review is split, in one of two ways.
+"""The input of a perturbation: a text, its paper's title and abstract, and the way in which a review is split.
 
 ``authors``: the way of Xu et al. 2025 (D.3.1). A piece of text ends at every ``.``, ``?``, ``!`` and line break, even
-inside "0.85". Blank pieces are skipped. A piece that contains the words of a known heading is that heading and begins a
+inside "0.85". Blank pieces are skipped. A piece that contains a known heading counts as that heading and begins a
 section. All other pieces are sentences, joined by one space. Headings stay as they are.
 
 ``linguistic``: the way of `gre_bench.core.review_text`. It knows abbreviations, numbers, lists and headings of any
@@ -36,11 +36,11 @@ _BLANKS = re.compile(r"\s*")
 
 @dataclass(frozen=True, slots=True)
 class ChangeInput:
-    """A text to change, a review or its judgments, and everything else that some changes need.
+    """A text to perturb (a review or its judgments), and everything else that some perturbations need.
 
     *key*: a name for the text. Random choices depend on *seed* and *key* alone, not on other papers. *title*,
-    *abstract*: those of the paper. *others*: texts of the same kind about other papers, of which a change takes the
-    first ones. *splitter*, *headings*: how a review is split into sections and sentences.
+    *abstract*: the paper's. *others*: texts of the same kind about other papers; a perturbation uses the first ones.
+    *splitter*, *headings*: how a review is split into sections and sentences.
     """
 
     key: str
@@ -53,22 +53,22 @@ class ChangeInput:
     headings: tuple[str, ...] = ICLR_2023
 
     def chance(self, name: str) -> random.Random:
-        """Returns the random generator for the change *name* of this text; each change has its own."""
+        """Returns the random generator for the perturbation *name* of this text; each perturbation has its own."""
         return random.Random(f"{self.seed} {self.key} {name}")
 
 
 def cut(text: str, splitter: Splitter, headings: Sequence[str]) -> tuple[Section, ...]:
-    """Returns the sections of *text* with their sentences; *headings* are those known to the splitter ``authors``."""
+    """Returns the sections of *text* with their sentences. *headings*: those that the splitter ``authors`` knows."""
     if splitter == "linguistic":
         return review_text.split(text)
     return tuple(Section("other", heading, _sentences(body)) for heading, body in parts(text, headings))
 
 
 def parts(text: str, headings: Sequence[str]) -> list[tuple[str, str]]:
-    """Returns the sections of *text* as pairs (heading with the blanks after it, text of the section).
+    """Returns the sections of *text* as pairs (heading with the white space after it, text of the section).
 
-    The first heading is empty if text precedes all known *headings*. Joined, the pairs give *text* again, but for
-    blanks before the first heading.
+    The first heading is empty if text precedes all known *headings*. Joined, the pairs give *text* again, except for
+    white space before the first heading.
     """
     results = [(0, 0)]
     for piece in _PIECE.finditer(text):
@@ -80,7 +80,7 @@ def parts(text: str, headings: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _sentences(body: str) -> tuple[Sentence, ...]:
-    """Returns the non-blank pieces of a section as sentences with a space between, and its own blanks at the end."""
+    """Returns the non-blank pieces of a section as sentences, separated by spaces; the last keeps the section's end."""
     pieces = [piece[0].strip() for piece in _PIECE.finditer(body) if piece[0].strip()]
     end = body[len(body.rstrip()) :]
     return tuple(

@@ -1,11 +1,11 @@
-"""Reviewers by script whose answer is known: they name a planted flaw with a stated probability.
+"""Scripted reviewers with known answers: they name a planted flaw with a stated probability.
 
-A script writes sentences of the paper's human reviews, chosen at random for each text, and hides a flaw among them. So
-two of its reviews of one paper differ as independent reviews do, and only sometimes in the flaw. The scripts are:
+A script writes sentences of the paper's human reviews, chosen at random for each text, and hides a flaw among them. Two
+of its reviews of one paper thus differ as independent reviews do, and only sometimes in the flaw. The scripts are:
 
-- ``plain-50``: names the planted flaw in plain words, with probability 50%. Any share from 0 to 100 will do.
-- ``oblique-50``: hints at it, in words that would fit other flaws, too.
-- ``absent-50``: names a flaw that is not in the text, among them the one of the paper's other text.
+- ``plain-50``: names the planted flaw in plain words with probability 50%. Any number from 0 to 100 is possible.
+- ``oblique-50``: hints at the flaw in words that would fit other flaws, too.
+- ``absent-50``: names a flaw that is not in the text; it may be the flaw in the paper's other text.
 - ``listing-100``: names every flaw of the catalogue once, in each text.
 """
 
@@ -22,7 +22,7 @@ from gre_bench.core.review_text import split
 SCRIPT = re.compile(r"(plain|oblique|absent|listing)-(100|\d{1,2})")
 PREFIX = "scripted-"
 SHARE = 0.6
-"""The share of the human sentences that a script writes."""
+"""The share of the human reviews' sentences that a script writes."""
 
 
 def is_script(candidate: str) -> bool:
@@ -30,7 +30,7 @@ def is_script(candidate: str) -> bool:
 
 
 def parsed(script: str) -> tuple[str, float]:
-    """Returns the words and the probability of *script*, such as ``plain-50``; raises `SettingsError` for others."""
+    """Returns the kind and the probability of *script*, such as ``plain-50``; raises `SettingsError` otherwise."""
     match = SCRIPT.fullmatch(script)
     if match is None:
         raise SettingsError(f"no script {script!r}; write plain, oblique, absent or listing, and a share: plain-50")
@@ -49,7 +49,7 @@ def draft(pool: Sequence[str], chance: random.Random) -> list[str]:
 
 
 def hidden(text: Sequence[str], named: Sequence[str], chance: random.Random) -> str:
-    """Returns the sentences *text* as a review whose second half is headed as weaknesses, with *named* among these."""
+    """Returns a review of the sentences *text*: summary, then weaknesses; *named* is inserted among the latter."""
     first, lines = list(text[: len(text) // 2]), list(text[len(text) // 2 :])
     for sentence in named:
         lines.insert(chance.randint(0, len(lines)), sentence)
@@ -59,7 +59,7 @@ def hidden(text: Sequence[str], named: Sequence[str], chance: random.Random) -> 
 def review(
     script: str, pool: Sequence[str], planted: Planted | None, every: Sequence[Planted], chance: random.Random
 ) -> str:
-    """Returns a review of the text *planted*, or of the paper as it is if that is None.
+    """Returns a review by *script* of the text *planted*; None: of the paper as it is.
 
     *pool*: sentences of human reviews of the paper. *every*: all flaws of the catalogue, worded for this paper.
     """

@@ -1,9 +1,8 @@
 """Rephrases sentences by rule, in two styles.
 
-Phrases of ``data/rules/phrases.tsv`` are replaced by others with the same meaning. Some
-clauses are moved. Style 1 turns "Although A, B." into "B, although A."; style 2 turns "B because A." into "Because A,
-B.". Headings, list marks, formulas and line breaks do not change, nor does the meaning of any judgment. Text that no
-rule covers does not change either.
+Phrases in ``data/rules/phrases.tsv`` are replaced by synonyms. Some clauses are moved. Style 1 turns "Although A, B."
+into "B, although A."; style 2 turns "B because A." into "Because A, B.". Headings, list marks, formulas and line breaks
+do not change, nor does the meaning of any judgment. Text that no rule covers does not change either.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _BACK = re.compile(r"([^,;:?!]{8,200}?),? (because|although|though) ([^,;:?!]{8,
 _TIED = re.compile(
     r"\b(?:is|are|was|be|not|only|just|simply|mainly|mostly|partly|even|probably|perhaps|primarily|possibly|maybe|and|or)$"
 )
-"""Words after which a clause cannot move ("this is because ...")."""
+"""Words after which a clause cannot be moved ("this is because ...")."""
 _ANSWERED = re.compile(r"(?:then|but|yet|and|so)\b")
 _UNCLEAR = re.compile(r"It(?: is|'s) (?:unclear|not clear) (whether|how|why|what|which) ([^,;:?!]{8,200})\.")
 _FORMULA = re.compile(r"(\$[^$\n]{0,300}\$|\"[^\"\n]{0,300}\")")
@@ -51,7 +50,7 @@ def reworded(text: str, style: int) -> str:
 
 
 def _reordered(text: str, style: int) -> str:
-    """Moves the subordinate clause of a sentence, if any: to the end in style 1, to the front in style 2."""
+    """Moves the subordinate clause of a sentence, if any, to the end in style 1 and to the front in style 2."""
     if ". " in text:
         return text
     if style == 1:
@@ -70,7 +69,7 @@ def _reordered(text: str, style: int) -> str:
 
 @cache
 def phrases() -> dict[str, tuple[str, str]]:
-    """Returns phrase in lower case → its replacements in styles 1 and 2, of the same part of speech and number."""
+    """Returns lower-case phrase → its replacements in styles 1 and 2, of the same part of speech and number."""
     lines = resource("data", "rules", "phrases.tsv").read_text("utf-8").splitlines()
     rows = [line.split("\t") for line in lines if not line.startswith("#")]
     return {phrase: (first, second) for phrase, first, second in rows}
@@ -78,7 +77,7 @@ def phrases() -> dict[str, tuple[str, str]]:
 
 @cache
 def _any_phrase() -> re.Pattern[str]:
-    """Returns a pattern of any phrase of `phrases`, the longest first, and of "a" or "an" before it."""
+    """Returns a pattern that matches any phrase of `phrases`, longest first, with "a" or "an" before it."""
     longest = sorted(phrases(), key=len, reverse=True)
     return re.compile(rf"(?<![\w-])(?:(an?) )?({'|'.join(map(re.escape, longest))})(?![\w-])", re.IGNORECASE)
 

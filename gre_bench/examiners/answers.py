@@ -1,15 +1,15 @@
-"""Reads replies strictly: a verdict counts only if the reply states exactly one.
+"""Parses replies strictly: a verdict counts only if the reply states exactly one.
 
-One grammar holds for scores, labels and choices. A verdict is one of these:
+One grammar is used for scores, labels and choices. A verdict is one of these:
 
-- a first or last line that is the verdict alone (``4``, ``two``);
+- a first or last line that holds only the verdict (``4``, ``two``);
 - a field with a label (``Score: 4``, ``Output: two``), at the start of a clause;
 - a clause that states it ("I rate this 4.", "The score is 4.", "Review two is better.").
 
-Quotations and what a reviewer or the authors say are no verdicts. List numbers, ranges (``1 to 5``), denominators
+Quotations, and what a reviewer or the authors say, are not verdicts. List numbers, ranges (``1 to 5``), denominators
 (``out of 5``), references (``Table 3``) and counts ("it has 3 errors") are not scores. A reply is refused if it states
-a second verdict that differs, denies its own, or takes it back. "Answer:" at the start of a line is ignored, because
-LMs add it without being asked (Kotonya et al. 2023, §5.2). Every function takes linear time.
+a second, different verdict, or denies or retracts its verdict. "Answer:" at the start of a line is ignored, because LMs
+add it without being asked (Kotonya et al. 2023, §5.2). All functions take linear time.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _GOES_ON = (
     "overall|points?|rather|seems?|since|so|stars?|than|that|though|to|too|was|when|which|with"
 )
 _LONE = rf"{_SCORE}(?![ \t]{{1,3}}(?!(?:{_GOES_ON})\b)[a-z])"
-"""A number that counts nothing: the word after it does not name what is counted."""
+"""A number that is not a count: the next word does not name counted things."""
 _REMARK = r"(?:\([^()\n]{0,40}\)|[-–—] ?[^\n\d]{1,60})?"
 _ALONE = re.compile(rf"(?P<label>[^\W\d][^\n:=]{{0,40}}[:=]\s*)?{_SCORE}\s*{_REMARK}\s*\.?")
 _LABELS = (
@@ -53,7 +53,7 @@ _OWN = re.compile(
     r"\b(?:score|rating|grade|mark|verdict|evaluation|assessment)\b.{0,60}?\b(?:is|would be|should be|becomes)\b",
     re.IGNORECASE,
 )
-"""How the judge states a verdict in a sentence: in the first person, or "the score is"."""
+"""How an LM states its verdict in a sentence: in the first person, or as "the score is"."""
 _PAPER = r"(?:paper|submission|manuscript|article|work)"
 _OF_PAPER = re.compile(rf"(?:(?!\b(?:review|summary)\b).)*\b{_PAPER}\b(?!['’])", re.IGNORECASE)
 _MARKS_OF = r"(?:scores?|ratings?|grades?|marks?|verdicts?|recommendations?)"
@@ -69,7 +69,7 @@ _OTHERS = re.compile(
     rf"\b{_PAPER}['’]s\s(?:\w{{1,20}}\s){{0,2}}{_MARKS_OF}\b",
     re.IGNORECASE,
 )
-"""What a reviewer or the authors say, or what is said of the paper."""
+"""A statement of a reviewer or the authors, or a grade of the paper instead of the review."""
 _SAID_BY = re.compile(
     r"\b(?:says|said|states|writes|claims|notes)\s(?:the|this|a)\s(?:review|reviewer|author)s?\b", re.IGNORECASE
 )
@@ -81,7 +81,7 @@ _DENIED = re.compile(
     r"\b(?:anything but|far from)\b|\btoo (?:high|low|generous|harsh|kind|strict|lenient|much)\b",
     re.IGNORECASE,
 )
-"""A clause that denies, bounds or supposes what it names."""
+"""A clause that denies, bounds or supposes the value that it names."""
 _TAKEN_BACK = re.compile(
     r"\b(?:wait|correction|sorry|scratch that|take (?:that|it) back|(?:second|further) thoughts?|on reflection)\b",
     re.IGNORECASE,
@@ -149,10 +149,10 @@ _REASON = re.compile(r"\b(?:Rationale|Explanation|Reason|Reasons)\b[^\n:]{0,20}:
 
 
 def score(text: str, scale: Scale) -> float:
-    """Returns the one score on *scale* that the reply states; raises `ReplyError` for none, or different ones.
+    """Returns the single score on *scale* that the reply states; raises `ReplyError` for no score or different scores.
 
-    A field, a line alone, and a verdict in the first person must agree. Where there is none, a number in a clause that
-    speaks of grading counts, and then a first line with any label.
+    Fields, lines that hold only a score, and verdicts in the first person must agree. If there are none, a number in a
+    clause about grading counts; failing that, a first line with any label.
     """
     text = _unquoted(text)
     if scale.words:
@@ -187,10 +187,10 @@ def score(text: str, scale: Scale) -> float:
 
 
 def aspects(text: str, scale: Scale, names: Sequence[str], *, repeats: bool = False) -> dict[str, float]:
-    """Returns the score on *scale* that the reply *text* states for each of the aspects *names*.
+    """Returns aspect → the score on *scale* that the reply *text* states, for each of the aspects *names*.
 
     If *repeats*, an aspect may have several scores, and gets their mean. Raises `ReplyError` with the aspect's name if
-    it has no score, or different ones without *repeats*.
+    an aspect has no score, or different scores without *repeats*.
     """
     text = "\n".join(line for line in _unquoted(text).splitlines() if not _OTHERS.search(line[:200]))
     results = {}
@@ -206,9 +206,9 @@ def aspects(text: str, scale: Scale, names: Sequence[str], *, repeats: bool = Fa
 
 
 def rationale(text: str) -> str | None:
-    """Returns the reasons that the reply *text* gives for its score; None if it gives none.
+    """Returns the reasons that the reply *text* gives for its score; None if there are none.
 
-    They are the text after a label such as "Rationale:", or else all lines except those that state the score.
+    The reasons are the text after a label such as "Rationale:", or else all lines except those that state the score.
     """
     text = plain(text)
     if announced := _REASON.search(text):
@@ -218,10 +218,10 @@ def rationale(text: str) -> str | None:
 
 
 def yes_or_no(text: str) -> bool:
-    """Returns whether the reply *text* says Yes, which means that the LM calls the graded text redundant.
+    """Whether the reply *text* says Yes, which means that the LM calls the graded text redundant.
 
-    Raises `ReplyError`. Code ``neither_yes_nor_no``: the first words are neither. Code ``contradiction``: the reply
-    takes its answer back, as in "Yes, the review is not redundant", or a later sentence begins with the other answer.
+    Raises `ReplyError`. Code ``neither_yes_nor_no``: the reply begins with neither. Code ``contradiction``: the reply
+    contradicts its answer, as in "Yes, the review is not redundant", or a later sentence begins with the other answer.
     """
     text = _NUMBERING.sub(" ", plain(text))
     opening = text[:200]
@@ -247,9 +247,9 @@ def yes_or_no(text: str) -> bool:
 def choice(text: str) -> int:
     """Returns which of two texts the reply *text* prefers: 0 for the first text, 1 for the second.
 
-    ``one``, ``'two'.``, ``Output: one`` and ``Summary two is better`` are choices; "one" or "two" anywhere else in a
-    longer reply is none. Raises `ReplyError` if the reply chooses neither text, names the other one as well, or takes
-    its choice back.
+    ``one``, ``'two'.``, ``Output: one`` and ``Summary two is better`` are choices; "one" or "two" elsewhere in a longer
+    reply is not. Raises `ReplyError` if the reply chooses neither text, also names the other text, or retracts its
+    choice.
     """
     text = _NUMBERING.sub(" ", _unquoted(text))
     lines = [line for line in text.splitlines() if line.strip()]
@@ -287,14 +287,14 @@ def hallucinated_answers(text: str) -> int:
 def _unquoted(text: str) -> str:
     """Returns `plain` *text* without quotations, and with ``Score: 4`` for ``<score>4</score>``.
 
-    A brief quotation without a label stays, as in: My score is "4".
+    A short quotation without a label stays, as in: My score is "4".
     """
     text = _TAG.sub(lambda tag: "\n" if tag[1] else f"\n{tag[2]}: ", plain(text)).strip()
     return _QUOTED.sub(lambda quoted: quoted[0] if _BRIEF.fullmatch(quoted[0]) else " ", text)
 
 
 def _clauses(text: str) -> Iterator[tuple[str, bool]]:
-    """Yields each clause of *text*, and whether its sentence asks; none of one with "if" or "says the review"."""
+    """Yields (clause, whether its sentence is a question) of *text*; skips sentences with "if" or "says the review"."""
     for sentence in _SENTENCE.findall(text):
         if not (_SAID_BY.search(sentence) or _SUPPOSED.match(sentence)):
             yield from ((clause.strip(), sentence.endswith("?")) for clause in _BREAK.split(sentence) if clause.strip())
@@ -312,13 +312,13 @@ def _number(match: re.Match[str]) -> float:
 
 
 def _value(match: re.Match[str], scale: Scale) -> float:
-    """Returns the number in *match*; raises `ReplyError` if *scale* has no such score, or another scale is named."""
+    """Returns the number in *match*; raises `ReplyError` if *scale* lacks it, or if the reply names another scale."""
     most = match["most"]
     if (most is not None and float(most) != scale.high) or (match["percent"] and scale.high != 100):
         raise ReplyError("other_scale")
     value = _number(match)
     if scale.high == 100 and 0 < value < 1 and not match["percent"]:
-        raise ReplyError("other_scale")  # 0.95 may be meant on a scale from 0 to 1 or from 0 to 100
+        raise ReplyError("other_scale")  # 0.95 may be on a scale from 0 to 1 or from 0 to 100
     if not scale.low <= value <= scale.high:
         raise ReplyError("out_of_range")
     if not scale.admits(value):
@@ -327,7 +327,7 @@ def _value(match: re.Match[str], scale: Scale) -> float:
 
 
 def _word(text: str, scale: Scale) -> float:
-    """Returns the value of the label that *text* states, on a *scale* whose scores are words such as Good.
+    """Returns the value of the label that *text* states, for a *scale* whose scores are words such as Good.
 
     Raises `ReplyError` for no label, several labels, or a label after "not". Very Poor counts as one label, although it
     contains the label Poor.

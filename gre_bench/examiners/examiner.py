@@ -1,11 +1,11 @@
-"""Examiners: the settings that say how an LM grades a text, and the prompts that follow from them.
+"""Examiners: the settings of how an LM grades a text, and the prompts that follow from the settings.
 
 The settings are template, granularity, demonstration, aggregation, rationale, filtering and binning (Kim et al. 2023,
 §4), and the parts of the guideline in the prompt. Combinations that no paper defines are refused.
 
 An LM may write or improve instructions for grading. Kotonya et al. 2023, §5.2, found two kinds of faults in such
-instructions by hand. One is numbering such as 2, 3, 4, 4 where the original has 1, 2, 3, 4. The other is a stray
-"Answer:" in the middle of the text.
+instructions by manual inspection. One is numbering such as 2, 3, 4, 4 where the original has 1, 2, 3, 4. The other is a
+stray "Answer:" in the middle of the text.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ Aggregation = Literal["direct", "logprob", "approximation"]
 Mass = Literal["normalised", "raw"]
 Criteria = Literal["ad", "ad_gpt", "ht", "ht_gpt", "mt", "mt_gpt"]
 Phrase = Literal["improve", "rewrite", "precise", "best"]
-"""The four prompts that ask for better instructions (Kotonya et al. 2023, §3.2, Table 5)."""
+"""The names of the four prompts that ask for better instructions (Kotonya et al. 2023, §3.2, Table 5)."""
 
 SAMPLES = 20
-"""Number of replies that the aggregation ``approximation`` samples by default (Kim et al. 2023, §5.1)."""
+"""The default number of replies that the aggregation ``approximation`` samples (Kim et al. 2023, §5.1)."""
 COARSE = ("relevance", "consistency", "fluency", "coherence")
 """The order of the aspects in a prompt about all of them (Kotonya et al. 2023, Table 3)."""
 ADJECTIVES = {"coherence": "coherent", "consistency": "consistent", "fluency": "fluent", "relevance": "relevant"}
@@ -45,7 +45,7 @@ _ANSWER = re.compile(r"^[ \t]*Answer[ \t]*:", re.IGNORECASE | re.MULTILINE)
 class Binning(BaseModel, frozen=True, extra="forbid"):
     """Makes close scores equal: all scores in a bin are replaced by one value.
 
-    ``equal_width`` divides the scale into bins of equal width; ``quantile`` makes bins with equally many scores.
+    ``equal_width``: bins of equal width divide the scale. ``quantile``: all bins hold equally many scores.
     """
 
     method: Literal["equal_width", "quantile"] = Field(default="equal_width", description="how the bins are made")
@@ -53,7 +53,7 @@ class Binning(BaseModel, frozen=True, extra="forbid"):
 
 
 class Examiner(BaseModel, frozen=True, extra="forbid"):
-    """The settings that say how an LM grades a text.
+    """The settings of how an LM grades a text.
 
     None stands for a default: the template's *rationale* and *criteria*, the *mass* ``normalised``, `SAMPLES`.
     """
@@ -122,7 +122,7 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def aspects(self) -> tuple[str | None, ...]:
-        """The aspects to grade, each in its own chat; None stands for the text as a whole."""
+        """The aspects to grade, each in its own chat; None: the text as a whole."""
         return self.form.aspects if self.granularity == "fine" else (None,)
 
     @property
@@ -132,7 +132,7 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def times(self) -> int:
-        """The number of replies that the LM gives to each chat: 1 unless the aggregation is ``approximation``."""
+        """The number of replies requested for each chat: 1 unless the aggregation is ``approximation``."""
         return (self.samples or SAMPLES) if self.aggregation == "approximation" else 1
 
     @property
@@ -157,7 +157,7 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
 
 
 def examiner_of(tree: dict[str, Any], origin: str = "examiner") -> Examiner:
-    """Returns the examiner with the settings *tree*; *origin* says in errors where they come from.
+    """Returns the examiner with the settings *tree*. *origin*: where they come from, for errors.
 
     Raises `SettingsError` if a setting is unknown or a combination is refused.
     """
@@ -169,7 +169,7 @@ def examiner_of(tree: dict[str, Any], origin: str = "examiner") -> Examiner:
 
 
 def problems_of(error: ValidationError, known: str = "") -> str:
-    """Returns what is wrong with settings, in one line; *known* follows the name of an unknown setting."""
+    """Returns in one line what is wrong with settings; *known* follows the name of an unknown setting."""
     lines = []
     for item in error.errors():
         name = ".".join(str(part) for part in item["loc"])
@@ -202,7 +202,7 @@ def filter_chat(examiner: Examiner, item: Item) -> Chat:
 
 
 def sha256(examiner: Examiner) -> str:
-    """Returns the digest of all prompts of *examiner*, which does not depend on the aggregation."""
+    """Returns the SHA-256 of all prompts of *examiner*, which do not depend on the aggregation."""
     if examiner.form.answer == "nothing":
         return digest([])
     worded = [wording(examiner, aspect) for aspect in examiner.aspects]
@@ -212,7 +212,7 @@ def sha256(examiner: Examiner) -> str:
 
 @cache
 def wording(examiner: Examiner, aspect: str | None) -> Chat:
-    """Returns the prompt about one *aspect*, or the whole text; the fields ``{source}`` and ``{text}`` stay open."""
+    """Returns the prompt about *aspect* (None: the whole text), with unfilled fields ``{source}`` and ``{text}``."""
     names = _files(examiner, aspect)
     prompt = load(names["frame"])
     parts = {part: load(name).user for part, name in names.items() if part not in ("frame", "description")}
@@ -225,18 +225,18 @@ def wording(examiner: Examiner, aspect: str | None) -> Chat:
     several = f"{', '.join(ADJECTIVES[adjective] for adjective in COARSE[:-1])} and coherent"
     parts["adjective"] = ADJECTIVES.get(aspect or "", several)
     user = prompt.user.replace("{description}\n", "{description}")
-    for _ in range(2):  # steps and frames name the aspect, so a part may hold a field itself
+    for _ in range(2):  # steps and frames name the aspect, so a part may itself contain a field
         user = _FIELD.sub(lambda field: parts.get(field[1], field[0]), user)
     return Chat(prompt.system, user)
 
 
 def _files(examiner: Examiner, aspect: str | None) -> dict[str, str]:
-    """Returns the prompt files that make up the prompt about *aspect*, by their role in it, such as ``frame``."""
+    """Returns role, such as ``frame`` → prompt file, for the files that make up the prompt about *aspect*."""
     folder, form = f"dsba/{examiner.item}", examiner.form
     frame = form.prompt.format(item=examiner.item)
     names = {"frame": f"{frame}_fine" if examiner.template == "base" and aspect else frame}
     if criteria := examiner.chosen_criteria:
-        # Numbered, so that the criteria of several aspects stay in order.
+        # Numbered, so that the criteria of several aspects keep their order.
         for index, each in enumerate((aspect,) if aspect else COARSE):
             names[f"criteria{index}"] = f"{folder}/criteria/{criteria}_{each}"
     if examiner.template in ("human", "model"):
@@ -259,7 +259,7 @@ def improving_chat(instructions: str, phrase: Phrase = "improve") -> Chat:
 
 
 def sound(reply: str) -> str:
-    """Returns the instructions in *reply*, without quotation marks around them; raises `ReplyError` for a fault."""
+    """Returns the instructions in *reply*, without enclosing quotation marks; raises `ReplyError` for a fault."""
     instructions = reply.strip().strip('"“”').strip()
     if faults := findings(instructions):
         raise ReplyError(faults[0])
@@ -269,8 +269,8 @@ def sound(reply: str) -> str:
 def findings(instructions: str) -> list[str]:
     """Returns the faults of *instructions* that an LM wrote, each in a few words.
 
-    The numbers of a list must rise by one. They may start again at 1, because an example within the instructions has
-    its own numbering.
+    The numbers of a list must rise by one. They may restart at 1, because an example within the instructions has its
+    own numbering.
     """
     faults = []
     before = 0

@@ -1,20 +1,20 @@
-"""Grades items by the replies of an LM, or by the probabilities of scores: one grade or one problem for each item.
+"""Grades items by an LM's replies, or by the probabilities of scores: one grade or one problem per item.
 
-If a reply cannot be read, the chat is sent again with another seed. If no reply can be read, the item gets no score but
-a problem with the reason. There is no default score.
+If a reply is unparsable, the chat is repeated with another seed. If no reply can be parsed, the item gets a problem
+with the reason instead of a score. There is no default score.
 
-The aggregations of several scores, or of the probabilities of possible scores, are those of Kim et al. 2023, §4.2:
+Several scores, or the probabilities of possible scores, are aggregated as in Kim et al. 2023, §4.2:
 
     direct         the score that the LM states
     logprob        Σ p(sᵢ)·sᵢ over the declared scores (eq. 1); ``normalised`` divides it by Σ p(sᵢ), ``raw`` does not
     approximation  Σ g(sᵢ)·sᵢ, where g(sᵢ) is the share of sᵢ in n samples (eq. 2 and 3)
 
-The declared scores are those that the prompt lists. p(sᵢ) is the probability that the reply is sᵢ and then ends. The
-reply "10" therefore does not count as the reply "1", and the declared scores exclude each other.
+The declared scores are the scores that the prompt lists. p(sᵢ) is the probability that the reply is sᵢ and then ends.
+So the reply "10" does not count as the reply "1", and the declared scores are mutually exclusive.
 
 The probabilities come from an evaluation LM, or from the likeliest tokens that an endpoint lists at each position of
 one reply. In the second case, the probability of the score in the reply is the product over its tokens. For any other
-score, the endpoint can list only the first token. That is enough if the token is the whole score and no other declared
+score, the endpoint can list only the first token. That is enough if this token is the whole score and no other declared
 score begins with it. Otherwise the score counts as impossible. The endpoint does not say whether the reply would have
 ended after a score. If a longer declared score begins with the same token (1 and 10), the tokens listed at the next
 position decide.
@@ -60,26 +60,26 @@ from gre_bench.examiners.templates import Scale
 from gre_bench.lm.protocol import ChatLM, results_of
 
 TOP_P = 0.1
-"""Top-p of all requests (Kim et al. 2023, §5.1)."""
+"""The top-p of all requests (Kim et al. 2023, §5.1)."""
 SHORT, LONG = 64, 1000
-"""Token limits: of a reply that is a score alone, and of one with reasons or aspects."""
+"""Token limits of a reply that is only a score, and of a reply with reasons or aspects."""
 
 YES_NO = ("Yes", "No")
 TOGETHER = 2048
-"""Number of replies that are scored in one call, which bounds the memory; replies to one chat share its prompt."""
+"""The number of replies scored in one call, which bounds the memory; replies to one chat share its prompt."""
 
 T = TypeVar("T")
 Question = tuple[Chat, Sequence[str]]
-"""A chat, and its possible replies."""
+"""A chat and its possible replies."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grade:
     """The grade of one item: either a *value* on the examiner's scale, or the *problem* that replaces it.
 
-    - *parts*, *rationales*: scores and reasons by aspect; the name ``overall`` stands for the text as a whole.
+    - *parts*, *rationales*: aspect → score, and aspect → reasons; ``overall`` is the text as a whole.
     - *filtered*: whether the LM called the text redundant, which gives it the lowest score.
-    - *mass*: for the aggregation logprob, the total probability of the declared scores, by aspect.
+    - *mass*: for the aggregation logprob, aspect → total probability of the declared scores.
     """
 
     item_id: str
@@ -98,7 +98,7 @@ class Grade:
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
-    """A mean *score*, weighted by the probabilities of the declared scores; *mass* is their sum (0 to 1)."""
+    """A mean *score*, weighted by the probabilities of the declared scores. *mass*: the sum of these (0 to 1)."""
 
     score: float
     mass: float
@@ -107,8 +107,8 @@ class Weighted:
 def logprob(logprobs: Sequence[float], scores: Sequence[float], mass: Mass = "normalised") -> Weighted:
     """Returns the mean of *scores*, each weighted by its probability; *logprobs* are in nats.
 
-    The largest log-probability is subtracted first, because a base model may give all declared scores together a
-    probability of only e⁻⁵⁰. Raises `ValueError` for unequal lengths or a log-probability that is not finite.
+    The largest log-probability is subtracted first, because the total probability of all declared scores may be as
+    small as e⁻⁵⁰ with a base model. Raises `ValueError` for unequal lengths or a log-probability that is not finite.
     """
     if len(logprobs) != len(scores) or not scores:
         raise ValueError(f"{len(scores)} scores but {len(logprobs)} log-probabilities")
@@ -130,9 +130,9 @@ def approximation(samples: Sequence[float]) -> float:
 def samplings(examiner: Examiner, base: Sampling | None = None) -> list[Sampling]:
     """Returns the sampling options of each request for one chat.
 
-    The aggregation ``approximation`` sends several requests at temperature 1, each with its own seed. The others send
-    one at temperature 0. An option that is None in *base*, the LM's own options, stays None. The token limit of *base*
-    counts if it is higher than the default.
+    The aggregation ``approximation`` sends several requests at temperature 1, each with its own seed. Other
+    aggregations send one request at temperature 0. *base*: the LM's own options; an option that is None there stays
+    None, and its token limit counts if it is higher than the default.
     """
     limit = SHORT if examiner.form.bare else LONG
     base = base or Sampling(0.0, limit, TOP_P)
@@ -147,14 +147,14 @@ def samplings(examiner: Examiner, base: Sampling | None = None) -> list[Sampling
 
 
 def filter_sampling(examiner: Examiner, base: Sampling | None = None) -> Sampling:
-    """Returns the sampling options of the chat that filters redundant texts: one request, whatever the aggregation."""
+    """Returns the sampling options of the chat that filters redundant texts: one request for any aggregation."""
     return samplings(examiner.model_copy(update={"aggregation": "direct"}), base)[0]
 
 
 def ask(asker: Writer, chats: Sequence[Chat], sampling: Sampling, read: Callable[[str], T]) -> list[ChatOutcome[T]]:
     """Sends each of *chats* to the LM *asker*, and returns one outcome per chat, in the same order.
 
-    *read* turns a reply without the LM's thinking into a value, or raises `ReplyError`.
+    *read*: turns a reply, without the LM's thinking, into a value, or raises `ReplyError`.
     """
 
     def outcome(reply: Reply) -> ChatOutcome[T]:
@@ -164,7 +164,7 @@ def ask(asker: Writer, chats: Sequence[Chat], sampling: Sampling, read: Callable
         text, _ = without_thinking(reply.text)
         cost = replace(cost, hallucinated=int(answers.hallucinated_answers(text) > 0))
         if reply.outcome == "cut":
-            # The last word may be cut: "10" of 100.
+            # The last word may be truncated: "10" instead of "100".
             text = text[: len(text) - len(text.split()[-1])] if text.split() and not text[-1].isspace() else text
         try:
             return ChatOutcome(read(text), cost, text)
@@ -178,12 +178,12 @@ def ask(asker: Writer, chats: Sequence[Chat], sampling: Sampling, read: Callable
 def grade(examiner: Examiner, items: Sequence[Item], asker: Writer | None, base: Sampling | None = None) -> list[Grade]:
     """Grades *items* by the replies of the LM *asker*; returns one grade per item, in order, before binning.
 
-    *asker* may be None for the random baseline only. *base* holds the LM's own sampling options. Raises `SettingsError`
-    for the aggregation logprob, or if *asker* is missing.
+    *asker*: None only for the random baseline. *base*: the LM's own sampling options. Raises `SettingsError` for the
+    aggregation logprob, or if *asker* is missing.
     """
     form = examiner.form
     if form.answer == "nothing":
-        # Kotonya et al. 2023, Table 8. The item's id seeds the number, so an item always gets the same grade.
+        # Kotonya et al. 2023, Table 8. The item's id is the random seed, so an item always gets the same grade.
         numbers = (random.Random(f"random examiner {item.item_id}") for item in items)
         values = [number.uniform(form.scale.low, form.scale.high) for number in numbers]
         return [Grade(item.item_id, value, parts={"overall": value}) for item, value in zip(items, values, strict=True)]
@@ -193,7 +193,7 @@ def grade(examiner: Examiner, items: Sequence[Item], asker: Writer | None, base:
         raise SettingsError(f"examiner {examiner.name} needs an LM to ask")
 
     def read(text: str) -> dict[str, float]:
-        """Returns the scores in a reply by aspect; a score without a name of its own is under an empty name."""
+        """Returns aspect → score in a reply; the aspect of a score without a name is ""."""
         if form.answer == "aspects":
             return answers.aspects(text, form.scale, form.aspects, repeats=form.repeats)
         return {"": answers.score(text, form.scale)}
@@ -211,7 +211,7 @@ def grade(examiner: Examiner, items: Sequence[Item], asker: Writer | None, base:
 def screened(
     examiner: Examiner, items: Sequence[Item], asker: Writer, base: Sampling | None = None
 ) -> tuple[dict[int, Grade], dict[int, Cost]]:
-    """Returns the grades of the items that the filter stops, and what it cost for the others; both by index."""
+    """Returns index → grade of each item that the filter stops, and index → the filter's cost for the other items."""
     if not examiner.filtering:
         return {}, dict.fromkeys(range(len(items)), FREE)
     questions = [filter_chat(examiner, item) for item in items]
@@ -237,8 +237,8 @@ def _graded(
 ) -> Grade:
     """Returns the grade of *item* from *outcomes*: for each aspect, the outcomes of its samples.
 
-    A problem that the next run may solve leaves the item without a grade. A final problem does so only if no sample has
-    a score.
+    If a sample has a problem that the next run may solve, the item gets no grade. With a final problem, it gets no
+    grade only if no sample has a score.
     """
     cost = sum((sample.cost for part in outcomes for sample in part), filter_cost)
     parts: dict[str, float] = {}
@@ -270,8 +270,8 @@ def binned(values: Sequence[float], binning: Binning, low: float, high: float) -
     """Returns *values*, each replaced by the middle (``equal_width``) or the mean (``quantile``) of its bin.
 
     Bins of equal width divide the scale from *low* to *high*. Quantile bins never separate equal values, so there may
-    be fewer than asked for. Kim et al. do not state their bins, only the results: 36 distinct scores became 10, and 46
-    became 13. Raises `ValueError` if a value is off the scale.
+    be fewer bins than requested. Kim et al. do not state their bins, only the results: 36 distinct scores became 10,
+    and 46 became 13. Raises `ValueError` if a value is off the scale.
     """
     if not all(low <= value <= high for value in values):
         raise ValueError(f"a value is outside {low:g} to {high:g}")
@@ -291,7 +291,7 @@ def binned(values: Sequence[float], binning: Binning, low: float, high: float) -
 
 
 def bin_grades(examiner: Examiner, grades: Sequence[Grade]) -> tuple[list[Grade], Binned]:
-    """Returns *grades* binned as *examiner* says, and the `Binned` values of all that have one."""
+    """Returns *grades*, binned according to *examiner*, and the `Binned` values of all grades that have a value."""
     values = [grade.value for grade in grades if grade.value is not None]
     if examiner.binning is None:
         return list(grades), Binned(values, len(set(values)), len(set(values)))
@@ -304,8 +304,7 @@ def bin_grades(examiner: Examiner, grades: Sequence[Grade]) -> tuple[list[Grade]
 class Token:
     """A token of the reply.
 
-    *shown* lists the likeliest tokens at the same position, each with its probability. The token of the reply is always
-    among them.
+    *shown*: the likeliest tokens at the same position, each with its probability; the reply's token is always included.
     """
 
     text: str
@@ -343,8 +342,8 @@ def grade_by_endpoint(
 ) -> list[Grade]:
     """Grades *items* by the likeliest tokens of an endpoint; returns one grade per item, in order.
 
-    *asker* returns replies with the tokens listed (`gre_bench.writing.http_writer.LogprobWriter`). *writer* returns
-    plain replies; only the filter of redundant texts asks it. *base* holds the LM's own sampling options. Raises
+    *asker*: returns replies with the likeliest tokens (`gre_bench.writing.http_writer.LogprobWriter`). *writer*:
+    returns plain replies, for the filter of redundant texts. *base*: the LM's own sampling options. Raises
     `SettingsError` if the template declares no scores.
     """
     scale, mass = _scale(examiner), examiner.mass or "normalised"
@@ -375,7 +374,7 @@ def _scale(examiner: Examiner) -> Scale:
 
 
 def _spans(questions: Sequence[Question], lm: ChatLM) -> list[list[float] | Problem]:
-    """Returns, for each question, the log-probabilities of its replies in nats, or the first problem among them."""
+    """Returns for each question the log-probabilities of its replies in nats, or the first problem among them."""
     results: list[list[float] | Problem] = []
     due: list[Question] = []
     for index, question in enumerate(questions, 1):
@@ -395,7 +394,7 @@ def _spans(questions: Sequence[Question], lm: ChatLM) -> list[list[float] | Prob
 
 
 def _by_spans(examiner: Examiner, item: Item, answers: list[list[float] | Problem]) -> Grade:
-    """Returns the grade of *item* from the log-probabilities of the declared scores, or the problem, of each aspect."""
+    """Returns the grade of *item*. *answers*: for each aspect, the declared scores' log-probabilities, or a problem."""
     scale, seen = examiner.form.scale, {}
     for name, logprobs in zip(_names(examiner), answers, strict=True):
         if isinstance(logprobs, Problem):
@@ -431,7 +430,7 @@ def tokens_of(document: str) -> list[Token]:
 
 
 def probabilities(tokens: Sequence[Token], spellings: Sequence[str]) -> dict[str, float]:
-    """Returns, for each score in *spellings*, the probability that the reply is that score, as far as *tokens* show."""
+    """Returns score → probability that the reply is that score, as far as *tokens* show, for each in *spellings*."""
     return {spelling: _along(tokens, 0, spelling, spelling, spellings) for spelling in spellings}
 
 
@@ -439,8 +438,8 @@ def weighted(tokens: Sequence[Token], scale: Scale, mass: Mass = "normalised") -
     """Returns the mean of the declared scores of *scale*, weighted by the probabilities that *tokens* show.
 
     With *mass* ``normalised``, this is Σ p(s)·s / Σ p(s); with ``raw``, it is Σ p(s)·s. Raises `ReplyError` if the
-    tokens show the probability of no declared score. The reply must also begin with the score that it states, as
-    "1 to 5: 4" does not.
+    tokens show no declared score's probability. Also raises it if the reply does not begin with the score that it
+    states, as in "1 to 5, so 4".
     """
     shares = probabilities(tokens, scale.spellings)
     total = math.fsum(shares.values())
@@ -467,14 +466,14 @@ def _check_beginning(text: str, scale: Scale) -> None:
 
 
 def _along(tokens: Sequence[Token], start: int, rest: str, whole: str, spellings: Sequence[str]) -> float:
-    """Returns the shown probability that the reply spells *rest* from token *start* on, and then ends.
+    """Returns the probability, as far as shown, that the reply spells *rest* from token *start* on, and then ends.
 
-    *whole* is a declared score, and *rest* the part of it that the tokens before *start* do not spell.
+    *whole*: a declared score. *rest*: the part of it that the tokens before *start* do not spell.
     """
     seen = 0.0
     for text, share in tokens[start].shown if start < len(tokens) else ():
         if not text:
-            continue  # an end of turn without text
+            continue  # an end-of-turn token without text
         piece = text.lstrip() if rest == whole else text
         own = text == tokens[start].text
         if piece == rest:
@@ -485,9 +484,9 @@ def _along(tokens: Sequence[Token], start: int, rest: str, whole: str, spellings
 
 
 def _ends(tokens: Sequence[Token], following: int | None, whole: str, spellings: Sequence[str]) -> float:
-    """Returns the shown probability that the score is *whole*, and no start of a longer one.
+    """Returns the probability, as far as shown, that the score is *whole*, and not the start of a longer score.
 
-    *following*: the index of the token after the score; None if the reply does not hold the score *whole*.
+    *following*: the index of the token after the score; None if the reply does not contain the score *whole*.
     """
     longer = [spelling[len(whole) :] for spelling in spellings if spelling != whole and spelling.startswith(whole)]
     if following is None or following >= len(tokens):
@@ -506,9 +505,9 @@ Grader = Callable[[Sequence[Item]], list[Grade]]
 def identity_with(
     examiner: Examiner, writer: str | None = None, base: Sampling | None = None, lm: LMIdentity | None = None
 ) -> LMIdentity:
-    """Returns the identity that signatures record: that of *examiner* and of the LM that grades for it.
+    """Returns the identity for signatures, which covers *examiner* and the LM that grades.
 
-    The LM is the evaluation LM *lm*, or else a writer with the identity *writer* and the sampling options *base*.
+    The LM is the evaluation LM *lm*, or a writer with the identity *writer* and the sampling options *base*.
     """
     description = f"examiner {examiner.identity}"
     if lm is not None:
@@ -518,7 +517,7 @@ def identity_with(
 
 
 def check_metric(examiner: Examiner) -> None:
-    """Raises `SettingsError` unless *examiner* grades reviews, each without regard to the others."""
+    """Raises `SettingsError` unless *examiner* grades reviews, each independently of the others."""
     if examiner.item != "review":
         raise SettingsError(f'examiner {examiner.name} is for summaries: as a metric, set item = "review"')
     if examiner.binning and examiner.binning.method != "equal_width":

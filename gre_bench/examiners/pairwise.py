@@ -1,17 +1,18 @@
 """Preferences of an LM between two texts about the same source (PRE, Appendix A.1), and ratings of the texts' authors.
 
-The LM is asked twice about each pair, once in each order of the two texts. An LM that chooses the same position both
-times prefers a position, not a text. Such a pair is a tie, and `position_bias` counts it.
+The LM compares each pair twice, once in each order of the two texts. If it chooses the same position both times, it
+prefers a position, not a text. Such a pair is a tie, and `position_bias` counts it.
 
 A player is an author of texts, and a game is one comparison of two texts: score 1 for a win, 0.5 for a tie, 0 for a
-loss. Elo after PRE has K = 16, and every player starts at 1000. With a player's own rating a and the opponent's b:
+loss. Elo ratings are computed as in PRE: K = 16, and every player starts at 1000. With a player's own rating a and the
+opponent's b:
 
     expected(a, b) = 1 / (1 + 10^((b − a) / 400))
     rating ← rating + K · (score − expected)
 
 Elo depends on the order of the games, so `elo_spread` states the spread over shuffled orders. Bradley-Terry strengths
-do not depend on it. P(i is preferred to j) = exp(βᵢ) / (exp(βᵢ) + exp(βⱼ)), where βᵢ is the log-strength of player i.
-The fit is by maximum likelihood (Bradley and Terry 1952), and a tie is half a win for each player.
+do not depend on the order. P(i is preferred to j) = exp(βᵢ) / (exp(βᵢ) + exp(βⱼ)), where βᵢ is the log-strength of
+player i. The fit is by maximum likelihood (Bradley and Terry 1952), and a tie is half a win for each player.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def bradley_terry(games: Sequence[Game], anchor: str | None = None) -> list[Stre
     """Returns the strength of each player in *games*, the strongest first.
 
     The player *anchor* has strength 0; without an anchor, the mean strength is 0. Raises `SettingsError` if the games
-    do not determine the strengths: a player won or lost every game, or two groups of players never met.
+    do not determine the strengths: some player won or lost every game, or two groups of players never met.
     """
     from scipy.special import ndtri
 
@@ -104,7 +105,7 @@ def _fitted(wins: Array) -> tuple[Array, Array]:
         weight = met * chance * (1.0 - chance)
         information = np.diag(weight.sum(axis=1)) - weight
         step = np.linalg.pinv(information) @ slope
-        # A long step from a bad start may overshoot, so a step is at most two units.
+        # A long step from a bad starting point may overshoot, so steps are limited to two units.
         beta = beta + step * min(1.0, 2.0 / max(float(np.abs(step).max()), 1e-300))
         if float(np.abs(step).max()) < 1e-12:
             break
@@ -144,7 +145,7 @@ def expected(own: float, other: float) -> float:
 
 
 def elo(games: Sequence[Game]) -> dict[str, float]:
-    """Returns each player's rating after all *games*, played in the given order."""
+    """Returns player → Elo rating after all *games*, played in the given order."""
     ratings: dict[str, float] = {}
     for game in games:
         first, second = (ratings.get(name, START) for name in (game.first, game.second))
@@ -154,7 +155,7 @@ def elo(games: Sequence[Game]) -> dict[str, float]:
 
 
 def elo_spread(games: Sequence[Game], orders: int, seed: int) -> list[Rating]:
-    """Returns each player's rating over *orders* random orders of *games*, the best player first."""
+    """Returns each player's mean Elo rating and its spread over *orders* shufflings of *games*, best player first."""
     shuffler = random.Random(seed)
     games = list(games)
     players = sorted({name for game in games for name in (game.first, game.second)})
@@ -182,10 +183,10 @@ class TextPair:
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """An LM's preference between the texts of two players: a *score* as that of a `Game`, or the *problem* instead.
+    """An LM's preference between the texts of two players: a *score* as in `Game`, or a *problem* instead.
 
-    *positions*: the positions (0 or 1) that the LM chose: with the texts in the given order, and then in reverse order.
-    *cost*: that of both chats.
+    *positions*: the positions (0 or 1) that the LM chose, first with the texts in the given order, then in reverse
+    order. *cost*: the cost of both chats.
     """
 
     item_id: str
@@ -199,12 +200,12 @@ class Preference:
 
 @dataclass(frozen=True, slots=True)
 class PositionBias:
-    """How far an LM prefers a position to a text; the first five fields are numbers of pairs.
+    """How much an LM prefers a position to a text; the first five fields are numbers of pairs.
 
-    - *consistent*: pairs of which the LM chose the same text in both orders.
-    - *always_first*, *always_second*: pairs of which it chose that position in both orders.
+    - *consistent*: pairs for which the LM chose the same text in both orders.
+    - *always_first*, *always_second*: pairs for which the LM chose that position in both orders.
     - *first_share*: the share of answers for the first position, 0.5 without bias, with a 95% interval over pairs.
-    - *p*: the p-value of a two-sided binomial test that *always_first* and *always_second* are equally likely.
+    - *p*: the p-value of a two-sided binomial test of whether *always_first* and *always_second* are equally likely.
     """
 
     pairs: int
@@ -217,7 +218,7 @@ class PositionBias:
 
 
 def prefer(pairs: Sequence[TextPair], asker: Writer, item: ItemKind) -> list[Preference]:
-    """Asks the LM *asker* about each of *pairs* in both orders; returns one preference per pair, in order."""
+    """Returns the preference of the LM *asker* for each of *pairs*, in order; it compares each pair in both orders."""
     outcomes = ask(asker, chats(pairs, item), SAMPLING, answers.choice)
     preferences = []
     for pair, forward, backward in zip(pairs, outcomes[: len(pairs)], outcomes[len(pairs) :], strict=True):

@@ -1,16 +1,16 @@
-"""Panels of several examiners, after PRE (Chu et al. 2024): an exam for each examiner, then decisions by a chair.
+"""Panels of several examiners, as in PRE (Chu et al. 2024): an exam for each examiner, then decisions by a chair.
 
 The chair decides only on texts outside the exam. The weight of an examiner thus never depends on the texts that the
 chair decides on.
 
-An exam measures up to two agreements of an examiner's answers:
+An exam measures up to two kinds of agreement of an examiner's answers:
 
     reference    with gold labels
-    consistency  with itself, after the prompt is replaced or the texts of a pair are swapped
+    consistency  with its own answers after the prompt is replaced or the texts of a pair are swapped
 
 With the measure ``exact``, agreement is the share of equal answers; for pairs, this is the accuracy. With
-``squared_error``, it is one minus the mean squared difference on scales stretched to 0 … 1. An unanswered question
-counts as disagreement.
+``squared_error``, agreement is one minus the mean squared difference on scales stretched to 0 … 1. An unanswered
+question counts as disagreement.
 
 The chair takes weighted means of the grades or preferences. The weight depends on the exam score p, by one of four
 rules:
@@ -21,7 +21,7 @@ rules:
     poly     p^α
 
 p is clamped to [0.01, 0.99], so that an examiner with a perfect exam does not get all the weight. The weights are
-scaled to sum to 1.
+scaled to add up to 1.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ CLAMP = 0.01
 class Exam:
     """The result of an examiner's exam.
 
-    *reference*, *consistency*: the agreements, from 0 to 1; None without questions or without a second prompt.
+    *reference*, *consistency*: the two agreements, from 0 to 1; None without questions, or without a second prompt.
     *passed*: whether every measured agreement reached the threshold.
     """
 
@@ -63,7 +63,7 @@ class Exam:
 
 
 def agreement(given: Sequence[float | None], wanted: Sequence[float | None], measure: Measure) -> float:
-    """Returns the agreement, from 0 to 1, of the answers *given* with the answers *wanted*; None means no answer.
+    """Returns the agreement, from 0 to 1, of the answers *given* with the answers *wanted*; None: not answered.
 
     For ``squared_error``, both lists must be stretched to 0 … 1. Raises `ValueError` if the lists are empty or differ
     in length.
@@ -107,7 +107,7 @@ def weight(p: float, rule: Rule, alpha: float = 1.0) -> float:
 
 
 def weights(exams: Sequence[Exam], rule: Rule, alpha: float = 1.0) -> dict[str, float]:
-    """Returns the weights, summing to 1, of those that passed; `SettingsError` if none did or one is not positive."""
+    """Returns examiner → weight, adding up to 1, for those that passed; raises `SettingsError` if there are none."""
     qualified = [exam for exam in exams if exam.passed]
     if not qualified:
         best = max(exams, key=lambda exam: exam.score, default=None)
@@ -121,7 +121,7 @@ def weights(exams: Sequence[Exam], rule: Rule, alpha: float = 1.0) -> dict[str, 
 
 
 def decide(answers: Mapping[str, Sequence[float | None]], weight_of: Mapping[str, float]) -> list[float | Problem]:
-    """Returns the chair's decision on each item: the weighted mean of the answers that there are, from 0 to 1.
+    """Returns the chair's decision on each item: the weighted mean, from 0 to 1, of the examiners' available answers.
 
     An answer is a preference (1, 0.5 or 0), or a grade stretched to 0 … 1. Raises `ValueError` if the examiners did not
     answer about the same items.
@@ -138,14 +138,14 @@ def decide(answers: Mapping[str, Sequence[float | None]], weight_of: Mapping[str
 
 
 def verdict(decision: float | Problem) -> float | None:
-    """Returns the score of the game that *decision* gives: 1, 0, or 0.5 for a tie; None without a decision."""
+    """Returns the game's score by *decision*: 1, 0, or 0.5 for a tie; None without a decision."""
     if isinstance(decision, Problem):
         return None
     return 0.5 if math.isclose(decision, 0.5) else float(decision > 0.5)
 
 
 def questions(groups: Mapping[str, str], count: int, seed: int = 0) -> set[str]:
-    """Returns the ids of at least *count* texts that serve as the exam, sampled as whole *groups* (text → group).
+    """Returns the ids of at least *count* texts for the exam, sampled as whole *groups* (text → group).
 
     Raises `SettingsError` if no text is left for the chair to decide on.
     """

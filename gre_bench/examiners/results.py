@@ -1,19 +1,19 @@
-"""The grades of each rater in a study, how closely they follow the human scores, and the published tables beside them.
+"""The results of an examiner study: each rater's grades, their correlation with human scores, and published tables.
 
 A rater is an examiner, a metric without an LM, or a panel. The coefficients are Kendall's tau-b, Spearman's and
 Pearson's over all texts. Their intervals come from resampling groups of texts (`gre_bench.stats.correlation`).
 
-Each rater is compared with the best examiner, and with the length of the texts as a score. A comparison uses the texts
-that both raters have graded. Holm's correction is made twice: over the comparisons with the best examiner, and over the
-comparisons with length. The best examiner is chosen on the same texts, which favours it slightly.
+Each rater is compared with the best examiner, and with text length as a score. A comparison uses the texts that both
+raters graded. Holm's correction is applied separately to the comparisons with the best examiner and to the comparisons
+with length. The best examiner is chosen on the same texts, which slightly favours it.
 
 The tables are those of Kim et al. 2023 and Kotonya et al. 2023. Rows are in printed order and have the names used in
 ``data/published/001_table1.csv`` and the like. Most cells hold Kendall's tau. The columns are the LMs of the study,
 followed by those of the paper.
 
-Table 9 of Kim et al. (§5.3.3) counts errors in rationales, an LM's reasons for a score. A human fills it in, on a
-sheet. A rationale can contradict the score, state something that neither the source nor the graded text says, or be
-about another aspect. It can have several errors, so the shares of errors need not sum to 1.
+Table 9 of Kim et al. (§5.3.3) counts errors in rationales, an LM's reasons for a score. A human marks the errors in a
+spreadsheet. A rationale can contradict the score, state something that neither the source nor the graded text says, or
+be about another aspect. A rationale can have several errors, so the shares of errors need not add up to 1.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ class Column:
     - *by*: the name of the rater's LM; empty if it has none.
     - *excluded*: text id → reason why the text was not graded.
     - *before*, *after*: the numbers of distinct scores before and after binning.
-    - *seconds*: of this run, in which archived replies take no time. *usd*: for all replies; None if unknown.
+    - *seconds*: the duration of this run, in which archived replies take no time. *usd*: the cost of all replies; None
+      if unknown.
     """
 
     name: str
@@ -89,10 +90,10 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class ExaminerResult:
-    """The result of one rater, that is, of one column of a study; other fields are those of `Column` and `Cost`.
+    """The result of one rater, which is one column of a study; other fields are as in `Column` and `Cost`.
 
-    - *planned*: the number of texts, the sum of the next four. *failed*: without a score, and not tried again.
-      *missing*: tried again by the next run. *reasons*: the number of texts without a score, by reason.
+    - *planned*: the number of texts, the sum of the next four fields. *failed*: texts without a score that are not
+      retried. *missing*: texts that the next run retries. *reasons*: reason → number of texts without a score.
     - *groups*: the number of groups with scored texts. *problem*: the reason why there are no coefficients.
     - *tied*: the share of pairs of texts with equal scores.
     - *filtered*: the number of texts that the LM called redundant.
@@ -130,7 +131,7 @@ class ExaminerResult:
 def outcome(
     column: Column, human: Mapping[str, float], groups: Mapping[str, str], resamples: int = 10_000, seed: int = 0
 ) -> ExaminerResult:
-    """Returns the result of *column*; *human*, *groups*: text id → human score, and group, such as its source."""
+    """Returns the result of *column*. *human*: text id → human score. *groups*: text id → group, such as its source."""
     values = column.values
     names = [name for name in human if name in values]
     table = [values[name] for name in names], [human[name] for name in names], [groups[name] for name in names]
@@ -166,7 +167,7 @@ class Difference:
 
     - *family*: whether *second* is the ``best`` examiner or the ``length`` of the texts.
     - *items*: the number of texts that both raters graded.
-    - *difference*: Kendall's tau of *first* minus that of *second*, with its 95% interval and p-value.
+    - *difference*: Kendall's tau of *first* minus tau of *second*, with its 95% interval and p-value.
     - *p_holm*: *p* after Holm's correction over the *family*. *problem*: why there is no difference.
     """
 
@@ -190,7 +191,7 @@ def differences(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> list[Difference]:
-    """Compares every rater with the best examiner and with length; *outcomes* are those of *columns*."""
+    """Returns every rater's difference from the best examiner and from length. *outcomes*: results of *columns*."""
 
     def family(name: Literal["best", "length"], other: Column) -> list[Difference]:
         rows = []
@@ -229,7 +230,7 @@ VARIED = ("Demonstration", "Aggregation", "Description", "Criteria", "Steps")
 
 @dataclass(frozen=True, slots=True)
 class TableLayout:
-    """A published *table*: its *title*, and the *heads* of its rows' labels, which say how an examiner grades."""
+    """A published *table*: its *title*, and the *heads* of its row labels, which are settings of an examiner."""
 
     table: str
     title: str
@@ -237,7 +238,7 @@ class TableLayout:
 
     @property
     def rows(self) -> dict[str, dict[str, Any]]:
-        """Row's name → settings of the examiner that fills it."""
+        """Row name → settings of the examiner whose result goes into the row."""
         return {row: self._settings(row) for row in dict.fromkeys(cell.row for cell in printed(self.table))}
 
     def _settings(self, row: str) -> dict[str, Any]:
@@ -257,7 +258,7 @@ class TableLayout:
         return tree
 
     def examiners(self, item: ItemKind) -> dict[str, Examiner]:
-        """Returns the examiner of each row, by the row's name; *item* is the kind of text to grade."""
+        """Returns row name → examiner of the row. *item*: the kind of text to grade."""
         return {name: examiner_of({**tree, "item": item}, name) for name, tree in self.rows.items()}
 
 
@@ -283,7 +284,7 @@ LAYOUTS = {
         TableLayout("003_table9", "Score ranges", ("Prompt", "Scores")),
     )
 }
-"""Every table that a run can fill, by the name of its file of published values."""
+"""Name of a file of published values → layout, for every table that a run can fill."""
 
 PAPERS = {"001": "Kim et al. 2023", "003": "Kotonya et al. 2023"}
 _ERROR_ROWS = {
@@ -293,11 +294,11 @@ _ERROR_ROWS = {
     "3 | Different Aspect": "different_aspect",
 }
 ERRORS = ("inconsistent", "hallucination", "different_aspect")
-"""The columns of error types 1 to 3, whose cells a human fills with yes or no."""
+"""The columns of the error types 1 to 3, in which a human enters yes or no."""
 
 
 def sheet(items: Sequence[Item], grades: Sequence[Grade], rows: int, seed: int) -> list[dict[str, str]]:
-    """Returns the rows of a sheet: a random sample of at most *rows* rationales, with empty cells for the errors."""
+    """Returns the rows of a spreadsheet: at most *rows* random rationales, with empty cells for the errors."""
     rows_of_items = [
         {
             "item_id": item.item_id, "aspect": aspect, "score": f"{grade.parts.get(aspect, grade.value):g}",
@@ -311,7 +312,7 @@ def sheet(items: Sequence[Item], grades: Sequence[Grade], rows: int, seed: int) 
 
 
 def shares(filled: Sequence[Mapping[str, str | None]]) -> dict[str, float]:
-    """Returns the share (0 to 1) of rationales with each error, and of ``good`` ones, from a *filled* sheet's rows.
+    """Returns error → share (0 to 1) of rationales that have it, or ``good`` if none. *filled*: the sheet's rows.
 
     Raises `SourceError` if the sheet has no rows, or if a cell for an error is neither yes nor no.
     """
@@ -329,7 +330,7 @@ def shares(filled: Sequence[Mapping[str, str | None]]) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A table of texts, whose first *left* columns are aligned to the left, with *notes* to print below it."""
+    """A table of strings, whose first *left* columns are left-aligned, with *notes* to print below."""
 
     title: str
     heads: tuple[str, ...]
@@ -339,14 +340,14 @@ class Sheet:
 
 
 def filled(table: str, rows: Mapping[str, str], outcomes: Sequence[ExaminerResult]) -> Sheet:
-    """Returns the published *table* with the study's results beside it; *rows*: name of a row → its examiner's."""
+    """Returns the published *table* next to the study's results. *rows*: row name → name of its examiner."""
     by_name = {(outcome.name, outcome.by): outcome for outcome in outcomes if outcome.kind == "examiner"}
     lms = tuple(dict.fromkeys(by for name, by in by_name if by and name in rows.values())) or ("none",)
     own: dict[str, dict[str, str]] = {}
     for row, name in rows.items():
         own[row] = {}
         for lm in lms:
-            # An examiner without an LM appears in every LM's column.
+            # An examiner without an LM is in every LM's column.
             outcome = by_name.get((name, lm)) or by_name.get((name, ""))
             if outcome is not None and (tau := outcome.kendall) is not None:
                 own[row][lm] = f"{tau.value:.4f} ({tau.low:.3f}, {tau.high:.3f})"
@@ -354,7 +355,7 @@ def filled(table: str, rows: Mapping[str, str], outcomes: Sequence[ExaminerResul
 
 
 def error_table(shares: Mapping[str, Mapping[str, float]]) -> Sheet:
-    """Returns Table 9 of Kim et al., in percent; *shares*: name of a filled sheet → its shares (0 to 1)."""
+    """Returns Table 9 of Kim et al., in percent. *shares*: name of a filled sheet → its shares (0 to 1)."""
     own = {
         row: {name: f"{100 * by_error[error]:.0f}" for name, by_error in shares.items()}
         for row, error in _ERROR_ROWS.items()

@@ -1,4 +1,4 @@
-"""The templates of examiners by name: prompt, scale, form of the reply, and the settings that can be varied.
+"""The examiner templates by name: prompt, scale, form of the reply, and the settings that can be varied.
 
 Templates p1 to p14 are the prompts P1 to P14 of Kotonya et al. 2023.
 """
@@ -14,8 +14,8 @@ from typing import Any, Literal
 class Scale:
     """A scale of scores from *low* to *high*.
 
-    - *declared*: the scores that the prompt lists, as pairs (spelling in a reply, value); empty if it lists none.
-    - *only_declared*: whether no other score counts. *words*: whether the scores are words, such as Good.
+    - *declared*: the scores that the prompt lists, as pairs (spelling in a reply, value); () if it lists none.
+    - *only_declared*: whether only declared scores count. *words*: whether the scores are words, such as Good.
     """
 
     low: float
@@ -37,13 +37,13 @@ class Scale:
 
 
 def numbers(values: Iterable[float], *, only: bool = False) -> Scale:
-    """Returns the scale of the declared scores *values*, in ascending order; *only*: no other score counts."""
+    """Returns the scale of the declared scores *values*, in ascending order. *only*: no other score counts."""
     declared = tuple((f"{value:g}", float(value)) for value in values)
     return Scale(declared[0][1], declared[-1][1], declared, only)
 
 
 def labels(*names: str) -> Scale:
-    """Returns the scale whose scores are the words *names*, from worst to best; their values are 1, 2, 3 and so on."""
+    """Returns the scale whose scores are the words *names*, from worst to best, with the values 1, 2, 3 and so on."""
     return Scale(1.0, float(len(names)), tuple((name, float(index)) for index, name in enumerate(names, 1)), True, True)
 
 
@@ -52,7 +52,7 @@ FIVE = numbers(range(1, 6))
 LEVELS = numbers(range(1, 6), only=True)
 HALVES = numbers([step / 2 for step in range(2, 11)], only=True)
 FREE_FIVE = Scale(1.0, 5.0)
-"""Any number from 1 to 5, such as an average; no scores are declared."""
+"""Any number from 1 to 5, such as a mean; no scores are declared."""
 HUNDRED = numbers(range(101))
 """Any number from 0 to 100; the whole numbers are declared, and only these get probabilities."""
 UNITS = numbers(range(101), only=True)
@@ -66,20 +66,20 @@ VERDICTS = labels("Incomprehensible", "Poor", "Average", "Good", "Excellent")
 Answer = Literal["score", "aspects", "nothing"]
 
 DEVELOPMENT = ("coherence", "consistency", "fluency", "relevance")
-"""Aspects of the development set (Kim et al. 2023, §3.1.1)."""
+"""The aspects of the development set (Kim et al. 2023, §3.1.1)."""
 TEST = ("relevance", "factuality", "fluency")
-"""Aspects of the test set (Kim et al. 2023, Appendix B)."""
+"""The aspects of the test set (Kim et al. 2023, Appendix B)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A prompt for grading, and how it is used.
+    """A prompt for grading, and its properties.
 
     - *seed*: the number of the paper that defines the prompt: `KIM`, `KOTONYA` or `PRE`.
-    - *prompt*: the name of the prompt's file; ``{item}`` in it stands for ``summary`` or ``review``.
-    - *answer*: whether a reply holds one score, a score for each of *aspects*, or nothing because no LM is asked.
-    - *granularities*: whether the prompt can ask about the text as a whole (``coarse``) or about one aspect (``fine``).
-    - *bare*: whether the prompt requests the score alone, so that probabilities of whole replies are meaningful.
+    - *prompt*: the name of the prompt's file, in which ``{item}`` stands for ``summary`` or ``review``.
+    - *answer*: whether a reply holds one score, a score for each of *aspects*, or nothing because no LM is used.
+    - *granularities*: whether the prompt can be about the text as a whole (``coarse``) or about one aspect (``fine``).
+    - *bare*: whether the prompt requests only the score, so that probabilities of whole replies are meaningful.
     - *criteria*: the default set of criteria; None if the prompt states no criteria.
     - *repeats*: whether a reply may score an aspect several times, sentence by sentence; the mean counts.
     """

@@ -1,7 +1,7 @@
-"""Checklists: guidelines of yes-or-no questions, which an LM makes to imitate the authors of a group of reviews.
+"""Checklists: guidelines of yes-or-no questions, which an LM writes to imitate the authors of a group of reviews.
 
 "Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review" defines the form (listing 1) and
-prints examples (listings 10 to 12). Appendix A.3 says how they are made.
+prints examples (listings 10 to 12). Appendix A.3 describes how they are made.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ SIDES = ("good_paper", "bad_paper")
 PREAMBLE = "Provide the following based on the Peer Review Behavior Checklist:"
 """The line before each printed checklist."""
 SHOWN = (*LENGTH_FIELDS, *SCORE_FIELDS, "rating", "confidence")
-"""The fields of a review that the LM sees: those of table 3, except the date."""
+"""The fields of a review that the LM sees: all fields of table 3, except the date."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checklist:
-    """The questions of a checklist: an answer Yes to *good* speaks for a paper, to *bad* against it."""
+    """The questions of a checklist. Yes to a question of *good* speaks for a paper, and of *bad* against it."""
 
     good: tuple[str, ...]
     bad: tuple[str, ...]
 
     @property
     def counts(self) -> bool:
-        """Whether there are ten good and ten bad questions, as a rubric needs to compute a rating from the answers."""
+        """Whether there are ten good and ten bad questions, as a rubric's computation of the rating requires."""
         return len(self.good) == len(self.bad) == QUESTIONS
 
 
@@ -69,7 +69,7 @@ def _questions(side: str, groups: object) -> tuple[str, ...]:
 
 
 def generate(writer: Writer, sampling: Sampling, reviews: Sequence[FieldedReview]) -> ChatOutcome[str]:
-    """Returns a checklist by the LM *writer*, a guideline that imitates the authors of *reviews*; or the problem."""
+    """Returns a checklist by the LM *writer*, which imitates the authors of *reviews*, or the problem."""
     return ask(writer, sampling, [chat(reviews)], guideline)[0]
 
 

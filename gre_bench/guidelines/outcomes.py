@@ -1,18 +1,18 @@
-"""The results of ratings under guidelines: one result per model and condition, which counts every planned paper.
+"""The results of ratings under guidelines: one result per model and condition, which accounts for every planned paper.
 
 For the rating r and the human mean h of each paper:
 
     RMSE  √(mean (r − h)²); lower is better (the guideline paper, §2)
     bias  mean (r − h)
 
-The paper prints no intervals. Ours cover 95%, with papers as the unit:
+The guideline paper prints no intervals. Our 95% intervals have papers as the unit:
 
 - RMSE: the studentised bootstrap of log MSE, because plain percentiles cover only 92% at 120 papers.
-- difference of two RMSE: percentiles of the bootstrap.
+- difference of two RMSEs: percentiles of the bootstrap.
 - bias: Student's t.
 - Spearman's correlation: see `gre_bench.stats.correlation`.
 
-The paper leaves the length of reviews and the variety of their words open; they are measured here too.
+The guideline paper does not report the length of reviews and the variety of their words; they are measured here too.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Closeness:
-    """How close ratings come to the mean human ratings of the same *papers*.
+    """How close ratings are to the mean human ratings of the same *papers*.
 
     *rmse*, *bias*, *mae*: root mean square, mean and mean absolute value of rating minus human mean. *spearman*,
     *spearman_p*: None if the ratings or the human means vary too little for an interval.
@@ -64,10 +64,10 @@ class Closeness:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The RMSE of *first* minus that of *second*, over the *papers* rated under both conditions.
+    """The RMSE of *first* minus the RMSE of *second*, over the *papers* rated under both conditions.
 
-    *p*: of the test that both mean squared errors are equal; None if no paper's error differs. *p_holm*: after Holm's
-    correction over all differences of the same call.
+    *p*: the p-value of the test whether both mean squared errors are equal; None if no paper's error differs. *p_holm*:
+    the same after Holm's correction over all differences of one call.
     """
 
     first: str
@@ -81,7 +81,7 @@ class Difference:
 def closeness(
     ratings: Sequence[float], human: Sequence[float], resamples: int = RESAMPLES, seed: int = 0
 ) -> Closeness | None:
-    """Compares *ratings* with *human*, the mean human ratings of the same papers; None below `FEWEST` papers."""
+    """Returns how close *ratings* are to *human*, the papers' mean human ratings; None: fewer than `FEWEST` papers."""
     if len(ratings) != len(human):
         raise ValueError(f"{len(ratings)} ratings but {len(human)} human means")
     if len(ratings) < FEWEST:
@@ -95,13 +95,13 @@ def closeness(
         try:
             rank = correlate("spearman", given.tolist(), means.tolist(), range(len(given)), resamples, seed)
             spearman, p = Estimate(rank.value, rank.low, rank.high), rank.p
-        except ValueError:  # too few papers whose ratings differ for an interval
+        except ValueError:  # too few papers with different ratings for an interval
             pass
     return Closeness(len(errors), rmse(errors, resamples, seed), bias, float(np.abs(errors).mean()), spearman, p)
 
 
 def rmse(errors: Array, resamples: int = RESAMPLES, seed: int = 0) -> Estimate:
-    """Returns the root mean square of *errors* (one per paper) with its 95% interval; no width if all are alike."""
+    """Returns the root mean square of *errors* (one per paper) with its 95% interval, of width 0 if all are equal."""
     squares = errors**2
     size, value = len(squares), float(squares.mean())
     spread = float(squares.std(ddof=1)) / math.sqrt(size)
@@ -122,8 +122,8 @@ def differences(
 ) -> list[Difference]:
     """Returns the difference between every two conditions of *ratings* (condition → paper → rating).
 
-    A comparison uses the papers with a human mean and a rating under both conditions; with fewer than `FEWEST`, it is
-    left out. The p-value is that of Student's test on the papers' differences of squared error.
+    A comparison uses the papers with a human mean and a rating under both conditions; with fewer than `FEWEST` papers,
+    it is left out. The p-value is from Student's test on the papers' differences of squared errors.
     """
     results = []
     for first, second in combinations(ratings, 2):
@@ -147,16 +147,16 @@ def differences(
 
 NO_HUMAN = "no_human_rating"
 WINDOW = 50
-"""Words in a window of the moving-average type-token ratio (Covington and McFall 2010)."""
+"""The number of words in a window of the moving-average type-token ratio (Covington and McFall 2010)."""
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\d+(?:[.,]\d+)*")
 
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """The average length and variety of words of *reviews* texts.
+    """The mean length and word variety of *reviews* texts.
 
-    - *type_token_ratio*: distinct words divided by words; falls as reviews get longer, whoever wrote them.
+    - *type_token_ratio*: distinct words divided by words; it falls as reviews get longer, whoever wrote them.
     - *moving_ratio*: the mean ratio over all windows of 50 words, which does not depend on length; None if no review
       has 50 words.
     """
@@ -172,11 +172,11 @@ class Wording:
 class ConditionResult:
     """The result of one *model* under one *condition*, such as a guideline.
 
-    - *planned*: the number of papers, the sum of the next four. *scored*: with a rating and a human mean. *excluded*:
-      without a human rating. *failed*: without a usable reply. *missing*: tried again by the next run.
-    - *reasons*: the number of papers without a score, by reason.
-    - *closeness*, *recomputed*: of the ratings that the reviews state, and of those that the rubric's rule computes.
-    - *distribution*: the number of papers by rating, 1 to 10.
+    - *planned*: the number of papers, the sum of the next four fields. *scored*: papers with a rating and a human mean.
+      *excluded*: without a human rating. *failed*: without a usable reply. *missing*: retried by the next run.
+    - *reasons*: reason → number of papers without a score.
+    - *closeness*: of the ratings that the reviews state. *recomputed*: of the ratings that the rubric's rule computes.
+    - *distribution*: rating (1 to 10) → number of papers.
     """
 
     model: str
@@ -195,11 +195,11 @@ class ConditionResult:
 
 @dataclass(frozen=True, slots=True)
 class Yardstick:
-    """Reference values to judge an RMSE by, from the human ratings of the same *papers*.
+    """Reference values for judging an RMSE, from the human ratings of the same *papers*.
 
     - *constant*: the RMSE of a rater that always gives *mean*, the mean of the papers' mean human ratings.
     - *reviewer*: the RMSE of one human rating against the mean of the paper's other ratings, over *ratings*.
-    - *distribution*: the number of papers by their mean human rating, with halves rounded down.
+    - *distribution*: mean human rating, with halves rounded down → number of papers.
     """
 
     papers: int
@@ -211,7 +211,7 @@ class Yardstick:
 
 
 def human_means(human: Mapping[str, Sequence[float]]) -> dict[str, float]:
-    """Returns the mean human rating of each paper in *human* (paper → its ratings) that has a rating."""
+    """Returns paper → mean human rating, for each paper in *human* (paper → its ratings) that has a rating."""
     return {paper: fmean(ratings) for paper, ratings in human.items() if ratings}
 
 
@@ -224,7 +224,7 @@ def rounded(means: Sequence[float]) -> dict[int, int]:
 def outcomes(
     ratings: Sequence[Rating], human: Mapping[str, float], resamples: int = RESAMPLES, seed: int = 0
 ) -> list[ConditionResult]:
-    """Returns a result for each model and condition, in order; *human*: paper → its mean human rating."""
+    """Returns a result for each model and condition, in order. *human*: paper → its mean human rating."""
     groups: dict[tuple[str, str], list[Rating]] = {}
     for rating in ratings:
         groups.setdefault((rating.model, rating.condition), []).append(rating)
@@ -264,7 +264,7 @@ def outcomes(
 def compared(
     ratings: Sequence[Rating], human: Mapping[str, float], resamples: int = RESAMPLES, seed: int = 0
 ) -> dict[str, list[Difference]]:
-    """Returns, for each model, the differences in RMSE between every two of its conditions that have some."""
+    """Returns model → the differences in RMSE between every two of its conditions that can be compared."""
     tables: dict[str, dict[str, dict[str, float]]] = {}
     for rating in ratings:
         if rating.value is not None:
@@ -293,7 +293,7 @@ def words(text: str) -> list[str]:
 
 
 def moving_ratio(tokens: Sequence[str], window: int = WINDOW) -> float | None:
-    """Returns the mean type-token ratio over all windows of *window* tokens; None if *tokens* are fewer than that."""
+    """Returns the mean type-token ratio over all windows of *window* tokens; None if there are fewer *tokens*."""
     if len(tokens) < window:
         return None
     counts: Counter[str] = Counter(tokens[:window])
@@ -308,7 +308,7 @@ def moving_ratio(tokens: Sequence[str], window: int = WINDOW) -> float | None:
 
 
 def wording(texts: Sequence[str]) -> Wording | None:
-    """Returns the wording of the *texts* that have words; None if none has."""
+    """Returns the length and word variety of the *texts* that have words; None if no text has words."""
     tokens = [review_words for text in texts if (review_words := words(text))]
     if not tokens:
         return None

@@ -1,8 +1,8 @@
-"""Ratings of papers under guidelines, from an LM's reviews or from imported ones.
+"""Ratings of papers under guidelines, from an LM's reviews or from imported reviews.
 
 Listings 5, 6 and 13 of "Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review" define
 the form: ``Overall Rating: (Your Rating)``, an integer from 1 to 10. With a rubric, the review also states a temporary
-score from −10 to 10, from which a rule computes the rating. Replies are hostile input: they may hold anything.
+score from −10 to 10, from which a rule computes the rating. Replies are hostile input: they may contain anything.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gre_bench.prompts.conditions import Condition
 
 LOWEST, HIGHEST = 1, 10
 QUESTIONS = 10
-"""The number of good questions of a checklist, and of bad ones; each is worth one point."""
+"""The number of good questions in a checklist, and also of bad questions; each is worth one point."""
 NO_TEXT = Problem("no_text", "the paper has no text")
 NO_REVIEW = Problem("no_review", "the run has no review of the paper")
 
@@ -33,7 +33,7 @@ _SAID = re.compile(
     r"(?=[ \t]*(?:[.,;!(*](?!\d)|\n|\Z|/|out of))(?=([^\n]{0,12}))",
     re.IGNORECASE,
 )
-"""A rating stated in a sentence that ends with it, as small LMs write; read if no line has the form."""
+"""A rating at the end of a sentence, as small LMs write; used if no line has the required form."""
 _TEMPORARY = re.compile(
     rf"temporary[ _\t]score{_MARKS}(?:\([^()\n]{{0,40}}\){_MARKS})?[:=]{_MARKS}\(?{_MARKS}({_NUMBER})([^\n]{{0,12}})",
     re.IGNORECASE,
@@ -43,15 +43,16 @@ _BEGINS = re.compile(
     r"(?:^|[.!?;)][ \t]+)[ \t>*_`#\"'(•\d.-]{0,8}(?:(?:the|my|so|thus|therefore),?[ \t]+){0,2}\Z", re.I
 )
 _OTHERS = re.compile(r"\b(?:reviewers?|reviews?|authors?|guidelines?)\b[^\n]{0,40}\Z", re.IGNORECASE)
-"""What stands before the field of a rating: the start of a sentence, or whose rating it is if it is not the LM's."""
+"""A lead before a rating field that ascribes the rating to somebody other than the LM."""
 _OUT_OF = re.compile(r"\s*(?:/|(?:out )?of)\s*(\d+)(?![.,]?\d)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """The rating of a paper by *model* under *condition*: either a *value*, 1 to 10, or the *problem* instead.
+    """The rating of a paper by *model* under *condition*: either a *value*, 1 to 10, or a *problem* instead.
 
-    *recomputed*: what the rubric's rule gives for the review's temporary score, if there is one. *text*: the review.
+    *recomputed*: the rating by the rubric's rule from the review's temporary score, if there is one. *text*: the
+    review.
     """
 
     paper_id: str
@@ -70,10 +71,10 @@ class Rating:
 def overall_rating(text: str) -> int:
     """Returns the rating n in the last ``Overall Rating: n`` that begins a sentence; the LM's thinking is ignored.
 
-    A field within a sentence counts only if none begins one, and the sentence does not ascribe it to somebody else.
-    If there is no such line, all sentences "The overall rating is n." must state the same rating. Raises `ReplyError`:
-    ``no_rating``, ``rating_not_integer``, ``rating_off_scale``, or ``rating_ambiguous`` for a range, a decimal comma or
-    two ratings.
+    A field within a sentence counts only if no field begins a sentence, and if the sentence does not ascribe it to
+    somebody else. If there is no such field, all sentences "The overall rating is n." must state the same rating.
+    Raises `ReplyError`: ``no_rating``, ``rating_not_integer``, ``rating_off_scale``, or ``rating_ambiguous`` for a
+    range, a decimal comma or two ratings.
     """
     visible = without_thinking(text)[0]
     if matches := _own(_RATING, visible):
@@ -107,7 +108,7 @@ def temporary_score(text: str) -> int:
 
 
 def _own(field: re.Pattern[str], text: str, *, anywhere: bool = False) -> list[re.Match[str]]:
-    """Returns the matches of *field* that begin a sentence of *text*; without any, or *anywhere*, all not ascribed."""
+    """Returns the matches of *field* that begin a sentence of *text*; if none does, those not ascribed to others."""
     leads = {
         match: text[max(0, match.start() - 80) : match.start()].rpartition("\n")[2] for match in field.finditer(text)
     }
@@ -116,7 +117,7 @@ def _own(field: re.Pattern[str], text: str, *, anywhere: bool = False) -> list[r
 
 
 def normalised(temporary: int) -> int:
-    """Returns the rating (1 to 10) that listing 13 computes from a *temporary* score t of −10 to 10.
+    """Returns the rating (1 to 10) by the rule in listing 13 for a *temporary* score t from −10 to 10.
 
     The rating is round(((t + 10)/20)·9 + 1). Halves are rounded down, because the listing maps t = 0 to 5. In integers,
     the formula is ⌈(9·(t + 10) + 10)/20⌉. Raises ValueError if t is not from −10 to 10.
@@ -141,7 +142,7 @@ def _integer(match: re.Match[str], field: str, highest: int) -> int:
 def rate(
     writer: Writer, sampling: Sampling, model: str, condition: Condition, papers: Sequence[tuple[str, str]]
 ) -> list[Rating]:
-    """Returns the rating of each of *papers* (id, text) by the LM *writer*; one without text is not asked about."""
+    """Returns the rating of each of *papers* (id, text) by the LM *writer*; a paper without text is not sent."""
     able = {paper_id: text for paper_id, text in papers if text.strip()}
     outcomes = ask(writer, sampling, [condition.chat(text) for text in able.values()], overall_rating)
     answers = dict(zip(able, outcomes, strict=True))
@@ -162,7 +163,7 @@ def rate(
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """An imported review of one paper by *model* under *condition*, such as a guideline; *rating* as in the file."""
+    """An imported review of one paper by *model* under *condition*, such as a guideline. *rating*: as in the file."""
 
     paper_id: str
     model: str
@@ -172,14 +173,14 @@ class Given:
 
 
 def condition_of(model: str, run: str) -> str:
-    """Returns the name of a *run* without the name of the *model* at its start; ``given`` if nothing is left."""
+    """Returns the name *run* without the name of the *model* at its start; ``given`` if nothing is left."""
     return run.removeprefix(model).strip("_-. ") or "given"
 
 
 def shortened(names: Iterable[str]) -> dict[str, str]:
-    """Returns name → short form: without the parts between underscores at both ends that all *names* share.
+    """Returns name → short form, without the leading and trailing parts (between underscores) that all *names* share.
 
-    A name that has no other parts becomes ``plain``.
+    A name without other parts becomes ``plain``.
     """
     parts = {name: name.split("_") for name in names}
     if len(parts) < 2:
@@ -194,7 +195,7 @@ def _shared(lists: Iterable[Sequence[str]]) -> int:
 
 
 def given_ratings(reviews: Iterable[Given], papers: Sequence[str]) -> list[Rating]:
-    """Returns one rating for each model and condition, and each of *papers* or other paper that it reviewed.
+    """Returns one rating for each model and condition, and each of *papers* and other papers reviewed.
 
     If the rating is not an integer from 1 to 10, or there is no review of the paper, the `Rating` holds the problem.
     """

@@ -1,4 +1,4 @@
-"""Asks an LM, and reads YAML from its replies. Tags, anchors, duplicate keys and very long texts are refused."""
+"""Sends chats to an LM, and parses YAML in replies. Tags, anchors, duplicate keys and very long texts are refused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gre_bench.core.records import Chat, Problem, Reply, Sampling, Writer
 T = TypeVar("T")
 
 LARGEST = 40_000
-"""Largest number of characters of a text; a checklist of twenty questions has about 5,000."""
+"""The largest number of characters in a text; a checklist of twenty questions has about 5,000."""
 
 _FENCE = re.compile(r"\s*```\s*(?:ya?ml)?\s*", re.IGNORECASE)
 
@@ -24,7 +24,7 @@ _FENCE = re.compile(r"\s*```\s*(?:ya?ml)?\s*", re.IGNORECASE)
 def ask(writer: Writer, sampling: Sampling, chats: Sequence[Chat], read: Callable[[str], T]) -> list[ChatOutcome[T]]:
     """Sends each of *chats* to the LM *writer*, and returns one outcome per chat, in order, without its cost.
 
-    *read* turns a reply with the LM's thinking into a value, or raises `ReplyError`.
+    *read*: turns a reply, including the LM's thinking, into a value, or raises `ReplyError`.
     """
 
     def outcome(reply: Reply) -> ChatOutcome[T]:
@@ -55,7 +55,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def block(text: str) -> str:
-    """Returns the content of the last fenced block (```) of *text*, closed or not; else the whole text."""
+    """Returns the content of the last fenced block (```) in *text*, closed or not; without a block, the whole text."""
     blocks: list[list[str]] = []
     inside = False
     for line in text.splitlines():
@@ -68,10 +68,10 @@ def block(text: str) -> str:
 
 
 def mapping(text: str) -> Mapping[str, Any]:
-    """Returns the mapping that *text* holds as YAML; raises `ReplyError` ``no_yaml`` for a longer or another text.
+    """Returns the YAML mapping in *text*; raises `ReplyError` ``no_yaml`` if it is too long or not a mapping.
 
     Listings 2 and 4 of the guideline paper print a comma after each line, which YAML allows only within braces. Braces
-    are therefore added if the text alone is no mapping, or if its values end with commas.
+    are therefore added if the text is not a mapping, or if its values end with commas.
     """
     if len(text) > LARGEST:
         raise ReplyError(f"no_yaml: {len(text)} characters")

@@ -1,16 +1,16 @@
 """Gives human reviews points by five criteria, and groups the reviews.
 
-The rules and prompts are those of "Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer
-Review" (appendix A.2, listings 2 to 4). Two rules give points for the date and the length of a review. An LM gives
-points for its references and for two kinds of consistency. All comparisons of the rules use exact fractions, because a
-review may lie exactly on a limit. The printed sign (< or ≤) then decides.
+The rules and prompts are from "Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review"
+(appendix A.2, listings 2 to 4). Two rules give points for the date and the length of a review. An LM gives points for
+the review's references and for two kinds of consistency. The rules compare exact fractions, because a review may lie
+exactly on a limit. The printed sign (< or ≤) then decides.
 
-The total of the points is 2 to 17, and decides whether a review belongs to the group good, middle or bad. Points for a
-criterion are missing if a field, the date or an LM's verdict is missing. Such a review has no total.
+The total of the points is 2 to 17, and decides whether a review belongs to the group good, middle or bad. A criterion
+has no points if a field, the date or an LM's verdict is missing. Such a review has no total.
 
-For each criterion NAME there are two more groups, ``good.NAME`` and ``bad.NAME``. They hold the reviews with the most
-and the fewest possible points for that criterion alone. Guidelines made from the two groups show whether the criterion
-helps.
+For each criterion NAME there are two more groups, ``good.NAME`` and ``bad.NAME``. They contain the reviews with the
+most and the fewest possible points for only that criterion. Guidelines made from the two groups show whether the
+criterion helps.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Points = int | Problem
 
 DAY_MS = 86_400_000
 DATE_CUTS = ((2, 5), (5, 4), (10, 3), (20, 2))
-"""(largest distance from the mean date in days, points), smallest distance first; a larger distance has 1 point."""
+"""(largest distance from the mean date in days, points), smallest distance first; larger distances get 1 point."""
 LENGTH_CUTS = ((Fraction(3, 2), 5), (Fraction(6, 5), 4), (Fraction(4, 5), 3), (Fraction(1, 2), 2))
 """(multiple of the median to exceed, points), highest first; 1 point if none is exceeded."""
 LENGTH_FIELDS = ("summary", "strengths", "weaknesses", "questions")
@@ -45,7 +45,7 @@ NOT_ASKED = Problem("not_asked", "no LM was asked", final=False)
 
 @dataclass(frozen=True, slots=True)
 class FieldedReview:
-    """A human review as the fields of its form (table 3 of the guideline paper); *written_ms*: when (epoch ms).
+    """A human review as the fields of its form (table 3 of the guideline paper). *written_ms*: its date (epoch ms).
 
     A field that the reviewer left empty is an empty text. A field that the form does not have is absent.
     """
@@ -66,7 +66,7 @@ def date_points(written_ms: int, mean_ms: Fraction) -> int:
 
 
 def length_points(characters: int, middle: Fraction) -> int:
-    """Returns 1 to 5 points for the length of a review beside the median length *middle* (`LENGTH_CUTS`)."""
+    """Returns 1 to 5 points for the length of a review relative to the median length *middle* (`LENGTH_CUTS`)."""
     return next((points for times, points in LENGTH_CUTS if characters > times * middle), 1)
 
 
@@ -77,7 +77,7 @@ def mean_date(reviews: Sequence[FieldedReview]) -> Fraction | None:
 
 
 def characters(review: FieldedReview) -> int | None:
-    """Returns how many characters the `LENGTH_FIELDS` of *review* have together; None if one of them is absent."""
+    """Returns the total number of characters in the `LENGTH_FIELDS` of *review*; None if a field is absent."""
     return None if review.lacking(LENGTH_FIELDS) else sum(len(review.fields[name]) for name in LENGTH_FIELDS)
 
 
@@ -89,11 +89,11 @@ def median_length(reviews: Sequence[FieldedReview]) -> Fraction | None:
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """A criterion by which an LM judges a review, with YAML that has a score and a word that describes the score.
+    """A criterion by which an LM judges a review; its reply is YAML with a score and a word that describes the score.
 
     - *needs*: the fields that a review must have to be judged.
-    - *word*: the field of the reply with the word. *words*: the right word for each score.
-    - *typed*: further fields of the reply, each with a function that tests its value.
+    - *word*: the reply's field for the word. *words*: score → the correct word.
+    - *typed*: further fields of the reply, each with a function that checks its value.
     """
 
     name: str
@@ -108,7 +108,7 @@ class Criterion:
         return max(self.words)
 
     def chat(self, review: FieldedReview) -> Chat:
-        """Returns the chat that asks about *review*, which must have all fields that the prompt shows."""
+        """Returns the chat about *review*, which must have all fields that the prompt shows."""
         return fill(self.prompt, **{name: review.fields[name] for name in load(self.prompt).fields})
 
     def points(self, text: str) -> int:
@@ -169,7 +169,7 @@ GROUPS = ("good", "middle", "bad", *(f"{side}.{name}" for name in NAMES for side
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """The points of one review by criterion, or the problem instead of points; *length*: its `characters`."""
+    """The quality of one review: criterion → points, or the problem instead. *length*: the review's `characters`."""
 
     review_id: str
     paper_id: str
@@ -192,14 +192,14 @@ class Quality:
 
 
 def group_of(total: int) -> Group | None:
-    """Returns the group to which *total* belongs; raises ValueError if it is not between `LEAST` and `MOST`."""
+    """Returns the group to which *total* belongs, if any; raises ValueError if it is not between `LEAST` and `MOST`."""
     if not LEAST <= total <= MOST:
         raise ValueError(f"a total of {total} is not between {LEAST} and {MOST}")
     return "good" if total == 17 else "middle" if total == 11 else "bad" if total <= 6 else None
 
 
 def judge(reviews: Sequence[FieldedReview], verdicts: Mapping[tuple[str, str], Points]) -> list[Quality]:
-    """Returns the points of all reviews of one conference, whose mean date and median length they are compared with.
+    """Returns the quality of each of *reviews*, all of one conference, by its mean date and median length.
 
     *verdicts*: (review id, criterion) → the points that an LM gave, or the problem.
     """
@@ -231,7 +231,7 @@ def members(qualities: Sequence[Quality], group: str) -> list[str]:
 
 
 def sampled(qualities: Sequence[Quality], size: int = SAMPLED, seed: int = 0) -> dict[str, list[str]]:
-    """Returns group → the sorted ids of *size* of its reviews, sampled with *seed*. A smaller group is whole."""
+    """Returns group → the sorted ids of *size* of its reviews, sampled with *seed*; of a smaller group, all."""
     drawn = {}
     for group in GROUPS:
         ids = members(qualities, group)

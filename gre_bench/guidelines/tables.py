@@ -1,12 +1,12 @@
-"""Tables of RMSE in the layout of the guideline paper, with its values below the study's, and a chart of the ratings.
+"""RMSE tables in the layout of the guideline paper, with its values below the study's, and a chart of the ratings.
 
-Table 1 has a column without a guideline, and one for the guideline of each venue: ARR, NeurIPS and ICLR. It has two
+Table 1 has a column without a guideline, and a column for each venue's guideline: ARR, NeurIPS and ICLR. It has two
 blocks, for the official texts and for the same texts rewritten as instructions.
 
 Table 2 has a column without a guideline (Base.), and columns for guidelines that imitate good, middle and bad reviews.
 Each model has rows without a rubric, with a rubric, and with ratings that the rubric's rule computes.
 
-All other conditions form one more table in the layout of table 1.
+All other conditions form another table in the layout of table 1.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Results = Mapping[tuple[str, str], ConditionResult]
 
 @dataclass(frozen=True, slots=True)
 class RmseCell:
-    """An RMSE with its 95% interval; a published one has none, and perhaps a *note* why it is doubtful."""
+    """An RMSE with its 95% interval. A published RMSE has no interval, and may have a *note* on why it is doubtful."""
 
     value: float
     low: float | None = None
@@ -45,14 +45,14 @@ class RmseCell:
 
 @dataclass(frozen=True, slots=True)
 class RmseRow:
-    """A row of a table: the texts on its left (*labels*), and its *cells* by the title of their column."""
+    """A row of a table. *labels*: the texts on its left. *cells*: column title → cell."""
 
     labels: tuple[str, ...]
     cells: dict[str, RmseCell]
     published: bool = False
 
     def best_rank(self, column: str) -> int | None:
-        """Returns 1 for the lowest RMSE of the row, 2 for the next different one, None for others or a lone value."""
+        """Returns 1 if *column* has the row's lowest RMSE, 2 for the next value, else None; None if all are equal."""
         order = sorted({cell.value for cell in self.cells.values()})
         if column not in self.cells or len(order) < 2:
             return None
@@ -69,9 +69,9 @@ class Table:
 
 
 def layout(outcomes: Sequence[ConditionResult]) -> list[Table]:
-    """Returns the tables that *outcomes* fill, in this order: both blocks of table 1, table 2, all other conditions.
+    """Returns the tables that *outcomes* fill, in this order: the two blocks of table 1, table 2, all other conditions.
 
-    If only the last is filled, the published table 1 follows for comparison.
+    If only the last table is filled, the published table 1 follows for comparison.
     """
     results = {(outcome.model, outcome.condition): outcome for outcome in outcomes}
     models = list(dict.fromkeys(outcome.model for outcome in outcomes))
@@ -93,7 +93,7 @@ def layout(outcomes: Sequence[ConditionResult]) -> list[Table]:
 
 
 def _venues(block: str) -> dict[str, str]:
-    """Returns condition → column: ``arr`` is rewritten as instructions, ``arr_official`` the user's official text."""
+    """Returns condition → column; ``arr`` is a text rewritten as instructions, ``arr_official`` the official text."""
     return {f"{venue}{'' if block == 'instruction' else '_official'}": title for venue, title in VENUES.items()}
 
 
@@ -124,7 +124,7 @@ def _printed(table: str) -> list[RmseRow]:
 
 
 def _cells(results: Results, model: str, names: Mapping[str, str], recomputed: bool = False) -> dict[str, RmseCell]:
-    """Returns the RMSE of *model* by column; *names*: condition → column."""
+    """Returns column → RMSE of *model*. *names*: condition → column."""
     cells = {}
     for condition, column in names.items():
         outcome = results.get((model, condition))
@@ -135,7 +135,7 @@ def _cells(results: Results, model: str, names: Mapping[str, str], recomputed: b
 
 
 def chart(outcomes: Sequence[ConditionResult], human: Mapping[str, float], title: str) -> str:
-    """Returns an SVG of papers by rating, a panel for each model and condition: the model's ratings and human means."""
+    """Returns an SVG of the share of papers by rating, with a panel for each model and condition."""
     panels = {}
     for outcome in outcomes:
         raters = (RATED, outcome.distribution, "main"), (HUMAN, rounded([*human.values()]), "level")

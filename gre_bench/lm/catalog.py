@@ -1,6 +1,6 @@
-"""Opens the evaluation LMs by the name of their backend. Those of installed packages are entry points.
+"""Opens evaluation LMs by the name of their backend. Installed packages can add backends as entry points.
 
-Also says of an LM that is not opened what it was learnt from, and splits its replies into the text of each token.
+Without opening an LM, it can also say what the LM was trained on, and split a reply into the text of each token.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gre_bench.lm.weights import ADAPTER, BASE, RECORD, DType, check_files, lear
 Pieces = Callable[[str, Sequence[int]], list[str] | None]
 
 OWN = {"cache-ngram": "cache-ngram-3", "gem-smollm2": "gem-smollm2-2"}
-"""Backend → the name of its weights that come with the program. Weights that were learnt anew get a new name."""
+"""Backend → the name of its weights that come with the program. Retrained weights get a new name."""
 
 
 def _cache_ngram(settings: EvaluationLMSettings) -> EvaluationLM:
@@ -66,12 +66,12 @@ BACKENDS = Catalogue[Callable[[EvaluationLMSettings], EvaluationLM]](
 
 
 def _folder_of(settings: EvaluationLMSettings) -> Path | None:
-    """Returns the folder of *settings*, or that of the weights that come with the program; None for neither."""
+    """Returns the folder of *settings*, else the folder of the weights that come with the program, else None."""
     return settings.folder or INCLUDED.get(OWN.get(settings.backend, ""))
 
 
 def _folder_here(settings: EvaluationLMSettings) -> Path | None:
-    """Returns the same, with that of a pretrained model for its name; None also if opening the LM is an error."""
+    """Returns the model's folder as `_folder_of`, with names of pretrained models resolved; None if that fails."""
     try:
         return _folder_of(_located(settings))
     except (LMError, SettingsError):
@@ -79,7 +79,7 @@ def _folder_here(settings: EvaluationLMSettings) -> Path | None:
 
 
 def dtype_of(settings: EvaluationLMSettings) -> DType:
-    """Returns the precision in which the model of *settings* is opened: bfloat16 for gem-smollm2 if they state none."""
+    """Returns the precision in which the model of *settings* is opened; the default for gem-smollm2 is bfloat16."""
     own = settings.backend == "gem-smollm2" and "dtype" not in settings.model_fields_set
     return "bfloat16" if own else settings.dtype
 
@@ -87,7 +87,7 @@ def dtype_of(settings: EvaluationLMSettings) -> DType:
 def check_here(settings: EvaluationLMSettings) -> None:
     """Checks that the model of *settings* is on this machine, without loading it.
 
-    Raises the same error as `open_lm` for an unknown backend or missing files. Other faults show when it is opened.
+    Raises the same error as `open_lm` for an unknown backend or missing files. Other faults show only on opening.
     """
     folder = _folder_of(_located(settings))
     if folder is not None and settings.backend in ("gem-smollm2", "transformers"):
@@ -95,10 +95,10 @@ def check_here(settings: EvaluationLMSettings) -> None:
 
 
 def register_of(settings: EvaluationLMSettings) -> Register | None:
-    """Returns what the evaluation LM of *settings* was learnt from, beside what its pretrained base had read.
+    """Returns the register of what the LM of *settings* was trained on, apart from its pretrained base's training data.
 
-    Returns None for a model as its makers published it: what they learnt from is for the models file to say. The result
-    is an unknown register if the files of a trained model have none.
+    Returns None for a model as its makers published it: its training data is a matter of the models file. The result is
+    an unknown register if the files of a trained model have none.
     """
     folder, own = _folder_here(settings), settings.backend in OWN
     if folder is None or not (own or any((folder / name).is_file() for name in (REGISTER, RECORD, ADAPTER))):
@@ -107,7 +107,7 @@ def register_of(settings: EvaluationLMSettings) -> Register | None:
 
 
 def learnt_changes(settings: EvaluationLMSettings) -> dict[str, str]:
-    """Returns the changes and harms that prove nothing about the evaluation LM of *settings*, each with the reason."""
+    """Returns perturbation or harm → the reason why it proves nothing about the evaluation LM of *settings*."""
     folder = _folder_here(settings)
     if folder is None or not learnt_contrast(folder):
         return {}
@@ -116,7 +116,7 @@ def learnt_changes(settings: EvaluationLMSettings) -> dict[str, str]:
 
 
 def base_of(settings: EvaluationLMSettings) -> str | None:
-    """Returns the name of the pretrained model on which the adapter of *settings* was trained; None without adapter."""
+    """Returns the name of the pretrained model on which the adapter of *settings* was trained; None: no adapter."""
     folder = _folder_of(settings)
     try:
         adapter = read_adapter(folder) if folder else None
@@ -126,10 +126,10 @@ def base_of(settings: EvaluationLMSettings) -> str | None:
 
 
 def _located(settings: EvaluationLMSettings) -> EvaluationLMSettings:
-    """Returns *settings* with the model's folder in place of the name of a pretrained model.
+    """Returns *settings* with the name of a pretrained model resolved to its folder.
 
-    Raises `SettingsError` for an unknown backend, or one that cannot open a pretrained model, and `LMError` if the
-    model is not on this machine.
+    Raises `SettingsError` for an unknown backend, or a backend that cannot open pretrained models. Raises `LMError` if
+    the model is not on this machine.
     """
     if settings.backend not in BACKENDS:
         raise SettingsError(f"no evaluation LM backend {settings.backend!r}; known: {', '.join(BACKENDS)}")
@@ -150,14 +150,14 @@ def open_lm(settings: EvaluationLMSettings) -> EvaluationLM:
 
 @lru_cache(maxsize=1)
 def opened(settings: EvaluationLMSettings, _dtype: DType) -> EvaluationLM:
-    """Opens an LM, as `open_lm`; equal settings may mean another precision, if only one of them states it."""
+    """Opens an LM for `open_lm`. Equal settings may mean different precisions, if only one of them states it."""
     settings = _located(settings)
     opener = BACKENDS[settings.backend]
     return opener(settings) if settings.backend in BACKENDS.own else _of_package(settings, opener)
 
 
 def _of_package(settings: EvaluationLMSettings, opener: Callable[[EvaluationLMSettings], EvaluationLM]) -> EvaluationLM:
-    """Opens the LM that an installed package adds; raises `LMError` if *opener* fails, or returns none."""
+    """Opens an LM that an installed package adds; raises `LMError` if *opener* fails or does not return an LM."""
     name, cure = f"evaluation LM {settings.backend}", "mend the package that it comes from"
     try:
         lm = opener(settings)
@@ -178,8 +178,8 @@ def _of_package(settings: EvaluationLMSettings, opener: Callable[[EvaluationLMSe
 def pieces_of(settings: EvaluationLMSettings) -> Pieces | None:
     """Returns a function that splits a reply of the LM in *settings* into the text of each token.
 
-    It takes the reply's text and the ids of its tokens. It returns one string for each id, or None if the ids do not
-    fit the text. If this machine has no tokenizer for the LM, the result is None.
+    That function takes the reply's text and the ids of its tokens. It returns one string for each id, or None if the
+    ids do not fit the text. `pieces_of` returns None if this machine has no tokenizer for the LM.
     """
     if settings.backend == "cache-ngram":
         from gre_bench.lm.ngram.segmentation import pieces_of_words
@@ -201,7 +201,7 @@ def pieces_of(settings: EvaluationLMSettings) -> Pieces | None:
     decode = Tokenizer.from_file(str(folder / "tokenizer.json")).decode
 
     def pieces(_text: str, ids: Sequence[int]) -> list[str]:
-        # A token's text is what it adds to the decoded reply: nothing for one that ends in the middle of a character.
+        # A token's text is what it adds to the decoded reply: nothing if the token ends in the middle of a character.
         pieces_so_far, before = [], ""
         for end in range(1, len(ids) + 1):
             whole = decode(list(ids[:end]), skip_special_tokens=True)

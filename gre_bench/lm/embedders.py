@@ -1,7 +1,7 @@
-"""Sentence embedders for BERTScore: their interface, and how they are opened by name.
+"""Sentence embedders for BERTScore: their interface, and functions that open them by name.
 
 To add an embedder, add one line to `EMBEDDERS`. A sentence-transformers model is read from local files only, and its
-weights only in the format safetensors. No code from its folder is run.
+weights only in the safetensors format. No code from its folder is run.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 
 DIMENSION = 2048
 RUNS = (3, 4, 5)
-"""Lengths of the character runs of hashed-ngrams; a blank is added at either end of the sentence."""
+"""The lengths of the character n-grams of hashed-ngrams; a blank is added at both ends of the sentence."""
 QUERY = "s2s_query"
-"""Name of the prompt that the GEM authors put before the candidate's sentences; stella_en_400M_v5 defines it."""
+"""The name of the prompt that the GEM authors put before the candidate's sentences; stella_en_400M_v5 defines it."""
 BATCH = 64
 MODULES = frozenset(
     ("Transformer", "StaticEmbedding", "Pooling", "WeightedLayerPooling", "Dense", "LayerNorm", "Dropout", "Normalize")
 )
-"""Modules of sentence-transformers that are weights and arithmetic only."""
+"""Modules of sentence-transformers that consist of weights and arithmetic only."""
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 _DIGESTED = frozenset((".json", ".safetensors", ".txt", ".model"))
@@ -56,8 +56,9 @@ class Embedder(Protocol):
     - ``embed`` returns one vector of length 1 for each sentence, in the same order: float32, shape (sentences,
       dimension). A vector depends only on its own sentence, not on the other sentences of the call.
     - ``embed_tokens`` returns one array for each text, shape (tokens of the text, dimension): the vector of each token
-      in the context of its text, without special tokens and the query prompt. Text beyond the model's limit is cut.
-    - *query*: true for the candidate's sentences, false for the reference's. ``asymmetric``: whether that makes a
+      in the context of its text; special tokens and the query prompt are excluded. Text beyond the model's limit is
+      cut.
+    - *query*: true for the candidate's sentences, false for the reference's. ``asymmetric``: whether *query* makes a
       difference, as in some retrieval models.
     """
 
@@ -73,10 +74,10 @@ class Embedder(Protocol):
 
 
 class HashedNgrams:
-    """An `Embedder` without a model: it hashes the words, word pairs and character runs of a sentence into a vector.
+    """An `Embedder` without a model: it hashes the words, word pairs and character n-grams of a sentence into a vector.
 
-    It compares spelling, not meaning: "unclear" is near "clearly" and far from "confusing". It serves where no sentence
-    embedding model is available. BERTScore then measures a soft overlap of words.
+    It compares spelling, not meaning: "unclear" is near "clearly" and far from "confusing". It is a substitute where no
+    sentence embedding model is available. BERTScore then measures a soft overlap of words.
 
     A feature that occurs n times has the weight 1 + ln n (sublinear term frequency). Its hash chooses a dimension and a
     sign, and the signed weight is added to that dimension. Collisions therefore cancel out on average (Weinberger et
@@ -97,7 +98,7 @@ class HashedNgrams:
                 number = _hash(feature)
                 vector[number % self.dimension] += math.copysign(1 + math.log(count), (number >> 63) - 0.5)
             if not vector.any():
-                # All features of a short text can cancel out in pairs; the hash of the whole text then stands in.
+                # All features of a short text can cancel out in pairs; then the hash of the whole text is used.
                 vector[_hash(sentence) % self.dimension] = 1
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         return vectors.astype(np.float32)
@@ -137,7 +138,7 @@ class SentenceEmbedder:
 
     @classmethod
     def open(cls, folder: str | Path, device: Device = "auto") -> SentenceEmbedder:
-        """Opens the model in *folder* in float32; raises `LMError` with what is wrong with the folder."""
+        """Opens the model in *folder* in float32; raises `LMError`, which says what is wrong with the folder."""
         folder = Path(folder)
         folders = modules(folder)
         os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -207,9 +208,9 @@ class SentenceEmbedder:
 
 
 def _absent(model: SentenceTransformer, folders: Sequence[Path], weights: dict[str, Any]) -> list[str]:
-    """Returns the weights that *model* needs and the files of its modules, in *folders*, lack.
+    """Returns the names of weights that *model* needs but that are missing from its modules' files, in *folders*.
 
-    transformers fills such weights with random numbers and only warns. *weights*: the options of loading.
+    transformers fills such weights with random numbers and only warns. *weights*: the loading options.
     """
     absent: list[str] = []
     for module, folder in zip(model, folders, strict=True):
@@ -271,7 +272,7 @@ def _module(folder: Path, module: dict[str, Any]) -> Path:
 
 
 def _nearest() -> str:
-    """Returns the end of an error message that names the embedders which run here, with how to get them."""
+    """Returns the end of an error message: the embedders that need no custom code, and the command that gets them."""
     names = [name for name, entry in entries().items() if entry.kind == "embedder"]
     return f"; one that needs none: gre-bench models get {' or '.join(names)}"
 

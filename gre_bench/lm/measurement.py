@@ -1,7 +1,7 @@
-"""Measures how fast this machine scores replies by several methods: the engines and their competitors.
+"""Measures how fast this machine scores replies by several methods: the engines and alternatives.
 
 The speed of a shared machine drifts, so the methods take turns: each round times every method once. Ratios compare
-times of the same round, and reports state the median over the rounds. A model with random weights is as slow as a
+times of the same round, and the report states medians over the rounds. A model with random weights is as slow as a
 trained model of the same shape.
 """
 
@@ -61,7 +61,7 @@ Method = Callable[[Sequence[Prediction]], Totals]
 
 @dataclass(slots=True)
 class Timing:
-    """The measurements of one method: seconds of each round, memory in bytes, and each reply's log-probability in nats.
+    """The measurements of one method: seconds per round, memory in bytes, and each reply's log-probability in nats.
 
     *cpu* is None if the method computes in another process, *peak_memory* if it was not measured.
     """
@@ -75,11 +75,11 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The work of a model on some conversations.
+    """The amount of work for a model on some conversations.
 
     - *tokens*: the number of tokens that the model reads.
     - *rows*: the number of tokens to which its output head is applied, because their next token is scored.
-    - *pairs*: the number of pairs of a token and a token that it attends to, itself included.
+    - *pairs*: the number of (token, attended token) pairs; a token also attends to itself.
 
     One forward pass of a dense transformer takes this number of multiply-adds:
 
@@ -123,8 +123,8 @@ def methods(
 ) -> tuple[dict[str, Method], list[str]]:
     """Returns the methods that this machine can run, by name, and a list of remarks.
 
-    They are the engines, lm-evaluation-harness if it is installed, and the open vLLM backend *server* if given. If the
-    trie engine, which takes the token *budget*, cannot run this model, a remark says why.
+    The methods are the engines, lm-evaluation-harness if it is installed, and the open vLLM backend *server* if given.
+    If the trie engine (with the token *budget*) cannot run this model, a remark says why.
     """
     from gre_bench.lm.engine.engines import Batches, Engine, OneByOne, engine_for  # which imports torch
 
@@ -160,7 +160,8 @@ def measured(
     """Times each method in *by_name* over *rounds* rounds and returns the timings by name.
 
     A round scores all *papers*, one paper at a time. Before the first, each method warms up on four predictions.
-    *on_round* is called with the number of rounds that a method has finished (0 when its warm-up begins) and its name.
+    *on_round*: called with the number of rounds that a method has finished (0: its warm-up begins) and the method's
+    name.
     """
     timings = {name: Timing(name) for name in by_name}
     for name, method in by_name.items():
@@ -178,9 +179,9 @@ def measured(
 
 
 def report(weights: Weights, papers: Papers, timings: dict[str, Timing], pairs: int, peak: float) -> dict[str, Any]:
-    """Returns a table of numbers for each method in *timings*.
+    """Returns method → name of a measure → number, for each method in *timings*.
 
-    *pairs* is the number of pairs (paper, candidate, reference) scored in a round. *peak* is the most multiply-adds per
+    *pairs*: the number of pairs (paper, candidate, reference) scored in a round. *peak*: the most multiply-adds per
     second that this machine reaches. Some numbers compare the method with one conversation at a time:
 
     - ``wall_ratio`` and ``cpu_ratio``: how many times faster the method is;
@@ -245,9 +246,9 @@ def harness_logprobs(weights: Weights, conversations: Sequence[Conversation], ba
 
 
 def matmul_peak(weights: Weights, size: int | None = None) -> float:
-    """Measures the most multiply-adds per second of this machine: the best of five, in the model's dtype.
+    """Measures the multiply-adds per second of this machine in the model's dtype; returns the best of five.
 
-    The matrices multiplied are square, with *size* rows; None means a size that suits the device.
+    It multiplies square matrices with *size* rows; None: a size that suits the device.
     """
     import torch
 
@@ -292,7 +293,7 @@ def random_weights(
         if device == "cpu":
             with torch.device("meta"):
                 wanted = sum(weight.nbytes for weight in LlamaForCausalLM(config).parameters())
-            with suppress(OSError):  # only Linux tells
+            with suppress(OSError):  # only Linux has this file
                 lines = (line.split() for line in MEMINFO.read_text().splitlines())
                 left = next((int(line[1]) * 1024 for line in lines if line[:1] == ["MemAvailable:"]), wanted)
                 if left < wanted:
@@ -346,9 +347,9 @@ def _totals(lm: EvaluationLM) -> Method:
 
 @contextmanager
 def _clock(weights: Weights, timing: Timing) -> Iterator[None]:
-    """Adds to *timing* the times of the block, and its peak memory in bytes, model weights included.
+    """Adds to *timing* the times of the ``with`` block, and its peak memory in bytes, model weights included.
 
-    That is GPU memory, or the resident memory of this process where the system can reset its peak; only Linux can.
+    The memory is GPU memory, or else this process's resident memory, whose peak only Linux can reset.
     """
     import torch
 

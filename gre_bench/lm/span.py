@@ -1,4 +1,4 @@
-"""Finds the tokens of a chat that belong to the reply. This module alone defines the scored span.
+"""Finds the tokens of a chat that belong to the reply. Only this module defines the scored span.
 
 The span begins with the first token that ends after the generation prompt, not counting the prompt's final white space.
 It ends with the end-of-turn token, which is included (Xu et al. 2025, C.2, as implemented in their code). Both ends are
@@ -37,10 +37,10 @@ _STOPPED_CLOCK = (
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """The token ids of a chat, up to the end of the reply's turn.
+    """The token ids of a chat up to the end of the reply's turn, and the span to score.
 
     - *first*, *last*: the indices of the span's first and last token in *ids*; *first* is at least 1.
-    - *escaped*: the number of control tokens that were written in the chat's texts. Each was broken up by a space.
+    - *escaped*: the number of control tokens that were spelled out in the chat's texts. Each was broken up by a space.
     """
 
     ids: tuple[int, ...]
@@ -54,10 +54,11 @@ class ChatTemplate:
     """The chat template of *tokenizer*, and what a trial chat showed about it.
 
     - *text*: the source text of the template.
-    - *merged*: whether the system text is put into the user message, followed by a blank line: there is no system role.
+    - *merged*: whether the system text is put into the user message, followed by a blank line, for lack of a system
+      role.
     - *ending*: the text that the template writes after a reply.
     - *control*: the ids of control tokens. *pattern*: matches the text of any of them; None if there are none.
-    - *own*: whether there is a system text → the control tokens that the template itself writes. `encode` fills it.
+    - *own*: whether there is a system text → the control tokens that the template itself writes; filled by `encode`.
     """
 
     tokenizer: PreTrainedTokenizerBase
@@ -97,15 +98,15 @@ class ChatTemplate:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all that decides how a chat is written."""
+        """The SHA-256 of everything that determines how a chat is rendered."""
         return digest([self.text, DATE, "system text in the user message" if self.merged else "system message"])
 
     def encode(self, chat: Chat) -> Conversation:
         """Returns the token ids and the span of *chat*.
 
         Raises `SpanError` if its texts cannot be encoded, or if the template changes the reply. A tokenizer that
-        normalizes text may make a control token of other signs, such as full-width ones: the conversation must hold no
-        control tokens but those that the template writes.
+        normalizes text may turn other characters, such as full-width ones, into a control token. So the conversation
+        must hold only the control tokens that the template writes.
         """
         try:
             "".join((chat.system, chat.user, chat.reply)).encode()
@@ -121,7 +122,7 @@ class ChatTemplate:
         return conversation
 
     def _conversation(self, system: str, user: str, reply: str) -> Conversation:
-        """Returns the token ids and the span of a chat whose texts hold no control token as it is spelled."""
+        """Returns the token ids and the span of a chat whose texts do not spell out control tokens."""
         prompt = self._written(system, user).rstrip()
         full = self._written(system, user, reply)
         start, end = len(prompt), len(full) - len(self.ending)
@@ -138,10 +139,9 @@ class ChatTemplate:
         return Conversation(tuple(ids[: last + 1]), first, last, 0)
 
     def _probed(self) -> ChatTemplate:
-        """Returns a copy with *ending* filled in: the common end of two trial chats that differ only in their
-        one-character reply.
+        """Returns a copy with *ending* filled in: the common end of two trial chats whose one-character replies differ.
 
-        Raises `SpanError` if the template leaves a message out or changes a reply.
+        Raises `SpanError` if the template omits a message or changes a reply.
         """
         system, user = _TRIAL.system, _TRIAL.user
         prompt, first, second = self._written(system, user), *(self._written(system, user, reply) for reply in "01")
@@ -153,14 +153,15 @@ class ChatTemplate:
         return template
 
     def _written(self, system: str, user: str, reply: str | None = None) -> str:
-        """Returns the text of a chat by the template, without *reply* up to the end of the generation prompt."""
+        """Returns a chat rendered by the template; if *reply* is None, up to the end of the generation prompt."""
         if system and self.merged:
             system, user = "", f"{system}\n\n{user}"
         messages = [{"role": "system", "content": system}] if system else []
         messages.append({"role": "user", "content": user})
         if reply is not None:
             messages.append({"role": "assistant", "content": reply})
-        # The fixed date's macro ends in a newline that Jinja swallows, so the template still starts on its own line.
+        # The macro for the fixed date ends in a newline that Jinja removes, so the template still starts on its own
+        # line.
         text = _STOPPED_CLOCK + self.text if "strftime_now" in self.text else self.text
         try:
             written = self.tokenizer.apply_chat_template(
@@ -171,10 +172,10 @@ class ChatTemplate:
             raise SpanError("bad_span", f"the chat template raises: {_line(error)}") from error
 
     def _escaped(self, *texts: str) -> tuple[list[str], int]:
-        """Breaks up each control token in *texts* by a space after its first character; returns texts and number."""
+        """Breaks up each control token in *texts* by a space after its first character; returns texts and count."""
         broken, total = [], 0
         for text in texts:
-            # Repeated until none is left: breaking up one token may leave another that overlapped it.
+            # Repeated until none is left: breaking up one token may leave another one that overlapped it.
             count = 1
             while self.pattern and count:
                 text, count = self.pattern.subn(lambda sign: f"{sign[0][0]} {sign[0][1:]}", text)

@@ -1,7 +1,7 @@
-"""Opens a folder of weights: loads the model and its tokenizer and computes their digest.
+"""Opens a folder of weights: loads the model and its tokenizer, and computes their digest.
 
 The folder holds a whole model, or a LoRA adapter in the format of peft that names the folder of its base model. Only
-local files are read, and weights only in the format safetensors. No code from the folder is run.
+local files are read, and weights only in the safetensors format. No code from the folder is run.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ RECORD = "training.json"
 START_CONTRAST = "start learnt contrast"
 BASE = "base_model_name_or_path"
 NF4 = {"nf4": "nf4-single", "nf4-double": "nf4-double"}
-"""4-bit quantisation → its name in signatures: whether the constants of quantisation are quantised once more."""
+"""4-bit quantisation → its name in signatures. With ``nf4-double``, the quantisation constants are quantised, too."""
 
 _DIGESTED = (
     *("config.json", "*.safetensors", "*.safetensors.index.json"),
@@ -115,10 +115,10 @@ def torch_here() -> Torch | None:
 
 
 def times_slower(dtype: DType, size: int = 256, rounds: int = 5) -> float:
-    """Returns how many times longer this CPU takes for a product of matrices in *dtype* than in float32.
+    """Returns how many times longer this CPU takes for a matrix product in *dtype* than in float32.
 
-    It measures this on one thread, in about 0.2 s: the best of *rounds* products of *size* × *size* matrices. A CPU
-    without arithmetic in 16 bits emulates it, up to seventy times slower.
+    It measures on one thread, in about 0.2 s: the best of *rounds* products of *size* × *size* matrices. A CPU without
+    16-bit arithmetic emulates it, up to seventy times slower.
     """
     import torch
 
@@ -148,9 +148,9 @@ def open_weights(
 ) -> Weights:
     """Opens the model in *folder* in evaluation mode; raises `LMError` if that fails.
 
-    An adapter is merged into its base model, unless that is quantised. The digest covers both. *quantisation* ``nf4``
-    packs the weights into 4 bits while loading, as the notebook of Xu et al. 2025 does; ``nf4-double`` packs the
-    constants of quantisation as well.
+    An adapter is merged into its base model, unless the base is quantised. The digest covers both. *quantisation*:
+    ``nf4`` packs the weights into 4 bits while loading, as the notebook of Xu et al. 2025 does; ``nf4-double`` also
+    packs the quantisation constants.
     """
     folder = Path(folder)
     adapter = check_files(folder)
@@ -214,7 +214,7 @@ def chosen_device(device: Device, subject: str) -> Literal["cpu", "cuda"]:
 
 
 def refuse_unknown(subject: str, *chosen: tuple[str, Any]) -> None:
-    """Raises `LMError` about *subject* if a value of *chosen*, pairs (value, `Literal` type), is not of its type."""
+    """Raises `LMError` about *subject* unless each of *chosen*, pairs (value, `Literal` type), is of its type."""
     for option, known in chosen:
         if option not in get_args(known):
             raise LMError(f"{subject}: {option!r} is none of {', '.join(get_args(known))}")
@@ -222,7 +222,7 @@ def refuse_unknown(subject: str, *chosen: tuple[str, Any]) -> None:
 
 @contextmanager
 def no_bars() -> Iterator[None]:
-    """Hides the progress bars of transformers within the block."""
+    """Hides the progress bars of transformers within the ``with`` block."""
     from transformers.utils import logging
 
     shown = logging.is_progress_bar_enabled()
@@ -243,7 +243,7 @@ def lacks_nf4(device: str) -> str | None:
 
 @contextmanager
 def blamed(folder: Path, problem: str, model: str = "evaluation LM") -> Iterator[None]:
-    """Turns any exception of the block, as loaders of transformers raise them, into an `LMError` of one line."""
+    """Turns any exception of the ``with`` block, such as those of transformers' loaders, into a one-line `LMError`."""
     try:
         yield
     except Exception as error:
@@ -257,13 +257,13 @@ def folder_digest(folder: Path) -> str:
 
 
 def digest_of_files(folder: Path, paths: Iterable[Path]) -> str:
-    """Returns the SHA-256 over the names and contents of the files among *paths*, all of them within *folder*."""
+    """Returns the SHA-256 over the names and contents of the files among *paths*, which all lie within *folder*."""
     files = [path for path in sorted(paths) if path.is_file()]
     return digest([[path.relative_to(folder).as_posix(), sha256(path)] for path in files])
 
 
 def flush(path: Path) -> None:
-    """Flushes the file or folder *path* to the disk, so that it survives a power cut."""
+    """Flushes the file or folder *path* to the disk, so that its content survives a power cut."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -274,8 +274,9 @@ def flush(path: Path) -> None:
 def read_adapter(folder: Path) -> Adapter | None:
     """Returns the adapter in *folder*; None if the folder holds no adapter.
 
-    Its config names the base model, by a path or by the name of a pretrained model in the cache. A relative path starts
-    at *folder*. Raises `LMError` if the config, the weights, the base or the training record are missing or unusable.
+    Its config names the base model by a path, or by the name of a pretrained model in the cache. A relative path is
+    relative to *folder*. Raises `LMError` if the config, the weights, the base or the training record are missing or
+    unusable.
     """
     if not (folder / ADAPTER).is_file():
         return None
@@ -308,9 +309,9 @@ def read_adapter(folder: Path) -> Adapter | None:
 
 
 def learnt_contrast(folder: Path) -> bool:
-    """Whether the training record in *folder* says that the model learnt to tell reviews of a paper from others.
+    """Whether the training record in *folder* says that the model was trained with contrast to reviews of other papers.
 
-    False without a readable record: who opens the model hears of it.
+    False without a readable record; opening the model reports that fault.
     """
     try:
         request = load_json(read_bytes(folder / RECORD))["asked"]
@@ -320,7 +321,7 @@ def learnt_contrast(folder: Path) -> bool:
 
 
 def with_adapter(adapter: Adapter, model: PreTrainedModel, *, trainable: bool = False) -> Any:
-    """Returns *model* with *adapter*, as a model of peft; raises `LMError` if the tensors do not fit."""
+    """Returns *model* with *adapter*, as a peft model; raises `LMError` if the tensors do not fit."""
     from peft import PeftModel, get_peft_model_state_dict
     from safetensors import safe_open
 
@@ -329,7 +330,7 @@ def with_adapter(adapter: Adapter, model: PreTrainedModel, *, trainable: bool = 
         adapted = PeftModel.from_pretrained(model, str(adapter.folder), is_trainable=trainable)
     with safe_open(adapter.folder / ADAPTER_WEIGHTS, "pt") as file:
         present = set(file.keys())
-    # With save_embedding_layers=False peft does not ask a model hub about the base.
+    # With save_embedding_layers=False, peft does not query a model hub about the base.
     expected = set(get_peft_model_state_dict(adapted, save_embedding_layers=False))
     if absent := sorted(expected ^ present):
         raise LMError(f"{ADAPTER_WEIGHTS} does not fit the base {adapter.base}, for example {absent[0]}")
@@ -337,7 +338,7 @@ def with_adapter(adapter: Adapter, model: PreTrainedModel, *, trainable: bool = 
 
 
 def read_tokenizer(folder: Path, model: Path | None = None) -> PreTrainedTokenizerBase:
-    """Returns the tokenizer in *folder*, from local files; raises `LMError` about *model* or, without it, *folder*."""
+    """Returns the tokenizer in *folder*, from local files; raises `LMError` about *model* (None: about *folder*)."""
     try:
         from transformers import AutoTokenizer
     except ImportError as error:
@@ -348,7 +349,7 @@ def read_tokenizer(folder: Path, model: Path | None = None) -> PreTrainedTokeniz
 
 
 def check_files(folder: Path) -> Adapter | None:
-    """Returns the adapter in *folder*, if any; raises `LMError` if files of the model or of the base are missing."""
+    """Returns the adapter in *folder*, if any; raises `LMError` if files of the model or its base are missing."""
     adapter = read_adapter(folder)
     folder = adapter.base if adapter else folder
     if not folder.is_dir():

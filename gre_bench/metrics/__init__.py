@@ -1,1 +1,1 @@
-"""Metrics, each of which scores cases. `cases` plans the cases of an edition, and `scoring` scores the cases."""
+"""The metrics that score cases. `cases` plans the cases of an edition; `scoring` scores them."""

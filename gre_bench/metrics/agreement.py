@@ -44,7 +44,7 @@ NOT_GRADED = "no_grade"
 class GradedItem:
     """An item with graded reviews.
 
-    *responses*: its reviews, graded or not. *grades*: review id → grade. *synopses*: a `Lack` says why one is missing.
+    *responses*: its reviews, graded or not. *grades*: review id → grade. *synopses*: kind → text, or why it is missing.
     """
 
     paper: Paper
@@ -57,8 +57,8 @@ class GradedItem:
 class ReviewScore:
     """A graded review and its score by one metric.
 
-    *value*: the mean score over the review's scored pairs; None if no pair has a score, and *reason* is the code why.
-    *pairs*: how many have a score, of those *planned* without the excluded ones.
+    *value*: the mean score over the review's scored pairs; None if no pair has a score, and *reason* then says why (a
+    code). *pairs*: the number of pairs with a score. *planned*: the number of planned pairs, without the excluded ones.
     """
 
     paper_id: str
@@ -71,7 +71,7 @@ class ReviewScore:
 
 
 def candidate_of(review_id: str) -> Candidate:
-    """Returns the candidate for one review; an item has several graded reviews, each a candidate of its own."""
+    """Returns the candidate that stands for the graded review *review_id* alone; each graded review has its own."""
     return Candidate(f"review:{review_id}", "graded")
 
 
@@ -85,9 +85,9 @@ def plan_agreement(
 ) -> list[Planned]:
     """Returns the planned pairs (review, other review of the same item), in the order of *items*.
 
-    If the metric *recipe* needs no reference, there is one pair for each review. There is one excluded pair for a
-    review without a grade (`NOT_GRADED`) unless *ungraded*, and for the only review of an item (`NOT_REFERENCED`).
-    *writer*, *form*, *moved*: as in `gre_bench.metrics.cases.plan`.
+    If the metric *recipe* needs no reference, there is one pair for each review. A review without a grade gets one
+    excluded pair (`NOT_GRADED`) unless *ungraded*; so does the only review of an item (`NOT_REFERENCED`). *writer*,
+    *form*, *moved*: as in `gre_bench.metrics.cases.plan`.
     """
     planned: list[Planned] = []
     for item, response in ((each, response) for each in items for response in each.responses):
@@ -105,7 +105,7 @@ def plan_agreement(
 
 
 def moved_reviews(items: Iterable[GradedItem], recipe: Recipe, writer: str, seed: int) -> list[Moved]:
-    """Returns the reviews that the metric *recipe* can read, each moved to another item (`metrics.cases`)."""
+    """Returns each review that the metric *recipe* can read, assigned to another item (see `metrics.cases`)."""
     responses: dict[str, Response] = {}
     placed = []
     for item in items:
@@ -130,7 +130,7 @@ def moved_reviews(items: Iterable[GradedItem], recipe: Recipe, writer: str, seed
 def review_scores(
     items: Iterable[GradedItem], planned: Iterable[Planned], scores: Iterable[Score]
 ) -> list[ReviewScore]:
-    """Returns each graded review of *items* with the mean of its pairs that have a score."""
+    """Returns each graded review of *items* with the mean score of its pairs; pairs without a score are left out."""
     pairs: dict[str, list[Planned]] = defaultdict(list)
     for pair in planned:
         pairs[pair.candidate_id].append(pair)
@@ -161,12 +161,14 @@ KINDS: tuple[Kind, ...] = ("spearman", "kendall", "pearson")
 class Agreement:
     """One kind of correlation between a metric's scores and the grades.
 
-    - *value*: the correlation over all reviews together. *p*: its p-value, with items resampled. *flat_p*: with all
-      reviews as independent.
-    - *within*: among the reviews of the same item. *at_length*: with the logarithm of length held fixed.
-    - *over_length*: *value* minus the correlation between length and grades. *over_length_p*: the p-value of this gain.
+    - *value*: the correlation over all reviews together. *p*: its p-value, with items resampled. *flat_p*: its p-value
+      if all reviews are treated as independent.
+    - *within*: the correlation among reviews of the same item. *at_length*: with the logarithm of length held fixed.
+    - *over_length*: *value* minus the correlation between length and grades. *over_length_p*: the p-value of this
+      difference.
     - All fields that end in *low* and *high*: the ends of 95% intervals, with items resampled.
-    - *reviews*: how many of the *graded* reviews have a score; *items*: of how many items they are.
+    - *graded*: the number of graded reviews. *reviews*: how many of them have a score. *items*: the number of their
+      items.
     - *problem*: why there is no *value*; else None.
     """
 
@@ -224,7 +226,7 @@ def agreements(
             results.append(Agreement(kind, None, **counts, problem=str(error)))
             continue
         fields: dict[str, Any] = {name: getattr(plain, name) for name in ("value", "low", "high", "p", "flat_p")}
-        with suppress(ValueError):  # the data define no result, for example because all reviews have the same length
+        with suppress(ValueError):  # no result is defined, for example because all reviews have the same length
             inside = within_groups(kind, values, grades, items, **how)
             fields |= {"within": inside.value, "within_low": inside.low, "within_high": inside.high}
         if by_length:

@@ -1,13 +1,12 @@
 """BERTScore: how similar each piece of a review is to the nearest piece of another review.
 
     P = mean over the candidate's pieces of the largest cosine with a piece of the reference
-    R = the same with candidate and reference exchanged
-    F1 = 2PR/(P + R), the score
+    R = the same with the roles of candidate and reference exchanged F1 = 2PR/(P + R), the score
 
 Pieces are tokens or sentences. The metric ``bertscore_tokens`` follows Zhang et al. (2019) and the text of Xu et al.
 (2025, D.1): its pieces are tokens in their context. The metric ``bertscore`` follows the code of Xu et al. instead: its
-pieces are sentences, which end at blanks after ``. ! ?``. For ``bertscore``, the embedder's query prompt precedes the
-candidate's sentences. Neither metric uses weights by rarity, a baseline or special tokens.
+pieces are sentences, which end at white space after ``. ! ?``. For ``bertscore``, the embedder's query prompt precedes
+the candidate's sentences. Neither metric uses IDF weights, baseline rescaling or special tokens.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _BREAK = re.compile(r"(?<=[.!?])\s+")
 
 
 class BertScore:
-    """Scores cases by embeddings of sentences; if *tokens* is true, by embeddings of tokens."""
+    """Scores cases by sentence embeddings; if *tokens* is true, by token embeddings."""
 
     needs_reference = True
 
@@ -70,15 +69,15 @@ class BertScore:
 
 
 def sentences(text: str) -> list[str]:
-    """Splits *text* as the code of Xu et al. 2025 does, without white space at the ends, and no empty sentence."""
+    """Splits *text* into sentences as the code of Xu et al. 2025 does; strips each, and drops empty ones."""
     return [stripped for piece in _BREAK.split(text) if (stripped := piece.strip())]
 
 
 def match(cosines: NDArray[np.float32]) -> tuple[float, float, float | None]:
-    """Matches each piece with its most similar piece in the other text, and returns (precision, recall, F1).
+    """Returns (precision, recall, F1) after each piece is matched with the most similar piece of the other text.
 
     *cosines*: shape (candidate's pieces, reference's pieces). F1 is None if precision and recall differ in sign,
-    because F1 would then not lie between the two.
+    because F1 would then not lie between them.
     """
     precision = float(cosines.max(axis=1).mean(dtype=np.float64))
     recall = float(cosines.max(axis=0).mean(dtype=np.float64))

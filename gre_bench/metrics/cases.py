@@ -1,8 +1,8 @@
-"""Plans the pairs of an edition: each (paper, candidate, reference) is to be scored now or has a reason why not.
+"""Plans the pairs of an edition: each (paper, candidate, reference) is either due for scoring, or has a reason why not.
 
-For specific metrics, a candidate's reviews are moved to other papers, to show what the candidate scores by chance. A
-candidate's review of another paper has the same style, but says nothing about this paper. So the score above chance
-comes from what the candidate says about the paper itself.
+Specific metrics need a candidate's score by chance, so its reviews are also scored on other papers. A candidate's
+review of another paper has the same style, but says nothing about this paper. The score above chance thus comes from
+what the candidate says about the paper itself.
 
 The reviews of two papers p and q exchange places: p's review is scored on q, and q's review is scored on p. The score
 of p's review on q shows what the candidate scores on q by chance. The score of q's review on p shows the same for p.
@@ -39,7 +39,7 @@ from gre_bench.metrics.scoring import signed_writer
 
 @dataclass(frozen=True, slots=True)
 class Lack:
-    """Why a text is missing: a code, whether the next run tries again to get it, and a message for the reader."""
+    """Why a text is missing: a code, whether the next run tries to get it (*waiting*), and a message for the reader."""
 
     reason: str
     waiting: bool = False
@@ -50,7 +50,7 @@ class Lack:
 class Response:
     """A review to be scored.
 
-    *text*: the original review; None if it is missing. *judgments*: the name of a writer → its judgments of the review.
+    *text*: the original review; None if it is missing. *judgments*: writer name → the judgments it made of the review.
     *lacks*: why the original review (key ``review``) or the judgments (key ``judgments``) are missing.
     """
 
@@ -64,10 +64,10 @@ class Response:
 class Entry:
     """A sampled paper with its reviews and synopses.
 
-    *human*: the review of the human baseline. *references*: those that candidates are scored against; models and
-    controls also against *human* if *human_is_reference*. Without *references*, *human* is the only human review: it is
-    a reference, and no candidate. *responses*: candidate id → review, without the human baseline. *synopses*: kind of
-    synopsis → its text, or the reason why it is missing.
+    *human*: the review of the human baseline. *references*: the reviews that candidates are scored against. If
+    *human_is_reference*, models and controls are scored against *human* too. If *references* is empty, *human* is the
+    only human review, so it serves as a reference and not as a candidate. *responses*: candidate id → review, without
+    the human baseline. *synopses*: kind of synopsis → its text, or the reason why it is missing.
     """
 
     paper: Paper
@@ -79,10 +79,10 @@ class Entry:
 
 
 NO_REVIEW = "no_review"
-"""Why a pair waits whose review nobody supplied: no run can write it, and an import may bring it."""
+"""The reason of a waiting pair whose review nobody supplied: no run can write it, but an import may add it."""
 
 FEWEST_COMPARED = 4
-"""Papers on which the human baseline is compared, if not on all: fewer are not two exchanges, which tests need."""
+"""The fewest papers on which the human baseline is compared, if not on all: tests need two exchanges."""
 
 UNREFERENCED = Response(NO_REFERENCE, "", {})
 """Stands for the reference of a metric that needs none."""
@@ -98,13 +98,12 @@ def plan(
     generic: str = controls.GENERIC_JUDGMENTS,
     moved: Mapping[tuple[str, str], Response] | None = None,
 ) -> list[Planned]:
-    """Returns the planned pairs of the papers *entries*, paper by paper; a response each without references.
+    """Returns the planned pairs of the papers *entries*, paper by paper; without references, one pair per response.
 
-    A pair that cannot be scored now is *waiting*, *excluded* or *failed*. Waiting is a pair whose text the next run
-    tries to get, or whose review nobody supplied.
-    Excluded is what a rule leaves out for all candidates alike. Failed is a pair whose text is missing and should
-    exist, which counts against the candidate. *limit*: only the first papers. *moved*: (candidate id, paper id) → the
-    candidate's response to another paper, for specific metrics.
+    A pair that cannot be scored now is *waiting*, *excluded* or *failed*. It is waiting if the next run will try to get
+    its text, or if nobody supplied its review. It is excluded if a rule leaves it out for all candidates alike. It has
+    failed if its text should exist but is missing, which counts against the candidate. *limit*: plan only this many
+    papers. *moved*: (candidate id, paper id) → the candidate's response to another paper, for specific metrics.
     """
     candidates = list(candidates)
     planned: list[Planned] = []
@@ -128,11 +127,12 @@ def plan(
 
 
 def with_beyond(entries: Sequence[Entry], names: Sequence[str], writer: str, form: Form) -> list[Entry]:
-    """Returns *entries* with the synopsis ``beyond``: the judgments by *writer* of the reviews of candidates *names*.
+    """Returns *entries* with the synopsis ``beyond``: judgments by *writer* of the reviews of candidates *names*.
 
-    If *names* is the human baseline alone, `plan` finds another reference of the paper for each pair.
-    Others are joined in the order of *names*, without stray lines if *form* says so. A paper that lacks one of them has
-    the reason instead, and is left out for all candidates alike. Raises `SettingsError` for a name that no paper has.
+    If *names* is the human baseline alone, `plan` takes another reference of the paper for each pair instead. Otherwise
+    the judgments are joined in the order of *names*, without stray lines if *form* says so. A paper that lacks any of
+    them stores the reason, and is left out for all candidates alike. Raises `SettingsError` for a name that no paper
+    has.
     """
     if tuple(names) == (HUMAN,):
         return list(entries)
@@ -172,10 +172,10 @@ def scored_writer(entries: Iterable[Entry], requested: str | None, in_use: str |
 def scored_writer_of(responses: Iterable[Response], requested: str | None, in_use: str | None = None) -> str:
     """Returns the name of the writer whose judgments are scored.
 
-    It is the first that is known of: *requested*, the writer that the settings name; *in_use*, the writer that this run
-    uses; the only writer of the judgments in *responses*. It is ``none`` if there are no judgments. Raises
-    `SettingsError` if none is requested and the judgments are by several writers. Raises it too if the requested writer
-    is not in use and has no judgments.
+    It is the first of these that exists: *requested*, the writer that the settings name; *in_use*, the writer that this
+    run uses; the only writer of the judgments in *responses*. It is ``none`` if there are no judgments. Raises
+    `SettingsError` if no writer is requested and the judgments are by several writers. Also raises it if the requested
+    writer is not in use and has no judgments.
     """
     if in_use is not None and requested in (None, in_use):
         return in_use
@@ -216,7 +216,7 @@ def _pair(
         synopsis = _other_human(entry, reference, writer, form)
     if isinstance(synopsis, Lack):
         return Planned(*ids, "waiting" if synopsis.waiting else "excluded", synopsis.reason, detail=synopsis.detail)
-    if recipe.source == "review" and (  # of what has judgments alone
+    if recipe.source == "review" and (  # the candidate has judgments only
         candidate.candidate_id == controls.GENERIC
         or (
             candidate.kind == "change"
@@ -254,9 +254,9 @@ def _synopsis(entry: Entry, kind: SynopsisKind) -> str | Lack | None:
 
 
 def _other_human(entry: Entry, reference: Response, writer: str, form: Form) -> str | Lack:
-    """Returns the judgments of the human review after *reference* among the references of *entry*, in a circle.
+    """Returns the judgments of the human review that follows *reference* among the references of *entry*, cyclically.
 
-    It is neither the reference nor the human baseline's own.
+    That review is neither the reference nor the human baseline's.
     """
     others = entry.references
     place = next((k for k, each in enumerate(others) if each.review_id == reference.review_id), -1)
@@ -268,7 +268,7 @@ def _other_human(entry: Entry, reference: Response, writer: str, form: Form) -> 
 
 
 def _scored(response: Response, source: Source, writer: str, form: Form) -> str | Lack:
-    """Returns the text that the metric reads, by *source*, *writer* and *form*; a `Lack` if it holds no judgment."""
+    """Returns the text that the metric reads, by *source*, *writer* and *form*, or why there is no such text."""
     if source == "review":
         return response.text or response.lacks.get(source, Lack("no_original_review"))
     text = response.judgments.get(FIXED_WRITER if response.review_id == controls.GENERIC else writer)
@@ -285,8 +285,8 @@ BLOCK = 8
 class Placed:
     """A review that can be moved.
 
-    *key*: the review's id. *item*: the paper for which it is scored. *about*: the ids of all papers that it may
-    describe, to which it must not be moved. *words*: its length.
+    *key*: the review's id. *item*: the paper on which it is scored. *about*: the ids of all papers that it may
+    describe, and to which it must not be moved. *words*: its length.
     """
 
     key: str
@@ -297,7 +297,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One move of the exchange *swap*: the review *source* is scored on the paper of *key*, whose place it takes."""
+    """One move of the exchange *swap*: the review *source* is scored on the paper of the review *key*, in its place."""
 
     key: str
     source: str
@@ -306,7 +306,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A candidate's response to another paper, moved to *paper_id*, where its score shows what chance gives.
+    """A candidate's response to another paper, moved to *paper_id*, where it gets the candidate's score by chance.
 
     *writer*: the writer whose judgments are read, as in a signature. *swap*: as in `Move`.
     """
@@ -319,10 +319,10 @@ class Moved:
 
 
 def moves(reviews: Sequence[Placed], seed: int) -> list[Move]:
-    """Returns one move for each of *reviews* that can be moved, in their order, on which no move depends.
+    """Returns one move for each of *reviews* that can be moved, in the given order, which does not affect the moves.
 
-    Reviews of similar length are paired at random (*seed*), and the two of a pair exchange papers. A review that is
-    left over joins a pair, and these three exchange papers in a ring. No review moves to a paper that it may describe.
+    Reviews of similar length are paired at random (*seed*), and the two reviews of a pair exchange papers. A review
+    left over joins a pair, and the three exchange papers in a ring. No review moves to a paper that it may describe.
     """
     ordered = sorted(reviews, key=lambda review: (review.words, review.key))
     draw = random.Random(seed)
@@ -345,9 +345,9 @@ def moved_responses(
 ) -> list[Moved]:
     """Returns the responses of *candidates* to the papers of *entries*, each moved to another paper.
 
-    Left out are those that the metric *recipe* cannot read, and those of the control *generic*, the same for every
-    paper. Changed reviews move as the human baseline's do, so a difference between their scores is due to the change
-    alone.
+    Responses that the metric *recipe* cannot read are left out, and so is the control *generic*, which is the same for
+    every paper. Perturbed reviews move as the human baseline's reviews do, so a difference between their scores is due
+    to the perturbation alone.
     """
     moved: list[Moved] = []
     as_human: list[Move] = []
@@ -376,16 +376,16 @@ def moved_responses(
 
 
 def length(response: Response, recipe: Recipe, writer: str) -> int:
-    """Returns the words of the text that the metric *recipe* reads of *response*; 0 if it is missing."""
+    """Returns the number of words in the text of *response* that the metric *recipe* reads; 0 if it is missing."""
     text = response.text if recipe.source == "review" else response.judgments.get(writer)
     return len((text or "").split())
 
 
 def _swaps(reviews: Sequence[Placed]) -> list[tuple[Placed, ...]]:
-    """Groups *reviews* into exchanges of two or three, in which no review describes the paper of another.
+    """Groups *reviews* into exchanges of two or three such that no review may describe the paper of another.
 
-    Each is paired with the first unpaired earlier review with which it may exchange papers. One that remains unpaired
-    joins a pair if it may, else it is left out.
+    Each review is paired with the first unpaired earlier review with which it may exchange papers. A review that
+    remains unpaired joins a pair if allowed, and is left out otherwise.
     """
     waiting: list[Placed] = []
     swaps: list[tuple[Placed, ...]] = []
@@ -397,7 +397,8 @@ def _swaps(reviews: Sequence[Placed]) -> list[tuple[Placed, ...]]:
             waiting.remove(partner)
             swaps.append((partner, review))
     for review in waiting:
-        # The search starts at the last pair: the list is sorted by length, and the leftover is mostly the longest.
+        # The search starts at the last pair: the list is sorted by length, and the review left over is usually the
+        # longest.
         for index in reversed(range(len(swaps))):
             if len(swaps[index]) == 2 and all(_may_swap(candidate, review) for candidate in swaps[index]):
                 swaps[index] = (*swaps[index], review)

@@ -1,8 +1,8 @@
 """LMExaminer: an LM reads the whole paper and one review of it, and grades the review (Xu et al. 2025, D.1).
 
 The score is the number from 0 to 10 inside the reply's ``<overall_score>``. If this number cannot be read, the code of
-Xu et al. silently uses 5.0. Here the LM is asked again with another seed, at most twice. If still no number can be
-read, the score is missing, and the reason is stored.
+Xu et al. silently uses 5.0. Here the request is retried with another seed, at most twice. If there is still no readable
+number, the score is missing and the reason is stored.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NUMBER = re.compile(r"([0-9]{1,2}(?:\.[0-9]+)?)(?:\s?/\s?10)?")
 
 
 class LMExaminer:
-    """Scores cases with the LM of *writer*, which reads the paper's whole text as synopsis, and no reference."""
+    """Scores cases with the LM of *writer*, which reads the review and the paper's full text, but no reference."""
 
     needs_reference = False
 
@@ -47,8 +47,8 @@ def chat(case: Case) -> Chat:
 def overall_score(text: str) -> float:
     """Returns the number inside the ``<overall_score>`` of the reply *text*, ignoring the LM's thinking.
 
-    If there are several, they must hold the same number, because one may be a quotation from the review.
-    It may be written as ``7``, ``7.5`` or ``7/10``, without words beside it. A tag without its end tag does not count,
+    If there are several such tags, all must hold the same number, because one may be a quotation from the review. The
+    number may be written as ``7``, ``7.5`` or ``7/10``, without any words. A tag without its end tag does not count,
     because its number may be cut off. Raises `ReplyError` if there is no number from 0 to 10.
     """
     inside = _TAG.findall(without_thinking(text)[0])

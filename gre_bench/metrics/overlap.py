@@ -1,15 +1,15 @@
-"""Metrics that count words: BLEU, ROUGE-L, and length, which is the baseline that every metric must beat.
+"""Metrics that count words: BLEU, ROUGE-L, and review length, which is the baseline that every metric must beat.
 
-All three follow Xu et al. 2025, D.1. BLEU is NLTK's sentence BLEU: up to 4-grams, unsmoothed, with case. If two texts
-share no n-gram of some order, NLTK uses 2.2e-308 as the precision of that order. The score is then 1e-77 or less, but
-not 0, and still ranks texts by their shorter n-grams. ROUGE-L is the F-measure of the longest common subsequence (Lin
-2004, equations 2-4 with β = 1), on the stemmed words of the library rouge-score.
+All three follow Xu et al. 2025, D.1. BLEU is NLTK's sentence BLEU: up to 4-grams, unsmoothed, case-sensitive. If two
+texts share no n-gram of some order, NLTK uses 2.2e-308 as the precision of that order. The score is then at most 1e-77,
+but not 0, so texts are still ranked by their shorter n-grams. ROUGE-L is the F-measure of the longest common
+subsequence (Lin 2004, equations 2-4 with β = 1), on the stemmed words of the library rouge-score.
 
 NLTK's `word_tokenize` first splits a text into sentences with Punkt, which needs downloaded data. Here
-`review_text.split` finds the sentences instead. The words can differ from NLTK's only at the ends of sentences. A final
-full stop is a word of its own, and a full stop inside a sentence belongs to the word before it. `review_text.split`
-also ends sentences at headings, paragraphs and list marks ("1.", "- "). It has a list of abbreviations, whose full
-stops end no sentence.
+`review_text.split` finds the sentences instead. The words can differ from NLTK's only at the ends of sentences: a final
+full stop is a separate word, and a full stop inside a sentence belongs to the word before it. `review_text.split` also
+ends sentences at headings, paragraphs and list marks ("1.", "- "). It has a list of abbreviations whose full stops do
+not end a sentence.
 """
 
 from __future__ import annotations
@@ -33,10 +33,11 @@ Words = Sequence[str]
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A measure of word overlap.
+    """A measure computed from the words of two texts, such as BLEU.
 
-    *words*: splits a text into words. *compare*: takes the words of candidate and reference (``()`` without one), and
-    returns the score, or None. *identity*: libraries, versions and options as one text, for the signature.
+    *words*: splits a text into words. *compare*: takes the words of the candidate's text and of the reference (``()``
+    if there is none), and returns the score or None. *identity*: libraries, versions and options as one string, for the
+    signature.
     """
 
     name: str
@@ -65,7 +66,7 @@ class Overlap:
     def _words(self, text: str) -> Words | Problem:
         try:
             return self.measure.words(text)
-        except Exception as error:  # a measure may be another package's
+        except Exception as error:  # the measure may come from another package
             return self._failure(error)
 
     def _failure(self, error: Exception) -> Problem:
@@ -93,7 +94,7 @@ class Overlap:
 
 
 def bleu_words(text: str) -> Words:
-    """Returns the words of *text* by NLTK's tokenizer, sentence by sentence, with case and punctuation."""
+    """Returns the words of *text* by NLTK's tokenizer, sentence by sentence; case and punctuation are kept."""
     tokenizer = _nltk_tokenizer()
     return [word for piece in _pieces(text) for word in tokenizer.tokenize(piece)]
 
@@ -109,18 +110,18 @@ def bleu(candidate: Words, reference: Words) -> float:
 
 
 def rouge_words(text: str) -> Words:
-    """Returns the words of *text* by rouge-score: ASCII letters and digits, lower case, stemmed beyond 3."""
+    """Returns the words of *text* by rouge-score: ASCII letters and digits, in lower case; longer than 3, stemmed."""
     return _rouge_tokenizer().tokenize(text)
 
 
 def rouge_l(candidate: Words, reference: Words) -> float:
-    """Returns 2PR/(P + R), 0 to 1: P and R are the common subsequence over the words of each text."""
-    # 2PR/(P + R) = 2L/(n + m), without a case for L = 0.
+    """Returns ROUGE-L's F, 2PR/(P + R), 0 to 1: P and R are the common subsequence's share of each text."""
+    # 2PR/(P + R) = 2L/(n + m), which needs no special case for L = 0.
     return 2 * common_subsequence(candidate, reference) / (len(candidate) + len(reference))
 
 
 def common_subsequence(x: Words, y: Words) -> int:
-    """Returns the words in the longest common subsequence, by Hyyrö's algorithm (2004) on bits."""
+    """Returns the number of words in the longest common subsequence, by Hyyrö's bit-vector algorithm (2004)."""
     positions: dict[str, int] = {}
     for position, word in enumerate(x):
         positions[word] = positions.get(word, 0) | 1 << position

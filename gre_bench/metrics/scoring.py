@@ -1,4 +1,4 @@
-"""Scores of cases by several metrics, and their signatures.
+"""Computes the scores of cases by several metrics, and the scores' signatures.
 
 Most metrics are made of an evaluation LM's log-probabilities, in nats, summed over the tokens of a review.
 
@@ -11,16 +11,15 @@ In the formulas, x is the candidate's review, y is the reference, and x' is the 
         recall = log P(y | x), precision = log P(x | y), F1 = (recall + precision)/2
 
 No score is divided by the length of y. The variants of GEM differ in the synopsis, and in whether they read judgments
-or original reviews. Beyond another review, z stands in the place of the synopsis: what a review tells about y that z
-has not told, I(X; Y | Z) for an LM that knows the distribution. By the chain rule, it is what x and z tell together
-less what z tells alone. BARTScore uses GEM's prompt without a synopsis.
+or original reviews. Beyond another review, z takes the place of the synopsis. The score is the information that a
+review x adds about y to z: I(X; Y | Z) for an LM that knows the distribution. By the chain rule, it is the information
+of x and z together less the information of z alone. BARTScore uses GEM's prompt without a synopsis.
 
-A specific form measures how much more a review tells than what its author says of any paper. Without a synopsis, and
-with an LM that knows the candidate's distribution, its mean is I(X; Y) + L(X; Y). This is mutual plus lautum
+A specific form measures how much more information a review gives than what its author says about any paper. Without a
+synopsis, and with an LM that knows the candidate's distribution, its mean is I(X; Y) + L(X; Y): mutual plus lautum
 information (Palomar & Verdú 2008). Garbling a review never raises this sum. On a board, one LM scores all candidates
 and does not know the distribution of each. Then only GEM guarantees that garbling never raises the mean. In simulations
-with known answers (``tests/simulations``), the specific form can rise a little when one review is exchanged for
-another.
+with known answers (``tests/simulations``), the specific form can rise a little when one review is replaced by another.
 
 Predictions that several metrics or candidates need are computed once. For example, GEM's second term does not depend on
 the candidate, and BARTScore's recall is the first term of GEM-raw. The evaluation LM gets all predictions of a paper
@@ -45,10 +44,10 @@ from gre_bench.lm.protocol import EvaluationLM, results_of, take_remarks
 from gre_bench.prompts.library import address, load
 
 RAW_CUT = 10_000
-"""The authors' code cuts an original review to this many characters. Here, white space before its text goes first."""
+"""The authors' code cuts an original review to this many characters. Here, leading white space is removed first."""
 
 Parts = Sequence[tuple[str, Prediction]]
-"""The predictions that make a score, each with its content address."""
+"""The predictions from which a score is computed, each with its content address."""
 
 Answers = Mapping[str, SpanLogprob | SpanError]
 """Content address → answer of the evaluation LM."""
@@ -80,7 +79,7 @@ def terms(recipe: Recipe, case: Case, settings: ScoringSettings) -> tuple[Predic
 
 
 def prompt_of(recipe: Recipe, settings: ScoringSettings) -> str:
-    """Returns the name of the prompt of *recipe*: that of the settings, or its form for another review of the paper."""
+    """Returns the name of the prompt for *recipe*: that of *settings*, or its variant for the synopsis ``beyond``."""
     return f"{settings.prompt}_beyond" if recipe.synopsis == "beyond" else settings.prompt
 
 
@@ -102,13 +101,13 @@ def needed(recipe: Recipe, cases: Iterable[Case], settings: ScoringSettings) -> 
 def ask(
     lm: EvaluationLM, predictions: Mapping[str, Prediction], known: Answers | None = None
 ) -> dict[str, SpanLogprob | SpanError]:
-    """Returns the answers of *lm*, asked in one call, to those *predictions* by address that *known* lacks."""
+    """Returns content address → answer of *lm*, in one call, for the *predictions* that *known* lacks."""
     due = {part_address: term for part_address, term in predictions.items() if part_address not in (known or {})}
     return dict(zip(due, results_of(lm, list(due.values())), strict=True)) if due else {}
 
 
 def _empty(recipe: Recipe, parts: Parts) -> str | None:
-    """Returns which text of a case is blank, such as ``the candidate's text``, or None; blank texts are no 0."""
+    """Returns which text of a case is blank, such as ``the candidate's text``, or None. A blank text gets no score."""
     first = parts[0][1]
     x, y = (first.reply, first.x) if recipe.formula == "precision" else (first.x, first.reply)
     if not (x or "").strip():
@@ -133,7 +132,7 @@ NOTHING = LMIdentity("none", "none", "none", dtype="none")
 """The identity in signatures of metrics that use no LM and no embedder."""
 
 MOVES, CHANCE_SEED = "moved-1", 0
-"""The rule by which `gre_bench.metrics.cases` moves reviews to other papers, and the seed that it draws with."""
+"""The rule by which `gre_bench.metrics.cases` moves reviews to other papers, and its random seed."""
 
 _SYNOPSIS_WRITERS = {"none": "none", "categories": "the item's own categories", "paper": "the paper's own text"}
 _OF_SCORER = ("dtype", "quantisation", "attention", "template_digest", "engine_version")
@@ -175,7 +174,7 @@ def signature(
 
 
 def signed_writer(recipe: Recipe, writer: str) -> str:
-    """Returns the name of the writer whose judgments *recipe* reads, for use in signatures."""
+    """Returns the signature's name of the writer whose judgments *recipe* reads."""
     return writer if recipe.source == "judgments" else "none (original reviews)"
 
 
@@ -194,7 +193,7 @@ class MetricWork:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """The result of scoring: one score for each case, and how the evaluation LM deviated from its settings.
+    """The result of scoring: one score per case, and *remarks* on how the evaluation LM deviated from its settings.
 
     *spans*: content address → log-probability, for the predictions computed in this call.
     """
@@ -211,7 +210,7 @@ def score(
     other: Callable[[Recipe, str], Metric],
     known: Mapping[str, SpanLogprob],
 ) -> Scored:
-    """Returns the scores of all *works*.
+    """Returns the scores of all cases in *works*.
 
     Args:
         works: the cases of each metric.

@@ -1,11 +1,10 @@
-"""Computes and draws how changes of reviews affect the scores of a metric (Xu et al. 2025, §4.2).
+"""Computes and plots how perturbations of reviews affect a metric's scores (Xu et al. 2025, §4.2).
 
-An effect compares the scores of the same pairs before and after a change. Pairs without both scores are left out.
-
+An effect compares the scores of the same pairs before and after a perturbation. Pairs without both scores are left out.
 Each effect is also computed with length held fixed (`gre_bench.stats.effects.effect_at_length`). The slope of score on
-log(words) comes from unchanged human reviews alone: those of one paper that are scored against the same reference.
+log(words) comes from unperturbed human reviews alone: reviews of one paper that are scored against the same reference.
 These are the human baseline and the other references, which a validation therefore scores as well. A paper with one
-reference tells nothing about the slope. Without a slope, there is no effect with length held fixed.
+reference gives no information about the slope. Without a slope, there is no effect with length held fixed.
 """
 
 from __future__ import annotations
@@ -40,19 +39,21 @@ PairKey = tuple[str, str, str]
 """Candidate, paper, reference."""
 
 ENOUGH = 0.98
-"""The share of the pairs scored before that must be scored after for a change to pass; the same as for ranks."""
+"""Of the pairs scored before a perturbation, the share that must be scored after it to pass; the same as for ranks."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeResult:
-    """The effect of one change on a metric's scores, and the verdicts on it.
+    """The effect of one perturbation on a metric's scores, and the verdicts on it.
 
     - *d*, *low*, *high*, *p*: the effect, its interval and p-value, clustered by paper. *p_holm*: *p* corrected for the
       number of degradations; None for manipulations. *method*: how the interval was computed.
-    - *flat_low*, *flat_high*, *flat_p*: as Xu et al. compute them, with pairs as independent.
-    - *length_d*, *length_low*, *length_high*: the effect with length held fixed, and its interval; None: not known.
-    - *pairs*: how many of those *planned* have a score before and after. *papers*: the number of their papers.
+    - *flat_low*, *flat_high*, *flat_p*: as Xu et al. compute them, treating pairs as independent.
+    - *length_d*, *length_low*, *length_high*: the effect with length held fixed, and its interval; None: unknown.
+    - *planned*: the number of planned pairs. *pairs*: how many of them have a score before and after. *papers*: the
+      number of papers of these pairs.
     - *verdict*: by this project's rule; ``undecided`` without an effect. *paper_verdict*: by the rule of Xu et al.
+      2025.
     - *problem*: why there is no effect; else None.
     """
 
@@ -85,16 +86,16 @@ def change_effects(
     settings: ValidationSettings,
     unchanged: Sequence[Row] = (),
 ) -> dict[str, ChangeResult]:
-    """Returns the effect of each change on the metric's scores, by the name of the change.
+    """Returns perturbation name → its effect on the metric's scores.
 
     - *before*: the planned pairs of the human baseline. Each has the keys candidate_id, paper_id, reference_id, state,
       value and reason.
-    - *after*: the name of a change → the planned pairs of its changed reviews.
+    - *after*: perturbation name → the planned pairs of its perturbed reviews.
     - *words*: (candidate, paper, reference) → the length in words of the candidate's text.
-    - *unchanged*: pairs of other human reviews. With *before*, they tell how a score depends on length.
+    - *unchanged*: pairs of other human reviews. Together with *before*, they show how a score depends on length.
 
-    For a change that is impossible in all pairs, no effect is computed. If Xu et al. 2025 define the change, its
-    verdict is ``undecided``; if this project added it, the result has no entry for it.
+    For a perturbation that is impossible in all pairs, no effect is computed. If Xu et al. 2025 define the
+    perturbation, its verdict is ``undecided``; if this project added it, the result has no entry for it.
     """
     slope = _slope([*before, *unchanged], words)
     trials = {change: _trial(before, rows, words, settings, slope) for change, rows in after.items()}
@@ -121,7 +122,7 @@ def _trial(
     settings: ValidationSettings,
     slope: Slope | None,
 ) -> tuple[ChangeResult, Effect | None, int]:
-    """Returns a result without verdicts, the effect, and how many possible pairs were scored before and not after."""
+    """Returns a result without verdicts, the effect, and how many possible pairs were scored before but not after."""
     scored = {(row["paper_id"], row["reference_id"]): row for row in before if row["state"] == "scored"}
     both = [(scored[key], row) for row in rows if row["state"] == "scored" and (key := _key(row)) in scored]
     lost = sum(row["state"] not in ("scored", "excluded") and _key(row) in scored for row in rows)
@@ -162,7 +163,7 @@ def _log_words(row: Row, words: Mapping[PairKey, int]) -> float:
 
 
 def _slope(rows: Iterable[Row], words: Mapping[PairKey, int]) -> Slope | None:
-    """Returns the slope of score on log(words) among human reviews on one paper and reference; None without one."""
+    """Returns the slope of score on log(words) among human reviews of one paper and reference; None if undetermined."""
     scored = [row for row in rows if row["state"] == "scored" and _place(row) in words]
     tokens, papers = [max(1, words[_place(row)]) for row in scored], [row["paper_id"] for row in scored]
     try:
@@ -178,15 +179,15 @@ def _judged(result: ChangeResult, change: str, plain: Effect, lost: int, p_holm:
     else:
         verdict = manipulation_verdict(plain)
     if verdict == "pass" and result.pairs < ENOUGH * (result.pairs + lost):
-        # Lost pairs are not a random sample: they may be those that the change affects most.
+        # Lost pairs are not a random sample: they may be the pairs that the perturbation affects most.
         verdict = "undecided"
     return replace(result, p_holm=p_holm, verdict=verdict, paper_verdict=paper_rule(family, plain))
 
 
 def draw(effects: Sequence[Mapping[str, Any]], path: Path, title: str) -> Path:
-    """Draws *effects* as SVG into the file *path*: under each change, its effect d on each metric, with 95% intervals.
+    """Plots *effects* as SVG into the file *path*: each perturbation's effect d on each metric, with 95% intervals.
 
-    Each row of *effects* is the effect of a change on a metric. Its keys are ``metric``, ``change``, ``family``
+    Each row of *effects* is the effect of a perturbation on a metric. Its keys are ``metric``, ``change``, ``family``
     (degradation or manipulation), ``d``, ``low``, ``high`` and ``verdict``.
     """
     rows: list[Interval | str] = []

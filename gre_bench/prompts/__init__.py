@@ -1,1 +1,1 @@
-"""Prompts, each in a .toml file that states its source. `library` loads them and puts texts into their fields."""
+"""Prompts, each in a .toml file that states its source. `library` loads them and fills their fields."""

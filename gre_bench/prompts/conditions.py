@@ -1,9 +1,9 @@
-"""Conditions: a condition says under which guideline an LM reviews papers. The condition ``none`` has no guideline.
+"""Conditions: a condition is the guideline under which an LM reviews papers. The condition ``none`` has no guideline.
 
 Two kinds of guideline are shipped: instructions made from a conference's guideline, and guidelines that imitate human
-reviewers. The shipped guidelines are those of listings 7 to 12 in "Evaluating the Impact of Reviewer Guideline Design
-on LLM-Based Automated Peer Review". The prompts that present a guideline are those of listings 5, 6 and 13. Any other
-guideline, such as a conference's official text, comes from a file.
+reviewers. The shipped guidelines are listings 7 to 12 in "Evaluating the Impact of Reviewer Guideline Design on
+LLM-Based Automated Peer Review". The prompts that present a guideline are listings 5, 6 and 13. Any other guideline,
+such as a conference's official text, comes from a file.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ IMITATING = ("good", "middle", "bad")
 """Guidelines made from reviews of good, middle and bad quality (listings 10 to 12)."""
 
 RUBRIC = "+rubric"
-"""Suffix of a condition whose rating is computed from a checklist (listing 13)."""
+"""The suffix of a condition whose rating is computed from a checklist (listing 13)."""
 
 CHECKLIST = "peer_review_behavior_checklist:"
 """The line that marks a guideline made to imitate reviewers."""
@@ -55,11 +55,11 @@ class Condition:
 
     @property
     def sha256(self) -> str:
-        """The hash of the prompt and the guideline: everything that the LM reads besides the paper."""
+        """The SHA-256 of the prompt and the guideline: everything that the LM reads except the paper."""
         return digest([load(self.template).sha256, self.guideline])
 
     def chat(self, content: str) -> Chat:
-        """Returns the chat that asks the LM to review a paper under this condition; *content* is the paper's text."""
+        """Returns the chat that asks the LM to review a paper under this condition. *content*: the paper's text."""
         if self.kind == "none":
             return fill(self.template, content=content)
         field = "reviewer_imitating_guideline" if self.rubric else "reviewer_guideline"
@@ -67,17 +67,17 @@ class Condition:
 
 
 SHIPPED = ("none", *INSTRUCTION, *IMITATING, *(f"{name}{RUBRIC}" for name in IMITATING))
-"""Names of the conditions that need no file."""
+"""The names of the conditions that need no file."""
 
 
 def guided(candidate: str) -> tuple[str, str | None]:
-    """Splits the name of a *candidate*, ``MODEL@CONDITION``; without a shipped condition, returns (candidate, None)."""
+    """Splits *candidate*, ``MODEL@CONDITION``, at the shipped condition; without one, returns (candidate, None)."""
     model, _, name = candidate.rpartition("@")
     return (model, name) if model and name in SHIPPED else (candidate, None)
 
 
 def condition(name: str, texts: Mapping[str, str] | None = None) -> Condition:
-    """Returns the condition *name*: a shipped one, or one with a guideline of your own from *texts*, name → guideline.
+    """Returns the condition *name*: a shipped condition, or a user's guideline from *texts* (name → guideline).
 
     The suffix ``+rubric`` asks the LM to compute its rating from the guideline's checklist. Raises `SettingsError` for
     an unknown name, for a malformed or shipped name in *texts*, for an empty guideline, and for a rubric without a

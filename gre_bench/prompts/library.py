@@ -1,4 +1,4 @@
-"""Loads prompts and puts texts into them, for predictions that are scored and for chats that an LM answers.
+"""Loads prompts and fills their fields, for predictions that are scored and for chats that an LM answers.
 
 Installed packages add prompts as entry points of the group ``gre_bench.prompts``: each names a `Prompt`.
 """
@@ -23,8 +23,8 @@ _FIELD = re.compile(r"\{(\w+)\}")
 class Prompt:
     """A prompt, as its file states it.
 
-    *kind*: how close it is to its *source*: ``verbatim``, ``completed``, ``derived`` or ``own``. *fields*: the names in
-    braces in *user*, which texts replace. *absent*: the text that replaces a field whose value is None.
+    *kind*: how close the prompt is to its *source*: ``verbatim``, ``completed``, ``derived`` or ``own``. *fields*: the
+    names in braces in *user*, which are replaced by texts. *absent*: replaces a field whose value is None.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Prompt:
 
     @property
     def sha256(self) -> str:
-        """The hash of the prompt's own texts: *system*, *user* and *absent*."""
+        """The SHA-256 of the prompt's own texts: *system*, *user* and *absent*."""
         return digest([self.system, self.user, self.absent])
 
 
@@ -46,9 +46,9 @@ ADDED = Catalogue[Prompt]("gre_bench.prompts", {}, lambda name, entry: isinstanc
 
 @cache
 def load(name: str) -> Prompt:
-    """Returns the prompt of the file ``NAME.toml``, which may lie in a folder, or of an installed package.
+    """Returns the prompt from the file ``NAME.toml``, which may be in a folder, or from an installed package.
 
-    Raises `PromptError` if there is no such prompt, or if the fields that it lists are not those in its text.
+    Raises `PromptError` if there is no such prompt, or if its list of fields does not match its text.
     """
     path = FOLDER / f"{name}.toml"
     if path.is_file():
@@ -68,7 +68,7 @@ def load(name: str) -> Prompt:
 
 @cache
 def of_digest(sha256: str) -> Prompt | None:
-    """Returns the prompt with the hash *sha256*, shipped or of an installed package; None if there is none."""
+    """Returns the prompt with the hash *sha256*, shipped or from an installed package; None if there is none."""
     shipped = (path.relative_to(FOLDER).with_suffix("").as_posix() for path in sorted(FOLDER.rglob("*.toml")))
     return next((prompt for prompt in map(load, (*shipped, *ADDED)) if prompt.sha256 == sha256), None)
 
@@ -76,7 +76,7 @@ def of_digest(sha256: str) -> Prompt | None:
 def render(prediction: Prediction | Chat) -> Chat:
     """Returns the messages of *prediction*: system, user and reply (Xu et al. 2025, C.2); a chat is returned unchanged.
 
-    A field whose value is None is replaced by the text *absent* of the prompt.
+    A field whose value is None is replaced by the prompt's *absent*.
     """
     if isinstance(prediction, Chat):
         return prediction
@@ -87,7 +87,7 @@ def render(prediction: Prediction | Chat) -> Chat:
 
 
 def fill(name: str, **values: str) -> Chat:
-    """Returns the prompt *name* as a chat with the fields *values*; raises `PromptError` for other fields."""
+    """Returns the prompt *name* as a chat, its fields filled with *values*; raises `PromptError` if names differ."""
     prompt = load(name)
     if set(values) != set(prompt.fields):
         raise PromptError(f"prompt {name!r} takes {sorted(prompt.fields)}, got {sorted(values)}")
@@ -96,7 +96,7 @@ def fill(name: str, **values: str) -> Chat:
 
 @lru_cache(maxsize=8192)
 def address(prediction: Prediction) -> str:
-    """Returns the content address of *prediction*: 32 hex digits of a hash of its texts and its prompt's text."""
+    """Returns the content address of *prediction*: 32 hex digits of the SHA-256 of its texts and its prompt."""
     return digest([_sha256(prediction.prompt), prediction.synopsis, prediction.x, prediction.reply])[:32]
 
 

@@ -1,7 +1,7 @@
-"""Computes what a committee of reviewers tells together as reviewers join it, and what a human review adds to it.
+"""Computes a committee's score as reviewers join it, and how much a human review adds to the score.
 
-The score of a committee is that of its reviews joined into one. The next reviewer is the one that raises the mean score
-most on one half of the papers; what the committee then tells is measured on the other half, and so both ways.
+A committee's score is the score of its members' reviews, joined into one. The next reviewer is the one that raises the
+mean score most on one half of the papers. The committee is then scored on the other half. Both halves take both roles.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ SEED, LEVEL = 0, 0.90
 Members = tuple[str, ...]
 """The members of a committee, sorted by name; the human baseline may be one."""
 Told = Mapping[Members, Mapping[str, float]]
-"""Members → paper → their mean score over the paper's references."""
+"""Members → paper → the committee's mean score over the paper's references."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What the first *reviewers* members tell: the mean over papers of both halves, and its 90% interval.
+    """The score of the first *reviewers* members: the mean over papers of both halves, and its 90% interval.
 
-    *added*: who joined last, as chosen on the first and on the second half.
+    *added*: the reviewer that joined last, as chosen on the first half and on the second half.
     """
 
     reviewers: int
@@ -38,7 +38,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A committee's curve on *papers* papers. *human*: what the human baseline adds to all members, as a `Step`."""
+    """The score of a growing committee on *papers* papers. *human*: the gain when the human baseline joins it all."""
 
     papers: int
     steps: tuple[Step, ...]
@@ -50,7 +50,7 @@ def members(*names: str) -> Members:
 
 
 def halves(papers: Sequence[str]) -> list[list[str]]:
-    """Returns *papers* in two random halves, which depend on their number and order alone."""
+    """Returns two random halves of *papers*, which depend only on the number and the order of the papers."""
     places: list[int] = np.random.default_rng(SEED).permutation(len(papers)).tolist()
     middle = (len(papers) + 1) // 2
     return [[papers[place] for place in sorted(part)] for part in (places[:middle], places[middle:])]
@@ -59,9 +59,9 @@ def halves(papers: Sequence[str]) -> list[list[str]]:
 def orders(
     scores: Told, names: Sequence[str], papers: Sequence[str], without: set[str] | frozenset[str] = frozenset()
 ) -> tuple[list[list[str]], set[tuple[Members, str]]]:
-    """Returns the order in which *names* join, as chosen on either half, and those that *scores* still lack.
+    """Returns the order in which *names* join, as chosen on each half, and (committee, paper) pairs without a score.
 
-    Orders are as long as the scores allow, and whole if none is lacking. *without*: papers that do not count.
+    The orders are as long as *scores* allow, and complete if no score is missing. *without*: papers to ignore.
     """
     sides = [[paper for paper in half if paper not in without] for half in halves(papers)]
     both: list[list[str]] = []
@@ -88,7 +88,7 @@ def orders(
 def curve(
     scores: Told, names: Sequence[str], papers: Sequence[str], without: set[str] | frozenset[str] = frozenset()
 ) -> Curve | None:
-    """Returns the curve of *names*; None if scores are lacking, or for fewer than two papers a half."""
+    """Returns the curve of *names*; None if scores are missing, or for fewer than two papers per half."""
     both, lacking = orders(scores, names, papers, without)
     sides = [[paper for paper in half if paper not in without] for half in halves(papers)][::-1]
     if lacking or min(map(len, sides)) < 2 or len(names) < 2:

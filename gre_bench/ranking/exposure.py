@@ -1,21 +1,21 @@
-"""Tells whether a model may have learnt from an edition's reviews, and whether a related model judges it.
+"""Determines contamination: whether a model may have been trained on an edition's reviews. Also finds related judges.
 
 The candidates that are models, the evaluation LM and the writers have a *status* for an edition:
 
 - *clean*: the knowledge cutoff precedes the day on which the edition's reviews were first shown;
 - *contaminated*: the knowledge cutoff does not precede that day;
 - *unknown*: one of the two days is unknown;
-- *none*: the writer is a rule without learnt weights, and not an LM.
+- *none*: the writer is a rule without trained weights, not an LM.
 
-What was learnt here, such as an adapter or the weights of a rule, has a register of what it was learnt from. It is
-contaminated if it was learnt from any of the edition's papers, and unknown without a register. If it was learnt from
-none of them, its pretrained base decides; without a base it is clean.
+A model trained by this program, such as an adapter or the weights of a rule, has a register of its training data. It is
+contaminated if it was trained on any of the edition's papers, and unknown without a register. If it was trained on none
+of them, its pretrained base decides; without a base it is clean.
 
-The status of the evaluation LM matters, too. An evaluation LM that has read a reference gives that reference a higher
+The status of the evaluation LM matters, too: if it was trained on a reference, it gives that reference a higher
 probability even without a review.
 
-A candidate has a *conflict* if it shares a family or a maker with the evaluation LM or with a writer. An LM may find
-the phrasing of its own family likelier.
+A candidate has a *conflict* if it shares a family or a maker with the evaluation LM or with a writer. An LM may assign
+a higher probability to phrasing that is typical of its own family.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ Role = Literal["candidate", "evaluation_lm", "writer", "synopsis_writer"]
 Status = Literal["clean", "contaminated", "unknown", "none"]
 
 BASE_RELEASED = {"smollm2-135m": date(2024, 11, 2)}
-"""The day on which a base was released whose makers state no cutoff: it cannot have read what was first shown later."""
+"""The release days of bases without a stated cutoff: they cannot have been trained on texts first shown later."""
 
 _PLAIN = ("rule", "none", "extractive", "the paper's own", "the item's own", "unchanged")
-"""The beginnings of names that stand for no LM."""
+"""The beginnings of names that do not refer to an LM."""
 
 ROLE_NAMES: dict[Role, str] = {
     "candidate": "candidate",
@@ -48,11 +48,11 @@ ROLE_NAMES: dict[Role, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """Whether one model may have learnt from the reviews of an edition; a row of the table ``exposures``.
+    """Whether one model may have been trained on the reviews of an edition; a row of the table ``exposures``.
 
-    - *status*: as the top of this module defines them.
+    - *status*: as the module's docstring defines it.
     - *cutoff*: the model's knowledge cutoff. *released*: the day on which the edition's reviews were first shown.
-    - *learnt*: the number of the edition's papers that it was learnt from here, of *papers*; None without a register.
+    - *learnt*: how many of the edition's *papers* are in the model's register; None without a register.
     - *register*: the digest of the register; None without one.
     """
 
@@ -75,10 +75,10 @@ def exposure(
     own: tuple[Register, int, int] | None = None,
     base: str | None = None,
 ) -> Exposure:
-    """Returns whether the model *name* may have learnt from reviews that were first shown on the day *released*.
+    """Returns whether the model *name* may have been trained on reviews that were first shown on the day *released*.
 
-    - *own*: if the model was learnt here, its register, how many papers of the edition it was learnt from, and of how
-      many papers that is known. *base*: the name of its pretrained base.
+    - *own*: for a model trained by this program: its register, how many papers of the edition it was trained on, and
+      for how many papers this is known. *base*: the name of its pretrained base.
     """
     if own is None and role != "candidate" and name.startswith(_PLAIN):
         return Exposure(role, name, "none", None, None, released)
@@ -100,10 +100,10 @@ def exposure(
 
 
 def entry_of(name: str, models: Mapping[str, Model]) -> Model | None:
-    """Returns the catalogue's model behind *name*, which names a candidate, a writer or an evaluation LM.
+    """Returns the catalogue's entry of the model behind *name*: the name of a candidate, a writer or an evaluation LM.
 
-    Returns None if no model fits, or if several fit that differ in family or knowledge cutoff. These forms of *name*
-    are understood:
+    Returns None if no model fits, or if several models fit that differ in family or knowledge cutoff. *name* may have
+    these forms:
 
     - a candidate: ``name``, ``name@condition`` or ``name+protocol``;
     - a writer: ``name@revision · prompt ...``;
@@ -124,7 +124,7 @@ def entry_of(name: str, models: Mapping[str, Model]) -> Model | None:
 
 
 def conflict(candidate: str, others: Mapping[Role, str], models: Mapping[str, Model]) -> str | None:
-    """Returns in words which of *others* share a family or a maker with *candidate*; None if none is known.
+    """Returns in words which of *others* share a family or a maker with *candidate*; None if none are known to.
 
     *others*: role → name of the evaluation LM or of a writer.
     """
@@ -140,7 +140,7 @@ def conflict(candidate: str, others: Mapping[Role, str], models: Mapping[str, Mo
 
 
 def _kin(first: Model, second: Model) -> bool:
-    """Returns whether two models have the same maker or family; "Llama 3" and "Llama 3.1" count as one family."""
+    """Whether two models have the same maker or family; "Llama 3" and "Llama 3.1" count as one family."""
     families = [(model.family or "").split(" ")[0].lower() for model in (first, second)]
     makers = [model.model.partition("/")[0].lower() if "/" in model.model else "" for model in (first, second)]
     return any(pair[0] and pair[0] == pair[1] for pair in (families, makers))

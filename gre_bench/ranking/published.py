@@ -1,6 +1,6 @@
-"""The printed numbers of Xu et al. 2025 (``data/published``: tables 1 to 14, running text), and boards beside them.
+"""The printed numbers of Xu et al. 2025 (``data/published``: tables 1 to 14, running text), and comparisons with them.
 
-Boards are compared with each other by rank correlation, and with printed results.
+Boards are compared with each other and with printed results, by rank correlation.
 
 Scores of different signatures are never mixed. Across signatures, only ranks are compared; scores are merely shown side
 by side.
@@ -26,17 +26,17 @@ LMS = {
 }
 """The evaluation LM and the writer of the judgments of each published table that is a board."""
 SIZE = "parameters_billion"
-"""The `metric` name of the model sizes that a board prints beside the scores."""
+"""The `metric` name of the model sizes that a board prints next to the scores."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number that a paper prints, or the number of a run to be set beside it.
+    """A number that a paper prints, or the number of a run to compare with it.
 
-    - *item*: what the metric is applied to, such as a change, a model or a benchmark.
+    - *item*: what the metric is applied to, such as a perturbation, a model or a benchmark.
     - *table*, *row*, *column*: where the number is printed, with the names as printed.
-    - *anomaly*: the code of a reason not to take the number at face value, as listed in ``data/published/README.md``.
-      *note*: that reason in words.
+    - *anomaly*: a code, listed in ``data/published/README.md``, if the number should not be taken at face value.
+      *note*: the reason in words.
     """
 
     metric: str
@@ -104,12 +104,12 @@ class Consistency:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """A printed figure beside the figure of a run, for one metric and one item; one of the two may be missing.
+    """A printed figure and the matching figure of a run, for one metric and one item; one of the two may be missing.
 
-    - *difference*: the value found less the value printed.
+    - *difference*: the run's value less the printed value.
     - *overlap*: whether the intervals of the two figures overlap; None if either has no interval.
     - *within*: whether each figure's interval contains the other figure's value. A figure without an interval is not
-      checked; None if neither has one.
+      checked; None if neither figure has one.
     """
 
     metric: str
@@ -122,7 +122,7 @@ class Beside:
 
 
 def consistency(left: Iterable[Figure], right: Iterable[Figure]) -> list[Consistency]:
-    """Returns how two boards agree on the ranks of models, one row per metric on both (Xu et al. 2025, A.2, A.3)."""
+    """Returns how well two boards agree on the ranks of models, by shared metric (Xu et al. 2025, A.2, A.3)."""
     first, second = _by_metric(left), _by_metric(right)
     rows = []
     for metric in (name for name in first if name in second):
@@ -135,9 +135,9 @@ def consistency(left: Iterable[Figure], right: Iterable[Figure]) -> list[Consist
 
 
 def beside(printed: Iterable[Figure], computed: Iterable[Figure]) -> list[Beside]:
-    """Returns the *printed* figures beside the *computed* figures of a run, one row for each metric and item.
+    """Returns the *printed* figures paired with the *computed* figures of a run, one row for each metric and item.
 
-    A figure without a counterpart has a row of its own. Rows with a printed figure come first, in printed order.
+    A figure without a counterpart gets its own row. Rows with a printed figure come first, in printed order.
     """
     left = {(figure.metric, figure.item): figure for figure in printed if figure.metric != SIZE}
     right = {(figure.metric, figure.item): figure for figure in computed}
@@ -171,7 +171,7 @@ def _by_metric(figures: Iterable[Figure]) -> dict[str, dict[str, float]]:
 def _spearman(x: Sequence[float], y: Sequence[float]) -> tuple[float | None, float | None]:
     """Returns Spearman's coefficient of *x* and *y*, and its two-sided p-value.
 
-    Both are None for fewer than `FEWEST` values, or if *x* or *y* is constant. The p-value alone is None if it is
+    Both are None for fewer than `FEWEST` values, or if *x* or *y* is constant. Only the p-value is None if it is
     undefined.
     """
     from scipy import stats

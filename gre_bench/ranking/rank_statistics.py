@@ -1,4 +1,4 @@
-"""Computes how sure the ranks of a board are, and what its candidates would score at the length of a human review.
+"""Computes how certain a board's ranks are, and what its candidates would score at the length of a human review.
 
 Every claim about the order of candidates comes from one family of Student's paired tests by paper (`Family`):
 
@@ -32,7 +32,7 @@ SEED = 0
 class Pairs:
     """The scores of one signature, in columns of equal length.
 
-    *units*: the exchange of reviews that a score above chance depends on; None in it, or empty: the paper alone.
+    *units*: the exchange of reviews that a score above chance depends on; None as an entry, or (): the paper alone.
     """
 
     candidates: Sequence[str]
@@ -56,30 +56,31 @@ class Pairs:
 
     @property
     def exchanges(self) -> Sequence[str | None] | None:
-        """The column *units*, if scores depend on exchanges of reviews; else None."""
+        """The column *units* if scores depend on exchanges of reviews, else None."""
         return self.units if any(self.units) else None
 
     def exchanges_of(self, candidate: str) -> dict[str, str]:
-        """Returns paper → the exchange that the scores of *candidate* on it depend on; {} without exchanges."""
+        """Returns paper → the exchange that the scores of *candidate* on that paper depend on; {} without exchanges."""
         rows = zip(self.candidates, self.papers, self.units, strict=False)
         return {paper: unit for name, paper, unit in rows if name == candidate and unit is not None}
 
     def tests(self, level: float = 0.90) -> list[PairTest]:
-        """Returns the `pair_tests` of every two candidates; raises ValueError as it does."""
+        """Returns `pair_tests` of every two candidates, which raises ValueError for too few papers."""
         return pair_tests(self.values, self.papers, self.candidates, self.references, level, self.exchanges)
 
 
 @dataclass(frozen=True, slots=True)
 class RankStatistics:
-    """How sure the rank of one candidate is; a row of the table ``rank_statistics``.
+    """How certain the rank of one candidate is; a row of the table ``rank_statistics``.
 
     - *rank_low*, *rank_high*: the best and the worst rank that the tests allow. These intervals hold for all candidates
-      at once with 95%.
+      at once with 95% probability.
     - *next_candidate*: the candidate that follows on the board; None for the last one.
-    - *next_difference*: this candidate's mean lead over the next. *next_low*, *next_high*: its 90% interval. *next_p*:
-      its Holm-corrected p-value. *tied*: whether it is not significant at 5%.
-    - *difference_p_holm*, *above_p_holm*: Holm-corrected, against the human baseline and against chance.
-    - *tests*: the number of tests in the board's family. *problem*: the reason why the candidate has none of another.
+    - *next_difference*: this candidate's mean lead over the next. *next_low*, *next_high*: the lead's 90% interval.
+      *next_p*: its Holm-corrected p-value. *tied*: whether the lead is not significant at 5%.
+    - *difference_p_holm*, *above_p_holm*: Holm-corrected p-values against the human baseline and against chance.
+    - *tests*: the number of tests in the board's family. *problem*: why no test of another candidate against this one
+      exists.
     """
 
     candidate_id: str
@@ -101,7 +102,7 @@ class RankStatistics:
 def family(pairs: Pairs, groups: Iterable[Iterable[str]], above: Mapping[str, float] | None = None) -> Family:
     """Returns the family of tests of a board with the ranked candidates *groups*.
 
-    *above*: candidate → p-value of its test against chance; those of candidates without a rank are left out.
+    *above*: candidate → p-value of its test against chance; candidates without a rank are ignored.
     """
     tests: list[PairTest] = []
     problems: dict[str, str] = {}
@@ -157,7 +158,7 @@ def _of_group(pairs: Pairs, ranked: Mapping[str, int], tests: Family) -> list[Ra
 
 
 Words = Mapping[tuple[str, str], int]
-"""Words of the text that a metric reads, by candidate and paper."""
+"""(candidate, paper) → number of words in the text that a metric reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +186,8 @@ def at_human_length(pairs: Pairs, words: Words) -> tuple[float | None, dict[str,
 
     The length of a human review is the geometric mean over the human baseline's texts; without a human candidate, over
     the papers' first human reviews. It is None if they have no texts. `length_controlled` computes the scores, with
-    intervals by exchange if chance is in them. No candidate has a score if the effect of length cannot be estimated:
-    with a single candidate, or if paper and candidate determine the length.
+    intervals by exchange if the scores involve chance. No candidate has a score if the effect of length cannot be
+    estimated: with a single candidate, or if paper and candidate determine the length.
     """
     texts = texts_of(pairs, words)
     human = [count for name, count in zip(texts.candidates, texts.words, strict=True) if name == HUMAN]

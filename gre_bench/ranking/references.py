@@ -1,15 +1,15 @@
 """Computes how much a board depends on who wrote the references.
 
-- *orders*: which share of the references may be like those of another candidate before an order turns, what is left
-  of the order without the references most like an AI's, and what as many random ones leave (`stats.references`).
-- *reviewers*: how far leads and ranks move if one human reviewer of each paper, such as the first, gives no reference.
+- *orders*: which share of the references may be like another candidate's reviews before an order reverses; how the
+  order changes without the most AI-like references; and without as many random references (`stats.references`).
+- *reviewers*: how far leads and ranks move if one human reviewer of each paper, such as the first, is left out.
 - *strata*: each lead on references that an LM probably wrote, less the lead on the other references. The caller
-  supplies the likelihoods, from any detector.
+  supplies the likelihoods, which may come from any detector.
 
 The last two look at a candidate's lead: its score less the human baseline's score on the same paper and reference.
 Effects of references that are easy or hard for everybody cancel in a lead. Their intervals are 90%, by Student's t, and
-treat all pairs of one paper as dependent. Means are over papers, as on the board, each the mean of its pairs. If chance
-is in the scores, intervals are by exchange of reviews, as on the board (`exchange_error`).
+treat all pairs of one paper as dependent. Means are over papers, as on the board, where each paper counts with the mean
+of its pairs. If the scores involve chance, intervals are by exchange of reviews, as on the board (`exchange_error`).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from gre_bench.stats.samples import Array
 
 LEVEL = 0.90
 TRIMS = (0.1, 0.2, 0.3)
-"""Shares of the references, the most like an AI's, that are left out."""
+"""The shares of the most AI-like references that are left out."""
 NO_HUMAN = (
     "no share for differences to human: it needs what human reviews score on stand-ins, and two runs of a stand-in"
 )
@@ -76,15 +76,16 @@ StandIns = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class TippingPoint:
-    """How much AI writing in the references the order of two LM candidates stands.
+    """How much AI writing in the references the order of two LM candidates withstands.
 
     - *first*, *second*: the candidates, whose mean *difference* is positive; *p_holm*: as on the board, in its group.
-    - *share*: the largest share of references like a stand-in's up to which the order stands, for the stand-in *by*
-      that turns it first (`tipping_share`). Its judgments are cut to the tokens of the reference that they replace.
-    - *uncut*: the same with whole judgments. *worst*: for the worst assignment to papers, cut (`worst_share`).
-    - *turned*: the share from which the order is surely turned, Bonferroni-corrected over stand-ins; None: none.
+    - *share*: the largest share of references like a stand-in's at which the order still holds, for the stand-in *by*
+      that reverses it first (`tipping_share`). Its judgments are cut to the tokens of the reference that they replace.
+    - *uncut*: the same with whole judgments. *worst*: the same for the worst assignment to papers (`worst_share`).
+    - *turned*: the share from which the order is significantly reversed, Bonferroni-corrected over stand-ins; None:
+      none.
 
-    All four are None for an order that is not told apart.
+    The last five fields are None if the two candidates do not differ significantly.
     """
 
     first: str
@@ -100,10 +101,10 @@ class TippingPoint:
 
 
 def tipping_points(pairs: Pairs, stand_ins: StandIns, ranked: Sequence[str], tests: Family) -> list[TippingPoint]:
-    """Returns the tipping point of every two LM candidates that are neighbours or told apart, in the order of ranks.
+    """Returns the tipping point of every two LM candidates that are neighbours or differ significantly, in rank order.
 
-    *ranked*: the candidates of one group, best first. *tests*: those of the board. Returns [] without scores on
-    stand-ins, or for candidates that cannot be compared.
+    *ranked*: the candidates of one group, best first. *tests*: the board's tests. Returns [] without scores on
+    stand-ins, or for fewer than two LM candidates.
     """
     models = [name for name in ranked if name != HUMAN]
     if not stand_ins or len(models) < 2:
@@ -145,7 +146,7 @@ def _tipping_point(test: PairTest, pairs: Pairs, scored: Mapping[str, Mapping[st
 
 
 def by_author(stand_ins: StandIns) -> dict[str, dict[str, dict[str, Any]]]:
-    """Returns author of the stand-in → candidate → paper → row, for stand-ins and candidates that are LMs."""
+    """Returns stand-in → candidate → paper → row, for stand-ins and candidates that are LMs."""
     rows: dict[str, dict[str, dict[str, Any]]] = defaultdict(lambda: defaultdict(dict))
     for row in stand_ins:
         if HUMAN not in (row["candidate_id"], row["reference_by"]):
@@ -156,7 +157,7 @@ def by_author(stand_ins: StandIns) -> dict[str, dict[str, dict[str, Any]]]:
 def against(
     human: Mapping[str, float], scored: Mapping[str, Mapping[str, Any]], first: str, second: str, text: str
 ) -> tuple[list[float], list[float]]:
-    """Returns δ_i and δ_Z,i of two candidates, on the papers that have both; *scored*: candidate → paper → row of Z.
+    """Returns δ_i and δ_Z,i of two candidates on the papers that have both. *scored*: candidate → paper → Z's row.
 
     *human*: paper → δ_i. *text*: ``cut`` or ``value``, the column to read.
     """
@@ -184,7 +185,7 @@ def _differences(pairs: Pairs, first: str, second: str) -> list[tuple[str, str, 
 
 
 def tipping_line(points: Sequence[TippingPoint]) -> str | None:
-    """Returns the line for readers of a board; None if nothing was computed."""
+    """Returns the line that a board shows about *points*; None if there are none."""
     if not points:
         return None
     apart = [row for row in points if row.share is not None]
@@ -201,16 +202,17 @@ def tipping_line(points: Sequence[TippingPoint]) -> str | None:
 
 
 def percent(share: float | None) -> str:
-    """Returns *share* in whole per cent, rounded down: an order that stands up to it stands up to what is printed."""
+    """Returns *share* as a whole percentage, rounded down, so that an order also holds at the printed share."""
     return f"{int(100 * (share or 0.0) + 1e-9)}%"
 
 
 def references_like(
     pairs: Pairs, stand_ins: StandIns, without: Iterable[str] = ()
 ) -> tuple[dict[tuple[str, str], float], list[str]]:
-    """Returns (paper, reference) → likeness to an AI's reference, and the LM candidates that it is made of.
+    """Returns (paper, reference) → how AI-like the reference is, and the LM candidates whose scores this is based on.
 
-    *without*: the LM candidates that are left out. The other side is what other human reviews score on the reference.
+    *without*: the LM candidates to leave out. Their scores on a reference are compared with those of other human
+    reviews.
     """
     left_out = {HUMAN, *without}
     names = [name for name in dict.fromkeys(pairs.candidates) if name not in left_out]
@@ -229,7 +231,7 @@ def references_like(
 
 
 def trimmed_order(pairs: Pairs, stand_ins: StandIns, first: str, second: str) -> list[Trimmed]:
-    """Returns the mean difference of *first* and *second* without the references most like an AI's, by `TRIMS`."""
+    """Returns the mean difference of *first* and *second* without the most AI-like references, for each of `TRIMS`."""
     like, _ = references_like(pairs, stand_ins, (first, second))
     rows = _differences(pairs, first, second)
     values: Array = np.array([like[paper, reference] for paper, reference, _ in rows], dtype=np.float64)
@@ -239,8 +241,8 @@ def trimmed_order(pairs: Pairs, stand_ins: StandIns, first: str, second: str) ->
 def reviewers(pairs: Pairs, position_of: Mapping[str, int]) -> list[Shift]:
     """Returns how far each candidate's lead and rank move if the references of one human reviewer are left out.
 
-    *position_of*: reference → the position of its reviewer among the reviewers of the paper, such as 1 or 2. Each
-    position is left out in turn, on all papers; a reference without one always stays. Returns [] if all have the same
+    *position_of*: reference → the position of its reviewer among the paper's reviewers, such as 1 or 2. Each position
+    is left out in turn, on all papers; a reference without a position always stays. Returns [] if all have the same
     position.
     """
     leads = _leads(pairs)
@@ -266,8 +268,8 @@ def strata(pairs: Pairs, likelihood: Mapping[str, float], threshold: float) -> l
     """Returns how far each candidate's lead over the human baseline depends on whether an LM wrote the references.
 
     *likelihood*: reference → the likelihood that an LM wrote it; references without one are left out. References from
-    *threshold* upwards count as LM-written. *lead* is that on references below *threshold*, and *shift* that on
-    LM-written ones less *lead*. A candidate is left out if all its references are on one side of *threshold*.
+    *threshold* upwards count as LM-written. *lead* is the lead on references below *threshold*; *shift* is the lead on
+    LM-written references less *lead*. A candidate is left out if all its references are on one side of *threshold*.
     """
     shifts = []
     for name, leads in _leads(pairs).items():
@@ -300,7 +302,7 @@ def strata(pairs: Pairs, likelihood: Mapping[str, float], threshold: float) -> l
 def _ends(
     pairs: Pairs, name: str, papers: Iterable[str], change: Sequence[float]
 ) -> tuple[float, float] | tuple[None, None]:
-    """Returns the interval of the mean *change*, one per paper, of the lead of *name*; None for too few papers."""
+    """Returns the interval of the mean *change* (one per paper) of the lead of *name*; Nones for too few papers."""
     try:
         exchanges = _exchanges(pairs, name, papers)
         test = exchange_test(change, *exchanges, LEVEL) if exchanges else paired_test(change, LEVEL)
@@ -310,7 +312,7 @@ def _ends(
 
 
 def _exchanges(pairs: Pairs, name: str, papers: Iterable[str]) -> tuple[list[str], list[str]] | None:
-    """Returns the exchanges that the lead of *name* on *papers* depends on: its own, the human baseline's."""
+    """Returns the exchanges that the lead of *name* on *papers* depends on: its own and the human baseline's."""
     own, human = (pairs.exchanges_of(each) for each in (name, HUMAN))
     return ([own[paper] for paper in papers], [human[paper] for paper in papers]) if own else None
 

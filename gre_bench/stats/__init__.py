@@ -1,7 +1,7 @@
-"""Statistics on plain numbers: no function here knows what its numbers mean, and none reads or writes files.
+"""Statistics on plain numbers: the functions do not depend on what the numbers mean, and none reads or writes files.
 
 In all modules, a sequence has one entry per item, such as a score. *level* is the coverage of an interval, *low* and
-*high* are its ends, and *p* is a two-sided p-value. *resamples* and *seed* are those of the bootstrap.
+*high* are its ends, and *p* is a two-sided p-value. *resamples* and *seed* belong to the bootstrap.
 
 samples      checks of the numbers that a statistic takes; the bootstrap, which resamples whole groups
 intervals    confidence intervals of a mean, Student's and Welch's tests, scores above chance

@@ -1,8 +1,8 @@
-"""Pearson, Spearman and Kendall's tau-b of many resamples at once, where whole groups of items are resampled.
+"""Pearson, Spearman and Kendall's tau-b for many resamples at once, where whole groups of items are resampled.
 
 `association` and `within` take the values x and y of n items, and the group of each item. They return a function from
-counts to coefficients. The counts (resamples, groups) say how often each resample contains each group. The coefficients
-(resamples,) treat each item as repeated as often as its group. A coefficient is NaN if x or y does not vary in the
+counts to coefficients. The counts (resamples, groups) say how often each resample contains each group. In the
+coefficients (resamples,), each item counts as often as its group. A coefficient is NaN if x or y does not vary in the
 resample.
 
 How the coefficients follow from the counts:
@@ -11,8 +11,8 @@ How the coefficients follow from the counts:
 - Spearman is Pearson on midranks. The midranks in a resample follow from cumulative counts, in the order of the values.
 - Kendall is a ratio of quadratic forms in the counts, each with a matrix (groups, groups). Entry (g, h) counts pairs of
   an item of group g and an item of group h. In the numerator, the entry is the number of concordant pairs less the
-  number of discordant pairs. The denominator has two matrices: the number of pairs that differ in x, and the number of
-  pairs that differ in y.
+  number of discordant pairs. The denominator has two such matrices: one counts the pairs that differ in x, the other
+  the pairs that differ in y.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def association(kind: Kind, x: Array, y: Array, groups: Indices, size: int) -> E
 
 
 def within(kind: Kind, x: Array, y: Array, groups: Indices, size: int) -> Estimate:
-    """Returns what `association` does, of items of one group: items of different groups are never compared.
+    """Returns what `association` returns, but computed within groups: items of different groups are never compared.
 
     A group adds nothing if its items are all equal in *x* and all equal in *y*.
 
@@ -49,7 +49,7 @@ def within(kind: Kind, x: Array, y: Array, groups: Indices, size: int) -> Estima
     - Spearman is computed from each item's midrank within its group, divided by the group's size + 1. The group's mean
       of these quotients is subtracted. The division makes the weight of a group proportional to its number of items.
     - Kendall is the number of concordant pairs less the number of discordant pairs, over pairs of items of one group.
-      This is divided by √(number of pairs that differ in *x* · number of pairs that differ in *y*).
+      The difference is divided by √(number of pairs that differ in *x* · number of pairs that differ in *y*).
     """
     if kind == "kendall":
         sums = np.stack([np.diag(_pairs(a, b, groups, size)) for a, b in ((x, y), (x, x), (y, y))], axis=1)

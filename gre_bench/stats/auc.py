@@ -53,11 +53,11 @@ def separation(same: Values, same_papers: Keys, other: Values, other_papers: Key
 
 @dataclass(frozen=True, slots=True)
 class OrderedSeparation:
-    """The probability that of two items with different labels, the one with the higher label has the higher score.
+    """The probability that the item with the higher label has the higher score, for two items with different labels.
 
-    - *auc*: equal scores count half. With two labels it is that of `Separation`.
-    - *low*, *high*: the ends of its 95% interval, clustered by paper; None if no paper deviates from *auc*, which says
-      nothing of the doubt.
+    - *auc*: that probability; equal scores count half. With two labels it equals the *auc* of `Separation`.
+    - *low*, *high*: the ends of its 95% interval, clustered by paper; None if no paper deviates from *auc*, because the
+      uncertainty is then unknown.
     - *pairs*, *papers*: how many pairs of items were compared, and how many papers these belong to.
     """
 
@@ -107,9 +107,9 @@ def ordered_separation(scores: Values, labels: Values, papers: Keys, within: boo
 
 
 TINY = 1e-12
-"""Deviations below it are errors of rounding."""
+"""Smaller deviations are rounding errors."""
 ROWS = 1024
-"""Items that are compared with all others at a time."""
+"""The number of items that are compared with all others at a time."""
 
 
 def _interval(
@@ -117,8 +117,9 @@ def _interval(
 ) -> tuple[float, float]:
     """Returns the ends of a 95% interval, cut to [0, 1].
 
-    - *parts*: each value's part in the deviation of *auc*. *groups*: the index of its paper, below *size*.
-    - *contributing*: how many of the papers have a part that is not zero by construction; None means all.
+    - *parts*: each value's contribution to the deviation of *auc*. *groups*: the index of each value's paper, below
+      *size*.
+    - *contributing*: the number of papers whose contribution is not zero by construction; None: all.
     """
     from scipy.special import stdtrit
 
@@ -129,7 +130,7 @@ def _interval(
 
 
 def _placements(x: Array, y: Array) -> Array:
-    """Returns for each value in *x* the share of the values in *y* that are smaller; equal values count half."""
+    """Returns for each value in *x* the share of smaller values in *y*; equal values count half."""
     ordered = np.sort(y)
     below = np.searchsorted(ordered, x, side="left")
     upto = np.searchsorted(ordered, x, side="right")

@@ -1,29 +1,29 @@
-"""Correlation of a score with human grades, where items come in groups: the reviews of one proposal, for example.
+"""Correlation of a score with human grades, where items come in groups, such as the reviews of one proposal.
 
-Three functions ask whether the score follows the grade: over all items (`correlate`), among the items of one group
+Three functions measure how well the score follows the grade: over all items (`correlate`), among the items of one group
 (`within_groups`), and with text length held fixed (`partial`).
 
 Items of one group describe the same thing, so the bootstrap resamples whole groups. The interval is z ± t·se on
 Fisher's scale, where z = artanh r. Here se is the standard deviation of z over the resamples, times √(G/(G − 1)) for G
-groups. t is Student's quantile with G − 1 degrees of freedom. The bootstrap assumes no formula for se, so the same
+groups. t is Student's quantile with G − 1 degrees of freedom. The bootstrap needs no formula for se, so the same
 interval serves all coefficients. In a simulation with 30 groups of similar items, it covers the true value in 95% of
 cases, as it should. The percentile interval of the resampled coefficients covers it in 92%.
 
-`compare` asks whether one score is closer to the grades than another. Both correlations are computed on the same
+`compare` tests whether one score is closer to the grades than another. Both correlations are computed on the same
 resamples, because they share the grades.
 
-`symmetry` asks whether an evaluation LM gives a pair of reviews the same probability in both directions (Xu et al.
+`symmetry` tests whether an evaluation LM gives a pair of reviews the same probability in both directions (Xu et al.
 2025, A.5). True probabilities satisfy P(x)·P(y | x) = P(y)·P(x | y). Two Spearman coefficients are computed over pairs
 of reviews x and y of a paper, from log-probabilities in nats:
 
-- *joint*: between log P(y) + log P(x | y) and log P(x) + log P(y | x). Both sums are log P(x, y), computed in either
+- *joint*: between log P(y) + log P(x | y) and log P(x) + log P(y | x). Both sums are log P(x, y), each computed in one
   direction, so this coefficient measures symmetry.
-- *printed*: between log P(x) + log P(x | y) and log P(y) + log P(y | x). These are the products that the paper prints
-  for its coefficient of 0.943 over 5,328 ordered pairs. This coefficient does not measure symmetry, but whether both
-  reviews are equally likely.
+- *printed*: between log P(x) + log P(x | y) and log P(y) + log P(y | x). These are the products that Xu et al. print
+  for their coefficient of 0.943 over 5,328 ordered pairs. It does not measure symmetry, but whether both reviews are
+  equally likely.
 
 Both count each pair once, in the given order. *joint_ordered* and *printed_ordered* count each pair in both orders, as
-the paper does, so they do not depend on which review is called x. All intervals resample papers.
+Xu et al. do, so they do not depend on which review is called x. All intervals resample papers.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from gre_bench.stats.intervals import student_test
 from gre_bench.stats.samples import Array, Indices, Keys, Values, finite, group_indices, weights
 
 NEARLY_ONE = 1 - 1e-6
-"""Correlations are cut here, because Fisher's z is infinite at 1."""
+"""Correlations are clipped to this value, because Fisher's z is infinite at 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
     """A correlation coefficient with its 95% interval and p-values.
 
-    - *low*, *high*, *p*: the interval and the two-sided p-value, by resampling groups.
+    - *low*, *high*, *p*: the ends of the interval and the two-sided p-value, by resampling groups.
     - *flat_p*: SciPy's p-value, which treats items as independent. It is None for correlations within groups and for
       partial correlations.
     - *items*, *groups*: the numbers of items and of groups.
@@ -162,7 +162,7 @@ def _resampled(estimate: Estimate, size: int, resamples: int, seed: int) -> tupl
     """Returns the coefficient of the sample itself, and the coefficients of *resamples* bootstrap resamples.
 
     *estimate*: as `association` returns it. *size*: the number of groups. Resamples without a finite coefficient are
-    left out. Raises ValueError if these are more than half, for fewer than two groups, or if the coefficient of the
+    left out. Raises ValueError if more than half are left out, for fewer than two groups, or if the coefficient of the
     sample itself is undefined.
     """
     if size < 2:
@@ -186,7 +186,7 @@ def _varies(values: Array, names: Indices, size: int) -> np.ndarray[Any, np.dtyp
 
 
 def _by_group(estimate: Estimate, size: int, resamples: int, seed: int) -> tuple[float, float, float, float]:
-    """Returns a coefficient, both ends of its 95% interval, and its two-sided p-value, by resampling groups."""
+    """Returns a coefficient, the two ends of its 95% interval, and its two-sided p-value, by resampling groups."""
     value, drawn = _resampled(estimate, size, resamples, seed)
     z = math.atanh(float(np.clip(value, -NEARLY_ONE, NEARLY_ONE)))
     spread = float(np.arctanh(np.clip(drawn, -NEARLY_ONE, NEARLY_ONE)).std(ddof=1)) * math.sqrt(size / (size - 1))
@@ -250,7 +250,7 @@ def compare(
 class PairLogprobs:
     """Two reviews, x and y, of one paper, and their log-probabilities by an evaluation LM, summed over tokens, in nats.
 
-    *log_y_given_x*: log P(y | x), where the LM has read the other review first.
+    *log_y_given_x*: log P(y | x), the log-probability of y after the LM has read x.
     """
 
     paper: str
@@ -264,7 +264,7 @@ class PairLogprobs:
 
 @dataclass(frozen=True, slots=True)
 class Symmetry:
-    """Spearman's coefficients that show how symmetric an evaluation LM is; the top of this module defines them."""
+    """Spearman's coefficients that show how symmetric an evaluation LM is; the module's docstring defines them."""
 
     joint: Correlation
     printed: Correlation
@@ -273,7 +273,7 @@ class Symmetry:
 
 
 def symmetry(pairs: Sequence[PairLogprobs], resamples: int = 10_000, seed: int = 0) -> Symmetry:
-    """Returns how symmetric the log-probabilities of *pairs* are; each two reviews of a paper occur once."""
+    """Returns how symmetric the log-probabilities of *pairs* are; every two reviews of a paper must occur once."""
     papers = [pair.paper for pair in pairs]
 
     def spearman(first: list[float], second: list[float], papers: list[str]) -> Correlation:

@@ -1,11 +1,12 @@
-"""From which degree of a harm a test tells that scores fall, and from which they rise.
+"""Finds the degree of a harm from which a test detects a fall of the scores, and the degree from which scores rise.
 
-The differences of one paper's scores, harmed less unharmed, are a row with a column for each degree. A degree is *told*
-on n papers if a two-sided test at 5% shows the fall with a probability of 80%; the mean and the standard deviation over
-papers give it (`gre_bench.stats.pair_tests.detectable`), and a bootstrap of n papers checks it.
+One paper's score differences, harmed less unharmed, are a row with a column for each degree. A degree is *told*
+(detectable) on n papers if a two-sided test at 5% shows the fall with a probability of 80%. This follows from the mean
+and the standard deviation over papers (`gre_bench.stats.pair_tests.detectable`); a bootstrap of n papers checks it.
 
 A curve is *monotone* unless some step to the next degree rises and another falls, each at 5% after Holm's correction
-for all steps. A harm *pays* from the least degree whose mean lies above zero at 5% after Holm.
+for all steps. A harm *pays* (raises the score) from the least degree whose mean is above zero at 5% after Holm's
+correction.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from gre_bench.stats.pair_tests import detectable
 from gre_bench.stats.samples import Array
 
 PAPERS = (60, 113, 300)
-"""Numbers of papers for which the least degree is told."""
+"""The numbers of papers for which the least detectable degree is computed."""
 ALPHA, POWER = 0.05, 0.8
 RESAMPLES = 2000
 
@@ -32,9 +33,9 @@ class DegreeCurve:
 
     - *papers*: the number of papers. *means*, *lows*, *highs*, *sds*: by degree, the mean difference with its 95%
       interval by paper, and the standard deviation over papers.
-    - *monotone*, *pays*: as the module says; *pays* is None if no degree does.
-    - *told*: number of papers → the least degree that is told, as all above it are; None: not the highest.
-    - *power*: number of papers → the share of resamples of as many papers in which that degree is told.
+    - *monotone*, *pays*: as the module's docstring defines; *pays* is None if no degree raises the score.
+    - *told*: number of papers → the least degree from which every degree is detectable; None if the highest is not.
+    - *power*: number of papers → the share of resamples of as many papers in which a test detects that degree.
     """
 
     papers: int
@@ -49,7 +50,7 @@ class DegreeCurve:
 
 
 def degree_curve(differences: Array, seed: int = 0) -> DegreeCurve:
-    """Returns the curve of *differences* (papers, degrees); raises ValueError for fewer than two papers."""
+    """Returns the curve of the score *differences* (papers, degrees); raises ValueError for fewer than two papers."""
     tests = [paired_test(column, level=1 - ALPHA) for column in differences.T]
     sds = differences.std(axis=0, ddof=1)
     steps = [paired_test(step) for step in np.diff(differences, axis=1, prepend=0.0).T]
@@ -75,7 +76,7 @@ def _adjusted(tests: list[PairedTest]) -> list[float]:
 
 
 def _power(differences: Array, papers: int, seed: int) -> float:
-    """Returns the share of resamples of *papers* of the *differences* in which a test at 5% tells a fall."""
+    """Returns the share of resamples, each of *papers* papers, in which a test at 5% detects a fall."""
     from scipy.special import stdtrit
 
     drawn = differences[np.random.default_rng(seed).integers(len(differences), size=(RESAMPLES, papers))]

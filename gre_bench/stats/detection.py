@@ -1,17 +1,17 @@
-"""What reviews tell of planted flaws: the score with its nulls, detection by conformal p-values, and the rate.
+"""What reviews say about planted flaws: the score with its nulls, detection by conformal p-values, and the rate.
 
-For a flaw f of a paper, d_f is its description and x a review. A second flaw g is planted in another text of the paper.
-The information of a review of the text with f about f, against the review of the text with g, is
+For a flaw f of a paper, d_f is its description. A second flaw g is planted in another copy of the paper. x_f is a
+review of the text with f, and x_g a review of the text with g. The information about f in x_f, compared with x_g, is
 
     t_f = log P(d_f | x_f) − log P(d_f | x_g)
 
-and the paper's score is ½ (t_f + t_g), in nats. A reviewer that says the same of every text scores zero, whatever it
+and the paper's score is ½ (t_f + t_g), in nats. A reviewer that says the same about every text scores zero, whatever it
 says. Two nulls compare reviews of texts without f:
 
     log P(d_f | x_g) − log P(d_f | x_0),  log P(d_f | x_0) − log P(d_f | x_0′)
 
-where x_0 reviews the paper as it is and x_0′ the paper after a harmless edit. If x_f says nothing of f, t_f is as large
-as a null by chance alone. Its conformal p-value among n nulls (Vovk et al. 2005) is
+where x_0 reviews the paper as it is, and x_0′ reviews the paper after a harmless edit. If x_f says nothing about f, t_f
+is as large as a null only by chance. Its conformal p-value among n nulls (Vovk et al. 2005) is
 
     p = (1 + number of nulls ≥ t_f)/(n + 1)
 
@@ -32,17 +32,17 @@ from gre_bench.stats.samples import Values
 
 ALPHA = 0.05
 FEWEST_NULLS = 100
-"""With fewer nulls no flaw counts as detected."""
+"""With fewer nulls, detection is not computed."""
 LEVEL = 0.95
 
 
 @dataclass(frozen=True, slots=True)
 class FlawScores:
-    """What four reviews tell of one flaw, in nats or shares of words; each is a mean over the flaw's descriptions.
+    """How much four reviews say about one flaw, in nats or shares of words, as means over the flaw's descriptions.
 
-    *own*: the review of the text with the flaw; *other*: of the text with another flaw; *plain*: of the paper as it
-    is; *again*: of the paper after a harmless edit. *elsewhere*: the review of another paper with the same flaw; None
-    without one.
+    *own*: the review of the text with the flaw. *other*: the review of the text with another flaw. *plain*: the review
+    of the paper as it is. *again*: the review of the paper after a harmless edit. *elsewhere*: the review of another
+    paper with the same flaw; None if there is none.
     """
 
     paper: str
@@ -80,8 +80,8 @@ def detected(scores: Sequence[FlawScores]) -> float | None:
 def rate(raw: float | None, true: float | None, false: float | None) -> float | None:
     """Returns the share of flaws that a reviewer names, (raw − false)/(true − false), cut to [0, 1].
 
-    *raw*: the share detected. *true*, *false*: the shares detected of flaws that were surely, and surely not, named.
-    None if one of them is unknown, or if named flaws are hardly detected more often (by less than 0.1).
+    *raw*: the share of detected flaws. *true*, *false*: the shares detected among flaws that were certainly named, and
+    certainly not named. None if one of the three is unknown, or if *true* exceeds *false* by less than 0.1.
     """
     if raw is None or true is None or false is None or true - false < 0.1:
         return None
@@ -93,7 +93,7 @@ class Correctness:
     """A reviewer's score on planted flaws with 95% intervals by paper, its nulls, and its families.
 
     *other*, *again*: the means of the two nulls. *specific*: the gain over the review of another paper with the same
-    flaw; None without one. *families*: family → (test, Holm-corrected p). *nulls*: their number.
+    flaw; None if there is none. *families*: family → (test, Holm-corrected p). *nulls*: the number of nulls.
     """
 
     score: PairedTest
@@ -106,7 +106,7 @@ class Correctness:
 
 
 def correctness(scores: Sequence[FlawScores]) -> Correctness:
-    """Returns the results of *scores*, two flaws a paper; raises ValueError for fewer than two papers."""
+    """Returns the results of *scores*, two flaws per paper; raises ValueError for fewer than two papers."""
     papers = [item.paper for item in scores]
 
     def test(values: Sequence[float | None]) -> PairedTest | None:

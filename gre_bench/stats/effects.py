@@ -1,6 +1,6 @@
-"""How strongly a change of reviews moves their scores: the standardised mean difference d, and Holm's correction.
+"""How strongly a perturbation of reviews moves their scores: the standardised mean difference d, and Holm's correction.
 
-Each pair of a paper and a reference is scored before and after the change (Xu et al. 2025, §4.2):
+Each pair of a paper and a reference is scored before and after the perturbation (Xu et al. 2025, §4.2):
 
     d = (mean after − mean before)/s, s² = (variance before + variance after)/2, variances with ddof = 1.
 
@@ -18,7 +18,7 @@ its standard error grow together.
 pairs as independent and s as known. The paper states no formula; this one agrees with the paper's tables. Two printed
 half-widths support it:
 
-- At d = −0.975 and 600 pairs, the paper prints 0.045. If s were estimated, and before and after move together, the
+- At d = −0.975 and 600 pairs, the paper prints 0.045. If s were estimated, and before and after moved together, the
   half-width would be at least 1.96·|d|/√(2·600) = 0.055.
 - At d = −0.40, the printed 0.047 implies a correlation of 0.83 between before and after.
 
@@ -30,16 +30,17 @@ over pairs. Let δ = after − before, and γ = −d/(4s²). Then each pair has 
 The ψ sum to zero over the n pairs. For G papers, se² = G/(G − 1)·Σ_papers (Σ ψ of the paper)²/n².
 
 The length of reviews can be held fixed (`effect_at_length`). Then x′ is replaced by x′ − β·Δ. Here Δ is the change of a
-pair's log length, and β is the slope of score on log length (`gre_bench.stats.length`). d then depends on β by
+pair's log length, and β the slope of score on log length (`gre_bench.stats.length`). d then depends on β by
 
     ∂d/∂β = −mean(Δ)/s + d·cov(x′, Δ)/(2s²),
 
-which times the influence of a paper on β adds to its Σ ψ/n. The interval is Student's with G − 1 degrees of freedom.
+and this derivative times a paper's influence on β is added to the paper's Σ ψ/n. The interval is Student's with G − 1
+degrees of freedom.
 
 A verdict says whether a metric passes: a degradation must lower the score, and a manipulation must not raise it. If
-there are too few papers to tell, the verdict is *undecided*, never *pass*. The rule of Xu et al. 2025 (§4.2-4.3) is
-reported beside it. That rule takes the absence of a significant increase as robustness, however few the papers. It also
-makes no correction for several tests.
+there are too few papers to decide, the verdict is *undecided*, never *pass*. The verdict by the rule of Xu et al. 2025
+(§4.2-4.3) is reported as well. That rule takes the absence of a significant increase as robustness, however few the
+papers. It also does not correct for multiple tests.
 """
 
 from __future__ import annotations
@@ -64,10 +65,10 @@ _FIRST, _SECOND = np.triu_indices(4)
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """The standardised mean difference d between the scores after and before a change, with two intervals.
+    """The standardised mean difference d of the scores, after less before a perturbation, with two intervals.
 
     - *low*, *high*, *p*: the interval by paper and its two-sided p-value.
-    - *flat_low*, *flat_high*, *flat_p*: the published ones, which treat pairs as independent.
+    - *flat_low*, *flat_high*, *flat_p*: the published interval and p-value, which treat pairs as independent.
     - *method*: how the interval by paper was computed. ``Student``: too many resamples had no standard error for the
       bootstrap. ``no change``: all scores are equal before and after.
     """
@@ -85,7 +86,7 @@ class Effect:
 
 
 def effect(before: Values, after: Values, papers: Keys, resamples: int = 10_000, seed: int = 0) -> Effect:
-    """Returns the effect of a change of reviews: d of the scores *after* and *before* it, with 95% intervals.
+    """Returns the effect of a perturbation of reviews: d of the scores *after* and *before* it, with 95% intervals.
 
     If no pair's score changes, the effect is exactly zero.
 
@@ -137,7 +138,7 @@ def effect(before: Values, after: Values, papers: Keys, resamples: int = 10_000,
 
 
 def effect_at_length(before: Values, after: Values, longer: Values, papers: Keys, slope: Slope) -> PairedTest:
-    """Returns the effect d of a change of reviews with the length of the reviews held fixed, with a 95% interval.
+    """Returns the effect d of a perturbation of reviews, with review length held fixed, and its 95% interval.
 
     Args:
         before: (n,) as in `effect`.
@@ -203,7 +204,7 @@ def holm(p_values: Values) -> list[float]:
 
 
 def _sums(old: Array, new: Array, change: Array, groups: Indices, size: int) -> tuple[Array, Array]:
-    """Returns four sums over the pairs of each paper (papers, 4), and the products of every two sums (papers, 10).
+    """Returns four sums over each paper's pairs (papers, 4), and the products of every two of these sums (papers, 10).
 
     The sums are n (the number of pairs), Σδ, Σ(x + x′) and Σ(x² + x′²). *old* is x, *new* is x′ and *change* is δ, each
     less its mean. δ is summed by itself: the difference of two large sums would lose the digits of a small effect.
@@ -247,7 +248,7 @@ def degradation_verdict(effect: Effect, p_holm: float) -> Verdict:
     """Returns the verdict on a degradation from its *effect* on the scores.
 
     - *pass*: the score falls, and *p_holm* is below 5%.
-    - *fail*: the interval of d lies above −`SMALLEST`, so the score does not fall by as much.
+    - *fail*: the interval of d lies above −`SMALLEST`, so the score does not fall by that much.
 
     *p_holm* is the effect's p-value by paper, after `holm` over the degradations of the same metric, evaluation LM and
     writer.
@@ -260,8 +261,8 @@ def degradation_verdict(effect: Effect, p_holm: float) -> Verdict:
 def manipulation_verdict(effect: Effect) -> Verdict:
     """Returns the verdict on a manipulation from its *effect* on the scores.
 
-    It passes if the interval of d lies below `MARGIN`, and fails if it lies at or above. A metric passes only if every
-    manipulation passes. This is an intersection-union test, so no correction for several tests is needed.
+    It passes if the interval of d lies below `MARGIN`, and fails if the interval lies at or above. A metric passes only
+    if every manipulation passes. This is an intersection-union test, so no correction for multiple tests is needed.
     """
     if effect.high < MARGIN:
         return "pass"
@@ -271,7 +272,7 @@ def manipulation_verdict(effect: Effect) -> Verdict:
 def paper_rule(kind: ChangeKind, effect: Effect) -> Verdict:
     """Returns the verdict by the rule of Xu et al. 2025, from the effect's *flat_p* at 5%; it is never undecided.
 
-    A degradation passes if it lowers the score significantly, a manipulation unless it raises it significantly.
+    A degradation passes if it lowers the score significantly; a manipulation passes unless it raises the score so.
     """
     significant = effect.flat_p < ALPHA
     if kind == "degradation":
@@ -280,7 +281,7 @@ def paper_rule(kind: ChangeKind, effect: Effect) -> Verdict:
 
 
 def overall(verdicts: Iterable[Verdict]) -> Verdict:
-    """Returns one verdict for several: fail if any is fail, else undecided if any is undecided, else pass.
+    """Returns the overall verdict: fail if any is fail, else undecided if any is undecided, else pass.
 
     Raises ValueError if there are no verdicts.
     """

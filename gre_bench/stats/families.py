@@ -1,4 +1,4 @@
-"""The tests that one of Holm's corrections covers together, as records: to read stored ones takes no NumPy."""
+"""Records of the tests that one Holm correction covers together. Reading stored records does not need NumPy."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from gre_bench.core.metrics import ALPHA
 
 @dataclass(frozen=True, slots=True)
 class PairTest:
-    """A test of two candidates: the mean over papers of the score of *first* less the score of *second*.
+    """A test of two candidates: the mean over papers of *first*'s score less *second*'s score.
 
     - *sd*: the standard deviation, over papers, of the difference on one paper; where papers depend on each other, the
       standard error times √*papers*.
-    - *papers*: the number of papers that both candidates have; *ahead*, *behind*: those with a difference above and
-      below zero.
-    - *median*, *trimmed*: over papers; *trimmed* is the mean without the 10% of papers at either end, and
-      *trimmed_low*, *trimmed_high* are its one-sided 95% bounds (Tukey and McLaughlin 1963).
+    - *papers*: the number of papers that both candidates have; *ahead*, *behind*: the numbers of papers with a
+      difference above and below zero.
+    - *median*, *trimmed*: median and trimmed mean of the differences; the latter leaves out 10% of the papers at each
+      end. *trimmed_low*, *trimmed_high*: its one-sided 95% bounds (Tukey and McLaughlin 1963).
     - *sign_p*: the two-sided p-value of the sign test; papers without a difference do not count.
 
-    The last three take papers for independent, so they do not hold where chance is in the scores.
+    The fields of the last three points treat papers as independent, so they do not hold for scores that involve chance.
     """
 
     first: str
@@ -52,7 +52,7 @@ class PairTest:
         return by_mean and self.trimmed_low > 0 and self.ahead > self.behind and self.sign_p < ALPHA
 
     def flipped(self) -> PairTest:
-        """Returns the same test with the two candidates exchanged, so that the difference changes its sign."""
+        """Returns the same test with the two candidates exchanged, so the difference changes its sign."""
         return replace(
             self, first=self.second, second=self.first, difference=-self.difference, low=-self.high, high=-self.low,
             ahead=self.behind, behind=self.ahead, median=-self.median, trimmed=-self.trimmed,
@@ -64,7 +64,8 @@ class PairTest:
 class Family:
     """The tests of one board that Holm's correction covers together, each hypothesis once.
 
-    - *tests*: of every two ranked candidates of a group. *above*: candidate → corrected p-value against chance.
+    - *tests*: the tests of every two ranked candidates of a group. *above*: candidate → corrected p-value against
+      chance.
     - *problems*: candidate → the reason why its group has no tests.
     """
 
@@ -83,7 +84,7 @@ class Family:
         return test.flipped() if test and test.first != first else test
 
     def with_others(self, others: Sequence[float]) -> list[float]:
-        """Returns the p-values *others*, of hypotheses that the family lacks, corrected over the family and them."""
+        """Returns *others*, p-values of hypotheses outside the family, corrected together with the family's tests."""
         from gre_bench.stats.pair_tests import in_one_family
 
         return in_one_family(self.tests, [*self.against_chance.values(), *others])[1][len(self.above) :]

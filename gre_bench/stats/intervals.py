@@ -1,17 +1,17 @@
-"""Confidence intervals of a mean, Student's paired test, scores above chance, and Welch's test of a change.
+"""Confidence intervals of a mean, Student's paired test, scores above chance, and Welch's test of a changed mean.
 
 ``sql/queries/fill.sql`` computes the same quantities; a test compares its results with those of this module.
 
-A candidate scores above chance as far as its score lies above the *score by chance*. That is the score of its review of
+A candidate's score *above chance* is its score less its *score by chance*. The latter is the score of its review of
 another paper, against the same reference.
 
-Reviews exchange papers within small groups of papers, the *units*. In the mean difference of a unit, effects of one
-review alone or of one paper alone cancel. No two units share a paper, so units are independent.
+Reviews exchange papers within small groups of papers, the *units*. In a unit's mean difference, effects of one review
+alone or of one paper alone cancel. No two units share a paper, so units are independent.
 
-Each candidate's reviews are exchanged on their own. So a difference of two candidates on one paper depends on that of
-each paper that either exchanges reviews with (`exchange_error`).
+Each candidate's reviews are exchanged separately. So the difference of two candidates on one paper depends on their
+differences on all papers with which either candidate's review was exchanged (`exchange_error`).
 
-Welch's test says whether a mean changed from one set of papers to another, without a paper in common. It needs only
+Welch's test says whether a mean changed from one set of papers to another that shares no paper with it. It needs only
 the mean m, the standard error se and the number n of papers of each set:
 
     t = (m₂ − m₁)/√(se₁² + se₂²), with Welch and Satterthwaite's degrees of freedom
@@ -70,7 +70,7 @@ def flat_interval(values: Values, level: float = 0.90) -> Interval:
 
 
 def clustered_test(values: Values, clusters: Keys, level: float = 0.90) -> PairedTest:
-    """Tests by Student's t whether the mean of *values* is zero, with its cluster-robust interval.
+    """Tests by Student's t whether the mean of *values* is zero; returns it with its cluster-robust interval.
 
     For G clusters, t has G − 1 degrees of freedom, and se² = G/(G − 1) · Σ_g (Σ_{i∈g} (v_i − mean))² / n². The interval
     is valid however the values of one cluster depend on each other.
@@ -111,7 +111,7 @@ def student_test(value: float, error: float, freedom: float, level: float) -> tu
 
 
 def clustered_error(values: Values | Array, clusters: Keys) -> tuple[float, int]:
-    """Returns the standard error of the mean of *values*, by the formula of `clustered_test`, and how many clusters."""
+    """Returns the standard error of the mean of *values*, as in `clustered_test`, and the number of clusters."""
     scores = finite(values, at_least=2)
     groups, size = group_indices(clusters, len(scores))
     if size < 2:
@@ -121,7 +121,7 @@ def clustered_error(values: Values | Array, clusters: Keys) -> tuple[float, int]
 
 
 def exchange_error(values: Values | Array, first: Keys, second: Keys) -> tuple[float, int]:
-    """Returns the standard error of the mean of *values*, and the number of independent units that it rests on.
+    """Returns the standard error of the mean of *values*, and the number of independent units behind it.
 
     Values depend on each other if they share a label in *first* or in *second*. So se² = se₁² + se₂² − se₁₂² (Cameron,
     Gelbach and Miller 2011), each by the formula of `clustered_test`; se₁₂ is by labels that share both. se is at least
@@ -163,7 +163,7 @@ def paired_test(differences: Values, level: float = 0.90) -> PairedTest:
 
 
 def exchange_test(differences: Values, first: Keys, second: Keys, level: float = 0.90) -> PairedTest:
-    """Tests as `paired_test` does, if the *differences* of papers that share an exchange of reviews are dependent.
+    """Tests as `paired_test` does, but allows papers that share an exchange of reviews to have dependent *differences*.
 
     A contrast in which the score by chance cancels, such as two scores of one review against one reference, does not
     depend on exchanges: for it, `paired_test` is right.
@@ -201,7 +201,7 @@ def student_quantiles(most: int = 1000) -> list[dict[str, float | int]]:
 
 @dataclass(frozen=True, slots=True)
 class AboveChance:
-    """How far a candidate's scores lie above its scores by chance; means and interval are in the metric's unit.
+    """How far a candidate's scores exceed its scores by chance; means and interval are in the metric's unit.
 
     - *chance*: the mean score by chance. *above*: the mean score less *chance*.
     - *low*, *high*, *p*: the 90% interval of *above* and its two-sided p-value; None for fewer than two units.
@@ -218,7 +218,7 @@ class AboveChance:
 
 
 def above_chance(values: Values, differences: Values, papers: Keys, units: Keys) -> AboveChance:
-    """Returns how far the mean of *values* lies above the mean score by chance, with Student's t test over units.
+    """Returns how far the mean of *values* exceeds the mean score by chance, with Student's t test over units.
 
     Both means are over papers, each the mean of its pairs.
 

@@ -1,34 +1,34 @@
-"""Computes what scores would be if reviews were equally long, so that nobody gains by length alone.
+"""Computes what scores would be if all reviews were equally long, so that length alone gains nothing.
 
 There is one model of length, fitted by least squares:
 
     score = α_group + γ_candidate + β·log(tokens of the candidate's review).
 
 A *group* is a set of reviews that one task makes comparable. On a board it is a paper, and candidates have effects γ.
-Without γ, β would take quality for length wherever better reviewers write more. In a validation a group is a paper with
-one of its references. All reviews are human, and β compares the longer with the shorter reviews of the same paper.
+Without γ, β would mistake quality for length wherever better reviewers write more. In a validation, a group is a paper
+with one of its references. All reviews there are human, and β compares longer with shorter reviews of the same paper.
 
 From the slope β follow three estimates, each with the uncertainty of β in its interval:
 
 - `length_controlled`: a candidate's mean score − β·(mean log(tokens) − log(at)), its score at the length *at*. This is
-  usually the human length, the geometric mean of the tokens of human reviews, so the human score does not move.
-- `contrast_at_length`: the difference of two candidates at equal length. With d_p the difference on paper p, and Δ_p
-  that of log(tokens), it is mean(d) − β·mean(Δ). Its influence by paper is
+  usually the human length (the geometric mean of the tokens of human reviews), so the human score does not move.
+- `contrast_at_length`: the difference of two candidates at equal length. With d_p the difference of scores on paper p,
+  and Δ_p the difference of log(tokens), it is mean(d) − β·mean(Δ). Its influence by paper is
 
       ψ_p = (d_p − mean(d) − β·(Δ_p − mean(Δ)))/P − mean(Δ)·s_p,  se² = P/(P − 1)·Σ ψ_p²,
 
   where s_p is the influence of paper p on β. The interval is Student's with P − 1 degrees of freedom.
-- `gre_bench.stats.effects.effect_at_length`: the effect of a change of reviews at the length of the unchanged review.
+- `gre_bench.stats.effects.effect_at_length`: the effect of a perturbation at the length of the unperturbed review.
 
-All candidates share β. A second form of the contrast lets each of the two candidates have a slope of its own:
+All candidates share β. A second form of the contrast gives each of the two candidates its own slope:
 
     d_p = c + β_a·(log a_p − m) − β_b·(log b_p − m).
 
-Here log a_p and log b_p are the log lengths of the two reviews. m is the middle of their means, and c the difference at
-this length. The interval of c is robust against unequal variances (HC3), with P − 3 degrees of freedom. The difference
-at equal length is told only if both forms tell it.
+Here log a_p and log b_p are the log lengths of the two reviews. m is the midpoint of their means, and c the difference
+at this length. The interval of c is robust against unequal variances (HC3), with P − 3 degrees of freedom. A difference
+at equal length is reported only if both forms show it.
 
-β is no causal effect: a longer review may well say more.
+β is not a causal effect: a longer review may well say more.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from gre_bench.stats.samples import Array, Indices, Keys, Values, finite, group_
 
 LEAST_OVERLAP = 0.1
 """Lengths overlap less than this if their means lie more than 2.3 standard deviations apart (for normal log lengths).
-Then equal length is extrapolation, and no difference is told."""
+Equal length would then be extrapolation, so no difference is reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,8 @@ class Slope:
     def error(self, papers: Keys, own: Array, times: float, exchanges: tuple[Keys, Keys] | None = None) -> float:
         """Returns the standard error of an estimate that depends on β.
 
-        *own* (papers,): the influence of each of *papers* at a known β. *times*: the estimate's derivative by β.
-        *exchanges*: as for `contrast_at_length`; papers beyond *papers* are independent.
+        *own* (papers,): the influence of each of *papers* if β were known. *times*: the estimate's derivative by β.
+        *exchanges*: as for `contrast_at_length`; papers outside *papers* are independent.
         """
         influence = dict.fromkeys(self.influence, 0.0) | dict(zip(papers, own.tolist(), strict=True))
         psi = np.array([own + times * self.influence.get(paper, 0.0) for paper, own in influence.items()])
@@ -89,7 +89,7 @@ class LengthContrast:
 
     @property
     def p(self) -> float:
-        """The p-value of the difference: the larger one of the two forms; 1 if they disagree or lengths barely overlap.
+        """The p-value of the difference: the larger of the two forms' p-values; 1 if `why_not` gives a reason.
 
         The forms disagree if their differences have opposite signs.
         """
@@ -100,7 +100,7 @@ class LengthContrast:
 
     @property
     def why_not(self) -> str | None:
-        """Why nothing can be told about the difference at equal length; None if something can."""
+        """Why nothing can be said about the difference at equal length; None if something can."""
         if self.overlap < LEAST_OVERLAP:
             return "lengths barely overlap"
         if self.own is None:
@@ -109,7 +109,7 @@ class LengthContrast:
 
 
 FEWEST = 10
-"""Own slopes need at least this many papers."""
+"""A candidate's own slope needs at least this many papers."""
 
 
 def human_length(tokens: Values) -> float:
@@ -126,9 +126,9 @@ def length_slope(
 ) -> Slope:
     """Returns the slope β of the model, with each paper's influence on it; all sequences have one entry per score.
 
-    *groups*: None means the papers. *candidates*: None means that none has an effect of its own. Raises ValueError for
-    fewer than two papers, a review without tokens, or if no group has reviews of different lengths, apart from the
-    candidates' effects.
+    *groups*: None: the papers. *candidates*: None: the model has no candidate effects. Raises ValueError for fewer than
+    two papers or a review without tokens. Also raises it if no group has reviews of different lengths, after candidate
+    effects are removed.
     """
     scores, logs = finite(values, at_least=3), _logs(tokens)
     names = [""] * len(scores) if candidates is None else list(candidates)
@@ -154,11 +154,11 @@ def length_controlled(
     values: Values, tokens: Values, papers: Keys, at: float, candidates: Sequence[str],
     exchanges: Mapping[str, Mapping[Any, str]] | None = None,
 ) -> dict[str, Interval]:  # fmt: skip
-    """Returns candidate → mean score if its reviews were *at* tokens long, with a 90% interval.
+    """Returns candidate → its mean score if its reviews were *at* tokens long, with a 90% interval.
 
-    The intervals take the length *at* as known. The sequences are those of `length_slope`, which has the errors.
-    *exchanges*: candidate → paper → the exchange of reviews that its score depends on, as for `contrast_at_length`;
-    without any, papers are independent. A candidate whose papers are all in one exchange has no entry.
+    The intervals treat the length *at* as known. Sequences and errors are as for `length_slope`. *exchanges*: candidate
+    → paper → the exchange of reviews that the score depends on, as for `contrast_at_length`; without any, papers are
+    independent. A candidate whose papers are all in one exchange has no entry.
     """
     if not at > 0:
         raise ValueError(f"the length to control for must be positive, not {at}")
@@ -192,8 +192,8 @@ def contrast_at_length(
 ) -> LengthContrast:  # fmt: skip
     """Returns the difference of two candidates, *first* less *second*, at equal length, with 95% intervals.
 
-    - *slope*: β of the board, from all its candidates and these *papers* among others.
-    - *papers* (n,): the papers that both candidates reviewed, each once. The other sequences follow them.
+    - *slope*: β of the board, from all its candidates, on these *papers* and possibly more.
+    - *papers* (n,): the papers that both candidates reviewed, each once. The other sequences are in the same order.
     - *exchanges*: the exchanges of reviews that each candidate's scores depend on (`exchange_error`); None: papers are
       independent.
 
@@ -224,7 +224,7 @@ def by_paper(influence: Array) -> float:
 def _own_slopes(
     difference: Array, logs: Array, other_logs: Array, exchanges: tuple[Keys, Keys] | None
 ) -> PairedTest | None:
-    """Returns the *difference* (papers,) at the middle of the mean log lengths, where each candidate has its own slope.
+    """Returns the mean *difference* (papers,) at the midpoint of the mean log lengths, with a slope for each candidate.
 
     *logs*, *other_logs* (papers,): the log lengths of the two candidates.
     """
@@ -258,9 +258,9 @@ def _logs(tokens: Values) -> Array:
 
 
 def _residual(column: Array, groups: Indices, size: int, kinds: Indices, number: int) -> Array:
-    """Returns what remains of *column* (n,) when the effects of groups and candidates are removed by least squares.
+    """Returns the residual of *column* (n,) after group and candidate effects are removed by least squares.
 
-    By the theorem of Frisch, Waugh and Lovell, β can be fitted to the remainders alone.
+    By the theorem of Frisch, Waugh and Lovell, β can be fitted to the residuals alone.
     """
     members = np.bincount(groups, minlength=size)
 
@@ -270,7 +270,7 @@ def _residual(column: Array, groups: Indices, size: int, kinds: Indices, number:
     target = within(column)
     if number == 1:
         return target
-    # The normal equations, without a product of matrices by BLAS: its last digits depend on the processor and its load.
+    # The normal equations, without BLAS matrix products, whose last digits depend on the processor and its load.
     held = np.bincount(groups * number + kinds, minlength=size * number).reshape(size, number)
     products = np.diag(held.sum(axis=0)) - np.einsum("pk,pl->kl", held / members[:, None], held)
     totals = np.bincount(kinds, weights=target, minlength=number)

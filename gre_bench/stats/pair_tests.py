@@ -1,10 +1,10 @@
-"""Tests every two candidates against each other: Student's paired test by paper, Holm's correction over all tests.
+"""Tests every two candidates against each other: Student's paired test by paper, with Holm's correction over all tests.
 
 Two candidates are compared on the (paper, reference) pairs that both have. Their differences are averaged within each
-paper, so a paper counts as one observation. Scores above chance and by chance depend on reviews that papers exchange:
-there, the papers of an exchange depend on each other (`exchange_error`).
+paper, so a paper counts as one observation. Scores above chance and scores by chance depend on reviews that papers
+exchange, so the papers of an exchange depend on each other (`exchange_error`).
 
-All claims about order under one metric and evaluation LM come from one family of tests, in which each hypothesis stands
+All claims about order under one metric and evaluation LM come from one family of tests, in which each hypothesis occurs
 once: "better than the next", "better than the human baseline", the interval of a rank, and the contrasts of a file
 (`gre_bench.board.family`). Such claims can therefore never contradict each other.
 """
@@ -24,7 +24,7 @@ from gre_bench.stats.intervals import exchange_error, student_test
 from gre_bench.stats.samples import Array, Keys, Values, cell_sums, finite, group_indices, ratio
 
 TRIM = 0.1
-"""Share of the papers that a trimmed mean leaves out at either end."""
+"""The share of papers that a trimmed mean leaves out at each end."""
 
 
 def pair_tests(
@@ -57,13 +57,13 @@ def pair_tests(
     names = list(dict.fromkeys(candidates))
     owners, size = group_indices(papers, len(scores))
     kinds, number = group_indices(candidates, len(scores))
-    # Units, which candidates are compared on, are pairs of a paper and a reference, or papers.
+    # Candidates are compared on units: pairs of a paper and a reference, or papers.
     units, of_unit = owners, np.arange(size)
     if references is not None:
         units, count = group_indices(list(zip(owners.tolist(), references, strict=True)), len(scores))
         of_unit = np.empty(count, dtype=np.intp)
         of_unit[units] = owners
-    # The mean score of each unit and candidate; NaN where none is.
+    # The mean score of each unit and candidate; NaN where there is none.
     table = ratio(*cell_sums(scores, units, len(of_unit), kinds, number))
     shared = np.empty((size, number), dtype=np.intp)
     if exchanges is not None:
@@ -109,7 +109,7 @@ def trimmed_mean(values: Array) -> tuple[float, float, float]:
 
 
 def sign_test(ahead: int, behind: int) -> float:
-    """Returns the two-sided p-value of the sign test: how likely so uneven a split is, if either side is as likely."""
+    """Returns the sign test's two-sided p-value: the probability of a split this uneven under equal chances."""
     from scipy.special import bdtr
 
     return min(1.0, 2 * float(bdtr(min(ahead, behind), ahead + behind, 0.5)))

@@ -1,11 +1,11 @@
-"""How sure is a rank, and do two measures order candidates alike? Rank 1 is the best.
+"""How certain is a rank, and do two measures order candidates alike? Rank 1 is the best.
 
 *surely_low* to *surely_high* is the interval that significant differences allow (Mogstad et al. 2024). It begins at 1 +
-the number of significantly better candidates, and ends at the number of all less that of significantly worse ones. The
-tests are those of `pair_tests`. The intervals of all candidates hold at once with at least the stated probability (in
-simulations 99%).
+the number of significantly better candidates, and ends at the number of all candidates less the number of significantly
+worse ones. The tests are those of `pair_tests`. The intervals of all candidates hold simultaneously with at least the
+stated probability (99% in simulations).
 
-Two measures may have different units, because three comparisons that need no unit are made:
+Two measures may have different units, because the three comparisons need no unit:
 
 - the candidates' ranks by mean: Spearman's coefficient, with a bootstrap interval that resamples papers;
 - each candidate's lead over a baseline, in standard errors;
@@ -28,9 +28,10 @@ from gre_bench.stats.samples import Array, Keys, Values, cell_sums, equal_tailed
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """The rank of a candidate by its *mean* over papers of the paper's mean score.
+    """The rank of a candidate by its *mean*, which is over papers, each with its mean score.
 
-    *surely_low*, *surely_high*: the interval from significant differences, which holds for all candidates at once.
+    *surely_low*, *surely_high*: the interval from significant differences; the intervals hold for all candidates at
+    once.
     """
 
     candidate: str
@@ -42,7 +43,7 @@ class Rank:
 
 @dataclass(frozen=True, slots=True)
 class Consistency:
-    """Spearman's coefficient and Kendall's tau-b between two boards, over the *shared* candidates that are on both.
+    """Spearman's coefficient and Kendall's tau-b between two boards, over the *shared* candidates, which are on both.
 
     *left_out*: the names of the candidates on one board only.
     """
@@ -134,7 +135,7 @@ def _ranks(means: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Rank correlations of the candidates' means by two measures; *low*, *high*: Spearman's 90% interval."""
+    """Rank correlations between the candidates' means by two measures; *low*, *high*: Spearman's 90% interval."""
 
     spearman: float
     low: float
@@ -147,8 +148,8 @@ class Agreement:
 class Orders:
     """How many pairs of candidates differ significantly by each of two measures.
 
-    *both*: by both measures, in the same order. *contradict*: the pairs that differ by both in opposite orders, each as
-    (better, worse) by the first measure.
+    *both*: the number that differ by both measures, in the same order. *contradict*: the pairs that differ by both
+    measures in opposite orders, each as (better, worse) by the first measure.
     """
 
     both: int
@@ -189,7 +190,7 @@ def agreement(
 def orders(first_tests: Sequence[PairTest], second_tests: Sequence[PairTest], alpha: float = 0.05) -> Orders:
     """Counts how many pairs of candidates differ significantly, at *alpha*, by both measures, by one, or by neither.
 
-    *first_tests*, *second_tests*: by each measure, `pair_tests` of the same pairs of candidates in the same order.
+    *first_tests*, *second_tests*: each measure's `pair_tests`, of the same pairs of candidates in the same order.
     """
     sure = [(a.p_holm < alpha, b.p_holm < alpha) for a, b in zip(first_tests, second_tests, strict=True)]
     pairs = zip(first_tests, second_tests, sure, strict=True)
@@ -230,7 +231,7 @@ def leads(tests: Sequence[PairTest], baseline: str) -> dict[str, float]:
 def _by_paper(values: Values, papers: Keys, candidates: Sequence[str]) -> tuple[Array, Array]:
     """Returns each candidate's mean on each paper, and 1 where it has one, else 0: two arrays (papers, candidates).
 
-    Means over papers come from these, so papers weigh alike, however many references they have.
+    Means over papers are computed from these, so all papers have equal weight, however many references they have.
     """
     scores = finite(values, at_least=2)
     sums, counts = cell_sums(scores, *group_indices(papers, len(scores)), *group_indices(candidates, len(scores)))

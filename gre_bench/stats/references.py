@@ -1,22 +1,21 @@
 """How much of an order of two candidates depends on who wrote the references.
 
-Two candidates differ by δ_i on paper i. A *stand-in* is a reviewer whose reviews are the references in place of human
-ones; the candidates differ by δ_Z,i on the reviews of the stand-in Z.
+Two candidates differ by δ_i on paper i. A *stand-in* is a reviewer whose reviews serve as references in place of human
+ones; with the reviews of the stand-in Z as references, the candidates differ by δ_Z,i.
 
 Say a share q of the references were written like Z's, spread evenly over papers. Then the mean difference is
-d = (1 − q)·d_H + q·d_Z. Here d_H is that on human references, and it is positive exactly if the mean of
+d = (1 − q)·d_H + q·d_Z, where d_H is the mean difference on human references. d_H is positive exactly if the mean of
 
     u_i(q) = δ_i − q·δ_Z,i
 
-is. The *tipping share* is the largest q up to which the lower bound of this mean stays above zero: Student's
-t over papers, and a quadratic in q (Fieller 1954).
+is positive. The *tipping share* is the largest q up to which the lower bound of this mean stays above zero. The bound
+is by Student's t over papers, which leads to a quadratic in q (Fieller 1954).
 
-Papers need not be alike. Let a_i be the share of such references of paper i, and q their mean:
+Papers need not be alike. Let a_i be the share of such references on paper i, and q the mean of these shares:
 
     d = (1 − q)·d_H + q·d_Z + Cov(a_i, δ_Z,i − δ_H,i)
 
-The *worst assignment* puts them on the papers where Z's reviews help
-most, which are chosen with δ_i in the place of δ_H,i.
+The *worst assignment* puts them on the papers where Z's reviews help most. These are chosen by δ_i in place of δ_H,i.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ import numpy as np
 from gre_bench.stats.samples import Array, Keys, Values, finite, group_indices
 
 ONE_SIDED = 0.95
-"""The one-sided level of the bounds."""
+"""The one-sided confidence level of the bounds."""
 STEPS = 1000
-"""The worst assignment is tried for this many shares between 0 and 1."""
+"""The worst assignment is computed for this many shares between 0 and 1."""
 
 
 def tipping_share(differences: Values | Array, stand_in: Values | Array, level: float = ONE_SIDED) -> float | None:
@@ -51,7 +50,7 @@ def tipping_share(differences: Values | Array, stand_in: Values | Array, level: 
 def certain_share(differences: Values | Array, stand_in: Values | Array, level: float) -> float | None:
     """Returns the smallest share q in [0, 1] from which the upper bound at *level* of the mean of u(q) is below zero.
 
-    None if there is none. The arguments and errors are those of `tipping_share`.
+    None if there is none. Arguments and errors are as for `tipping_share`.
     """
     delta, other = _both(differences, stand_in)
     crossings = _crossings(delta, other, _quantile(len(delta), level))
@@ -59,10 +58,10 @@ def certain_share(differences: Values | Array, stand_in: Values | Array, level: 
 
 
 def worst_share(differences: Values | Array, stand_in: Values | Array, level: float = ONE_SIDED) -> float | None:
-    """Returns the tipping share if the references like Z's lie on the papers where they help most, in steps of 0.001.
+    """Returns the tipping share under the worst assignment of references like Z's to papers, in steps of 0.001.
 
-    The arguments and errors are those of `tipping_share`. The papers are chosen by what was measured on them, noise
-    included, so the share is rather too small.
+    Arguments and errors are as for `tipping_share`. The papers are chosen by their measured differences, noise
+    included, so the share tends to be too small.
     """
     delta, other = _both(differences, stand_in)
     size = len(delta)
@@ -92,11 +91,11 @@ def _quantile(papers: int, level: float) -> float:
 
 
 def _crossings(delta: Array, other: Array, t: float) -> Iterator[tuple[float, float]]:
-    """Yields each share q in (0, 1] at which a bound of the mean of u(q) crosses zero, and that mean."""
+    """Yields (q, mean of u(q)) for each share q in (0, 1] at which a bound of that mean crosses zero."""
     m, z = float(delta.mean()), float(other.mean())
     covariance = np.cov(delta, other) / len(delta) * t**2
     a, b, c = z**2 - covariance[1, 1], m * z - covariance[0, 1], m**2 - covariance[0, 0]
-    # The roots of a·q² − 2b·q + c; one that is double up to rounding counts as such.
+    # The roots of a·q² − 2b·q + c; a root that is double up to rounding counts as double.
     under = b**2 - a * c
     if under < -1e-12 * b**2:
         return
@@ -106,10 +105,10 @@ def _crossings(delta: Array, other: Array, t: float) -> Iterator[tuple[float, fl
 
 
 def likeness(models: Array, humans: Array) -> Array:
-    """Returns how much each reference is like an AI's: what models score on it less what other humans score on it.
+    """Returns how AI-like each reference is: the mean score of models on it less the score of other humans on it.
 
     *models* (references, models), *humans* (references,): NaN where there is no score. The result (references,) is
-    divided by its standard deviation; it is NaN for a reference that lacks either side.
+    divided by its standard deviation; it is NaN for a reference without model or human scores.
     """
     known = ~np.isnan(models)
     counts = known.sum(axis=1)
@@ -122,11 +121,12 @@ def likeness(models: Array, humans: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Trimmed:
-    """A mean difference without the references most like an AI's.
+    """A mean difference after the most AI-like references are left out.
 
-    - *share*, *left_out*: the share and the number of references left out. *difference*: the mean of the rest.
-    - *control*, *low*, *high*: mean and 5% and 95% quantiles of the mean difference without as many random references.
-    - *p*: how often random references change the mean by as much, by re-randomisation.
+    - *share*, *left_out*: the share and the number of references left out. *difference*: the mean over the rest.
+    - *control*, *low*, *high*: the mean, 5% and 95% quantiles if the same number of random references are left out
+      instead.
+    - *p*: the p-value by re-randomisation: how often leaving out random references changes the mean at least as much.
     """
 
     share: float
@@ -141,11 +141,12 @@ class Trimmed:
 def trimmed(
     differences: Values | Array, papers: Keys, like: Array, shares: Sequence[float], resamples: int = 999, seed: int = 0
 ) -> list[Trimmed]:
-    """Returns the mean difference without the references most like an AI's, for each of *shares*.
+    """Returns, for each of *shares*, the mean difference after that share of the most AI-like references is left out.
 
     *differences*, *papers*, *like* (references,): the difference of two candidates on a reference, its paper, and its
-    `likeness`. A mean is that over papers of the mean of a paper's references; a paper without one is left out. A
-    reference without likeness stays, and is no control. Raises ValueError for a number that is not finite.
+    `likeness`. A mean is over papers, each with the mean of its references; a paper without references is left out. A
+    reference of unknown likeness is never left out, also not at random. Raises ValueError for a number that is not
+    finite.
     """
     values = finite(differences, at_least=2)
     groups, size = group_indices(papers, len(values))

@@ -1,9 +1,10 @@
-"""Checks the numbers that a statistic takes: there are enough, each is finite, and each belongs to a group.
+"""Checks a statistic's input: there are enough numbers, each is finite, and each belongs to a group.
 
-The bootstrap of whole groups yields seeded resamples as counts, in blocks of bounded memory.
+Also yields seeded bootstrap resamples of whole groups as counts, in blocks of bounded memory.
 
-A resample of G groups is a row of G counts with the sum G: how often the resample contains each group. Many statistics
-need only sums over groups. For these, one product, ``weights @ sums``, gives the sums of all resamples in a block.
+A resample of G groups is a row of G counts that add up to G: how often the resample contains each group. Many
+statistics need only sums over groups. One product, ``weights @ sums``, then gives these sums for all resamples in a
+block.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Keys = Sequence[object]
 
 
 def finite(values: Values | Array, at_least: int) -> Array:
-    """Returns *values* as an array (n,); raises ValueError for fewer than *at_least*, or for NaN or an infinite one."""
+    """Returns *values* as an array (n,); raises ValueError for fewer than *at_least* values, NaN or infinity."""
     numbers = np.asarray(values, dtype=np.float64)
     if numbers.ndim != 1 or len(numbers) < at_least:
         raise ValueError(f"needs at least {at_least} values, got {numbers.shape}")
@@ -43,7 +44,7 @@ def group_indices(groups: Keys, length: int) -> tuple[Indices, int]:
 
 
 def cell_sums(values: Array, rows: Indices, size: int, columns: Indices, number: int) -> tuple[Array, Array]:
-    """Returns the sum and the number of the *values* of each cell, as two arrays (*size*, *number*).
+    """Returns the sum and the count of the *values* in each cell, as two arrays (*size*, *number*).
 
     *rows*, *columns* (n,): the cell of each value.
     """
@@ -59,11 +60,11 @@ def ratio(sums: Array, counts: Array, otherwise: float = np.nan) -> Array:
 
 
 BLOCK = 1 << 21
-"""Largest number of weights in a block (16 MiB)."""
+"""The largest number of weights in a block (16 MiB)."""
 
 
 def weights(groups: int, resamples: int, seed: int) -> Iterator[Array]:
-    """Yields blocks (rows, *groups*) of bootstrap counts, with *resamples* rows in all blocks together.
+    """Yields blocks (rows, *groups*) of bootstrap counts, with *resamples* rows in total.
 
     A row says how often one resample contains each group. Equal arguments give equal rows: statistics with the same
     number of groups and the same *seed* use the same resamples.

@@ -1,1 +1,1 @@
-"""Studies: symmetry, planted flaws, labelled points, examiners, guidelines."""
+"""Studies: symmetry, planted flaws, labelled points, references, committees, certificates, examiners, guidelines."""

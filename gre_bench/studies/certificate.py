@@ -1,7 +1,7 @@
-"""Makes certificates: harms human reviews in ten degrees, scores them, and tells from which degree a metric notices.
+"""Makes certificates: harms human reviews in ten degrees, scores them, and finds the degree that a metric detects.
 
-The stages are those of a validation, whose candidates the degrees are. So a certificate that was stopped goes on, and
-further editions count as they do there.
+The stages are those of a validation, with the degrees as its candidates. So a certificate that was interrupted
+continues, and further editions are included as in a validation.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def certify(job: Job) -> dict[str, Any]:
 def curves_of(
     rows: Rows, changes: Mapping[str, str], seed: int
 ) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:  # fmt: skip
-    """Returns harm → its curve (`DegreeCurve` as JSON), and harm → why it has none, for those of *changes*."""
+    """Returns harm → its curve (`DegreeCurve` as JSON), and harm → why it has no curve, for the harms in *changes*."""
     curves, untried = dict[str, dict[str, Any]](), dict[str, str]()
     for name in HARMS:
         if f"{name}-{DEGREES[0]}0" not in changes:
@@ -100,9 +100,9 @@ def curves_of(
 
 
 def differences_of(rows: Rows, candidates: Sequence[str]) -> Array:
-    """Returns by paper the mean differences of *candidates* to the human baseline (papers, candidates), in nats.
+    """Returns the mean differences of *candidates* from the human baseline by paper (papers, candidates), in nats.
 
-    Only pairs count that are scored for all of *candidates*; papers stand in the order of their ids.
+    Only pairs with a score for all of *candidates* count; papers are in the order of their ids.
     """
     values = [
         {(row["paper_id"], row["reference_id"]): row["value"] for row in rows[name] if row["state"] == "scored"}
@@ -115,7 +115,7 @@ def differences_of(rows: Rows, candidates: Sequence[str]) -> Array:
 
 
 def draw(certificates: Sequence[Mapping[str, Any]], path: Path, title: str) -> Path:
-    """Draws *certificates*, each a `Certificate` as JSON, as SVG into *path*: a panel a harm, a curve a metric."""
+    """Plots *certificates* (each a `Certificate` as JSON) as SVG into *path*: a panel per harm, a curve per metric."""
     panels = {
         HARMS[name].said: [
             Curve(recipe_of(item["signature"]["metric"]).title, [(0.0, 0.0), *_points(item["harms"][name])], look)

@@ -1,7 +1,7 @@
-"""Scores committees of reviewers: what the LM candidates of a board tell together, and what a human review adds.
+"""Scores committees of reviewers: the LM candidates of a board together, and how much a human review adds.
 
-A committee's judgments are joined into one review, each line once, and scored by the board's own metric, LM and prompt.
-Scores are stored by paper, so a study that was stopped goes on.
+A committee's judgments are joined into one review, each line once, and scored with the board's metric, LM and prompt.
+Scores are stored by paper, so a study that was interrupted continues.
 """
 
 from __future__ import annotations
@@ -30,36 +30,36 @@ from gre_bench.store.queries import COMMITTEES, LEADERBOARD, SignatureRow
 from gre_bench.studies.references import same_lm, studied_signatures
 
 Work = Mapping[tuple[str, str, str], tuple[Case, int]]
-"""(paper, reference, name of a committee) → the case to score, and the lines that its members repeat."""
+"""(paper, reference, name of a committee) → the case to score, and the number of repeated lines."""
 
 
 def study_committee(state: Path, edition: str, metrics: list[str] | None) -> dict[str, Any]:
-    """Returns the curve of the committee of a board's ranked LM candidates, by each metric, and scores what it needs.
+    """Returns the curve of the committee of a board's ranked LM candidates by each metric; computes missing scores.
 
-    *metrics*: None means the headline metric. An edition loaded from a release is read and not scored. Raises
-    `SettingsError` for a metric that reads no judgments, for fewer than two LM candidates, or an LM that has changed.
+    *metrics*: None: the headline metric. An edition loaded from a release is only read, not scored. Raises
+    `SettingsError` for a metric that reads no judgments, for fewer than two LM candidates, or if the LM has changed.
     """
     store = ReadCopy(state, edition)
-    metrics, outcome = [], "done"
+    reports, outcome = [], "done"
     for signature in studied_signatures(store, metrics):
         missing = 0 if store.is_loaded else _score(store, signature)
         outcome = "incomplete" if missing else outcome
         board = store.read(LEADERBOARD, signature_ids=[signature["signature_id"]])
         curve = committee_of(store.read, signature["signature_id"], board)
         about = {name: signature[name] for name in ("metric", "evaluation_lm")}
-        metrics.append(about | {"missing": missing, "curve": curve})
-    return {"edition": store.key, "outcome": outcome, "metrics": metrics}
+        reports.append(about | {"missing": missing, "curve": curve})
+    return {"edition": store.key, "outcome": outcome, "metrics": reports}
 
 
 def joined(texts: Sequence[str]) -> tuple[str, int]:
-    """Returns the lines of *texts* in their order, each once, and how many repeats were left out."""
+    """Returns the lines of *texts* in order, each once, and the number of repeats left out."""
     lines = [line for text in texts for line in text.splitlines() if line.strip()]
     once = dict.fromkeys(lines)
     return "\n".join(once), len(lines) - len(once)
 
 
 def _score(store: Store, signature: SignatureRow) -> int:
-    """Scores and stores what the curve lacks under *signature*; returns how many scores are still missing."""
+    """Computes and stores the scores that the curve lacks under *signature*; returns how many are still missing."""
     name = signature["signature_id"]
     recipe = recipe_of(signature["metric"])
     models = ranked_models(store.read(LEADERBOARD, signature_ids=[name]))
@@ -104,7 +104,7 @@ def _score(store: Store, signature: SignatureRow) -> int:
 
 
 def _chunks(due: Work, papers: int) -> Iterator[list[tuple[str, str, str]]]:
-    """Yields the keys of *due*, those of as many as *papers* papers at a time."""
+    """Yields the keys of *due* in chunks of at most *papers* papers."""
     own: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
     for key in due:
         own[key[0]].append(key)
@@ -116,7 +116,7 @@ def _chunks(due: Work, papers: int) -> Iterator[list[tuple[str, str, str]]]:
 def _due(
     store: Store, signature: SignatureRow, models: Sequence[str], entries: Mapping[str, Entry]
 ) -> dict[tuple[str, str, str], tuple[Case, int]]:
-    """Returns what the next step of the curve needs and *store* lacks; the whole committee and human come first."""
+    """Returns the cases that the curve's next step needs and *store* lacks; the whole committee and human go first."""
     rows = store.rows(COMMITTEES, signature_id=signature["signature_id"])
     known = {(row["paper_id"], row["reference_id"], row["members"]) for row in rows}
     scores, papers, problems = told_by(store.rows, signature["signature_id"], rows, models)
@@ -130,7 +130,7 @@ def _due(
 
 
 def _cases(entry: Entry, who: Members, signature: SignatureRow) -> dict[tuple[str, str, str], tuple[Case, int]]:
-    """Returns the cases of the committee *who* on the paper's references other than the baseline's own review."""
+    """Returns the cases of the committee *who* on the paper's references, without the baseline's own review."""
     writer, form = signature["writer"], signature["form"]
     reviews = [entry.human if name == HUMAN else entry.responses[name] for name in who]
     texts = [prepared(review.judgments.get(writer, ""), form, False) for review in reviews]

@@ -1,11 +1,10 @@
-"""Makes an edition of papers with planted flaws, which a refresh then reviews and scores as any other.
+"""Makes an edition of papers with planted flaws, which a refresh then reviews and scores like any other edition.
 
 The edition ``ICLR-2025-flaws`` holds each chosen paper of ``ICLR-2025`` four times: with a flaw f, with another flaw g,
-as it is, and after a harmless edit. Ids of texts are made of the paper's id, ``~`` and the flaw's name. The references
-of each text are the descriptions of f and g. Those of the same flaw in another paper are references, too.
-
-The human candidate is one human review of the paper as it is. It is the same for all four texts, so that it tells
-nothing. ``flaws.json`` in the edition's folder records every place that was edited.
+as it is, and after a harmless edit. A text's id is the paper's id, ``~`` and the flaw's name. The references of each
+text are the descriptions of f and g. Descriptions of the same flaw in another paper are references, too. The human
+candidate is one human review of the paper as it is. This review is the same for all four texts, so it contains no
+information about the flaws. ``flaws.json`` in the edition's folder records every place that was edited.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ FLAWS, RECORD, AS_IS = "flaws", "flaws.json", "0"
 METRICS = ("gem", "gem_s_abstract")
 SCRIPTS = ("plain-0", "plain-50", "plain-100", "oblique-100")
 DESCRIPTIONS = 8
-"""The fewest references of a text: two flaws, four descriptions each."""
+"""The minimum number of references of a text: two flaws with four descriptions each."""
 _FIXED = {"seed": "--seed", "asked": "number of --papers", "catalogue": "catalogue of flaws"}
 _RECORDED = ("source", "papers", "left_out", "wordings", "not_plantable", *_FIXED)
 
@@ -55,9 +54,9 @@ Pairs = Mapping[str, Sequence[Planted]]
 """Paper id → its flaws f and g, and the harmless edit."""
 
 WORDS = "words"
-"""Stands for a metric in the results: the share of a description's words that a review has."""
+"""The name of a pseudo-metric in the results: the share of a description's words that occur in a review."""
 SURE = f"{scripted.PREFIX}plain-100"
-"""The script that names every flaw in plain words: its share of detected flaws is that of true detections."""
+"""The script that names every flaw in plain words: its share of detected flaws is the share of true detections."""
 
 Values = Mapping[tuple[str, str], float]
 """(text, reference) → score of one reviewer."""
@@ -71,9 +70,9 @@ _EMPTY = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class FlawStudy:
-    """A study of planted flaws in *papers* papers of the edition *source*, in the order of their sample.
+    """A study of planted flaws in *papers* papers of the edition *source*, in the order of its sample.
 
-    *folder*: the flaws; None: those in ``data/flaws``. *scripts*: the scripted reviewers.
+    *folder*: the folder of flaws; None: ``data/flaws``. *scripts*: the scripted reviewers.
     """
 
     source: Edition
@@ -89,7 +88,7 @@ class FlawStudy:
 
 
 def job_of(job: Job, study: FlawStudy) -> Job:
-    """Returns the job that refreshes the edition of *study*; raises `SettingsError` if its source holds flaws."""
+    """Returns the job that refreshes the edition of *study*; raises `SettingsError` if its source has planted flaws."""
     if study.source.sample.split(".")[-1] == FLAWS:
         raise SettingsError(f"edition {study.source.key} holds planted flaws already; name the edition of its papers")
     given = in_domain(job).settings
@@ -113,10 +112,10 @@ def job_of(job: Job, study: FlawStudy) -> Job:
 
 
 def plant_edition(job: Job, study: FlawStudy) -> dict[str, Any]:
-    """Makes the edition of *study* if there is none, and adds the reviews by scripts that it lacks; *job*: `job_of`.
+    """Makes the edition of *study* if missing, and adds missing reviews by scripts. *job*: from `job_of`.
 
-    Returns the record of the edition, with a line for each file that holds no flaw under ``refused``. Raises
-    `SettingsError` if the edition was made in another way, `SourceError` if fewer than two papers can take two flaws.
+    Returns the edition's record; ``refused`` has a line for each file without a valid flaw. Raises `SettingsError` if
+    the edition was made with other settings, `SourceError` if fewer than two papers can take two flaws.
     """
     for script in study.scripts:
         scripted.parsed(script)
@@ -173,12 +172,12 @@ def variant_of(paper: str, flaw: str) -> str:
 
 
 def reference_of(variant: str, owner: str, flaw: str, number: int) -> str:
-    """Returns the id of a reference of the text *variant*: description *number* of *flaw* in the paper *owner*."""
+    """Returns the id of one of *variant*'s references: description *number* of the flaw *flaw* in paper *owner*."""
     return f"{variant}:{owner}{MARK}{flaw}:{number}"
 
 
 def elsewhere(papers: Mapping[str, Sequence[str]]) -> dict[tuple[str, str], str]:
-    """Returns (paper, flaw) → another paper with the same flaw, the next one in a ring; *papers*: paper → its flaws."""
+    """Returns (paper, flaw) → another paper with the same flaw, the next in a ring. *papers*: paper → its flaws."""
     by_flaw: dict[str, list[str]] = defaultdict(list)
     for paper, names in papers.items():
         for name in names:
@@ -192,7 +191,7 @@ def elsewhere(papers: Mapping[str, Sequence[str]]) -> dict[tuple[str, str], str]
 
 
 def _human_reviews(source: Store) -> dict[str, list[Review]]:
-    """Returns paper id → its human reviews with a text; the review of the human candidate comes first."""
+    """Returns paper id → its human reviews that have a text; the human candidate's review comes first."""
     first = {row["review_id"] for row in source.rows(SAMPLE) if row["role"] == "candidate"}
     reviews: dict[str, list[Review]] = defaultdict(list)
     for review in known_reviews(source):
@@ -205,7 +204,7 @@ def _chosen(
     papers: Iterable[Paper], human: Mapping[str, Sequence[Review]], catalogue: Mapping[str, Flaw], study: FlawStudy,
     fixed: Mapping[str, Any],
 ) -> dict[str, Any]:  # fmt: skip
-    """Returns the record of a new edition: the places of the flaws, and how often which flaw could not be planted."""
+    """Returns the record of a new edition: the flaws' positions, and how often each flaw could not be planted."""
     used, refusals, rows, left_out = Counter[str](), Counter[tuple[str, str]](), {}, Counter[str]()
     for paper in papers:
         if len(rows) == study.papers:
@@ -234,7 +233,7 @@ def _first_steps(
     job: Job, papers: Mapping[str, Paper], human: Mapping[str, Sequence[Review]], planted: Pairs,
     references: Sequence[Review],
 ) -> list[Step]:  # fmt: skip
-    """Returns the steps that store a new edition: texts, human reviews, descriptions, and the sample with its roles."""
+    """Returns the steps that store a new edition: texts, human reviews, descriptions, and the sample with roles."""
     texts: list[Paper] = []
     roles: list[Role] = []
     reviews = list(references)
@@ -257,7 +256,7 @@ def _first_steps(
 
 
 def _references(planted: Pairs) -> Iterator[Review]:
-    """Yields the descriptions of flaws as human reviews of the texts, numbered by slot from 1."""
+    """Yields the flaws' descriptions as human reviews of the texts, with slots from 1."""
     ring = elsewhere({name: [item.flaw.name for item in row[:2]] for name, row in planted.items()})
     owner_of = {(other, flaw): paper for (paper, flaw), other in ring.items()}
     for name, row in planted.items():
@@ -275,7 +274,7 @@ def _references(planted: Pairs) -> Iterator[Review]:
 def _scripted(
     planted: Pairs, human: Mapping[str, Sequence[Review]], catalogue: Mapping[str, Flaw], scripts: Sequence[str]
 ) -> Iterator[Review]:
-    """Yields the reviews of all texts by *scripts*."""
+    """Yields the reviews that *scripts* write of all texts."""
     for name, (f, g, _) in planted.items():
         pool = scripted.sentences([review.text or "" for review in human[name]])
         rest = [replace(f, flaw=flaw) for flaw in catalogue.values() if flaw.plain and flaw not in (f.flaw, g.flaw)]
@@ -289,9 +288,9 @@ def _scripted(
 
 
 def study_results(job: Job, record: Mapping[str, Any]) -> Results:
-    """Returns the results of each metric, and of the words in common, from the scores of the edition of *record*.
+    """Returns the results of each metric, and of the words in common, from the scores of *record*'s edition.
 
-    A paper counts for a reviewer if all four of its texts have their scores.
+    A paper counts for a reviewer only if all four texts of the paper have their scores.
     """
     store = ReadCopy(job.state, job.settings.edition.edition)
     signatures = [row for row in store.read(CURRENT_SIGNATURES) if row["metric"] in METRICS]
@@ -300,7 +299,7 @@ def study_results(job: Job, record: Mapping[str, Any]) -> Results:
     for signature in signatures:
         by_candidate = values.setdefault(signature["metric"], defaultdict(dict))
         for row in store.read(CANDIDATE_PAIRS, signature_id=signature["signature_id"], candidates=candidates):
-            own = by_candidate[row["candidate_id"]]  # empty for a reviewer all of whose pairs are excluded or failed
+            own = by_candidate[row["candidate_id"]]  # stays empty if all of the reviewer's pairs are excluded or failed
             if row["value"] is not None:
                 own[row["paper_id"], row["reference_id"]] = row["value"]
     if signatures:
@@ -335,7 +334,7 @@ def study_results(job: Job, record: Mapping[str, Any]) -> Results:
 
 
 def flaw_scores(values: Values, record: Mapping[str, Any]) -> list[FlawScores]:
-    """Returns what a reviewer's four reviews tell of each flaw, two a paper, for the papers that have all scores."""
+    """Returns a reviewer's scores on each flaw, two flaws per paper, for the papers with all scores."""
     papers = {paper: places[:2] for paper, places in record["papers"].items()}
     ring = elsewhere({paper: [place["flaw"] for place in places] for paper, places in papers.items()})
     scores: list[FlawScores] = []
@@ -359,7 +358,7 @@ def flaw_scores(values: Values, record: Mapping[str, Any]) -> list[FlawScores]:
 
 
 def _mean(values: Values, variant: str, paper: str, flaw: str, wordings: int) -> float | None:
-    """Returns the mean score of the descriptions of *flaw* by the review of *variant*; None if one has no score."""
+    """Returns the mean score of the review of *variant* on the descriptions of *flaw*; None if a score is missing."""
     own = [values.get((variant, reference_of(variant, paper, flaw, number))) for number in range(wordings)]
     known = [value for value in own if value is not None]
     return sum(known) / wordings if len(known) == wordings else None
@@ -368,7 +367,7 @@ def _mean(values: Values, variant: str, paper: str, flaw: str, wordings: int) ->
 def _by_words(store: Store, writer: str, scored: Mapping[str, Values]) -> dict[str, dict[tuple[str, str], float]]:
     """Returns candidate → (text, reference) → share of the description's words in the review, for *scored* pairs.
 
-    Candidates without judgments of *writer* are left out.
+    Candidates that lack judgments by *writer* are left out.
     """
     texts = {row["review_id"]: row["text"] for row in store.read(JUDGMENTS) if row["writer"] == writer}
     ids = {(review.candidate, review.paper_id): review.review_id for review in known_reviews(store)
@@ -382,7 +381,7 @@ def _by_words(store: Store, writer: str, scored: Mapping[str, Values]) -> dict[s
 
 
 def share_of_words(review: str, description: str) -> float:
-    """Returns the share of the content words of *description* that *review* has; both are judgments."""
+    """Returns the share of *description*'s content words that occur in *review*; both are judgments."""
     wanted = _words(description)
     return len(wanted & _words(review)) / len(wanted) if wanted else 0.0
 
@@ -395,7 +394,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 def is_control(candidate: str) -> bool:
-    """Whether *candidate* is the human baseline, a control or a script: no model whose result is unknown."""
+    """Whether *candidate* is the human baseline, a control or a script, not a model."""
     return candidate == HUMAN or candidate in (*CONTROLS, *EXTRACTIVE) or scripted.is_script(candidate)
 
 
@@ -404,7 +403,7 @@ def _test(test: PairedTest, holm: float | None = None) -> Tested:
 
 
 def write_results(job: Job, study: FlawStudy, results: Results) -> Path:
-    """Writes *results* beside the store of the source, where its board finds them; returns the file."""
+    """Writes *results* next to the source's store, where its board finds them; returns the file."""
     file = results_file(Store(job.state, study.source))
     put(file, json.dumps(results, indent=1, allow_nan=False).encode())
     return file

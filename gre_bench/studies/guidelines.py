@@ -8,7 +8,7 @@ distributions.svg  how often each rating was given
 reviews.jsonl      the texts
 study.json         settings, sources and all numbers
 
-Each file is replaced in one step.
+Each file is replaced atomically.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def markdown(tables: Sequence[Table], outcomes: Sequence[ConditionResult], measu
 
 
 def yardstick_lines(measure: Yardstick | None) -> list[str]:
-    """Returns lines with the values of *measure*, with which an RMSE can be compared."""
+    """Returns lines with the reference values in *measure*, for comparison with an RMSE."""
     if measure is None:
         return []
     lines = [
@@ -97,7 +97,7 @@ def yardstick_lines(measure: Yardstick | None) -> list[str]:
 
 
 def marked(line: RmseRow, column: str, lowest: tuple[str, str], second: tuple[str, str]) -> str:
-    """Returns the value in *column* with its interval; *lowest*, *second*: marks around the row's best two."""
+    """Returns the value in *column* with its interval. *lowest*, *second*: marks around the row's two best values."""
     cell = line.cells.get(column)
     if cell is None:
         return "N/A" if line.published else "–"
@@ -115,7 +115,7 @@ def close_cells(outcome: ConditionResult) -> list[str]:
 
 
 def given_rows(outcomes: Sequence[ConditionResult], measure: Yardstick | None) -> Iterable[list[str]]:
-    """Yields rows for the columns `GIVEN`: first that of the rounded human means, then one for each of *outcomes*."""
+    """Yields rows for the columns `GIVEN`: first the rounded human means, then a row for each of *outcomes*."""
     if measure:
         yield ["human means", "", *map(str, measure.distribution.values()), "", "", ""]
     for outcome in outcomes:
@@ -151,10 +151,10 @@ def yardstick_of(summary: Mapping[str, Any]) -> Yardstick | None:
 
 
 def study_folder(state: Path, name: str, source: Mapping[str, str], kind: str = KIND) -> Path:
-    """Returns the folder of the study *name* under *state*, and makes it if necessary.
+    """Returns the folder of the study *name* under *state*, which is created if missing.
 
     *source*: digests that identify the study's material. Raises `SettingsError` for an unusable name, or if the folder
-    holds a study of other material.
+    has a study of other material.
     """
     if not _NAME.fullmatch(name):
         raise SettingsError(f"study name {name!r:.100}: letters, digits and . _ -, at most 80; choose one with --name")
@@ -180,8 +180,8 @@ def keep(
 ) -> dict[str, Any]:  # fmt: skip
     """Writes the files of the study *name*, and returns ``study.json``; raises `SettingsError` as `study_folder` does.
 
-    *ratings*, *human*: those of LMs and of humans (paper id → ratings). *signatures*: how each LM rated under each
-    condition. *seed*: that of the bootstrap.
+    *ratings*: the LMs' ratings. *human*: paper id → human ratings. *signatures*: how each LM rated under each
+    condition. *seed*: the bootstrap's seed.
     """
     folder = study_folder(state, name, source)
     means = human_means(human)
@@ -230,7 +230,7 @@ def put(path: Path, text: str) -> None:
 
 
 def table(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Returns *rows* as CSV, with every column that any row has; an empty string if there are no rows."""
+    """Returns *rows* as CSV, with every column that any row has; "" if there are no rows."""
     listed = list(rows)
     names = list(dict.fromkeys(name for row in listed for name in row))
     return csv_table(names, ([row.get(name) for name in names] for row in listed)) if names else ""
@@ -260,7 +260,7 @@ def _flat(tree: Mapping[str, Any], before: str = "") -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class RatedPapers:
-    """Papers to be reviewed: paper id → text, paper id → human ratings, and what identifies them: name → digest."""
+    """Papers to review: paper id → text, paper id → human ratings, and *source*, which identifies them."""
 
     contents: Mapping[str, str]
     human: Mapping[str, Sequence[float]]
@@ -270,8 +270,8 @@ class RatedPapers:
 def from_files(papers: Path, ratings: Path, limit: int | None = None) -> RatedPapers:
     """Returns the papers in the file *papers* (as for ``gre-bench import papers``) that have ratings in *ratings*.
 
-    They are in the order of the file, at most *limit*, without references and appendices. Raises `SourceError` for a
-    refused row, or if no paper has a rating.
+    The papers are in the order of the file, at most *limit*, without references and appendices. Raises `SourceError`
+    for a refused row, or if no paper has a rating.
     """
     human = read_human_ratings(ratings)
     imported = papers_from(papers, {})
@@ -295,7 +295,7 @@ def from_files(papers: Path, ratings: Path, limit: int | None = None) -> RatedPa
 def from_edition(state: Path, edition: str, limit: int | None = None) -> RatedPapers:
     """Returns at most *limit* papers of an edition that have human reviews with ratings, and these ratings.
 
-    Raises `SettingsError` for a missing edition, `SourceError` for one without such papers.
+    Raises `SettingsError` for a missing edition, `SourceError` for an edition without such papers.
     """
     store = Store(state, edition)
     if not store.exists:
@@ -312,7 +312,7 @@ def from_edition(state: Path, edition: str, limit: int | None = None) -> RatedPa
 
 
 def whole_texts(store: Store) -> dict[str, str]:
-    """Returns the text of each paper of *store*, by its id, in the form that every LM reads; empty without a text."""
+    """Returns paper id → the paper's text in the form that LMs read ("" if it has none), for each paper of *store*."""
     read = {row["paper_id"]: row for row in store.read(TEXTS)}
     texts = {}
     for row in store.read(PAPERS):
@@ -324,7 +324,7 @@ def whole_texts(store: Store) -> dict[str, str]:
 
 
 def from_reviews(folder: Path) -> tuple[list[Rating], dict[str, tuple[float, ...]], dict[str, str]]:
-    """Returns the ratings in existing reviews in *folder*, paper id → human ratings, and file name → digest.
+    """Returns the ratings in the reviews in *folder*, paper id → human ratings, and file name → digest.
 
     Raises `SourceError` for a missing or faulty file.
     """
@@ -344,10 +344,10 @@ def from_reviews(folder: Path) -> tuple[list[Rating], dict[str, tuple[float, ...
 
 
 def conditions(names: Sequence[str], files: Mapping[str, Path]) -> list[Condition]:
-    """Returns the conditions called *names*; without names, that without a guideline and one for each of *files*.
+    """Returns the conditions called *names*; without names, ``none`` and a condition for each of *files*.
 
-    *files*: name → file with a guideline of the user. Raises `SourceError` for a file that cannot be read, or whose
-    rubric is not a checklist of ten good and ten bad questions.
+    *files*: name → file with the user's guideline. Raises `SourceError` for a file that cannot be read, or whose rubric
+    is not a checklist of ten good and ten bad questions.
     """
     texts = {}
     for name, path in files.items():

@@ -1,11 +1,11 @@
-"""Tells whether a point's own information in nats agrees with what people said of the point, such as right or wrong.
+"""Tests whether a point's own information in nats agrees with people's labels of the point, such as right or wrong.
 
-A point is a single remark of a review. Its own information is the mean of two scores against the other human reviews
-of the paper: the score of the point *alone*, and what the review loses if the point is *left out*:
+A point is a single remark of a review. Its own information is the mean of two scores against the other human reviews of
+the paper: the score of the point *alone*, and the loss of the review's score if the point is *left out*:
 
     alone = log P(y | point) − log P(y)        left out = log P(y | review) − log P(y | review without the point)
 
-The review is the judgments of all its points. y are the judgments of a human review other than the point's own.
+The review is the judgments of all its points. y is the judgments of a human review other than the point's own review.
 """
 
 from __future__ import annotations
@@ -42,22 +42,22 @@ from gre_bench.tasks.backends import SignMetrics
 
 CRITICISM = OPENINGS[1]
 SCORES = ("own", "alone", "left_out")
-"""Scores by a metric: a point's own information, and its two parts."""
+"""The scores by a metric: a point's own information, and its two parts."""
 BESIDE = ("words", "place", "criticism")
-"""Scores that read no human review: number of words, position in the review, share of judgments that criticise."""
+"""Scores without a human review: number of words, position in the review, share of judgments that criticise."""
 
 
 PointTexts = Sequence[Response]
-"""The judgments that a point is scored by: its own, and unless its review has no other, the review's, with it and
-without. A text of a review has its name as a candidate from its content."""
+"""The texts that a point is scored by: its own judgments; if its review has other points, also those of the whole
+review and of the review without the point. The latter two get their name as a candidate from their content."""
 
 
 def measure_points(job: Job) -> dict[str, Any]:
-    """Scores the stored points, and compares each score with each label; returns the summary.
+    """Scores the stored points, compares each score with each label, and returns the summary.
 
-    The summary has ``labels``, one entry per label, with rows of one AUC each: over all points and within papers, with
-    95% intervals by paper. Raises `SettingsError` if no metric of the settings is a PMI of judgments, and `SourceError`
-    if no points are stored.
+    ``labels`` has an entry per label, with a row of AUCs per score: over all points and within papers, with 95%
+    intervals by paper. Raises `SettingsError` if no metric of the settings is a PMI of judgments, and `SourceError` if
+    no points are stored.
     """
     job = scorable(job)
     metrics = tuple(
@@ -84,7 +84,7 @@ def measure_points(job: Job) -> dict[str, Any]:
 def _plan(
     store: Store, job: Job, sign: SignMetrics, progress: Progress
 ) -> tuple[list[Point], dict[str, PointTexts], Work]:
-    """Writes missing judgments, and plans every pair; returns the points, their texts by id, and the plan."""
+    """Writes missing judgments and plans every pair; returns the points, point id → its texts, and the plan."""
     points = list(known_points(store).values())
     if not points:
         raise SourceError(
@@ -128,7 +128,7 @@ def _plan(
 
 
 def _judgments(store: Store) -> Mapping[str, dict[str, str]]:
-    """Returns review id, or ``point:`` and a point's id → writer → judgments."""
+    """Returns id → writer → judgments; an id is a review's, or ``point:`` and a point's."""
     judged: dict[str, dict[str, str]] = defaultdict(dict)
     for row in store.rows(JUDGMENTS):
         judged[row["review_id"]][row["writer"]] = row["text"]
@@ -147,7 +147,7 @@ def _references(store: Store, job: Job, papers: Sequence[str], judged_by: str | 
 
 
 def _texts(points: Sequence[Point], written: Mapping[str, str | None], writer: str) -> dict[str, PointTexts]:
-    """Returns point id → its texts. *written*: ``point:`` and a point's id → its judgments by *writer*."""
+    """Returns point id → its texts. *written*: ``point:`` and a point's id → the point's judgments by *writer*."""
     groups: dict[tuple[str, str], list[Point]] = defaultdict(list)
     for point in points:
         groups[point.group].append(point)
@@ -173,7 +173,7 @@ def _joined(kind: str, judgments: Iterable[str | None], writer: str) -> Response
 def _values(
     store: Store, points: Sequence[Point], texts: Mapping[str, PointTexts], work: Work, metric: str
 ) -> dict[str, dict[str, float]]:
-    """Returns point id → its *metric*'s `SCORES`, each the mean over references; a point that lacks a pair has none."""
+    """Returns point id → its `SCORES` by *metric*, as means over references; points that lack a pair are left out."""
     rows = store.rows(FINISHED_PAIRS, signature_id=work.signatures[metric].signature_id)
     scored: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
     for row in rows:
@@ -205,7 +205,7 @@ def _label(
     name: str, points: Sequence[Point], values: Mapping[str, Mapping[str, Mapping[str, float]]],
     beside: Mapping[str, Mapping[str, float]],
 ) -> Row:  # fmt: skip
-    """Returns how well each score orders the points with the label *name* and a score by every metric."""
+    """Returns how well each score orders the points that have the label *name* and a score by every metric."""
     labelled = [point for point in points if name in point.labels]
     compared = [point for point in labelled if all(point.point_id in scores for scores in values.values())]
     rows = []

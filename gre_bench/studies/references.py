@@ -1,8 +1,8 @@
-"""Measures how much a board depends on its human references, if AI wrote some of them or a reviewer had not been there.
+"""Measures how much a board depends on its human references: if AI wrote some of them, or if a reviewer were missing.
 
-Candidates' own reviews stand in for references that an AI wrote: each LM candidate is scored on the reviews of all
-others. What other human reviews score on a reference tells how like an AI's it is. Both are stored by paper, so a study
-that was stopped goes on.
+Candidates' reviews stand in for AI-written references: each LM candidate is scored with the reviews of all other
+candidates as references. The scores of other human reviews on a reference show how AI-like the reference is. Both are
+stored by paper, so a study that was interrupted continues.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 def study_references(
     state: Path, edition: str, metrics: list[str] | None, likelihood: Path | None, threshold: float
 ) -> dict[str, Any]:
-    """Returns how far the orders of the board stand AI-written references, and how ranks shift without a reviewer.
+    """Returns how many AI-written references the board's orders withstand, and how ranks shift without a reviewer.
 
-    *metrics*: None means the headline metric. *likelihood*: a file with the likelihood that an LM wrote each reference,
-    which divides them at *threshold*. An edition loaded from a release is read and not scored. Raises `SettingsError`
-    without a human baseline, or for an evaluation LM that has changed, and `SourceError` for a faulty file.
+    *metrics*: None: the headline metric. *likelihood*: a file with the likelihood that an LM wrote each reference,
+    which divides them at *threshold*. An edition loaded from a release is only read, not scored. Raises `SettingsError`
+    without a human baseline, or if the evaluation LM has changed, and `SourceError` for a faulty file.
     """
     likely = read_likelihood(likelihood) if likelihood else None
     store = ReadCopy(state, edition)
@@ -80,7 +80,7 @@ def study_references(
 
 
 def studied_signatures(store: Store, metrics: list[str] | None) -> list[SignatureRow]:
-    """Returns the signatures of *metrics* that the board shows; None: that of the headline metric."""
+    """Returns the board's signatures of *metrics*; if None, only the headline metric's."""
     signatures = shown_signatures(store, metrics)
     if metrics:
         return signatures
@@ -92,11 +92,11 @@ def studied_signatures(store: Store, metrics: list[str] | None) -> list[Signatur
 def report_of(
     store: Store, signature: SignatureRow, likely: Mapping[str, float] | None = None, threshold: float = 0.5
 ) -> dict[str, Any]:
-    """Returns the report on one signature, from the scores that *store* has; nothing is scored.
+    """Returns the report on one signature, from the scores in *store*; nothing is scored.
 
-    - *line*: the sentence for readers of the board; None without scores on stand-ins.
-    - *orders*: one row per two LM candidates, each with its *trimmed* orders. *human*: why *human* has none.
-    - *likeness*: quantiles of the references' likeness to an AI's, over all references.
+    - *line*: the sentence that the board shows; None without scores on stand-ins.
+    - *orders*: one row per two LM candidates, each with its *trimmed* orders. *human*: why *human* has no row.
+    - *likeness*: quantiles, over all references, of how AI-like they are.
     - *reviewers*, *strata*: shifts of leads over the human baseline.
     """
     pairs = pairs_of(store.read, signature["signature_id"])
@@ -128,7 +128,7 @@ def report_of(
 
 
 def read_likelihood(file: Path) -> dict[str, float]:
-    """Returns the likelihood that an LM wrote each reference, by review id, from a file with these two columns."""
+    """Returns review id → likelihood that an LM wrote the review, from a file with these two columns."""
     likelihood: dict[str, float] = {}
     for number, row in read_all_rows(file)[0]:
         try:
@@ -143,10 +143,10 @@ def read_likelihood(file: Path) -> dict[str, float]:
 def stand_in_cases(
     entries: Sequence[Entry], recipe: Recipe, writer: str, form: Form, everyone: bool = False
 ) -> Iterator[tuple[str, Case]]:
-    """Yields (author of the reference, case) for two reviews of a paper, by two LM candidates or by two people.
+    """Yields (author of the reference, case) for every two reviews of a paper by two LM candidates or by two people.
 
-    A person's case has the review's id as its candidate. *everyone*: also people's reviews on those of LM candidates. A
-    review that the metric *recipe* cannot read has no case.
+    The case of a person's review has the review's id as its candidate. *everyone*: also people's reviews scored on
+    those of LM candidates. A review that the metric *recipe* cannot read has no case.
     """
     for entry in entries:
         humans = (entry.human, *entry.references)
@@ -163,9 +163,9 @@ def stand_in_cases(
 
 
 def cut_value(case_spans: Sequence[SpanLogprob], lengths: Sequence[int]) -> float | None:
-    """Returns the score on the reference's first tokens, as many as each of *lengths*, meaned over these.
+    """Returns the mean over *lengths* of the score on that many first tokens of the reference.
 
-    *case_spans*: the log-probabilities of the two predictions of a PMI. None if their tokens differ, or for no lengths.
+    *case_spans*: the log-probabilities of a PMI's two predictions. None if their tokens differ, or without lengths.
     """
     given, alone = case_spans
     if len(given.logprobs) != len(alone.logprobs) or not lengths or not given.logprobs:
@@ -175,7 +175,7 @@ def cut_value(case_spans: Sequence[SpanLogprob], lengths: Sequence[int]) -> floa
 
 
 def _score(store: Store, signature: SignatureRow) -> int:
-    """Scores and stores what *store* lacks under *signature*, by papers; returns how many cases have no score."""
+    """Computes and stores missing scores of *signature*, by papers; returns how many cases still have no score."""
     source = origin(store, signature, HUMAN, store.folder.parent.parent)
     if not (due := _due(store, signature, source)):
         return 0
@@ -217,7 +217,7 @@ def _score(store: Store, signature: SignatureRow) -> int:
 
 
 def _due(store: Store, signature: SignatureRow, source: Origin) -> dict[str, list[tuple[str, str, Case]]]:
-    """Returns paper → (author of the reference, id of the candidate's review, case) that *store* has no score of."""
+    """Returns paper → (author of the reference, id of the candidate's review, case), for cases without a score."""
     recipe, scoring = recipe_of(signature["metric"]), source.settings.scoring
     assw_by = signature["synopsis_writer"] if recipe.synopsis == "assw" else None
     entries = sample(store, {}, None, assw_by, scoring.synopsis_of)
@@ -235,7 +235,7 @@ def _due(store: Store, signature: SignatureRow, source: Origin) -> dict[str, lis
 
 
 def same_lm(key: str, signature: SignatureRow, sign: SignMetrics, source: Origin) -> str:
-    """Returns the evaluation LM's id; raises `SettingsError` unless it and the engine scored the board."""
+    """Returns the evaluation LM's id; raises `SettingsError` unless the same LM and engine scored the board."""
     scoring = source.settings.scoring.model_copy(update={"metrics": (signature["metric"],)})
     assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
     identity, signatures = sign(source.job.backends, scoring, signature["writer"], assw_by)

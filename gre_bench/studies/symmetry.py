@@ -1,8 +1,8 @@
-"""Checks whether the evaluation LM gives two reviews the same joint probability in both orders (Xu et al. 2025, A.5).
+"""Checks if the evaluation LM gives two reviews the same joint probability in both orders (Xu et al. 2025, A.5).
 
 The two orders are log P(x) + log P(y | x) and log P(y) + log P(x | y). They are compared over all pairs of human
-reviews of a paper. GEM on all ordered pairs needs the same log-probabilities. The check therefore scores these pairs by
-GEM and reads the stored log-probabilities.
+reviews of a paper. GEM on all ordered pairs needs the same log-probabilities. So the check scores these pairs by GEM
+and reads the stored log-probabilities.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ METRIC = "gem"
 
 
 def check_symmetry(job: Job) -> dict[str, Any]:
-    """Scores all ordered pairs of human reviews by GEM; returns how the two orders agree.
+    """Scores all ordered pairs of human reviews by GEM; returns how well the two orders agree.
 
-    The result has Spearman's coefficients with their 95% intervals (bootstrap by paper), the outcome of the run, and
-    the reasons why pairs have no score. Raises `SourceError` if fewer than three
-    pairs are scored in both orders, or if scores do not vary.
+    The result has Spearman's coefficients with 95% intervals (bootstrap by paper), the outcome of the run, and the
+    reasons why pairs have no score. Raises `SourceError` if fewer than three pairs are scored in both orders, or if the
+    scores do not vary.
     """
     job = scorable(job)
     scoring = job.settings.scoring.model_copy(update={"metrics": (METRIC,)})
@@ -62,7 +62,7 @@ def check_symmetry(job: Job) -> dict[str, Any]:
 
 
 def both_ways(rows: Sequence[Row]) -> list[PairLogprobs]:
-    """Returns the log-probabilities of each pair of reviews of a paper that was scored in both orders, once."""
+    """Returns the log-probabilities of each pair of reviews that was scored in both orders; each pair occurs once."""
     by_pair = {(row["paper_id"], row["candidate_id"].partition(":")[2], row["reference_id"]): row for row in rows}
     return [
         PairLogprobs(paper, x, y, log_x=back["marginal"], log_y=row["marginal"],

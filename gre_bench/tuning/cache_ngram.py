@@ -1,12 +1,12 @@
-"""Trains `cache-ngram`: the counts come from training papers, all weights from validation papers.
+"""Trains `cache-ngram`: counts come from training papers, all weights from validation papers.
 
 Counts, topics and spellings come from the judgments of the training papers. Expectation maximisation (Dempster et al.
 1977) fits the weights of the sources. L-BFGS fits the weights of the features that reweight the trigram model. Both
 fits maximise the likelihood of the validation papers' reviews, each given another review of the same paper.
 
-The judgments may be by several writers. Then how common a word is, and how much oftener than by chance two reviews of
-a paper share it, is counted within each writer. Otherwise a word that one writer likes would look telling: a known text
-by this writer would make all judgments by it likelier, whatever paper they are of.
+The judgments may be by several writers. Two statistics are then counted within each writer: how common a word is, and
+how much more often than by chance two reviews of a paper share it. Otherwise a word that one writer prefers would look
+informative: a known text by this writer would make all judgments by the same writer likelier, whatever their paper.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ Papers = Sequence[Sequence[str]]
 _TOPIC_ROUNDS = 80
 _SMOOTHING = 0.02
 _PRIOR = 0.1
-"""Pairs of reviews added to numerator and denominator of a word's lift."""
+"""The number of review pairs added to the numerator and the denominator of a word's lift."""
 _PENALTY = 1e-3
-"""Weight of the sum of squared feature weights in the loss, in nats per pair."""
+"""The weight of the sum of squared feature weights in the loss, in nats per pair."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """The settings of the training.
 
-    - *fewest*: n-grams that occur fewer times than this are dropped; 2 suffice for fewer than 3,000 papers.
-    - *rare*, *common*: topics use words that occur in at least *rare* papers, and in less than a share *common* of the
-      papers of each writer. Fewer than 500 papers need words in 1 of 100 papers, and in at least 2.
+    - *fewest*: n-grams that occur less often are dropped; for fewer than 3,000 papers, 2 occurrences suffice.
+    - *rare*, *common*: topics use words that occur in at least *rare* papers, and in less than a share *common* of each
+      writer's papers. For fewer than 500 papers, *rare* is 1% of the papers, and at least 2.
     - *rounds*: how many times to fit the feature weights, by at most *steps* of L-BFGS, and then the source weights.
     """
 
@@ -65,14 +65,14 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """Figures of a model on validation papers, over all ordered pairs of two reviews of one paper.
+    """Results of a model on validation papers, over all ordered pairs of two reviews of one paper.
 
     They are optimistic, because the weights of the model were chosen on these papers.
 
     - *tokens*: the number of tokens of all reviews.
-    - *marginal*: the mean log-probability of a review on its own, in nats.
+    - *marginal*: the mean log-probability of a review alone, in nats.
     - *same*, *other*: the mean pointwise mutual information (PMI) of a review with another review of the same paper,
-      and with one of another paper, in nats.
+      and with a review of another paper, in nats.
     - *auc*: the probability that a PMI within a paper is higher than a PMI between papers.
     """
 
@@ -93,11 +93,11 @@ def train(
     writers: Sequence[str] | None = None,
     validation_writers: Sequence[str] | None = None,
 ) -> tuple[CacheNgram, HeldOut]:
-    """Trains a model on *papers*; returns the model and its figures on *validation*.
+    """Trains a model on *papers*; returns the model and its results on *validation*.
 
     If *validation* is None, every sixth paper is used for validation and not for counts. The same papers and *recipe*
-    give the same model. *writers*: who wrote the judgments of each of *papers*; None: one writer. Raises `SourceError`
-    for too few papers, reviews or words.
+    give the same model. *writers*: the writer of the judgments of each of *papers*; None: all by one writer. Raises
+    `SourceError` for too few papers, reviews or words.
     """
     writers = writers or [""] * len(papers)
     if validation is None:
@@ -127,9 +127,9 @@ def save(model: CacheNgram, folder: Path) -> None:
 
 
 def held_out(model: CacheNgram, papers: Papers, writers: Sequence[str] | None = None) -> HeldOut:
-    """Returns the figures of *model* on *papers*, whose judgments are by *writers*; None: by one writer.
+    """Returns the results of *model* on *papers*, whose judgments are by *writers* (None: one writer).
 
-    For the PMI between papers, paper i of a writer's n papers is paired with paper i + n/2, counted in a circle.
+    For the PMI between papers, paper i of a writer's n papers is paired with paper i + n/2, modulo n.
     """
     of_writer: dict[str, list[int]] = {}
     for index, writer in enumerate(writers or [""] * len(papers)):
@@ -177,7 +177,7 @@ def _count(
     whole, size = [paper for papers in coded for paper in papers], sum(map(len, writers))
     fewest, rare = min(recipe.fewest, max(2, size // 1000)), min(recipe.rare, max(2, size // 100))
     unknown = [word for words in chain(*chain(*texts)) for word in words if word not in ids]
-    # The share of papers that contain a word, with the writer who uses it most.
+    # The share of papers that contain a word, for the writer who uses it most.
     by_writer = zip(counted, writers, strict=True)
     shares = np.max([[count[word] / len(papers) for word in vocabulary] for count, papers in by_writer], axis=0)
     seen = np.array([papers_with[word] for word in vocabulary])
@@ -217,8 +217,8 @@ def _lift(writers: Sequence[Sequence[Sequence[np.ndarray]]], size: int) -> np.nd
     """Returns for each of *size* words how much more often two reviews of one paper share it than by chance, in nats.
 
     The lift is log((observed pairs + `_PRIOR`) / (pairs expected by chance + `_PRIOR`)). A pair is two reviews of one
-    paper that both contain the word. What chance would give is counted within each of *writers* (the word ids of each
-    review of each paper), and added up.
+    paper that both contain the word. The pairs expected by chance are counted within each of *writers* (the word ids of
+    each review of each paper) and summed.
     """
     shared, chance = np.zeros(size), np.zeros(size)
     for papers in writers:
@@ -240,16 +240,17 @@ def _with(model: CacheNgram, **changes: Any) -> CacheNgram:
 
 
 def _read(model: CacheNgram, papers: Papers) -> tuple[list[tuple[str, str]], dict[str, Reply], dict[str, Known | None]]:
-    """Returns all ordered pairs (known text, reply) of two reviews of one paper, and each review read as both."""
+    """Returns all ordered pairs (known text, reply) of two reviews of one paper, and each review read in both roles."""
     pairs = [pair for paper in papers for pair in permutations(paper, 2)]
     replies = {text: model.read_reply(text) for paper in papers for text in paper}
     return pairs, replies, {text: model.read_known(text) for text in replies}
 
 
 def fit_sources(model: CacheNgram, papers: Papers) -> CacheNgram:
-    """Returns *model* with the source weights that maximise the likelihood of *papers*.
+    """Returns a copy of *model* with the source weights that maximise the likelihood of *papers*.
 
-    First the marginal weights are fitted, on each review alone; then the conditional ones, on each given another.
+    First the marginal weights are fitted, on each review alone; then the conditional weights, on each review given
+    another.
     """
     replies = {text: model.read_reply(text) for paper in papers for text in paper}
     terms = [
@@ -262,7 +263,7 @@ def fit_sources(model: CacheNgram, papers: Papers) -> CacheNgram:
 
 
 def _chances(reply: Reply, whole: np.ndarray, unknown: np.ndarray) -> np.ndarray:
-    """Returns P(token) by each source, shape (sources, tokens); each column is scaled by a factor of its own.
+    """Returns P(token) by each source, shape (sources, tokens), where each column is scaled by its own factor.
 
     *whole* and *unknown* are P(word) and P(unknown word) by each source.
     """
@@ -288,10 +289,10 @@ def _maximise(chances: np.ndarray) -> list[float]:
 
 
 def fit_boosts(model: CacheNgram, papers: Papers, steps: int) -> CacheNgram:
-    """Returns *model* with feature weights fitted to *papers* in at most *steps* of L-BFGS; source weights stay.
+    """Returns a copy of *model* with feature weights fitted to *papers* in at most *steps* of L-BFGS.
 
-    They maximise the likelihood of each review given another, less `_PENALTY` times the sum of their squares. The
-    gradient for a feature is its observed minus its expected value.
+    The source weights stay. The feature weights maximise the likelihood of each review given another, less `_PENALTY`
+    times the sum of their squares. The gradient for a feature is its observed minus its expected value.
     """
     from scipy.optimize import minimize
 
@@ -327,10 +328,10 @@ def fit_boosts(model: CacheNgram, papers: Papers, steps: int) -> CacheNgram:
 
 
 def _other_sources(model: CacheNgram, reply: Reply, known: Known) -> tuple[np.ndarray, np.ndarray]:
-    """Returns two probabilities of each token of *reply* that do not depend on the feature weights.
+    """Returns two arrays of probabilities of the tokens of *reply* that do not depend on the feature weights.
 
-    The first is the weighted sum over all sources except the reweighted trigram model. The second is that of the token
-    as an unknown word: P(unknown word) by the plain trigram model times P(spelling).
+    The first is the weighted sum over all sources except the reweighted trigram model. The second treats the token as
+    an unknown word: P(unknown word) by the plain trigram model times P(spelling).
     """
     spelling = np.exp(reply.spelling)
     whole, escapes = model.conditional_terms(reply, known)
@@ -339,12 +340,12 @@ def _other_sources(model: CacheNgram, reply: Reply, known: Known) -> tuple[np.nd
 
 
 def shared_topics(papers: Sequence[Sequence[np.ndarray]], chosen: np.ndarray, topics: int) -> dict[str, np.ndarray]:
-    """Learns topics shared by reviews of one paper: a word of one predicts words of another through a few topics.
+    """Fits topics that reviews of one paper share: a word of one review predicts words of another through a few topics.
 
     The method is probabilistic latent semantic analysis (Hofmann 1999), fitted by expectation maximisation to the
     counts N(v, w) for words v ≠ w. N(v, w) is how often w occurs in a review while another review of the same paper
-    contains v. *papers* holds the word ids of each review of each paper, and *chosen* the ids of the words. Returns
-    four arrays:
+    contains v. *papers*: the word ids of each review of each paper. *chosen*: the ids of the words to use. Returns four
+    arrays:
 
     - ``topical``: the chosen words, shape (words,);
     - ``topics_of``: P(topic | a review contains the word), shape (words, topics), in half precision;

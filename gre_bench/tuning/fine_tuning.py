@@ -1,11 +1,11 @@
-"""Fine-tunes an evaluation LM on judgments and writes the LM into a folder (Xu et al. 2025, appendix E).
+"""Fine-tunes an evaluation LM on judgments and writes the result into a folder (Xu et al. 2025, appendix E).
 
 The result is an adapter (LoRA, Hu et al. 2022) or the whole model. Appendix E.1: rank 16, alpha 16, no dropout, on all
 matrices of attention and feed-forward layers, with the base in 4 bits. Where 4 bits are unavailable, the base keeps its
 full precision.
 
-After an interruption, the same call of `fine_tune` continues the training. Once that is complete, the same call returns
-the training record.
+After an interruption, the same call of `fine_tune` continues the training. Once the training is complete, the same call
+returns the training record.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 PICTURE = "loss.svg"
 _MOST = 300
-"""The most points on the training curve; a longer curve is plotted as means of neighbouring points."""
+"""The maximum number of points on the training curve; a longer curve is plotted as means of neighbouring points."""
 
 
 def fine_tune(
@@ -60,9 +60,9 @@ def fine_tune(
 ) -> dict[str, Any]:
     """Trains the model in *base* on *papers*, writes the result into *folder* and returns the training record.
 
-    If *base* holds an adapter, the training starts from its weights, and its base stays the base of the result. *kept*
-    holds papers that are not trained on; their loss is measured before, during and after the training. *data* describes
-    the files that the papers come from, and goes into the record. Raises `LMError`, `SettingsError`, `SourceError` or
+    If *base* holds an adapter, the training starts from its weights, and its base becomes the base of the result.
+    *kept*: papers that are not trained on; their loss is measured before, during and after the training. *data*:
+    describes the files that the papers come from, for the record. Raises `LMError`, `SettingsError`, `SourceError` or
     `LockedError`.
     """
     with record.claimed(folder):
@@ -138,7 +138,7 @@ def open_base(folder: Path, settings: TuningSettings) -> Weights:
 
 
 def _start(folder: Path, settings: TuningSettings) -> Adapter | None:
-    """Returns the adapter in *folder*, if any; raises `LMError` if it is not of the form that *settings* ask for."""
+    """Returns the adapter in *folder*, if any; raises `LMError` if it does not match *settings*."""
     adapter = read_adapter(folder)
     if adapter is None:
         return None
@@ -153,10 +153,10 @@ def _start(folder: Path, settings: TuningSettings) -> Adapter | None:
 
 
 def trainable(weights: Weights, settings: TuningSettings, start: Adapter | None = None) -> nn.Module:
-    """Returns the model of *weights*, with an adapter added if *settings* ask for one; *start* gives its first weights.
+    """Returns the model of *weights*, with an adapter if *settings* ask for one. *start*: the adapter to begin with.
 
-    Only the parameters that are trained require a gradient. Raises `LMError` if the model lacks the matrices that the
-    adapter needs, or if peft is not installed.
+    Only the trained parameters require a gradient. Raises `LMError` if the model lacks the matrices that the adapter
+    needs, or if peft is not installed.
     """
     import torch
 
@@ -176,7 +176,7 @@ def trainable(weights: Weights, settings: TuningSettings, start: Adapter | None 
     torch.manual_seed(settings.seed)
     with blamed(weights.folder, "no adapter can be added"), warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # peft calls transformers by an old name
-        # Adapters stay in float32 whatever the base's dtype: steps of 2e-4 vanish in bfloat16.
+        # Adapters stay in float32 whatever the base's dtype: updates of 2e-4 vanish in bfloat16.
         if start:
             return with_adapter(start, weights.model, trainable=True)
         return get_peft_model(model, config, autocast_adapter_dtype=True)
@@ -186,7 +186,7 @@ def save(model: nn.Module, tokenizer: PreTrainedTokenizerBase, base: Path, folde
     """Writes a trained model into *folder*: a whole model with its *tokenizer*, or an adapter alone.
 
     The adapter's files refer to *base*, a path or the name of a pretrained model; its weights are written in *dtype*,
-    that of the base. Raises `SettingsError` if the folder cannot be written.
+    the base's dtype. Raises `SettingsError` if the folder cannot be written.
     """
     import torch
     from safetensors.torch import load_file, save_file
@@ -198,17 +198,17 @@ def save(model: nn.Module, tokenizer: PreTrainedTokenizerBase, base: Path, folde
             tokenizer.save_pretrained(folder)
             return
         wrapped.peft_config["default"].base_model_name_or_path = str(base) if is_name(base) else os.path.abspath(base)
-        # An adapter never holds embeddings; without this argument peft would ask a hub about the base.
+        # An adapter never holds embeddings; without this argument, peft would query a hub about the base.
         wrapped.save_pretrained(folder, safe_serialization=True, save_embedding_layers=False)
         file = folder / ADAPTER_WEIGHTS
         tensors = {name: each.to(getattr(torch, dtype)) for name, each in load_file(file).items()}
         save_file(tensors, file, metadata={"format": "pt"})
-        # peft writes a model card full of blanks.
+        # peft writes a model card that is an empty form.
         (folder / "README.md").unlink(missing_ok=True)
 
 
 def draw(history: History, folder: Path, title: str) -> None:
-    """Plots the losses of a run over its steps into `PICTURE`: of training (pale), of training smoothed, and held out.
+    """Plots the losses of a run over its steps into `PICTURE`: training loss (pale), smoothed, and held-out loss.
 
     Raises `SettingsError` if *folder* cannot be written.
     """
@@ -258,7 +258,8 @@ def _lessons(
 def _refuse_tied(weights: Weights, targets: Sequence[str]) -> None:
     """Raises `LMError` if *targets* name an embedding and input and output embeddings share one matrix.
 
-    Training would adapt only one of the two. Merging the adapter into the shared matrix would change both.
+    Training would adapt only one of the two embeddings, but merging the adapter into the shared matrix would change
+    both.
     """
     ends = weights.model.get_input_embeddings(), weights.model.get_output_embeddings()
     if None in ends or ends[0].weight is not ends[1].weight:  # pyrefly: ignore

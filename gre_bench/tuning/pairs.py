@@ -1,4 +1,4 @@
-"""Training examples of an evaluation LM: nine conversations for each paper and metric (Xu et al. 2025, appendix E).
+"""Builds training examples of an evaluation LM: nine conversations per paper and metric (Xu et al. 2025, appendix E).
 
 Three reviews of a paper are used. Each is predicted from each of the other two, and once without another review. The
 predictions are rendered and encoded as for scoring, so training and scoring see the same tokens.
@@ -35,17 +35,17 @@ SYNOPSES: Mapping[Metric, SynopsisKind] = {"gem": "none", "gem_s_abstract": "abs
 REVIEWS = 3
 _WORD = re.compile(r"[^\W\d_]{4,}")
 _NEAR, _POOL = 40, 24
-"""How many papers are near to one, and how many of their reviews are weighed by length."""
+"""How many similar papers are considered for a paper, and how many of their reviews are compared by length."""
 _BUCKET = 50
-"""Number of batches whose examples are sorted by length together: enough to save padding, few enough to shuffle."""
+"""The number of batches whose examples are sorted by length together: enough to save padding, few enough to shuffle."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedPaper:
     """A paper to train on: the judgments of each of its reviews, one string per review, and kind of synopsis → text.
 
-    *reviews*: the texts of the reviews, where the source has them. *writers*: who wrote the judgments. *passage*: the
-    judgments of a passage of the paper's own text, if contrast is to use it.
+    *reviews*: the texts of the reviews, if the source has them. *writers*: the writers of the judgments. *passage*:
+    judgments made of a passage of the paper's own text, if contrast is to use it.
     """
 
     paper_id: str
@@ -57,16 +57,17 @@ class JudgedPaper:
 
     @property
     def texts(self) -> PaperTexts:
-        """What a register of what was learnt holds of this paper."""
+        """The texts of this paper that go into the register of training data."""
         return PaperTexts(self.paper_id, self.synopses.get("abstract"), self.reviews)
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A tokenised conversation: token ids, and the weight of each token's loss; that of the first has no effect.
+    """A tokenised conversation: token ids, and the weight of each token's loss; the first weight has no effect.
 
-    *group*: with contrast, the place of the paper and metric, and that of the reply asked for with a review; -1 without
-    a review. *wrong*: whether that review is a rival (see `rivals`). The reply is then compared, and not learnt.
+    *group*: with contrast, the index of the paper and metric, and the index of the reply (-1 if it is predicted without
+    a review). *wrong*: whether the reply is predicted from a rival (see `rivals`). Such a reply is compared, but not
+    trained on.
     """
 
     ids: tuple[int, ...]
@@ -84,18 +85,18 @@ class Lessons:
 
 
 def nine(reviews: Sequence[str], synopsis: str | None) -> list[Prediction]:
-    """Returns nine predictions of three *reviews* of one paper: each from each of the others, then each from none."""
+    """Returns nine predictions of three *reviews* of one paper: each given each of the others, then each given none."""
     pairs = [Prediction(x, synopsis, y) for x, y in permutations(reviews, 2)]
     return pairs + [Prediction(None, synopsis, y) for y in reviews]
 
 
 def rivals(papers: Sequence[JudgedPaper], count: int, seed: int) -> list[tuple[str, ...]]:
-    """Returns for each of *papers* the judgments of *count* texts that are no review of it.
+    """Returns for each of *papers* the judgments of *count* texts that are not reviews of it.
 
-    They are hard to tell from its own reviews. All but one are reviews by the same writers: of the `_NEAR` papers with
-    the most similar words (cosine of TF-IDF), those of like length. The last, if there are two or more, is the paper's
-    passage: it names the topic, and says nothing as a review. A paper without one gets a review of any paper. Where the
-    others have fewer distinct judgments, there are fewer.
+    These texts are hard to distinguish from the paper's own reviews. All but one are reviews by the same writers, of
+    similar length, of the `_NEAR` papers with the most similar words (cosine of TF-IDF). The last, if there are two or
+    more, is the paper's passage, which names the topic but does not review. A paper without a passage gets a review of
+    any other paper. There are fewer texts if the other papers have fewer distinct judgments.
     """
     from scipy.sparse import csr_array
 
@@ -148,11 +149,11 @@ def predictions(
     ascii_fold: bool = False,
     others: int = 0,
 ) -> tuple[list[Prediction], Counter[str], list[tuple[int, bool]]]:
-    """Returns nine predictions for each paper and metric, and the number of papers left out for each reason.
+    """Returns nine predictions for each paper and metric, reason → number of papers left out, and places.
 
-    A paper needs three reviews with judgments. If it has more, three of them are sampled by *seed*. *form* and
-    *ascii_fold* say how the texts are prepared. *others*: the number of `rivals` with which each review is predicted
-    too. The third result has for each prediction the place of its paper and metric, and whether it has a rival.
+    A paper needs three reviews with judgments. If it has more, three of them are sampled by *seed*. *form*,
+    *ascii_fold*: how the texts are prepared. *others*: the number of `rivals` from which each review is predicted as
+    well. A place is the index of the prediction's paper and metric, and whether it is a prediction from a rival.
     """
     made: list[Prediction] = []
     places: list[tuple[int, bool]] = []
@@ -194,9 +195,9 @@ def lessons(
     ascii_fold: bool = False,
     others: int = 0,
 ) -> Lessons:
-    """Returns the training examples of *papers* in their order, and counts of everything left out (see `predictions`).
+    """Returns the training examples of *papers* in order, and counts of everything left out (see `predictions`).
 
-    *learnt*: the tokens that have a loss: those of the scored span (``reply``), or all, as the authors do (``full``).
+    *learnt*: which tokens have a loss: the scored span (``reply``), or all tokens, as the authors do (``full``).
     """
     made, excluded, places = predictions(papers, metrics, seed, form, ascii_fold, others)
     replies: dict[str, int] = {}
@@ -270,5 +271,5 @@ def batches_of(
 
 
 def weight_of(batch: Sequence[Example]) -> float:
-    """Returns the sum of the learnt token weights of *batch*, by which its summed loss is divided for a mean."""
+    """Returns the sum of the trained token weights of *batch*, by which its summed loss is divided for a mean."""
     return float(sum(sum(example.weights[1:]) for example in batch if not example.wrong))

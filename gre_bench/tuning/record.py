@@ -1,4 +1,4 @@
-"""What a training leaves in its folder: its history, its checkpoint and, once it is complete, its record.
+"""Writes and reads a training's files: its history, its checkpoint and, once it is complete, its record.
 
 ``history.jsonl`` has one line for each step. ``checkpoint/step-N`` holds everything needed to continue as if the run
 had never stopped: the trained parameters and the optimiser's tensors (safetensors), and everything else as JSON. Each
@@ -38,9 +38,9 @@ PACKAGES = ("gre-bench", "torch", "transformers", "tokenizers", "safetensors", "
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The figures of one step of a run; losses are in nats per weighted token.
+    """The numbers of one step of a run; losses are in nats per weighted token.
 
-    - *steps*: the number planned. *epoch*: the number of passes over the data after the step.
+    - *steps*: the planned number of steps. *epoch*: the number of passes over the data after the step.
     - *loss*: the loss on the sequences of this step, before the step; None at step 0.
     - *held_out*: the loss on held-out papers, after the step; None if not measured.
     """
@@ -55,7 +55,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """All points of a run, and the optimiser that was used; the settings may have requested another."""
+    """All points of a run, and the optimiser actually used, which may differ from the requested one."""
 
     points: tuple[Point, ...]
     optimiser: str
@@ -77,7 +77,7 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """How far a run has come: *done* steps of the pass *epoch* (from 0) over the data, and its history so far."""
+    """The progress of a run: *done* steps in the pass *epoch* (from 0) over the data, and the history so far."""
 
     epoch: int = 0
     done: int = 0
@@ -91,7 +91,7 @@ class Position:
 
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """Raises `SettingsError` about *folder* if a write within the block fails, for example on a full disk."""
+    """Raises `SettingsError` about *folder* if a write in the ``with`` block fails, for example on a full disk."""
     from safetensors import SafetensorError
 
     try:
@@ -105,9 +105,9 @@ def writing(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def claimed(folder: Path) -> Iterator[None]:
-    """Locks *folder* within the block; raises `LockedError` if another process is training there.
+    """Locks *folder* within the ``with`` block; raises `LockedError` if another process is training there.
 
-    It is made if absent, and removed if it is empty at the end of the block.
+    The folder is created if missing, and removed if it is empty at the end of the block.
     """
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -125,15 +125,16 @@ def claimed(folder: Path) -> Iterator[None]:
 def once(folder: Path, request: Mapping[str, Any], work: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
     """Trains a model into *folder* by calling *work*, unless it is already trained; returns the training record.
 
-    A finished training with equal *request* (settings and data) is returned as it is. A killed one is done again.
-    Raises `LockedError` if another process is training there, and `SettingsError` if *folder* holds something else.
+    *request*: settings and data. The record of a finished training with an equal request is returned; a killed training
+    is repeated. Raises `LockedError` if another process is training there, and `SettingsError` if *folder* holds
+    something else.
     """
     with claimed(folder):
         if done := finished(folder, request):
             return done
         mark = folder / CHECKPOINT
         with writing(folder):
-            mark.mkdir(exist_ok=True)  # without a record, other files here are an unfinished model of ours
+            mark.mkdir(exist_ok=True)  # marks other files in a folder without a record as our unfinished model
         try:
             made = {"asked": dict(request), **work(), "versions": versions()}
         except Exception:
@@ -147,8 +148,8 @@ def once(folder: Path, request: Mapping[str, Any], work: Callable[[], Mapping[st
 def finished(folder: Path, request: Mapping[str, Any]) -> dict[str, Any] | None:
     """Returns the record of the finished training in *folder*; None if there is none.
 
-    Raises `SettingsError`, which names the differences, if its settings and data are not those of *request*. Raises it
-    also if the record cannot be read or the folder holds other files.
+    Raises `SettingsError`, which names the differences, if the settings and data differ from *request*. Also raises it
+    if the record cannot be read or the folder holds other files.
     """
     path = folder / FILE
     if path.is_file():
@@ -169,7 +170,7 @@ def finished(folder: Path, request: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def write(record: Mapping[str, Any], folder: Path) -> None:
-    """Writes *record* into *folder* in one step, and removes the checkpoints there; the training is then complete."""
+    """Writes *record* into *folder* atomically, and removes the checkpoints there; the training is then complete."""
     with writing(folder):
         text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)
         replace_file(folder / FILE, (text + "\n").encode())
@@ -177,7 +178,7 @@ def write(record: Mapping[str, Any], folder: Path) -> None:
 
 
 def versions() -> dict[str, str]:
-    """Returns the version of each of `PACKAGES` that is installed."""
+    """Returns package → version, for each of `PACKAGES` that is installed."""
     installed = {}
     for package in PACKAGES:
         with suppress(PackageNotFoundError):
@@ -186,9 +187,9 @@ def versions() -> dict[str, str]:
 
 
 def write_history(points: Sequence[Point], folder: Path, mode: Literal["w", "a"]) -> None:
-    """Writes *points* to the history file in *folder*: as the whole file (``w``), or at its end (``a``).
+    """Writes *points* to the history file in *folder*: replaces the file (``w``) or appends to it (``a``).
 
-    A continued run leaves out the points after its last checkpoint, because it repeats those steps.
+    A continued run first drops the points after its last checkpoint, because it repeats those steps.
     """
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -199,8 +200,8 @@ def write_history(points: Sequence[Point], folder: Path, mode: Literal["w", "a"]
 def save(folder: Path, position: Position, model: nn.Module, optimiser: Optimizer, rests_on: Mapping[str, Any]) -> None:
     """Writes a checkpoint of a run at *position* under *folder*, and deletes the previous one.
 
-    Only a run with the same *rests_on*, settings and digests, may continue from it. Raises `SettingsError` if the
-    folder cannot be written.
+    *rests_on*: settings and digests; only a run with equal *rests_on* may continue from the checkpoint. Raises
+    `SettingsError` if the folder cannot be written.
     """
     import torch
     from safetensors.torch import save_file
@@ -225,11 +226,11 @@ def save(folder: Path, position: Position, model: nn.Module, optimiser: Optimize
         unfinished.mkdir(parents=True)
         weights = {name: parameter.detach().contiguous() for name, parameter in trained(model).items()}
         save_file(weights, unfinished / "weights.safetensors")
-        # Cloned, because parameters may share a tensor of the state, which safetensors refuses.
+        # Cloned, because parameters may share a tensor of the optimiser's state, which safetensors refuses.
         tensors = {path: value.detach().clone().contiguous() for path, value in tensors.items()}
         save_file(tensors, unfinished / "optimiser.safetensors")
         (unfinished / "state.json").write_text(json.dumps(state), encoding="utf-8")
-        # Flushed before the renaming: a power cut leaves either the old checkpoint or the complete new one.
+        # Flushed before renaming: a power cut leaves either the old checkpoint or the complete new one.
         for path in [*unfinished.iterdir(), unfinished]:
             flush(path)
         os.replace(unfinished, done)
@@ -239,10 +240,10 @@ def save(folder: Path, position: Position, model: nn.Module, optimiser: Optimize
 
 
 def restore(folder: Path, model: nn.Module, optimiser: Optimizer, rests_on: Mapping[str, Any]) -> Position:
-    """Loads the last checkpoint into *model*, *optimiser* and torch's random generators; returns the run's position.
+    """Loads the last checkpoint into *model*, *optimiser* and torch's random generators; returns the run's progress.
 
-    Without a checkpoint, that is a run's start. Raises `SettingsError`, which names the differences, if the checkpoint
-    was saved with another *rests_on*, and `SourceError` if it cannot be read.
+    Without a checkpoint, the progress is zero. Raises `SettingsError`, which names the differences, if the checkpoint
+    was saved with another *rests_on*, and `SourceError` if the checkpoint cannot be read.
     """
     import torch
     from safetensors import SafetensorError
@@ -275,7 +276,7 @@ def restore(folder: Path, model: nn.Module, optimiser: Optimizer, rests_on: Mapp
 
 
 def forget(folder: Path) -> None:
-    """Removes the checkpoints under *folder*; they are of no use once the training is complete."""
+    """Removes the checkpoints under *folder*, which are useless once the training is complete."""
     shutil.rmtree(folder / CHECKPOINT, ignore_errors=True)
 
 
@@ -285,7 +286,7 @@ def trained(model: nn.Module) -> dict[str, Any]:
 
 
 def _differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """Returns in words how the settings and data of a training differ from those of an earlier one; may be empty."""
+    """Returns in words how settings and data *now* differ from *then*, those of an earlier training; "" if equal."""
 
     def shown(value: object) -> str:
         return "absent" if value is None else str(value)[:40]
@@ -295,7 +296,7 @@ def _differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 
 def _leaves(tree: Mapping[Any, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """Yields the values of an optimiser's state, each with its path, such as ``0/exp_avg``; `_tree` reverses this."""
+    """Yields (path, value) for each value of an optimiser's state, such as (``0/exp_avg``, ...); inverse of `_tree`."""
     for name, value in tree.items():
         if isinstance(value, Mapping):
             yield from _leaves(value, f"{above}{name}/")

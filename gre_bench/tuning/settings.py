@@ -1,4 +1,4 @@
-"""Settings of fine-tuning: one flat TOML file and ``--set key=value``.
+"""The settings of fine-tuning, from one flat TOML file and ``--set key=value``.
 
 The defaults are those of Xu et al. 2025, E.1.
 """
@@ -21,11 +21,9 @@ from gre_bench.tuning.pairs import LearntTokens, Metric
 class TuningSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    method: Literal["lora", "full"] = Field(
-        default="lora", description="train an adapter beside the base, or all of its weights"
-    )
+    method: Literal["lora", "full"] = Field(default="lora", description="train an adapter, or all weights of the base")
     learnt: LearntTokens = Field(
-        default="reply", description="tokens with a loss: the scored ones, or all (as the authors do)"
+        default="reply", description="tokens with a loss: the scored tokens, or all (as the authors do)"
     )
     metrics: tuple[Metric, ...] | None = Field(
         default=None,
@@ -47,7 +45,7 @@ class TuningSettings(BaseModel):
 
     lora_r: int = Field(default=16, ge=1, le=4096, description="rank of the adapter")
     lora_alpha: float = Field(default=16, gt=0, description="scale of the adapter, over its rank")
-    lora_dropout: float = Field(default=0.0, ge=0, lt=1, description="share of the adapter's inputs that are dropped")
+    lora_dropout: float = Field(default=0.0, ge=0, lt=1, description="dropout rate of the adapter's inputs")
     lora_targets: tuple[str, ...] = Field(
         default=("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"),
         min_length=1,
@@ -56,8 +54,8 @@ class TuningSettings(BaseModel):
 
     epochs: int = Field(default=3, ge=1, description="passes over the conversations")
     max_steps: int = Field(default=0, ge=0, description="number of steps; 0: until all epochs are done")
-    batch: int = Field(default=2, ge=1, description="conversations read at once")
-    accumulation: int = Field(default=4, ge=1, description="batches a step")
+    batch: int = Field(default=2, ge=1, description="conversations per batch")
+    accumulation: int = Field(default=4, ge=1, description="batches per step")
     learning_rate: float = Field(default=2e-4, gt=0, le=1, description="highest learning rate")
     warmup_steps: int = Field(default=5, ge=0, description="steps of warm-up, in which the learning rate rises")
     schedule: Literal["linear", "cosine", "constant"] = Field(
@@ -84,14 +82,14 @@ class TuningSettings(BaseModel):
     contrast: float = Field(
         default=0.0,
         ge=0,
-        description="weight of telling a review of the paper from those of like papers and from a passage of its text; "
+        description="weight of distinguishing a review of the paper from reviews of similar papers; "
         "a batch is one paper then",
     )
     contrast_others: int = Field(
-        default=2, ge=1, description="reviews of other papers, or a passage, that each reply is asked with"
+        default=2, ge=1, description="reviews of other papers, or a passage, from which each reply is predicted too"
     )
     contrast_temperature: float = Field(
-        default=5.0, gt=0, description="nats by which an even choice between two reviews becomes one of 1 to 2.7"
+        default=5.0, gt=0, description="nats that turn even odds between two reviews into 1 to 2.7"
     )
 
     @field_validator("metrics")
@@ -109,13 +107,13 @@ class TuningSettings(BaseModel):
 
     @property
     def stated(self) -> dict[str, Any]:
-        """The settings by name, as a training record states them: those of contrast only if it is learnt."""
+        """The settings by name, as a training record states them; settings of contrast only if contrast is used."""
         values = self.model_dump(mode="json")
         return {name: values[name] for name in values if self.contrast or not name.startswith("contrast")}
 
     @property
     def of_the_loop(self) -> dict[str, Any]:
-        """The settings of the training loop by name: ``epochs`` and all after it, and ``dtype``."""
+        """The settings of the training loop by name: ``dtype``, ``epochs`` and all fields after it."""
         names = list(type(self).model_fields)
         loop = {"dtype", *names[names.index("epochs") :]}
         return {name: value for name, value in self.stated.items() if name in loop}

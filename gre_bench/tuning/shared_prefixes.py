@@ -1,10 +1,10 @@
-"""Computes the loss of conversations with common beginnings, reading each shared token only once.
+"""Computes the loss of conversations with common prefixes, reading each shared token only once.
 
 The nine conversations of a paper share the system prompt, the synopsis and the first reviews. They are merged into a
 trie (`gre_bench.lm.engine.packs`), which has about 1.6 times fewer tokens, or 2.5 times fewer with abstracts. The loss
 and its gradient equal those of one conversation at a time, up to the order of floating-point sums.
 
-Two functions define their own gradients: attention over the trie, and the head with its cross-entropy. In these two,
+Two functions define their own gradients: attention over the trie, and the head with its cross-entropy. For these,
 autograd would spend more time on storing and copying than on the matrix products.
 """
 
@@ -29,18 +29,18 @@ from gre_bench.lm.span import Conversation
 from gre_bench.tuning.pairs import Example, weight_of
 
 NAME = "trie-training"
-"""The name of this attention in transformers."""
+"""The name under which transformers knows this attention."""
 
 _ROWS = 128
-"""Rows that pass the head at once; their logits fit the processor's cache."""
+"""The number of rows that pass through the head at once; their logits fit the processor's cache."""
 
 Layout = Sequence[tuple[tuple[int, int], list[tuple[int, int]]]]
-"""Ranges of tokens of a trie, each with the ranges of tokens to which it attends: itself, causally, last."""
+"""Ranges of a trie's tokens, each with the ranges of tokens that it attends to; itself is the last, and causal."""
 
 
 @contextmanager
 def sharing(model: nn.Module) -> Iterator[None]:
-    """Makes *model* use the attention of this module within the block; raises `LMError` if it cannot run as a trie."""
+    """Makes *model* use this module's attention in the ``with`` block; raises `LMError` if it cannot run as a trie."""
     base = base_of(model)
     kind = base.config.model_type
     if kind not in ARCHITECTURES:
@@ -59,10 +59,10 @@ def sharing(model: nn.Module) -> Iterator[None]:
 
 
 def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
-    """Returns Σ −log P(token | earlier tokens) over the learnt tokens of *batch*, those with a weight, in nats.
+    """Returns Σ −log P(token | earlier tokens) in nats over the trained tokens of *batch*, which have a weight.
 
-    In each example they must be the last tokens, and each weight must be 1; if not, raises `ValueError`. Call this
-    function within `sharing`.
+    Raises `ValueError` unless they are the last tokens of each example, each with weight 1. Must be called within
+    `sharing`.
     """
     read = _read(model, batch)
     head = read.base.get_output_embeddings()
@@ -73,11 +73,11 @@ def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
 
 
 def contrastive_loss(model: nn.Module, batch: Sequence[Example], weight: float, temperature: float) -> Tensor:
-    """Returns `summed_loss` over the examples of *batch* that are not wrong, and *weight* times a contrastive loss.
+    """Returns `summed_loss` of the examples of *batch* that are not wrong, plus *weight* times a contrastive loss.
 
-    The latter is −log softmax(log P / *temperature*) of each right example among itself and the wrong ones of its
-    group: its mean, times the number of learnt tokens, so that a division by this number gives both as means. A batch
-    without a pair to tell apart has none.
+    For each right example, the contrastive loss is −log softmax(log P / *temperature*) among itself and the wrong
+    examples of its group. Its mean is multiplied by the number of trained tokens, so that dividing by this number turns
+    both losses into means. It is 0 for a batch without wrong examples.
     """
     read = _read(model, batch)
     totals = torch.zeros(len(batch), device=read.hidden.device).index_add(0, read.owner, _log_probs(read))
@@ -96,9 +96,9 @@ def contrastive_loss(model: nn.Module, batch: Sequence[Example], weight: float, 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What a model makes of a batch: its last hidden states, shape (rows, width), at the rows that predict.
+    """A model's output on a batch: the last *hidden* states, shape (rows, width), of the rows that predict a target.
 
-    For each target: the index *row_of* its row, and of the example that is its *owner*.
+    *row_of*, *owner*: for each target, the index of its row, and of its example.
     """
 
     base: Any
@@ -109,7 +109,7 @@ class _Reading:
 
 
 def _log_probs(read: _Reading) -> Tensor:
-    """Returns log P of each target, in float32. Logits of a few rows are made at a time, and again for the gradient."""
+    """Returns log P of each target, in float32. Logits are computed in chunks of rows, and again for the gradient."""
     head = read.base.get_output_embeddings()
     cap = getattr(read.base.config.get_text_config(), "final_logit_softcapping", None)
     order = torch.argsort(read.row_of, stable=True)
@@ -130,7 +130,7 @@ def _log_probs(read: _Reading) -> Tensor:
 
 
 def _read(model: nn.Module, batch: Sequence[Example]) -> _Reading:
-    """Reads *batch* as a trie. Raises `ValueError` as `summed_loss` does."""
+    """Runs *model* on *batch* as a trie; raises `ValueError` as `summed_loss` does."""
     conversations = []
     for example in batch:
         first = next(index for index, weight in enumerate(example.weights) if weight and index)
@@ -164,7 +164,7 @@ def _attend(
     scaling: float | None = None, sliding_window: int | None = None, softcap: float | None = None,
     layout: Layout | None = None, **_: Any,
 ) -> tuple[Tensor, None]:  # fmt: skip
-    """Computes the attention of one layer; transformers calls it in place of its own attention functions.
+    """Computes the attention of one layer; transformers calls this function in place of its own attention.
 
     Returns the output, shape (1, tokens, heads, size), and None in place of the attention weights.
     """
@@ -177,17 +177,17 @@ def _attend(
 
 
 def _applied(function: Any, first: Tensor, *others: Any) -> Tensor:
-    """Returns the result of *function*, one with a gradient of its own, in the dtypes of its arguments."""
+    """Returns the result of *function*, which defines its own gradient, in the dtypes of its arguments."""
     with torch.autocast(first.device.type, enabled=False):
         return function.apply(first, *others)
 
 
 class _Attention(torch.autograd.Function):
-    """Computes the attention of each range of tokens to the ranges that it sees, by plain products.
+    """Computes the attention of each range of tokens to the ranges that it attends to, by plain products.
 
     Shapes: queries and output (1, heads, tokens, size), keys and values (1, key heads, tokens, size). The attention
-    weights are stored in the dtype of the queries. The gradient is that of flash attention (Dao et al. 2022, appendix
-    B).
+    weights are stored in the dtype of the queries. The gradient is computed as in flash attention (Dao et al. 2022,
+    appendix B).
     """
 
     @staticmethod
@@ -234,12 +234,12 @@ class _Attention(torch.autograd.Function):
 
 
 def _seen(each: Tensor, ranges: Sequence[tuple[int, int]]) -> Tensor:
-    """Returns the keys (or values) in *ranges* of those of all tokens, *each*: shape (key heads, keys, size)."""
+    """Returns the keys (or values) in *ranges*, shape (key heads, keys, size). *each*: those of all tokens."""
     return torch.cat([each[0, :, start:stop] for start, stop in ranges], 1)
 
 
 def _spread(total: Tensor, ranges: Sequence[tuple[int, int]], slope: Tensor) -> None:
-    """Adds *slope*, the gradient for the keys (or values) in *ranges*, to *total*, that for those of all tokens."""
+    """Adds *slope*, the gradient of the keys (or values) in *ranges*, to *total*, the gradient of all of them."""
     done = 0
     for start, stop in ranges:
         total[0, :, start:stop] += slope[:, done : done + stop - start]

@@ -1,8 +1,8 @@
-"""The training loop of evaluation LMs: any causal LM of torch, in full or as an adapter.
+"""The training loop of evaluation LMs: trains any causal LM of torch, in full or as an adapter.
 
-It minimises Σ weight · −log P(token | earlier tokens) / Σ weight over the sequences of a step. The defaults are those
-of Xu et al. 2025, appendix E. Calling `train` again with the same arguments continues an interrupted run, which ends
-with the weights of an uninterrupted one.
+It minimises Σ weight · −log P(token | earlier tokens) / Σ weight over the sequences of a step. The defaults are from Xu
+et al. 2025, appendix E. Calling `train` again with the same arguments continues an interrupted run, which ends with the
+same weights as an uninterrupted run.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ def train(
 
     - *held_out*: examples that are not trained on; their loss is measured.
     - *on_step*: a function that receives the history's point of each step.
-    - *about*: what else the result depends on, such as the digest of the base model.
+    - *about*: anything else that the result depends on, such as the digest of the base model.
 
     ``history.jsonl`` and the last checkpoint stay in *folder*, and the model ends in evaluation mode.
 
-    Raises `SettingsError` if a checkpoint in *folder* has other settings, data or *about*. Raises `LMError` if memory
-    runs out, or if a loss, a gradient or a weight is not finite; the model is then not saved. Raises `SourceError` if
-    there are no examples.
+    Raises `SettingsError` if a checkpoint in *folder* has different settings, data or *about*. Raises `LMError` if
+    memory runs out, or if a loss, a gradient or a weight is not finite; the model is then not saved. Raises
+    `SourceError` if there are no examples.
     """
     with shared_prefixes.sharing(model) if settings.share_prefixes else nullcontext():
         run, batch, every = _Run(model, settings, folder), settings.batch, settings.accumulation
@@ -68,7 +68,7 @@ def train(
         record.write_history(run.position.points, folder, "w")
         if settings.recompute:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", FutureWarning)  # a later transformers renamed it
+                warnings.simplefilter("ignore", FutureWarning)  # later versions of transformers renamed it
                 checkpointed: Any = model
                 checkpointed.gradient_checkpointing_enable({"use_reentrant": False})
 
@@ -104,7 +104,7 @@ def train(
                     for name, parameter in trained(model).items():
                         if not parameter.isfinite().all():
                             run.refuse_no_number(math.nan, f"weight {name} after step {done}")
-                    # Even finite weights may be too large for a finite loss on what was just learnt.
+                    # Even finite weights may be too large for a finite loss on this step's examples.
                     if measured is None:
                         run.mean_loss(step[0], f"the loss after step {done}")
                 note(Point(done, planned, epoch + (run.position.done + 1) / len(steps), loss, rate, measured))
@@ -116,7 +116,7 @@ def train(
 
 
 def learning_rate(settings: TuningSettings, done: int, planned: int) -> float:
-    """Returns the learning rate of the next step when *done* of the *planned* steps are done.
+    """Returns the learning rate of the next step, after *done* of the *planned* steps.
 
     It rises linearly from 0 during the warm-up and then follows the schedule. The first step has rate 0, as in the
     trainer of transformers, which the authors used.
@@ -132,8 +132,8 @@ def learning_rate(settings: TuningSettings, done: int, planned: int) -> float:
 def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
     """Returns Σ weight · −log P(token | earlier tokens) over *batch*, in nats; the log-softmax is in float32.
 
-    Padding is on the right and has weight 0. A causal model never attends to it, so no mask is needed. If the model
-    supports it, its head runs only at positions that predict a token with a weight.
+    Padding is on the right and has weight 0. A causal model never attends to padding, so no mask is needed. If the
+    model supports it, its head runs only at positions that predict a token with a weight.
     """
     device = next(model.parameters()).device
     longest = max(len(example.ids) for example in batch)
@@ -154,7 +154,7 @@ def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
 
 
 class _Run:
-    """A run of the training loop on *model*, which writes into *folder*, and its position."""
+    """A run of the training loop on *model*: its optimiser and its position; it writes into *folder*."""
 
     def __init__(self, model: nn.Module, settings: TuningSettings, folder: Path):
         torch.manual_seed(settings.seed)
@@ -170,8 +170,8 @@ class _Run:
     def stepped(self, batches: Sequence[Sequence[Example]], rate: float) -> tuple[float, float]:
         """Makes one step of the optimiser over *batches* at the learning rate *rate*.
 
-        Returns the mean loss before the step, in nats per weighted token, and the norm of the gradient before clipping.
-        If the loss or the norm is not finite, the model stays unchanged.
+        Returns the mean loss before the step, in nats per weighted token, and the gradient norm before clipping. If the
+        loss or the norm is not finite, the model stays unchanged.
         """
         self.model.train()
         weight = sum(map(weight_of, batches))
@@ -195,7 +195,7 @@ class _Run:
         return total, norm
 
     def mean_loss(self, examples: Sequence[Example], name: str) -> float:
-        """Returns the mean loss over *examples*, called *name*, in nats per weighted token, without dropout."""
+        """Returns the mean loss over *examples* in nats per weighted token, without dropout. *name*: for messages."""
         size, shared = self.settings.batch, self.settings.share_prefixes
         self.model.eval()
         ordered = examples if shared else sorted(examples, key=lambda example: len(example.ids))
@@ -244,7 +244,7 @@ def _due(done: int, planned: int, every: int) -> bool:
 
 
 def _optimiser(model: nn.Module, settings: TuningSettings) -> tuple[Optimizer, str]:
-    """Returns the optimiser and its name, adamw where adamw_8bit cannot be had."""
+    """Returns the optimiser and its name, which is adamw where adamw_8bit is unavailable."""
     parameters = list(trained(model).values())
     if not parameters:
         raise ValueError("no parameter of the model requires a gradient")

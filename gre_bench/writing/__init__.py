@@ -1,1 +1,1 @@
-"""Writes new texts from given ones, by rule or with an LM: judgments, synopses, candidates' reviews."""
+"""Writes new texts from given texts, by rule or with an LM: judgments, synopses, candidates' reviews."""

@@ -1,16 +1,16 @@
-"""The reply archive stores every final reply of an LM on disk before use: no reply that arrived is bought twice.
+"""The reply archive stores every final reply of an LM on disk before use, so no reply that arrived is paid for twice.
 
-A request in flight when the process is killed is the exception: its reply never arrives, and the next run asks again.
+The reply to a request that is in flight when the process is killed never arrives, so the next run repeats the request.
 The spend log counts such requests (`gre_bench.writing.spend_log.Spent.unanswered`).
 
-A reply is final if sending the same request again would not change it. Final are texts, refusals, empty replies, and
-the error that a prompt is too long. Passing faults such as time-outs are not final. With the archive, all texts that
-were made from an LM's replies can be made again without the LM.
+A reply is final if repeating the same request would not change it. Texts, refusals, empty replies, and the error that a
+prompt is too long are final. Transient faults such as time-outs are not. With the archive, all texts derived from an
+LM's replies can be recreated without the LM.
 
 The entry of a reply is one file, named by the digest of its request: ``ab/abcdef....json``. The file is written under a
-temporary name, synced to disk and renamed. Its content never changes afterwards. `ROOM_BYTES` are taken for it before
-the request is sent, so a disk that fills up meanwhile loses no reply of that size. An entry holds the reply and the
-request's digest. It does not hold the chat, because chats contain whole papers, which the store already has.
+temporary name, synced to disk and renamed. Its content never changes afterwards. `ROOM_BYTES` are reserved for the file
+before the request is sent. So a reply of that size is not lost if the disk fills up meanwhile. An entry holds the reply
+and the request's digest. It does not hold the chat, because chats contain whole papers, which the store already has.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from gre_bench.core.whole_files import locked, usable
 
 FORMAT = 1
 ROOM_BYTES = 2**16
-"""Taken on disk before a request is sent: some ten thousand tokens of a reply fit."""
+"""Reserved on disk before a request is sent; a reply of about ten thousand tokens fits."""
 BESIDE = ".beside"
 _FIELDS = {field.name for field in fields(Reply)}
 
 
 def request_digest(identity: str, chat: Chat, sampling: Sampling) -> str:
-    """Returns the SHA-256 digest (hex) of all that decides a reply: the model's *identity*, *chat* and *sampling*."""
+    """Returns the SHA-256 (hex) of what determines a reply: the model's *identity*, *chat* and *sampling*."""
     return digest({"model": identity, "system": chat.system, "user": chat.user, "sampling": asdict(sampling)})
 
 
@@ -72,7 +72,7 @@ class ReplyArchive:
                 return None
 
     def set_aside(self, request: str) -> None:
-        """Renames the entry of *request*, so that the next call asks the LM again; the old reply stays on disk."""
+        """Renames the entry of *request*, so that the next call repeats the request; the old reply stays on disk."""
         path = self._path(request)
         with usable(self._owner), suppress(FileNotFoundError):
             os.replace(path, path.with_suffix(f".aside-{time.time_ns()}"))
@@ -98,9 +98,9 @@ class ReplyArchive:
 
     @contextmanager
     def asking(self, request: str) -> Iterator[None]:
-        """Holds a lock on *request* and `ROOM_BYTES` on disk for its entry.
+        """Locks *request* and reserves `ROOM_BYTES` on disk for its entry, within the ``with`` block.
 
-        Another thread or process waits, and then finds the reply in the archive.
+        Another thread or process with the same request waits, and then finds the reply in the archive.
         """
         path = self._path(request)
         beside = path.with_suffix(BESIDE)
@@ -126,7 +126,7 @@ class ReplyArchive:
 
 
 def _opened(path: Path) -> int:
-    """Opens *path* to be overwritten. Its content stays until then: emptied, its room would be anybody's."""
+    """Opens *path* for overwriting, without truncating it: truncation would free the reserved disk space."""
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
 
 
@@ -139,7 +139,7 @@ def _sync(folder: Path) -> None:
 
 
 def _reply(entry: Any, request: str) -> Reply:
-    """Returns the reply of a parsed *entry*; raises an error if the entry is damaged or another request's."""
+    """Returns the reply of a parsed *entry*; raises an error if the entry is damaged or belongs to another request."""
     kept = entry["reply"]
     if entry["format"] != FORMAT or entry["request"] != request or entry["sha256"] != digest(kept):
         raise ValueError("not the entry of this request")

@@ -1,6 +1,6 @@
-"""Opens writers and examiners by name: a built-in rule or an LM of the models file.
+"""Opens writers and examiners by name; a name is a built-in rule or an LM of the models file.
 
-Each writer can make some or all of four kinds of texts: judgments, synopses, reviews, and changed reviews.
+A writer can make some or all of four kinds of texts: judgments, synopses, reviews, and perturbed reviews.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from gre_bench.writing.spend_log import ModelBudget, spend_log_of
 
 W = TypeVar("W", bound=HttpWriter)
 WRITERS: Mapping[str, type[HttpWriter]] = {"openai": HttpWriter, "inspect": InspectWriter}
-"""How an LM is reached → what writes with it."""
+"""Provider, the way in which an LM is reached → the class of its writers."""
 
 RATE_LIMITERS = "endpoints"
-"""Folder in the state that holds the rate limiters; all requests to an endpoint share one."""
+"""The folder of the state that holds the rate limiters; all requests to an endpoint share one limiter."""
 
 STUDIES = "studies"
-"""Account to which work is charged that belongs to no edition and no named study."""
+"""The account for work that belongs neither to an edition nor to a named study."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +47,10 @@ class WriterContext:
     """Everything needed to open a writer.
 
     - *archive*: the folder of the reply archive. *models*: the models file; None: the shipped one.
-    - *again*: whether the LM is asked again if its archived reply is an error, a refusal, empty or cannot be parsed.
+    - *again*: whether to repeat a request whose archived reply is an error, a refusal, empty or unparsable.
     - *domain*: the name of the domain, the kind of reviewed item.
-    - *account*: the account of the spend log that is charged, with the limits *budget*.
-    - *sampling*: the name of a model → its sampling options that override those of the models file.
+    - *account*: the account of the spend log to charge. *budget*: its limits.
+    - *sampling*: model name → sampling options that override those of the models file.
     - *over_long*: whether to refuse or to truncate a paper that does not fit an LM's context.
     """
 
@@ -83,9 +83,10 @@ def by_rule(name: str) -> bool:
 
 
 def register_of_writer(name: str | None) -> Register | None:
-    """Returns what the writer of judgments *name*, a rule or the identity of one, was learnt from.
+    """Returns the register of the texts that the rule *name*, a writer of judgments, was trained on.
 
-    None for LMs and people: nothing was learnt here. An earlier version of the rule has an unknown register.
+    *name* may also be a rule's identity. Returns None for LMs and people, which this program did not train. An earlier
+    version of the rule has an unknown register.
     """
     if name in (RULE, RULE_JUDGMENTS):
         return read_register(INCLUDED[RULE_JUDGMENTS], RULE_JUDGMENTS)
@@ -96,17 +97,18 @@ def register_of_writer(name: str | None) -> Register | None:
 
 
 def writes_reviews(name: str, writer_context: WriterContext) -> bool:
-    """Whether *name* can write reviews: an extractive rule, or an LM as ``MODEL`` or ``MODEL@GUIDELINE``."""
+    """Whether *name* can write reviews: it is an extractive rule, or an LM as ``MODEL`` or ``MODEL@GUIDELINE``."""
     return name in EXTRACTIVE or guided(name)[0] in load_models(writer_context.models)
 
 
 class TextWriter(Protocol):
-    """A writer, by rule or with an LM. Each method but `identity` returns one result for each item, in the same order.
+    """A writer, by rule or with an LM. Each method except `identity` returns one result for each item, in order.
 
     - `judgments` takes pairs (review id, text of the review).
     - `assw` returns, for each paper, the strengths and weaknesses that its authors state.
-    - `changed` makes the change *task* to each review, and returns the whole text with the item's key as its id.
-    - `identity` returns one line that names everything that decides the texts of a task, for use in signatures.
+    - `changed` applies the perturbation *task* to each review, and returns the whole text with the item's key as its
+      id.
+    - `identity` returns one line that names everything that determines the texts of a task, for use in signatures.
 
     If a text could not be made, the result holds the code of a `ChangeError` or the outcome of the LM's reply instead.
     """
@@ -123,12 +125,12 @@ class TextWriter(Protocol):
 
 
 def text_writer(name: str, writer_context: WriterContext) -> TextWriter:
-    """Opens the writer *name*: a rule, ``MODEL`` or ``MODEL@GUIDELINE``; `SettingsError` has the known names."""
+    """Opens the writer *name*: a rule, ``MODEL`` or ``MODEL@GUIDELINE``; raises `SettingsError` if it is unknown."""
     return RuleTextWriter(name) if by_rule(name) else lm_text_writer(name, writer_context)[0]
 
 
 def lm_text_writer(name: str, writer_context: WriterContext) -> tuple[LMTextWriter, Model]:
-    """Opens the LM writer *name*, which is ``MODEL`` or ``MODEL@GUIDELINE``; returns the writer and the model.
+    """Returns the LM writer *name*, which is ``MODEL`` or ``MODEL@GUIDELINE``, and its model.
 
     The model is the LM's entry in the models file, with the sampling options of *writer_context* applied.
     """
@@ -161,7 +163,7 @@ class ExaminerLM:
 
 
 def open_examiner(name: str | None, writer_context: WriterContext) -> ExaminerLM:
-    """Opens an LM of the models file, and sends nothing; raises `SettingsError` if *name* is unknown."""
+    """Opens the LM *name* of the models file without sending anything; raises `SettingsError` if *name* is unknown."""
     models = load_models(writer_context.models)
     if name is None or name not in models:
         wrong = "grading needs an LM" if name is None else f"no LM {name!r} in the models file"

@@ -1,4 +1,4 @@
-"""Checks whether a paper, the prompt around it and the longest reply fit together into an LM's context.
+"""Checks whether a paper, the prompt around it and the longest reply together fit into an LM's context.
 
 The check comes before any request is paid for. If the models file names a tokenizer for the LM, the tokens are counted
 with this tokenizer. Otherwise the number of tokens is estimated, as a range, from the number of characters. For 114
@@ -25,7 +25,7 @@ OverLong = Literal["refuse", "truncate"]
 Verdict = Literal["fits", "may_not_fit", "does_not_fit", "unknown"]
 
 FEWEST, MOST = 4.2, 2.9
-"""Characters per token that give the lowest and the highest estimate of the number of tokens."""
+"""The characters per token that give the lowest and the highest estimate of the number of tokens."""
 TEMPLATE_TOKENS = 64
 _HEADING = re.compile(
     r"(?:#{1,4} +\S.{0,80}|(?:\d{1,2}(?:\.\d{1,2}){0,3}|[IVX]{1,5})\.? +[A-Z][^\n]{0,80}"
@@ -51,7 +51,7 @@ Counter = Callable[[str], Tokens]
 
 
 def counter(model: Model) -> tuple[Counter, str]:
-    """Returns what counts tokens for *model*, and its method; raises `LMError` for an unusable tokenizer."""
+    """Returns a function that counts tokens for *model*, and how it counts; raises `LMError` for a bad tokenizer."""
     if model.tokenizer is None:
         return estimated, "estimated from characters"
     encode = _tokenizer(located(Path(model.tokenizer), "lm"))
@@ -63,22 +63,22 @@ def estimated(text: str) -> Tokens:
 
 
 def room(model: Model, reply: int) -> int | None:
-    """Returns how many tokens a prompt may have beside a *reply* of so many; None if the context is unknown."""
+    """Returns how many tokens a prompt may have next to a reply of *reply* tokens; None: the context is unknown."""
     return None if model.context is None else model.context - reply - TEMPLATE_TOKENS
 
 
 def verdict(tokens: Tokens, left: int | None) -> Verdict:
-    """Returns whether *tokens* fit into *left*; ``may_not_fit`` if only the lower end of the range does."""
+    """Returns whether *tokens* fit into *left* tokens: ``may_not_fit`` if only the lower end of the range does."""
     if left is None:
         return "unknown"
     return "fits" if tokens.most <= left else "does_not_fit" if tokens.fewest > left else "may_not_fit"
 
 
 def cut(paper: Paper, chat: Callable[[str], Chat], count: Counter, left: int) -> Paper | None:
-    """Drops the last sections of *paper* until its prompt has at most *left* tokens; returns the shortened paper.
+    """Returns *paper* without as many last sections as needed for a prompt of at most *left* tokens.
 
-    If the first section alone is too long, the paper is cut after one of its paragraphs. Returns None if even the first
-    paragraph is too long. *chat*: makes the prompt from the paper's text.
+    If the first section alone is too long, the paper is cut after a paragraph. Returns None if even the first paragraph
+    is too long. *chat*: makes the prompt from the paper's text. *count*: counts tokens.
     """
 
     def fits(text: str) -> bool:
@@ -97,7 +97,7 @@ def cut(paper: Paper, chat: Callable[[str], Chat], count: Counter, left: int) ->
 
 
 def sections(text: str) -> list[int]:
-    """Returns the indices of headings on lines of their own in *text*, ascending; the index 0 is left out."""
+    """Returns the indices in *text* of headings on their own lines, in ascending order; the index 0 is left out."""
     starts = [match.start() for match in re.finditer(r"^.{1,90}$", text, re.MULTILINE) if _is_heading(match[0].strip())]
     return [start for start in starts if start]
 

@@ -1,12 +1,12 @@
 """A writer that sends chats to a real LM: any OpenAI-compatible chat endpoint.
 
-A request is repeated only after a transient fault (`gre_bench.http.client`), after the wait that the endpoint asks for.
+A request is retried only after a transient fault (`gre_bench.http.client`), with the delay that the endpoint requests.
 After a bounded number of attempts, the writer returns a `Reply` that is not final. The whole batch stops after a fault
-that every chat would meet: a refused key, an unknown model, a dead endpoint.
+that would affect every chat: a refused key, an unknown model, a dead endpoint.
 
 A chat whose reply is in the archive is not sent. Every final reply is archived before `write` returns. Each request
-first waits for the endpoint's rate limiter and is then counted in the budget. When the budget reaches a limit, the
-requests in flight end normally, and then `BudgetReached` is raised.
+first waits for the endpoint's rate limiter, and is then counted in the budget. When the budget reaches a limit, the
+requests in flight finish, and then `BudgetReached` is raised.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LARGEST_BODY = 32 * 2**20
-"""Largest accepted response, in bytes."""
+"""The largest accepted response, in bytes."""
 
 TOP = 20
-"""Number of alternative tokens requested at each position; endpoints usually give no more."""
+"""The number of alternative tokens requested at each position; endpoints usually return no more."""
 
 CHECK_TIMEOUT_S = 10.0
 LARGEST_LIST = 4 * 2**20
@@ -49,9 +49,9 @@ LARGEST_LIST = 4 * 2**20
 class HttpWriter:
     """A `Writer` that sends chats to the LM *model*, an entry of the models file.
 
-    The API key is needed only when `write` gets a chat without an archived reply. *again*: whether the LM is asked
-    again if its archived reply has no text. *model_budget*: the budget to which requests are charged, if any.
-    *rate_limiters*: the folder that holds a rate limiter for each endpoint; None: no rate limiter.
+    The API key is needed only when `write` gets a chat without an archived reply. *again*: whether to repeat a request
+    whose archived reply has no text. *model_budget*: the budget that requests are charged to, if any. *rate_limiters*:
+    the folder that holds a rate limiter for each endpoint; None: no rate limiter.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class HttpWriter:
         """Returns one reply for each of *chats*, in the same order; sends equal chats only once.
 
         Before sending, raises `LMError` if the API key is missing, and `StoreError` if the archive cannot be read.
-        Raises `BudgetReached` if a limit of the budget stopped the batch; the replies received before are archived.
+        Raises `BudgetReached` if a limit of the budget stopped the batch; the replies received by then are archived.
         """
         sound = [_sound_chat(chat) for chat in chats]
         requests = [request_digest(self.identity, chat, sampling) for chat in sound]
@@ -106,12 +106,12 @@ class HttpWriter:
         return [cast(Reply, replies[request]) for request in requests]
 
     def answered(self, chats: Sequence[Chat], sampling: Sampling) -> list[bool]:
-        """Returns, for each of *chats*, whether the archive holds a reply that `write` would use; sends nothing."""
+        """Returns for each of *chats* whether the archive holds a reply that `write` would use; sends nothing."""
         replies = [self.archive.get(request_digest(self.identity, _sound_chat(chat), sampling)) for chat in chats]
         return [reply is not None and not (self.again and _without_text(reply)) for reply in replies]
 
     def set_aside(self, chats: Sequence[Chat], sampling: Sampling) -> None:
-        """Renames the archived replies to *chats*, so that the LM is asked again; the old replies stay on disk."""
+        """Renames the archived replies to *chats*, so that the chats are sent again; the old replies stay on disk."""
         for chat in chats:
             self.archive.set_aside(request_digest(self.identity, _sound_chat(chat), sampling))
 
@@ -123,7 +123,7 @@ class HttpWriter:
         return reply
 
     def _answer(self, request: str, chat: Chat, sampling: Sampling, client: HttpClient, gate: Gate[Reply]) -> Reply:
-        """Returns the reply of the archive or the LM; one that is not final if batch or archive fails."""
+        """Returns the reply from the archive or the LM; it is not final if the batch stopped or the archive failed."""
         if gate.stopped is not None:
             return gate.stopped
         try:
@@ -134,10 +134,10 @@ class HttpWriter:
             return reply
 
     def _ask(self, request: str, chat: Chat, sampling: Sampling, client: HttpClient, gate: Gate[Reply]) -> Reply:
-        """Sends *chat* until the LM answers or no further attempt is worthwhile; returns the last reply.
+        """Sends *chat* until the LM replies or no further attempt is worthwhile; returns the last reply.
 
-        A final reply is archived before its cost is logged, so a kill between them loses a cost and no paid reply. If
-        the archive or the log cannot be written, the batch stops, so that no further reply is bought.
+        A final reply is archived before its cost is logged, so a kill in between loses a cost, but not a paid reply. If
+        the archive or the log cannot be written, the batch stops, so that no further reply is paid for.
         """
         prompt_tokens, empty = estimated(chat.system + chat.user), False
         for attempt in count():
@@ -189,7 +189,7 @@ class HttpWriter:
         return reply
 
     def _send(self, chat: Chat, sampling: Sampling, client: HttpClient) -> CompletionResult:
-        """Sends one request and returns the result, which states transport faults."""
+        """Sends one request and returns the result; a transport fault is part of the result."""
         body = {"model": self.model.model, "messages": _messages(chat), **self._parameters(sampling)}
         answer = client.send("POST", "/chat/completions", body)
         if "Timeout" in answer.fault:
@@ -208,7 +208,7 @@ class HttpWriter:
         return replace(result, reply=replace(result.reply, **kept))
 
     def _completion(self, body: bytes) -> CompletionResult:
-        """Reads the content of a response; subclasses that request more than text override this method."""
+        """Parses the content of a response; subclasses that request more than text override this method."""
         return read_completion(body)
 
     def _parameters(self, sampling: Sampling) -> dict[str, Any]:
@@ -221,7 +221,7 @@ class HttpWriter:
         return {name: value for name, value in parameters.items() if value is not None}
 
     def _opened(self) -> HttpClient:
-        """Opens the client. OpenAI's own endpoint alone gets the organisation and project of the environment."""
+        """Opens the client. Only OpenAI's own endpoint gets the organisation and project from the environment."""
         headers = {}
         if urlsplit(self.model.endpoint).hostname == "api.openai.com":
             names = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
@@ -234,7 +234,7 @@ class HttpWriter:
 
 @contextmanager
 def _stopping(gate: Gate[Reply]) -> Iterator[None]:
-    """Stops the batch if the archive or the spend log cannot be written."""
+    """Stops the batch if the archive or the spend log cannot be written in the ``with`` block."""
     try:
         yield
     except StoreError as error:
@@ -247,7 +247,7 @@ def _messages(chat: Chat) -> list[dict[str, str]]:
 
 
 def _without_text(reply: Reply) -> bool:
-    """Whether *reply* holds no text: the LM refused, the reply is empty, or the request failed."""
+    """Whether *reply* has no text: the LM refused, the reply is empty, or the request failed."""
     return reply.outcome in ("refused", "empty", "failed")
 
 
@@ -256,7 +256,7 @@ def _sound_chat(chat: Chat) -> Chat:
 
 
 class LogprobWriter(HttpWriter):
-    """An `HttpWriter` that also returns log-probabilities of the reply's tokens and of the likeliest alternatives.
+    """An `HttpWriter` that also returns the log-probabilities of the reply's tokens and of the likeliest alternatives.
 
     The `text` of each reply is a JSON document: ``{"text": the reply, "tokens": [{"token": ..., "logprob": ..., "top":
     [[token, logprob], ...]}, ...]}``. Whether the sampling temperature affects the log-probabilities depends on the
@@ -279,12 +279,12 @@ class LogprobWriter(HttpWriter):
             problem = "endpoint returns no log-probabilities of its tokens"
             return replace(answer, reply=replace(answer.reply, outcome="failed", text=None, detail=problem))
         document = json.dumps({"text": answer.reply.text, "tokens": tokens}, ensure_ascii=False)
-        # Only the first tokens of a reply are read, so a cut reply is as good as a complete one.
+        # Only the first tokens of a reply are read, so a truncated reply is as good as a complete one.
         return replace(answer, reply=replace(answer.reply, outcome="ok", text=document))
 
 
 def _tokens(tree: Any) -> list[dict[str, Any]]:
-    """Returns the tokens of a parsed response as `LogprobWriter` lists them; none if any is unusable."""
+    """Returns the tokens of a parsed response in the format of `LogprobWriter`; [] if any token is unusable."""
     try:
         content = tree["choices"][0]["logprobs"]["content"]
         return [
@@ -306,7 +306,7 @@ def _text(token: object) -> str:
 
 
 def _logprob(value: object) -> float:
-    """Returns the log-probability *value*, at least -9999, as endpoints write it for an impossible token.
+    """Returns the log-probability *value*, but at least -9999, which endpoints write for an impossible token.
 
     Raises `ValueError` if *value* is not a number, or is above 0 by more than a rounding error.
     """
@@ -318,9 +318,9 @@ def _logprob(value: object) -> float:
 
 @dataclass(frozen=True, slots=True)
 class EndpointCheck:
-    """The answer of an endpoint to a check.
+    """The result of checking an endpoint.
 
-    *status*: the HTTP status; None if the endpoint did not answer. *trouble*: the name of the error then, else empty.
+    *status*: the HTTP status; None if the endpoint did not respond. *trouble*: the name of the error then, else empty.
     *lists*: the names of the endpoint's models; None if it did not list them. *ahead_s*: the seconds by which this
     machine's clock is ahead of the endpoint's; None if unknown.
     """
@@ -332,7 +332,7 @@ class EndpointCheck:
 
 
 def check_endpoint(model: Model) -> EndpointCheck:
-    """Sends ``GET /models`` with the API key to the endpoint; raises `LMError` if the key is missing."""
+    """Sends ``GET /models`` with the API key to *model*'s endpoint; raises `LMError` if the key is missing."""
     client = HttpClient(model.endpoint, model.key(), CHECK_TIMEOUT_S, LARGEST_LIST)
     answer = client.send("GET", "/models")
     if answer.fault:
@@ -355,7 +355,7 @@ STOPPING = {
     403: "endpoint refused access (403)",
     404: "endpoint or model not found (404)",
 }
-"""HTTP statuses that every other request would get as well, each with its message."""
+"""HTTP status → message, for statuses that every other request would get as well."""
 
 _CUT = {"length", "max_tokens"}
 _FILTERED = {"content_filter", "safety", "prohibited_content", "recitation"}
@@ -371,8 +371,8 @@ _NO_QUOTA = "insufficient_quota"
 class CompletionResult:
     """The reply to a request, and what the client should do next.
 
-    *again*: whether to repeat the request. *wait_s*: the seconds before that; None if the endpoint states none. *stop*:
-    whether to stop all requests to the endpoint, because every other request would fail too.
+    *again*: whether to repeat the request. *wait_s*: the delay before that in seconds; None if the endpoint states
+    none. *stop*: whether to stop all requests to the endpoint, because every other request would fail too.
     """
 
     reply: Reply
@@ -384,12 +384,12 @@ class CompletionResult:
 def unanswered_request(
     detail: str, *, again: bool = False, stop: bool = False, wait_s: float | None = None, outcome: Outcome = "failed"
 ) -> CompletionResult:
-    """Returns the result of a request without an answer, for the reason *detail*; it is not final."""
+    """Returns the result of a request that got no reply, for the reason *detail*; it is not final."""
     return CompletionResult(Reply(outcome, None, one_line(detail), final=False), again, wait_s, stop)
 
 
 def read_completion(body: bytes) -> CompletionResult:
-    """Reads *body*, the content of a response with HTTP status 200; the content may still state an error."""
+    """Parses *body*, the content of a response with HTTP status 200; the content may still state an error."""
     tree = _parsed(body)
     if isinstance(tree, str):
         kind = "an HTML page" if body.lstrip()[:1] == b"<" else "malformed JSON"
@@ -426,10 +426,10 @@ def read_completion(body: bytes) -> CompletionResult:
 
 
 def read_problem(status: object, body: object, wait_s: float | None = None) -> CompletionResult:
-    """Reads an error response. If the prompt was refused or too long, the reply is final.
+    """Parses an error response. If the prompt was refused or too long, the reply is final.
 
-    *status*: the HTTP status, or the code of the error that a response with status 200 states. *body*: its content, as
-    bytes or parsed. *wait_s*: the seconds that the Retry-After header states, if there is one.
+    *status*: the HTTP status, or the error code stated in a response with status 200. *body*: the content, as bytes or
+    parsed. *wait_s*: the seconds that the Retry-After header states, if there is one.
     """
     if isinstance(body, bytes):
         body = _parsed(body)
@@ -459,7 +459,7 @@ def one_line(text: str) -> str:
 
 
 def _content(content: object) -> str:
-    """Returns the text of a message's *content*: a text, or a list of parts. Parts without text are left out."""
+    """Returns the text of a message's *content*, a string or a list of parts; parts without text are left out."""
     if isinstance(content, list):
         return "".join(_content(part.get("text")) for part in content if isinstance(part, Mapping))
     return content if isinstance(content, str) else ""
@@ -483,7 +483,7 @@ def _parsed(body: bytes) -> object:
 
 
 def _error(body: object) -> Mapping[str, Any]:
-    """Returns the error of a parsed response, stated as an object, a text or entries at the top level; or nothing."""
+    """Returns the error in a parsed response: an object, a string, or entries at the top level; {} if there is none."""
     if not isinstance(body, Mapping):
         return {}
     error = body.get("error")

@@ -1,7 +1,7 @@
 """A writer that reaches an LM through a provider of inspect_ai, such as Anthropic's, Google's or Amazon's.
 
-inspect_ai only carries one request and its reply. Its retries, its cache and its logs are not used: budget, archive,
-pace and retries are those of `HttpWriter`, so a reply that arrived is paid once.
+inspect_ai only transports one request and its reply. Its retries, cache and logs are not used: `HttpWriter` handles
+budget, archive, rate limits and retries, so a reply that arrived is paid for only once.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _CUT = {"max_tokens", "model_length"}
 
 
 class InspectWriter(HttpWriter):
-    """An `HttpWriter` that sends its requests by the provider of inspect_ai that the entry *model* names."""
+    """An `HttpWriter` that sends its requests through the provider of inspect_ai that *model* names."""
 
     def _opened(self) -> HttpClient:
         return cast(HttpClient, open_provider(self.model))
 
     def _send(self, chat: Chat, sampling: Sampling, client: HttpClient) -> CompletionResult:
-        """Sends one request and returns the result, which states the faults of provider and connection."""
+        """Sends one request and returns the result; faults of provider and connection are part of the result."""
         from inspect_ai.model import ChatMessageSystem, ChatMessageUser, GenerateConfig
 
         provider, seconds = cast("ModelAPI", client), self.retry_policy.timeout_s
@@ -57,7 +57,7 @@ class InspectWriter(HttpWriter):
             result = _failed(output, provider) if isinstance(output, Exception) else read_output(output)
         except TimeoutError:
             result = unanswered_request(f"provider gave no answer in {seconds:g} s", again=True)
-        except Exception as error:  # each provider's package has errors of its own
+        except Exception as error:  # each provider's package has its own errors
             result = _failed(error, provider)
         secrets = [secret for secret in (provider.api_key, self.model.key()) if secret]
         texts = {name: getattr(result.reply, name) for name in ("text", "detail", "model")}
@@ -66,7 +66,7 @@ class InspectWriter(HttpWriter):
 
 
 def open_provider(model: Model) -> ModelAPI:
-    """Opens the provider of *model*, and sends nothing.
+    """Opens the provider of *model* without sending anything.
 
     Raises `SettingsError` if inspect_ai is not installed or knows no such provider. Raises `LMError` if the provider
     lacks its key or a package.
@@ -82,18 +82,18 @@ def open_provider(model: Model) -> ModelAPI:
         raise
     except ValueError as error:
         raise SettingsError(f"model {model.name}: {one_line(str(error))}") from None
-    except Exception as error:  # providers raise anything if their key or their package is missing
+    except Exception as error:  # providers may raise any exception if their key or their package is missing
         raise LMError(
             f"model {model.name}: {one_line(Text.from_markup(str(error)).plain.removeprefix('ERROR: '))}"
         ) from None
-    # Retries of a provider's own client would send requests that no budget has counted.
+    # Retries by a provider's own client would send requests that the budget does not count.
     if hasattr(sender := getattr(api, "client", None), "max_retries"):
         cast(Any, sender).max_retries = 0
     return api
 
 
 def read_output(output: ModelOutput) -> CompletionResult:
-    """Reads the output of a provider; its reasoning is counted and left out."""
+    """Parses the output of a provider; its reasoning is counted, but left out."""
     if not output.choices:
         return unanswered_request(f"provider answered without a message: {output.error or 'no reason given'}")
     choice, usage = output.choices[0], output.usage
@@ -102,7 +102,7 @@ def read_output(output: ModelOutput) -> CompletionResult:
     text, thinking = without_thinking(sound(choice.message.text))
     thinking += sum(len(part.reasoning) for part in parts if part.type == "reasoning")
     if usage is None and choice.stop_reason in ("model_length", "content_filter"):
-        # A refused request in the form of an output: its text is the provider's message.
+        # A refused request looks like an output whose text is the provider's message.
         code = "content_filter" if choice.stop_reason == "content_filter" else "context_length_exceeded"
         return read_problem(400, {"error": {"code": code, "message": text}})
     more: dict[str, Any] = {"model": one_line(sound(output.model)), "thinking": thinking}
@@ -120,7 +120,7 @@ def read_output(output: ModelOutput) -> CompletionResult:
 
 
 def _failed(error: Exception, provider: ModelAPI) -> CompletionResult:
-    """Reads an error that *provider* raised or returned, as `read_problem` reads a response."""
+    """Parses an error that *provider* raised or returned, as `read_problem` parses a response."""
     decision, status = provider.should_retry(error), getattr(error, "status_code", None) or getattr(error, "code", None)
     wait_s, limited = getattr(decision, "retry_after", None), getattr(decision, "kind", None) == "rate_limit"
     if isinstance(status, int):
@@ -134,7 +134,7 @@ def _failed(error: Exception, provider: ModelAPI) -> CompletionResult:
 
 @cache
 def _loop() -> asyncio.AbstractEventLoop:
-    """Returns the event loop of all providers, which runs in a thread of its own until the process ends."""
+    """Returns the event loop of all providers, which runs in its own thread until the process ends."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="providers", daemon=True).start()
     return loop

@@ -1,7 +1,7 @@
 """Writes texts with an LM and the prompts of Xu et al. 2025.
 
-Appendix C.1 of that paper holds the prompt for judgments, C.3 for reviews and C.4 for synopses. The prompts for changes
-are in D.3 and D.4.
+Their appendix C.1 has the prompt for judgments, C.3 for reviews and C.4 for synopses. The prompts for perturbations are
+in D.3 and D.4.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gre_bench.writing.rules.synopsis import assw_text
 from gre_bench.writing.rules.writer import answered
 
 RETRIES = 1
-"""Number of times that the LM is asked again, with another seed, if its reply is unusable."""
+"""How often a request is repeated, with another seed, if its reply is unusable."""
 
 PROMPTS: Mapping[str, tuple[str, ...]] = {
     "completion": ("completion",),
@@ -43,9 +43,9 @@ SHORTEST_REPHRASING, LONGEST_REPHRASING = 1 / 3, 3
 class LMTextWriter:
     """A `TextWriter` that uses an LM, to which *writer* sends the chats.
 
-    *condition*: the guideline that the LM follows when it writes reviews, if any. *judging*: the name of the prompt for
-    judgments, which depends on the domain. *model*: the LM whose context a paper must fit; None: lengths are not
-    checked. *over_long*: whether to refuse or to truncate a paper that does not fit.
+    *condition*: the guideline that the LM follows when it writes reviews, if any. *judging*: the name of the domain's
+    prompt for judgments. *model*: the LM whose context a paper must fit; None: lengths are not checked. *over_long*:
+    whether to refuse or to truncate a paper that does not fit.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class LMTextWriter:
         able = [fitting for paper in papers if paper.text and (fitting := self._fitting(paper, chat_of_text, lost))]
         ids = [paper.paper_id for paper in able]
         chats = [chat_of_text(paper.whole) for paper in able]
-        # A candidate's reply is its review, whatever it says. Texts that scores are made with must be usable answers.
+        # A candidate's reply is its review, whatever it says. Texts that scores are computed with must be usable.
         reads = [read if task == "review" else _own(chat, read) for chat in chats]
         done = lost | dict(zip(ids, self._written(ids, chats, reads), strict=True))
         return [done.get(paper.paper_id) or Written(paper.paper_id, None, "no_text") for paper in papers]
@@ -164,7 +164,7 @@ class LMTextWriter:
     ) -> list[Written]:
         """Sends *chats* to the LM and returns the replies, each parsed by its function in *reads*, by the ids *items*.
 
-        If the writer was opened with ``again``, a chat whose archived reply cannot be parsed is sent again.
+        If the writer was opened with ``again``, a chat whose archived reply is unparsable is sent again.
         """
         answers = self.writer.write(chats, sampling)
         results = [_read(*parts) for parts in zip(items, answers, reads, strict=True)]
@@ -178,7 +178,7 @@ class LMTextWriter:
 
 
 def summary_line(reply: str) -> str:
-    """Returns the summary without its full stop; raises `ReplyError` if it is no line of so few words."""
+    """Returns the summary in *reply* without its full stop; raises `ReplyError` unless it is one short line."""
     lines = [line.strip() for line in reply.splitlines() if line.strip()]
     if len(lines) != 1 or len(lines[0].split()) > LONGEST_SUMMARY:
         raise ReplyError(f"no_summary: {len(lines)} lines, instead of one of at most {LONGEST_SUMMARY} words")
@@ -186,7 +186,7 @@ def summary_line(reply: str) -> str:
 
 
 def rephrased(reply: str, text: str) -> str:
-    """Returns *reply*, which rephrases *text*, stripped; raises `ReplyError` if it is much shorter or longer.
+    """Returns *reply*, a rephrasing of *text*, stripped; raises `ReplyError` if it is much shorter or longer.
 
     Such a reply is probably a refusal or a comment.
     """
@@ -197,7 +197,7 @@ def rephrased(reply: str, text: str) -> str:
 
 
 def _own(chat: Chat, read: Callable[[str], str]) -> Callable[[str], str]:
-    """Returns *read*, made to refuse a reply that repeats the instructions of *chat* or ends in a loop."""
+    """Returns *read* with a check that refuses a reply that repeats the instructions of *chat* or ends in a loop."""
 
     def own(text: str) -> str:
         if chat.system and chat.system.strip() in text:
@@ -214,7 +214,7 @@ def chat_of(task: str, paper: str) -> Chat:
 
 
 def _elongated(item: ChangeInput, strengths: Written, weaknesses: Written) -> Written:
-    """Returns *item* with both summaries and the tokens of both, or the reason why one could not be made."""
+    """Returns *item* with both summaries and the sum of their tokens, or the reason why a summary could not be made."""
 
     def added(first: int | None, second: int | None) -> int | None:
         return None if first is None or second is None else first + second

@@ -5,8 +5,8 @@ holds a lock on a file. The operating system releases the lock if the process en
 
 Two debts, in seconds, set the pace: each request adds ``60 / requests_per_minute`` to the first, and each token adds
 ``60 / tokens_per_minute`` to the second. Debts shrink as time passes. A request starts when the debts of all earlier
-requests have run out. The debts are stored on disk, so a restarted run neither hurries nor waits too long. This is a
-leaky bucket without burst, as in ITU-T I.371.
+requests have reached zero. The debts are stored on disk, so a restarted run neither exceeds the limits nor waits too
+long. This is a leaky bucket without burst, as in ITU-T I.371.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _WHOLE = {"at": 0.0, "requests": 0.0, "tokens": 0.0}
 class RateLimiter:
     """The rate limiter of *endpoint*, a URL or a provider; *folder* holds the files of all rate limiters.
 
-    At most *concurrency* requests run at once, unless *limits* state another number. All methods raise `StoreError` if
-    the folder cannot be used.
+    At most *concurrency* requests run at once, unless *limits* state a different number. All methods raise `StoreError`
+    if the folder cannot be used.
     """
 
     def __init__(self, endpoint: str, limits: Limits, folder: Path, concurrency: int):
@@ -49,7 +49,7 @@ class RateLimiter:
 
     @contextmanager
     def passing(self, tokens: int, over: threading.Event) -> Iterator[bool]:
-        """Waits until a request with a prompt of *tokens* may start, which then runs until the ``with`` block ends.
+        """Waits until a request with a prompt of *tokens* tokens may start; the request counts as running in the block.
 
         Yields False if the event *over* was set first; the request must then not be sent.
         """
@@ -57,7 +57,7 @@ class RateLimiter:
             yield self._take_slot(slot, over) and not over.wait(self._owe(1, tokens))
 
     def add(self, tokens: int) -> None:
-        """Corrects the debt after a request has ended, by its number of tokens minus the number counted before."""
+        """Corrects the debt after a request by *tokens*, its actual number of tokens less the number counted before."""
         if self.limits.tokens_per_minute:
             self._owe(0, tokens)
 
@@ -79,8 +79,8 @@ class RateLimiter:
     def _owe(self, requests: int, tokens: int, at_least_s: float = 0.0) -> float:
         """Adds *requests* and *tokens* to the debts; returns the seconds that a new request must wait.
 
-        These are the larger of the two debts before the addition. *at_least_s*: a lower bound of the debt for requests.
-        If the machine's clock is set back, the debts last longer; if it is set forward, they end early.
+        The result is the larger of the two debts before the addition. *at_least_s*: a lower bound of the debt for
+        requests. If the machine's clock is set back, the debts last longer; if it is set forward, they end early.
         """
         with usable(self._owner), locked(self.folder / "pace.json", self._owner) as handle:
             now, known = time.time(), _read(os.pread(handle, 4096, 0))
@@ -97,7 +97,7 @@ class RateLimiter:
 
 
 def _read(content: bytes) -> dict[str, float]:
-    """Returns the debts in the debt file; all are 0 if a crash left it incomplete."""
+    """Returns the debts in *content*, the debt file's; all are 0 if a crash left the file incomplete."""
     try:
         return {name: float(json.loads(content)[name]) for name in _WHOLE}
     except (ValueError, KeyError, TypeError, RecursionError):

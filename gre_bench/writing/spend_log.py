@@ -1,12 +1,12 @@
-"""The spend log, with one line before each request to an LM and one after its answer, and the budget of an LM.
+"""The spend log, with a line before each request to an LM and a line after its answer, and the budget of an LM.
 
-Lines are only added, never changed. The log lies beside the reply archive, and all processes that use the same state
+Lines are only appended, never changed. The log is next to the reply archive, and all processes that use the same state
 share it. If a process is killed, its requests stay counted, in `Spent.unanswered`, but the cost of their answers is
-unknown. Each line ends with a checksum (CRC-32), by which a damaged line is recognized.
+unknown. Each line ends with a checksum (CRC-32), by which damaged lines are detected.
 
 The limits of a budget are checked before each request, and the cost is recorded after the answer. The number of
-requests never exceeds its limit. The tokens and the money of requests in flight count by estimates, so that the total
-exceeds its limit by about one request at most. The hours can exceed their limit by what the requests in flight add.
+requests never exceeds its limit. The tokens and the cost of requests in flight are estimated, so the total exceeds its
+limit by about one request at most. The hours can exceed their limit by the duration of the requests in flight.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from gre_bench.core.whole_files import locked, usable
 
 FILE = "spending.jsonl"
 Key = tuple[str, str | None]
-"""An account (usually an edition), and a model of the models file, or None for the runs as a whole."""
+"""An account (usually an edition), and a model of the models file; None: the runs as a whole."""
 
 
 @dataclass(slots=True)
 class Spent:
     """What an account has spent, on all models or on one of them.
 
-    *requests*: those sent, of which *answered* have an answer. *hours*: how long the account's runs or the model were
-    at work, waiting included. *estimated*: the number of answers whose tokens the endpoint did not state. *outcomes*:
-    the outcome of a reply → the number of answers with it. *unpriced*: the number of answers that *usd* leaves out,
-    because the price of their tokens is unknown.
+    *requests*: the number of requests sent. *answered*: how many of them have an answer. *hours*: how long the
+    account's runs or the model worked, waiting included. *estimated*: the number of answers whose tokens the endpoint
+    did not state. *outcomes*: outcome of a reply → number of answers. *unpriced*: the number of answers that *usd* does
+    not include, because the price of their tokens is unknown.
     """
 
     requests: int = 0
@@ -59,7 +59,7 @@ class Spent:
 
     @property
     def money(self) -> str:
-        """The money spent as a phrase, such as ``0.12 USD``; it says if a price is unknown."""
+        """The money spent as a phrase, such as ``0.12 USD``, which says if a price is unknown."""
         if not self.unpriced:
             return f"{self.usd:.2f} USD"
         some = f"{self.usd:.2f} USD, {self.unpriced:,} of {self.answered:,} answers at an unknown price"
@@ -77,9 +77,9 @@ class Spent:
 class SpendLog:
     """The spend log in the file *path*. Each query first reads the lines added since the last query.
 
-    `damaged` counts the unreadable lines; no total includes them. `in_flight` holds the estimated tokens and money of
-    this process's requests that have no answer yet; whoever changes it holds `settled`, and notifies it of an answer.
-    All methods raise `StoreError` if the file cannot be read or written.
+    `damaged` counts the unreadable lines; no total includes them. `in_flight` holds the estimated tokens and cost of
+    this process's requests that have no answer yet. Code that changes it must hold the condition `settled`, and notify
+    it of an answer. All methods raise `StoreError` if the file cannot be read or written.
     """
 
     def __init__(self, path: Path):
@@ -93,7 +93,7 @@ class SpendLog:
         self._owner = f"the spend log {path}"
 
     def spent(self, account: str, model: str | None = None) -> Spent:
-        """Returns what *account* has spent on *model*; without a model, the hours of its runs and nothing else."""
+        """Returns what *account* has spent on *model*; if *model* is None, only the hours of the account's runs."""
         with self._own:
             self._catch_up()
             return Spent() + self._known.get((account, model), Spent())
@@ -119,11 +119,11 @@ class SpendLog:
 
     def add(self, event: str, account: str, model: str | None, allowed: Callable[[], None] | None = None,
             **more: Any) -> None:  # fmt: skip
-        """Adds one line to the log, complete or not at all.
+        """Appends one line to the log, completely or not at all.
 
-        *event*: ``sent`` for a request, ``answered`` for its answer, ``worked`` for a time at work. *model*: None means
-        the run as a whole. *allowed*: called when all earlier lines of all processes have been read; if it raises, no
-        line is added. *more*: further entries of the line.
+        *event*: ``sent`` for a request, ``answered`` for its answer, ``worked`` for working time. *model*: None: the
+        run as a whole. *allowed*: called after all earlier lines of all processes have been read; if it raises, no line
+        is added. *more*: further entries of the line.
         """
         entry = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "event": event, "account": account,
                  "model": model, **more}  # fmt: skip
@@ -164,7 +164,7 @@ class SpendLog:
 
 @cache
 def spend_log_of(state: Path) -> SpendLog:
-    """Returns the spend log in the folder *state*, the same object each time, so that each line is read once."""
+    """Returns the spend log in the folder *state*: always the same object, so that each line is read only once."""
     return SpendLog(state / FILE)
 
 
@@ -173,7 +173,7 @@ def _sum(entry: Mapping[str, Any]) -> str:
 
 
 def _spent(entry: dict[str, Any]) -> tuple[Key, Spent]:
-    """Returns the account of a parsed line and what it adds; `ValueError`, `KeyError` or `TypeError` if damaged."""
+    """Returns the key of a parsed line and what the line adds; raises an error if the line is damaged."""
     kept = {name: value for name, value in entry.items() if name != "crc"}
     if entry.get("crc", _sum(kept)) != _sum(kept):
         raise ValueError("not as it was written")
@@ -192,13 +192,13 @@ def _spent(entry: dict[str, Any]) -> tuple[Key, Spent]:
 
 
 CHARACTERS_A_TOKEN = 4
-"""Characters per token, to estimate tokens where an endpoint does not state them."""
+"""Characters per token, used to estimate tokens if an endpoint does not state them."""
 
 ANSWERED = frozenset({"ok", "cut", "empty"})
 """Outcomes of requests that the LM answered, possibly with an empty text."""
 
 SETTLE_S = 1.0
-"""Most seconds between two looks at whether a batch was stopped, while a request waits for those in flight."""
+"""While a request waits for those in flight, it checks at least this often (in seconds) if the batch was stopped."""
 
 _UNITS = {"requests": "requests", "prompt_tokens": "prompt tokens", "reply_tokens": "reply tokens",
           "usd": "USD", "hours": "hours"}  # fmt: skip
@@ -222,7 +222,7 @@ class ModelBudget:
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Measures how long the ``with`` block takes, and adds this time to the model's hours."""
+        """Adds the duration of the ``with`` block to the model's hours."""
         self._began = time.monotonic()
         try:
             yield
@@ -236,9 +236,9 @@ class ModelBudget:
 
     @contextmanager
     def sending(self, chat: Chat, sampling: Sampling, over: threading.Event) -> Iterator[bool]:
-        """Counts one request before the block sends it. Until the block ends, its estimated cost counts too.
+        """Counts one request before the ``with`` block sends it. Its estimated cost counts until the block ends.
 
-        First waits while the estimates of other requests in flight reach a limit, which their answers may fall below.
+        First waits while the estimates of other requests in flight reach a limit, because their answers may cost less.
         Yields False if the event *over* was set first; the request must then not be sent. Raises `BudgetReached` if a
         limit is already reached.
         """
@@ -269,7 +269,7 @@ class ModelBudget:
         )  # fmt: skip
 
     def _allowed(self, in_flight: bool = False) -> None:
-        """Raises `BudgetReached` if what is spent reaches a limit. *in_flight*: count what is in flight, too."""
+        """Raises `BudgetReached` if the spending reaches a limit. *in_flight*: count requests in flight, too."""
         of_model, of_run = self.spend_log.spent(self.account, self.model.name), self.spend_log.whole(self.account)
         for (account, model), expected in self.spend_log.in_flight if in_flight else ():
             if account == self.account:
@@ -281,7 +281,7 @@ class ModelBudget:
         stop_at(self._own, of_model, self.account, self.model.name)
 
     def _full(self) -> bool:
-        """Whether what is in flight reaches a limit that what is spent does not reach."""
+        """Whether the spending reaches a limit only if requests in flight are counted."""
         try:
             self._allowed()
         except BudgetReached:
@@ -293,7 +293,7 @@ class ModelBudget:
         return False
 
     def _expected(self, chat: Chat, sampling: Sampling) -> Spent:
-        """Returns the estimated cost of a request: a reply as long as the model's mean one, else as long as allowed."""
+        """Returns the estimated cost of a request, for a reply of the model's mean length, else of maximum length."""
         spent = self.spend_log.spent(self.account, self.model.name)
         answers = sum(spent.outcomes[outcome] for outcome in ANSWERED)
         prompt = estimated(chat.system + chat.user)
@@ -306,7 +306,7 @@ def estimated(text: str) -> int:
 
 
 def tokens_of(chat: Chat, reply: Reply) -> tuple[int, int]:
-    """Returns (prompt tokens, reply tokens) as the endpoint states them; else estimates if the LM answered, or 0."""
+    """Returns (prompt tokens, reply tokens) as the endpoint states them, else estimates (0 without an answer)."""
     if reply.outcome not in ANSWERED:
         return reply.prompt_tokens or 0, reply.reply_tokens or 0
     read, written = reply.prompt_tokens, reply.reply_tokens
@@ -317,14 +317,14 @@ def tokens_of(chat: Chat, reply: Reply) -> tuple[int, int]:
 
 
 def cost(model: Model, prompt_tokens: float, reply_tokens: float) -> float | None:
-    """Returns the cost in USD of these tokens read and written by *model*; None if it has no prices."""
+    """Returns the cost in USD of *prompt_tokens* and *reply_tokens* with *model*; None if the model has no prices."""
     if model.price_in is None or model.price_out is None:
         return None
     return (prompt_tokens * model.price_in + reply_tokens * model.price_out) / 1e6
 
 
 def stop_at(bounds: Bounds, spent: Spent, account: str, model: str | None = None) -> None:
-    """Raises `BudgetReached` if *spent* has reached a limit of *bounds*, for *model* or else all of *account*."""
+    """Raises `BudgetReached` if *spent* has reached a limit of *bounds*, for *model* (None: all of *account*)."""
     for name, unit in _UNITS.items():
         bound, used = getattr(bounds, name), getattr(spent, name)
         if bound is None or used < bound:
@@ -347,7 +347,7 @@ def spending_line(spent: Spent) -> str:
 
 
 def remaining(bounds: Bounds, spent: Spent) -> dict[str, float]:
-    """Returns how much of each limit in *bounds* is left after *spent*, at least 0, by its name, such as ``usd``."""
+    """Returns limit name, such as ``usd`` → how much of it is left after *spent*, at least 0, for each in *bounds*."""
     given = {name: getattr(bounds, name) for name in _UNITS}
     return {name: max(0, round(bound - getattr(spent, name), 6)) for name, bound in given.items() if bound is not None}
 

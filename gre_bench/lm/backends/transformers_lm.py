@@ -1,4 +1,4 @@
-"""An evaluation LM from a folder of weights that transformers can load; an engine runs the model on this machine."""
+"""An evaluation LM from a folder of weights in the transformers format; an engine runs the model on this machine."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class TransformersLM(ChatBackend):
     ) -> TransformersLM:
         """Opens the evaluation LM in *folder*; raises `LMError` if that fails.
 
-        If *engine* cannot run the model, a slower engine does, and `remarks` says so. *token_budget* is the most tokens
-        in one forward pass.
+        If *engine* cannot run the model, a slower engine does, and `remarks` says so. *token_budget*: the maximum
+        number of tokens in one forward pass.
         """
         weights = open_weights(folder, device=device, dtype=dtype, attention=attention, quantisation=quantisation)
         from gre_bench.lm.engine.engines import engine_for  # which imports torch

@@ -27,12 +27,12 @@ Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
 LARGEST_BODY = 256 * 2**20
-"""Largest accepted answer about one conversation, in bytes; 100,000 tokens take a tenth of that."""
+"""The largest accepted response for one conversation, in bytes; 100,000 tokens take a tenth of that."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The server's refusal of a request, which a retry would not change: the HTTP status, and a message of one line."""
+    """The server's refusal of a request, for which a retry is pointless: the HTTP status and a one-line message."""
 
     status: int
     message: str
@@ -90,7 +90,7 @@ class Client:
 
         results: dict[int, Answer] = {}
         queue = iter(enumerate(items))
-        # A proxy of the environment must not come between this program and a server on the same machine.
+        # A server on this machine must not be reached through a proxy that the environment sets.
         parts = urlsplit(self.endpoint)
         own = parts.hostname in ("localhost", "127.0.0.1", "::1")
         headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
@@ -119,7 +119,7 @@ class SharedConnections:
 
     def __init__(self, http: AsyncClient, client: Client):
         self._http, self._client = http, client
-        # A server that was down is tried once, without retries for every conversation of every paper.
+        # A server that was down is tried only once per request, instead of with all retries for every conversation.
         self._retry_policy = replace(client.retry_policy, attempts=1) if client.down else client.retry_policy
         self._lost = 0
 

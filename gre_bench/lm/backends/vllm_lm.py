@@ -1,20 +1,21 @@
 """An evaluation LM behind a vLLM server: chats are rendered and tokenised here, and the server runs the model.
 
 A vLLM server reports neither its dtype nor the digest of the model's files, although both affect the log-probabilities.
-So the settings must state the dtype, and the digest is computed here from the model folder. If that holds only the
-tokenizer, the settings must also state the model's revision, which is added to the digest. Everything else is checked:
-the served model's name, its context length, the alignment of tokens, and that the numbers are log-probabilities.
+So the settings must state the dtype, and the digest is computed here from the model folder. If that folder holds only
+the tokenizer, the settings must also state the model's revision, which is added to the digest. Everything else is
+checked: the served model's name, its context length, the alignment of tokens, and that the numbers are
+log-probabilities.
 
 vLLM 0.32 offers two kinds of request for the log-probabilities of a span:
 
-- A *whole* request returns ``prompt_logprobs`` for all tokens of the conversation. Any server accepts it, and must not
-  read its prefix cache for it.
+- A *whole* request returns ``prompt_logprobs`` for all tokens of the conversation. Any server accepts such a request,
+  but must not use its prefix cache for it.
 - A *given* request returns log-probabilities for the span's tokens only (``prompt_logprob_token_ids``), with the prefix
   cache. The server must be started with ``--enable-scale-out`` and run the V2 model runner.
 
-Some versions state zeros, or numbers of another request, for tokens of a cached prefix. So the trial is sent twice, and
-between them a text of other words and a neighbour that shares the trial's prefix. A log-probability of exactly 0 within
-a span is a reason to ask again.
+Some versions report zeros, or numbers of another request, for tokens of a cached prefix. So the trial is sent twice; in
+between come an unrelated text and a neighbour that shares the trial's prefix. A log-probability of exactly 0 within a
+span makes the client repeat the request.
 """
 
 from __future__ import annotations
@@ -40,13 +41,13 @@ from gre_bench.lm.weights import DType, blamed, folder_digest, read_tokenizer, r
 WHOLE, GIVEN = "/v1/completions", "/inference/v1/generate"
 
 LARGEST_GAP = {"float32": 1e-3, "bfloat16": 0.25, "float16": 0.25}
-"""Dtype → largest difference between both kinds of request for a token, in nats; that of a wrong token is larger."""
+"""Dtype → the largest difference between the two kinds of request, in nats; a wrong token differs by more."""
 
 NO_NUMBER = -9999.0
 """What vLLM writes in place of minus infinity or NaN."""
 
 SAME, FEW = 0.25, 3
-"""Nats by which a token may differ when a conversation is asked about again, and how many tokens may differ by more."""
+"""By how many nats a token may differ when a request is repeated, and how many tokens may differ by more."""
 
 _TRIAL = Chat(
     "Say what the second reviewer says.",
@@ -69,7 +70,7 @@ class VLLM(ChatBackend):
     """An evaluation LM that a vLLM server runs; open one with `open`.
 
     The identity does not state the kind of request, because a server may stop accepting one kind during a run. Both
-    kinds return the same log-probabilities up to `LARGEST_GAP`. Repeated requests of one kind can differ as much.
+    kinds return the same log-probabilities up to `LARGEST_GAP`. Repeated requests of one kind can differ by as much.
     """
 
     def __init__(self, client: Client, model: str, template: ChatTemplate, identity: LMIdentity, limit: int | None):
@@ -137,14 +138,14 @@ class VLLM(ChatBackend):
         )
         # The server needs room for one more token than the request holds.
         lm = cls(client, name, template, identity, context and context - 1)
-        # The nonce keeps an earlier trial out of the server's cache.
+        # The nonce ensures that an earlier trial in the server's cache is not used.
         nonce = secrets.token_hex(8)
         trials = [replace(chat, user=chat.user.format(nonce=nonce)) for chat in (_TRIAL, _STRANGER, _NEIGHBOUR)]
         client.run(lm._probe, [[template.encode(chat) for chat in trials]])
         return lm
 
     def _logprobs(self, conversations: Sequence[Conversation]) -> Sequence[Logprobs]:
-        """Requests are sorted by their token ids, so that the server can reuse cached prefixes."""
+        """Sends the requests sorted by token ids, so that the server can reuse cached prefixes."""
         due = sorted(conversations, key=lambda conversation: conversation.ids)
         answers = dict(zip(due, self._client.run(self._span_logprobs, due), strict=True))
         return [answers[conversation] for conversation in conversations]
@@ -152,9 +153,9 @@ class VLLM(ChatBackend):
     async def _span_logprobs(self, connections: SharedConnections, conversation: Conversation) -> Logprobs:
         """Returns the log-probabilities of the span of *conversation* from the server.
 
-        It sends up to three kinds of requests: a *given* one, the same without the server's prefix cache, and *whole*
-        ones. The first answer that holds all of them counts. It must not begin with a zero if the prefix cache was
-        read. After a refusal of a *given* one, only *whole* ones are sent.
+        Sends up to three kinds of requests: a *given* request, the same without the server's prefix cache, and *whole*
+        requests. The first answer with all log-probabilities counts. If the prefix cache was read, it must not begin
+        with a zero. After a *given* request is refused, only *whole* requests are sent.
         """
         for afresh in (False, True):
             if not self._given:
@@ -171,10 +172,10 @@ class VLLM(ChatBackend):
         return await self._whole_logprobs(connections, conversation)
 
     async def _whole_logprobs(self, connections: SharedConnections, conversation: Conversation) -> Logprobs:
-        """Returns the log-probabilities of the span from *whole* requests: a second one if the first states a zero.
+        """Returns the span's log-probabilities from a *whole* request, which is repeated if one of them is zero.
 
-        Returns a `SpanError` marked ``broken`` if the second states another number. The same holds if every token
-        before the reply has a zero, too, as some servers state for a cached prefix.
+        Returns a `SpanError` marked ``broken`` if the second answer differs. So it does if every token up to the reply
+        has a zero, too, which some servers report for a cached prefix.
         """
         answer = await self._whole(connections, conversation)
         if isinstance(answer, SpanError):
@@ -218,11 +219,11 @@ class VLLM(ChatBackend):
         return SpanError("refused_request", f"the vLLM server answered {status}: {message}", broken=True)
 
     async def _probe(self, connections: SharedConnections, trials: Sequence[Conversation]) -> None:
-        """Scores the first of *trials*, the others, and the first again; compares what is stated for shared tokens.
+        """Scores the first of *trials*, the others, and the first again; compares the numbers for shared tokens.
 
-        *given* requests for the first must agree as well. If one fails, or differs too much, only *whole* requests are
-        sent from then on. Raises `LMError` if a *whole* request fails, or has other numbers for the same tokens than
-        the first. So it does if the probabilities at some position sum to more than 1.
+        *given* requests for the first trial must agree as well. If one fails, or differs too much, only *whole*
+        requests are sent from then on. Raises `LMError` if a *whole* request fails, or if its numbers for the same
+        tokens differ from the first answer. Also raises it if the probabilities at some position sum to more than 1.
         """
         trial = trials[0]
         answer = await self._whole(connections, trial, alternatives=5)
@@ -254,7 +255,7 @@ class VLLM(ChatBackend):
             if isinstance(answer, Refusal):
                 return self._leave_given(answer.message)
             if given is None and isinstance(answer, dict) and not afresh:
-                return  # What a cached prefix overlaps is left out, and then asked for afresh.
+                return  # The server left out tokens of a cached prefix; they are requested again without the cache.
             if not isinstance(given, list):
                 return self._leave_given(
                     str(answer if isinstance(answer, SpanError) else given or "it leaves them out")
@@ -274,7 +275,7 @@ class VLLM(ChatBackend):
 
 
 def ask_given(model: str, conversation: Conversation, afresh: bool) -> dict[str, Any]:
-    """Returns the body of a *given* request; if *afresh*, the server must not read its prefix cache."""
+    """Returns the body of a *given* request. *afresh*: forbid the server to read its prefix cache."""
     span = conversation.ids[conversation.first : conversation.last + 1]
     return {
         "model": model,
@@ -291,7 +292,7 @@ def ask_given(model: str, conversation: Conversation, afresh: bool) -> dict[str,
 
 
 def read_whole(answer: dict[str, Any], conversation: Conversation) -> Logprobs:
-    """Returns the log-probabilities of the span from *answer*, that to a *whole* request.
+    """Returns the log-probabilities of the span from *answer*, the answer to a *whole* request.
 
     Returns a `SpanError` marked ``broken`` if a log-probability is missing or is not a finite number.
     """
@@ -313,10 +314,10 @@ def read_whole(answer: dict[str, Any], conversation: Conversation) -> Logprobs:
 
 
 def read_given(answer: dict[str, Any], conversation: Conversation) -> Logprobs | None:
-    """Returns the log-probabilities of the span from *answer*, that to a *given* request; None if some were left out.
+    """Returns the span's log-probabilities from *answer* to a *given* request; None if the server left some out.
 
-    That happens when a cached prefix overlaps the span. Returns a `SpanError` marked ``broken`` if they cannot be read
-    or are not finite numbers.
+    The server does so when a cached prefix overlaps the span. Returns a `SpanError` marked ``broken`` if the numbers
+    cannot be read or are not finite.
     """
     scores = answer.get("prompt_token_id_logprobs")
     if scores is None:
@@ -334,7 +335,7 @@ def read_given(answer: dict[str, Any], conversation: Conversation) -> Logprobs |
 
 
 def total_probability(answer: dict[str, Any]) -> float:
-    """Returns the largest sum of probabilities that *answer* states for alternative tokens at one position.
+    """Returns the largest sum of the probabilities in *answer* for alternative tokens at one position.
 
     A sum of more than about 1 means that the numbers are not probabilities.
     """
@@ -352,7 +353,7 @@ def _prompt_logprobs(answer: dict[str, Any]) -> list[Any] | None:
 
 
 def _stated(answer: dict[str, Any], ids: Sequence[int]) -> list[Any]:
-    """Returns what *answer* states for each token of *ids* at its position; None where it states nothing."""
+    """Returns the log-probability in *answer* for each token of *ids* at its position; None where there is none."""
     positions = _prompt_logprobs(answer) or []
     entries = [
         place.get(str(token)) if isinstance(place, dict) else None for place, token in zip(positions, ids, strict=False)
@@ -377,7 +378,7 @@ def _broken(code: str, problem: str) -> SpanError:
 
 
 def _served(models: dict, model: str | None, endpoint: str) -> tuple[str, int | None]:
-    """Returns the name of *model* in *models*, the server's list, and its context length in tokens, None if unstated.
+    """Returns the name of *model* in *models*, the server's list, and its context length in tokens (None: unknown).
 
     If *model* is None, the server must serve exactly one. Raises `LMError` if the server does not serve the model.
     """

@@ -1,13 +1,13 @@
 """Engines: they take conversations and return the log-probabilities of their spans.
 
-The two plain engines read every conversation in full: one at a time, or in padded batches. The fastest one stores the
-conversations of one paper as a trie and reads each shared token once: each pack of the trie
+The two plain engines read every conversation in full: one at a time, or in padded batches. The fastest engine stores
+the conversations of one paper as a trie and reads each shared token once. Each pack of the trie
 (`gre_bench.lm.engine.packs`) takes one forward pass. A token's position id is its depth, and it attends only to its
-ancestors and itself (`gre_bench.lm.engine.trie_attention`). The result is the same as for one conversation at a time,
-up to rounding. The output head is applied only to the tokens whose successor belongs to a reply. The log-softmax is
-computed in float32, whatever the weights' dtype.
+ancestors and itself (`gre_bench.lm.engine.trie_attention`). Up to rounding, the result is the same as for one
+conversation at a time. The output head is applied only to the tokens whose successor belongs to a reply. The
+log-softmax is computed in float32, whatever the weights' dtype.
 
-`engine_for` chooses the engine that runs a model: the requested one, or the next slower one with the right numbers.
+`engine_for` chooses the engine for a model: the requested engine, or the next slower one whose numbers are correct.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ Result = TypeVar("Result")
 EngineName = Literal["trie", "batches", "one-by-one"]
 
 ALLOWED = {"float32": 1e-3, "bfloat16": 0.5, "float16": 0.1}
-"""Dtype → largest accepted difference to one conversation at a time in the self-check, in nats."""
+"""Dtype → the largest accepted difference from one conversation at a time in the self-check, in nats."""
 STATIC = frozenset({"default", "linear", "llama3", "yarn", "proportional"})
-"""Kinds of rotary positions that do not depend on the length of a sequence."""
+"""Kinds of rotary position embeddings that do not depend on the length of a sequence."""
 ARCHITECTURES = frozenset(
     {"llama", "mistral", "mixtral", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "gemma", "gemma2", "gemma3_text"}
 )
-"""Model types of transformers whose layers accept the positions and attention of this engine."""
+"""Model types of transformers whose layers accept the positions and the attention of the trie engine."""
 
 BATCH_ON_CPU, BATCH_ON_GPU = 2048, 16384
-"""Most tokens in a batch by default, padding included."""
+"""The default maximum number of tokens in a batch, padding included."""
 PACK_ON_CPU, PACK_ON_GPU = 1024, 16384
-"""Most tokens in a pack by default: few enough for the cache of a core, enough to keep a large GPU busy."""
+"""The default maximum number of tokens in a pack: it fits a core's cache, or keeps a large GPU busy."""
 _LOGITS = 2**28
-"""Largest number of logits in a batch."""
+"""The largest number of logits in a batch."""
 HALVED = "a pack did not fit the memory and was halved; a smaller evaluation_lm.token_budget avoids that"
 _SMALLEST = 16
 """A pack of this many tokens or fewer is not halved."""
 _LOGITS_ON_CPU, _LOGITS_ON_GPU = 2**22, 2**25
-"""Most logits computed at once: the head works in chunks, which fit the cache on the CPU."""
+"""The most logits computed at once: the head works in chunks, which fit the cache on the CPU."""
 _CHECKED = ("The reviewer appreciates the clear writing.", "The reviewer questions the choice of baselines. " * 3)
 
 
@@ -67,14 +67,14 @@ class Engine(Protocol):
 
     @property
     def plan(self) -> str:
-        """Says how the work is divided into forward passes. In half precision, that goes into the signature too."""
+        """How the work is divided into forward passes. In half precision, the plan goes into the signature too."""
         ...
 
     def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
         """Returns the log-probability of each token of each span in nats, in order, or the error that prevents them.
 
-        All *conversations* must belong to one paper, and no two may be equal. One that does not fit into memory gets a
-        `SpanError`.
+        All *conversations* must belong to one paper, and no two may be equal. A conversation that does not fit into
+        memory gets a `SpanError`.
         """
         ...
 
@@ -85,7 +85,7 @@ def is_out_of_memory(error: RuntimeError) -> bool:
 
 
 def within_memory(forward: Callable[..., Result], *arguments: object) -> Result | None:
-    """Returns the result of *forward*; None if a tensor did not fit into memory. Then frees what torch still holds."""
+    """Returns the result of *forward*; if a tensor did not fit into memory, empties torch's cache and returns None."""
     try:
         return forward(*arguments)
     except RuntimeError as error:
@@ -104,7 +104,7 @@ def out_of_memory(conversation: Conversation) -> SpanError:
 
 
 class OneByOne:
-    """Runs each conversation in a forward pass of its own: simple, slow and right. Others are checked against it."""
+    """Runs each conversation in its own forward pass: simple, slow and correct. The others are checked against it."""
 
     version = "one-by-one-1"
 
@@ -146,7 +146,7 @@ class OneByOne:
 class Batches(OneByOne):
     """Runs batches, padded on the right, for models that the trie engine cannot run.
 
-    *budget* is the most tokens in a batch, padding included. A conversation longer than that forms a batch alone. A
+    *budget*: the maximum number of tokens in a batch, padding included. A longer conversation forms a batch alone. A
     batch that runs out of memory is halved.
     """
 
@@ -187,7 +187,7 @@ class Batches(OneByOne):
 
 
 class Trie:
-    """Runs models of the `ARCHITECTURES` in packs of at most *budget* tokens.
+    """Runs models of the `ARCHITECTURES` on a trie, in packs of at most *budget* tokens.
 
     The budget changes log-probabilities only by rounding, because sums are taken in another order. In float32, only the
     last bits change. In half precision, a token's log-probability changes by about 0.01 nats.
@@ -205,8 +205,8 @@ class Trie:
     def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
         """Returns the log-probabilities as `Engine` says.
 
-        A pack that runs out of memory is halved. If even a small pack does, the engine stops, and every conversation
-        without all its log-probabilities gets a `SpanError`.
+        A pack that runs out of memory is halved. If even a small pack runs out of memory, the engine stops, and every
+        conversation that lacks log-probabilities gets a `SpanError`.
         """
         trie = TokenTrie(conversations)
         values, answered = torch.zeros(sum(trie.sizes)), torch.zeros(sum(trie.sizes), dtype=torch.bool)
@@ -261,7 +261,7 @@ class Trie:
             if cap is not None:
                 logits = torch.tanh(logits / cap) * cap
             logits = logits.float()
-            # float32 is finer near zero; large logits would cost the difference its last digits.
+            # float32 is more precise near zero; with large logits, the difference would lose its last digits.
             logits -= logits.amax(-1, keepdim=True)
             edges = torch.tensor([start, start + size], device=hidden.device)
             first, last = torch.searchsorted(indices, edges).tolist()
@@ -274,10 +274,10 @@ class Trie:
 def engine_for(
     weights: Weights, template: ChatTemplate, name: EngineName, budget: int | None
 ) -> tuple[Engine, str | None]:
-    """Returns the engine called *name*, or a slower one with a remark why, if it cannot run the model correctly.
+    """Returns the engine called *name*, or if that cannot run the model correctly, a slower one and a remark why.
 
-    *budget* is the most tokens in one forward pass. An engine that computes several conversations at once is first
-    checked on four small ones. Raises `LMError` for an unknown name.
+    *budget*: the maximum number of tokens in one forward pass. An engine that computes several conversations at once is
+    first checked on four small conversations. Raises `LMError` for an unknown name.
     """
     if name not in get_args(EngineName):
         raise LMError(f"no engine {name!r}; known: {', '.join(get_args(EngineName))}")
@@ -301,7 +301,7 @@ def engine_for(
 
 
 def _disagreement(weights: Weights, template: ChatTemplate, engine: Engine) -> str | None:
-    """Returns a phrase about the difference of *engine* to `OneByOne` on four conversations; None within `ALLOWED`.
+    """Returns a phrase on how *engine* differs from `OneByOne` on four conversations; None within `ALLOWED`.
 
     Also None if the model's own numbers are not finite: they are refused when predictions are scored. Raises
     `SpanError` if a conversation cannot be scored at all.
@@ -325,7 +325,7 @@ def _disagreement(weights: Weights, template: ChatTemplate, engine: Engine) -> s
 
 
 def _rotary_kinds(parameters: object) -> set[str]:
-    """Returns the kinds in the ``rope_parameters`` of a config: one table, or one for each kind of layer."""
+    """Returns the rope types in a config's ``rope_parameters``: one table, or one table for each kind of layer."""
     if not isinstance(parameters, dict):
         return set()
     if "rope_type" in parameters:

@@ -1,11 +1,11 @@
 """Stores conversations as a trie of token ids and cuts it into packs, one for each forward pass.
 
 Conversations of one paper share the system prompt, a synopsis and often a first review. The trie stores each shared
-prefix once. Its tokens are numbered in depth-first order, so the descendants of a token directly follow it: each of the
-sorted conversations adds the tokens after the prefix that it shares with the one before it.
+prefix once. The conversations are sorted, and each adds the tokens after the prefix that it shares with the previous
+conversation. This numbers the trie's tokens in depth-first order, so the descendants of a token directly follow it.
 
-A pack is a range of tokens in depth-first order. A token attends to its ancestors and itself. If some ancestors lie in
-earlier packs, their keys and values are kept from there. The model therefore reads no token twice.
+A pack is a range of tokens in depth-first order. A token attends to its ancestors and itself. If some ancestors are in
+earlier packs, their keys and values are kept. The model therefore reads no token twice.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ class Pack:
 
     - *depths*: the position of each token in its conversation, from 0.
     - *kept*: the number of keys kept from earlier packs. *keep*: the keys that the next pack needs.
-    - *own*: ranges (start, stop) that divide the pack's tokens. A token attends to itself and to those before it there.
+    - *own*: ranges (start, stop) that divide the pack's tokens. A token attends to itself and to earlier ones in its
+      range.
     - *links*: the other keys to which tokens attend. Two links of the same level have no token in common.
     - *rows*, *targets*: the pass returns the log-probability that token id ``targets[i]`` follows token ``rows[i]``.
     - *slots*: the index of that log-probability in the array of all spans' log-probabilities.
@@ -77,7 +78,7 @@ class Pack:
         return int(self.depths.max()) + 1
 
     def seen(self) -> list[list[tuple[int, int]]]:
-        """Returns for each range of `own` the ranges of keys that it attends to: from the root down, itself last."""
+        """Returns for each range of `own` the ranges of keys that it attends to, from the root down to itself."""
         return [
             [
                 *(link.keys for link in self.links if link.queries[0] <= start < link.queries[1]),
@@ -88,7 +89,7 @@ class Pack:
 
 
 class TokenTrie:
-    """A trie of *conversations*, each without its last token, which is predicted and never read.
+    """A trie of *conversations*, each without its last token, which is predicted but not read.
 
     `sizes`: the number of tokens in the span of each conversation. The other arrays: as in `Pack`, for the whole trie.
     """
@@ -122,7 +123,7 @@ class TokenTrie:
         return len(self.ids)
 
     def packs(self, budget: int) -> list[Pack]:
-        """Cuts the whole trie into packs of nearly equal size, at most *budget* tokens each."""
+        """Cuts the whole trie into packs of nearly equal size, of at most *budget* tokens each."""
         count = ceil(len(self) / budget)
         return [self.pack(len(self) * n // count, len(self) * (n + 1) // count) for n in range(count)]
 
@@ -171,7 +172,7 @@ class TokenTrie:
 
 
 def _shared(first: tuple[int, ...], second: tuple[int, ...]) -> int:
-    """Returns the length of the longest common prefix."""
+    """Returns the length of the longest common prefix, by bisection."""
     low, high = 0, min(len(first), len(second))
     while low < high:
         middle = (low + high + 1) // 2
@@ -180,10 +181,10 @@ def _shared(first: tuple[int, ...], second: tuple[int, ...]) -> int:
 
 
 def _segments(heads: Sequence[int], depths: Sequence[int]) -> list[Segment]:
-    """Divides the tokens of a trie into segments, given the index of each one's first token and each token's depth.
+    """Divides a trie's tokens into segments. *heads*: each segment's first token. *depths*: each token's depth.
 
-    A segment stops where the next begins. Its descendants are the later segments up to the first whose first token is
-    not deeper than its own.
+    A segment stops where the next begins. Its descendants are the later segments, up to the first one that does not
+    begin deeper than it.
     """
     ends = [len(depths)] * len(heads)
     above: list[int] = []

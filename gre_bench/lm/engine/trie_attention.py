@@ -30,10 +30,10 @@ from transformers import AttentionInterface
 from gre_bench.lm.engine.packs import Pack
 
 NAME = "trie"
-"""The name of this attention in transformers."""
+"""The name under which transformers knows this attention."""
 
 _ROWS = 256
-"""Queries whose scores are computed at once; they fit the processor's cache."""
+"""The number of queries whose scores are computed at once; they fit the processor's cache."""
 
 Kept = dict[int, tuple[Tensor, Tensor]]
 """Layer → (keys, values) of the tokens that a later pack needs."""
@@ -56,9 +56,9 @@ class Round:
 
 
 class AttentionLayout:
-    """States to which keys the tokens of *pack* attend; every layer of the forward pass gets it as ``layout``.
+    """Describes to which keys the tokens of *pack* attend; every layer of the forward pass gets it as ``layout``.
 
-    - *before*, `left`: the keys and values of each layer that earlier packs kept, and that the next pack needs.
+    - *before*: the keys and values of each layer kept from earlier packs. `left`: those that the next pack needs.
     - *exact*: whether to compute with plain matrix products instead of a fused kernel.
     """
 
@@ -72,7 +72,7 @@ class AttentionLayout:
         self._keep_old, self._keep_own = keep[keep < pack.kept], keep[keep >= pack.kept] - pack.kept
 
     def keep(self, layer: int, key: Tensor, value: Tensor) -> None:
-        """Fills `left` for *layer* from `before` and from this pack's *key* and *value*."""
+        """Stores in `left`, for *layer*, what the next pack needs of `before` and of this pack's *key* and *value*."""
         if not len(self.pack.keep):
             return
         before = [old[:, :, self._keep_old] for old in self.before.get(layer, ())] or [key[:, :, :0], value[:, :, :0]]
@@ -82,7 +82,7 @@ class AttentionLayout:
         self.left[layer] = keys, values
 
     def extended(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns all keys and values of *layer*: those kept before, then this pack's own."""
+        """Returns all keys and values of *layer*: the kept ones, then this pack's."""
         if not self.pack.kept:
             return key, value
         old_key, old_value = self.before[layer]
@@ -101,7 +101,7 @@ class AttentionLayout:
 
     @cached_property
     def rounds(self) -> list[Round]:
-        """The kernel calls, one a level of links, by which tokens attend to ancestors outside their own range."""
+        """The kernel calls, one per level of links, by which tokens attend to ancestors outside their own range."""
         levels: dict[int, tuple[list, list]] = {}
         for link in self.pack.links:
             queries, keys = levels.setdefault(link.level, ([], []))
@@ -128,7 +128,7 @@ def attend(
 ) -> tuple[Tensor, None]:  # fmt: skip
     """Computes the attention of one layer; transformers calls this function in place of its own attention.
 
-    Returns the output, shape (1, tokens, heads, head size), and None in place of the attention weights. Also lets
+    Returns the output, shape (1, tokens, heads, head size), and None in place of the attention weights. Also makes
     *layout* keep what the next pack needs.
     """
     if layout is None:
@@ -149,7 +149,7 @@ def attend(
         out = weighed(query, key, value, layout, scale, window, softcap)
     elif window is not None or not (query.element_size() == 2 and size <= 256 and size % 8 == 0):
         out = gathered(query, key, value, layout, scale, window)
-    else:  # the variable-length flash kernel takes only half precision and such sizes
+    else:  # the variable-length flash kernel supports only half precision and such sizes
         out = batched(query, key, value, layout, scale)
     return out.transpose(1, 2), None
 
@@ -160,7 +160,7 @@ AttentionInterface.register(NAME, attend)  # transformers then builds no attenti
 def cascaded(query: Tensor, key: Tensor, value: Tensor, layout: AttentionLayout, scale: float, layer: int) -> Tensor:
     """Computes the attention in float32 on the CPU, with torch's flash kernel.
 
-    It is called once for each range in ``layout.pack.own`` and once for each link; the results are merged.
+    The kernel is called once for each range in ``layout.pack.own`` and once for each link; the results are merged.
     """
     flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
     _, heads, tokens, size = query.shape
@@ -224,9 +224,9 @@ def batched(query: Tensor, key: Tensor, value: Tensor, layout: AttentionLayout, 
 def gathered(
     query: Tensor, key: Tensor, value: Tensor, layout: AttentionLayout, scale: float, window: int | None
 ) -> Tensor:
-    """Computes the attention on any device, with a mask, on a copy of the keys of a range and of its ancestors.
+    """Computes the attention on any device, with a mask, on copies of the keys of each range and its ancestors.
 
-    *window* is the number of tokens to which a token attends: itself and the nearest ancestors; None means all.
+    *window*: the number of tokens to which a token attends (itself and the nearest ancestors); None: all.
     """
     out = torch.empty_like(query)
     for own, keys, values, seen in _gathered(key, value, layout, window):
@@ -240,7 +240,7 @@ def weighed(
     query: Tensor, key: Tensor, value: Tensor, layout: AttentionLayout, scale: float,
     window: int | None, softcap: float | None,
 ) -> Tensor:  # fmt: skip
-    """Computes the same as `gathered`, by plain products and a float32 softmax, as ``eager`` of transformers.
+    """Computes the same as `gathered`, by plain products and a float32 softmax, like ``eager`` of transformers.
 
     With *softcap*, each attention score s becomes softcap · tanh(s / softcap), as in Gemma 2.
     """
@@ -259,9 +259,9 @@ def weighed(
 def _gathered(
     key: Tensor, value: Tensor, layout: AttentionLayout, window: int | None
 ) -> Iterator[tuple[slice, Tensor, Tensor, Tensor]]:
-    """Yields for each range in ``pack.own``: its slice of the pack's tokens, its keys and values, and their mask.
+    """Yields for each range in ``pack.own``: its slice of the pack's tokens, its keys, its values, and their mask.
 
-    The keys and values are those of the range's ancestors, followed by its own. The mask, shape (tokens, keys), is true
+    The keys and values of the range's ancestors come before the range's own. The mask, shape (tokens, keys), is true
     where the token attends to the key.
     """
     for (start, stop), ranges in zip(layout.pack.own, layout.seen, strict=True):
@@ -274,7 +274,7 @@ def _gathered(
 
 
 def _merge(out: Tensor, sums: Tensor, part: Tensor, part_sums: Tensor) -> None:
-    """Merges *part*, an attention output over further keys, into *out*, that over the earlier keys, in place.
+    """Merges *part*, the attention output over further keys, in place into *out*, the output over the earlier keys.
 
     *sums* (also updated) and *part_sums* are the log-sum-exps of the attention scores that gave *out* and *part*.
     """
@@ -292,7 +292,7 @@ def _variable(q: Tensor, k: Tensor, v: Tensor, ranges: Round, scale: float, *, c
     from torch.nn.attention.varlen import AuxRequest, varlen_attn
 
     grouped: dict[str, Any] = {"enable_gqa": True}
-    # torch 2.11 has no such option, and wants as many key heads as query heads.
+    # torch 2.11 has no such option, and requires as many key heads as query heads.
     if "enable_gqa" not in inspect.signature(varlen_attn).parameters:
         grouped, (k, v) = {}, (each.repeat_interleave(q.shape[1] // k.shape[1], 1) for each in (k, v))
     return varlen_attn(  # pyrefly: ignore

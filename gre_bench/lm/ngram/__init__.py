@@ -1,1 +1,1 @@
-"""The embedded n-gram evaluation LM, made of counts and a copying cache."""
+"""The n-gram evaluation LM that comes with the program: n-gram counts and a copying cache."""

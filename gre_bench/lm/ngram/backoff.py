@@ -1,20 +1,20 @@
-"""The probabilities of words: a trigram model that can be reweighted, and copies of earlier or known words.
+"""Computes probabilities of words: a trigram model that can be reweighted, and copies of earlier or known words.
 
 The trigram model has interpolated absolute discounting:
 
     P(w | a b) = kept(w | a b) + rest(a b) · P(w | b)
 
-Here, a and b are the two words before w. P(w | b) is made likewise from P(w). ``kept`` is the share of the trigram in
-its context, less a discount; 0 for a trigram that is not in the model. ``rest`` is 1 minus the sum of ``kept`` over all
-words in that context. The probabilities therefore sum to 1 even if rare n-grams are dropped (Kneser and Ney 1995).
+Here, a and b are the two words before w. P(w | b) is computed likewise from P(w). ``kept`` is the trigram's share of
+its context, less a discount; it is 0 for a trigram that is not in the model. ``rest`` is 1 minus the sum of ``kept``
+over all words in that context. The probabilities therefore sum to 1 even if rare n-grams are dropped (Kneser and Ney
+1995).
 
 To reweight the model, each word w gets a factor r(w). The probability becomes P(w | a b) · r(w) / Z(a b). The norm
 Z(a b) makes the probabilities sum to 1 (unigram rescaling).
 
 A word of the reply may be copied from the earlier reply or from the known text. The functions return the probability of
-the word that stands at each position of the reply, NaN where there is nothing to copy. At every other position, the
-probabilities of all possible words sum to 1. Words are integers here. These functions take O(n log n) time in the
-length of the texts.
+the reply's word at each position, or NaN where there is nothing to copy. At every other position, the probabilities of
+all possible words sum to 1. Words are integers here. These functions take O(n log n) time in the length of the texts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import numpy as np
 from gre_bench.lm.ngram.segmentation import look_up
 
 UNKNOWN, END_ID, NEWLINE_ID = range(3)
-"""Ids of the first three words of every vocabulary. The context of a text's first word is two newlines."""
+"""The ids of the first three words of every vocabulary. The context of a text's first word is two newlines."""
 _DISCOUNTS = (0.75, 0.8, 0.85)
 _PAIR = 1 << 32
 
@@ -35,7 +35,8 @@ _PAIR = 1 << 32
 class _Table:
     """The n-grams of one order, bigrams or trigrams, of a vocabulary of *size* words.
 
-    The context of a bigram is the id of its first word, that of a trigram of a and b ``a * size + b``.
+    The context of a bigram is the id of its first word; the context of a trigram that begins with a and b is ``a * size
+    + b``.
 
     - `keys`: the n-grams in ascending order, each as the integer ``context * size + word``; `words`: their last words.
     - `kept`, `rest`: the values of the module's formula, for each n-gram and for each of the ascending `contexts`.
@@ -54,7 +55,7 @@ class _Table:
         return np.where(self.contexts[index] == context, index, -1)
 
     def of_rows(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Returns the n-grams of the contexts *rows*, as `Contexts` describes them in ``kept``."""
+        """Returns the n-grams of the contexts *rows*, in the form that `Contexts` describes for ``kept``."""
         known = np.flatnonzero(rows >= 0)
         distinct, row_of = np.unique(rows[known], return_inverse=True)
         lengths = np.append(self.starts, len(self.keys))[distinct + 1] - self.starts[distinct]
@@ -63,11 +64,11 @@ class _Table:
         return known, keys, starts, row_of
 
     def rests(self, rows: np.ndarray) -> np.ndarray:
-        return np.append(self.rest, 1.0)[rows]  # -1, a context never seen, leaves everything to the lower order
+        return np.append(self.rest, 1.0)[rows]  # for -1, an unseen context, the lower order gets everything
 
 
 class Contexts:
-    """The contexts at each position of the text with the word ids *ids*: the word before, and the two words before.
+    """The contexts at each position of a text with the word ids *ids*: the preceding word, and the preceding two words.
 
     - `keys`: the bigram and the trigram context at each position (see `_Table`), as integers.
     - `rows`: the index of each context in ``contexts`` of its table; -1 for a context that was never seen.
@@ -97,14 +98,14 @@ class Backoff:
         return Contexts(ids, self.tables, self.size)
 
     def chances(self, words: np.ndarray, contexts: Contexts) -> np.ndarray:
-        """Returns P(word | the two words before) for the word ids *words* of a text in their *contexts*, float64."""
+        """Returns P(word | the two preceding words), float64, for the word ids *words* of a text in *contexts*."""
         chance = self.unigram[words]
         for table, key, rows in zip(self.tables, contexts.keys, contexts.rows, strict=True):
             chance = look_up(table.keys, table.kept, key * self.size + words) + table.rests(rows) * chance
         return chance
 
     def norms(self, factors: np.ndarray, contexts: Contexts) -> np.ndarray:
-        """Returns Z(context) = Σ_w P(w | context) · ``factors[w]`` at each position, by the longest context known."""
+        """Returns Z(context) = Σ_w P(w | context) · ``factors[w]`` at each position, for the longest known context."""
         norm = np.full(len(contexts.rows[0]), float(self.unigram @ factors))
         for table, rows, (known, keys, starts, row_of) in zip(self.tables, contexts.rows, contexts.kept, strict=True):
             if len(starts):
@@ -130,7 +131,7 @@ class Backoff:
 
 
 def backoff_counts(texts: Iterable[np.ndarray], size: int, fewest: int) -> dict[str, np.ndarray]:
-    """Returns the arrays of a `Backoff`: the n-grams of *texts*, word ids below *size*, seen *fewest* times or more."""
+    """Returns the arrays of a `Backoff`: n-grams seen at least *fewest* times in *texts* (word ids below *size*)."""
     trigrams: Counter[tuple[int, int, int]] = Counter()
     for ids in texts:
         row = [NEWLINE_ID, NEWLINE_ID, *ids.tolist()]
@@ -159,7 +160,7 @@ def backoff_counts(texts: Iterable[np.ndarray], size: int, fewest: int) -> dict[
 
 
 def earlier(words: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Returns the probability of each of *words*, a reply, if it is copied from a random earlier position of the reply.
+    """Returns the probability of each word of the reply *words*, if it is copied from a random earlier position of it.
 
     A position is chosen in proportion to its entry in *weights*. Equal words must have equal weights.
     """
@@ -168,9 +169,9 @@ def earlier(words: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def continued(words: np.ndarray, first: int) -> np.ndarray:
-    """Returns the probability of each of *words*, a reply, if it is a random continuation of the previous word.
+    """Returns the probability of each word of the reply *words*, if it is a random continuation of the previous word.
 
-    The continuations are the words that followed earlier occurrences of the previous word in the reply, all equally
+    The continuations are the words that followed earlier occurrences of the previous word in the reply; all are equally
     likely. *first* stands for the word before the reply's first word.
     """
     before = _before(words, first)
@@ -178,7 +179,7 @@ def continued(words: np.ndarray, first: int) -> np.ndarray:
 
 
 class Copies:
-    """The probabilities of copying from a known text of *words*, with a weight for each of its positions.
+    """The probabilities of copying from the known text *words*, with a weight for each of its positions.
 
     *first* stands for the word before the first word of any text.
     """
@@ -198,7 +199,7 @@ class Copies:
     def followed(self, reply: np.ndarray) -> np.ndarray:
         """Returns the probability of each word of *reply* if it is a random continuation of the reply's previous word.
 
-        The continuations are the words that follow it in the known text, all occurrences equally likely.
+        The continuations are the words that follow it in the known text; all occurrences are equally likely.
         """
         before = _before(reply, self._first)
         count = look_up(self._befores, self._before_counts, before)

@@ -1,4 +1,4 @@
-"""`cache-ngram`: the embedded evaluation LM, made of n-gram counts and a copying cache; it needs only numpy.
+"""`cache-ngram`: the evaluation LM that comes with the program: n-gram counts and a copying cache; needs only numpy.
 
 The known text is the synopsis followed by the first review; a prediction may lack either. P(reply | known text) is the
 product of P(gap, capitals | kinds of tokens) · P(token | so far, known) over the reply's tokens, where
@@ -11,8 +11,8 @@ product of P(gap, capitals | kinds of tokens) · P(token | so far, known) over t
 - *so far*: the tokens of the reply before this one.
 - *continuations*: words that followed other occurrences of the previous word.
 
-The weights μ sum to 1, and so do the weights λ. If a term has nothing to copy, its weight goes to the first term of its
-sum. For a word outside the vocabulary, the trigram model's probability of an unknown word is multiplied by the
+The weights μ sum to 1, and so do the weights λ. If a term has nothing to copy, the first term of its sum gets its
+weight. For a word outside the vocabulary, the trigram model's probability of an unknown word is multiplied by the
 probability of the spelling.
 
 The probabilities of all texts without lone surrogates therefore sum to 1. Log-probabilities of a reply under different
@@ -44,7 +44,7 @@ CONFIG, VOCABULARY, WEIGHTS = "config.json", "vocabulary.json", "weights.safeten
 _KEPT_TEXTS = 64
 
 KNOTS = np.array([0.3, 1.0, 1.75, 2.5, 3.25, 4.0, 4.75, 5.4])
-"""Knots of the piecewise-linear effect of the inverse document frequency, in nats."""
+"""The knots of the piecewise-linear effect of the inverse document frequency, in nats."""
 FEATURES = (
     *(f"same_{knot}" for knot in KNOTS),
     *("count", "count_idf", "length", "stem", "stem_idf", "topic_same", "topic_other", "lift"),
@@ -62,7 +62,7 @@ class Reading:
     """The tokens of a text as integers.
 
     - *ids*: the index of each token in the vocabulary; 0 for an unknown word.
-    - *words*: the same, except that each distinct unknown word has an integer of its own.
+    - *words*: the same, except that each distinct unknown word has its own integer.
     - *unknown*: the words that are not in the vocabulary, in the order of the text.
     """
 
@@ -73,9 +73,9 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The parts of a reply's probability that do not depend on a known text: a value for each token, its end included.
+    """The parts of a reply's probability that do not depend on a known text: a value for each token and for the end.
 
-    - *form*, *spelling*: the log-probabilities of gap and capitals, and of the spelling of the word, in nats.
+    - *form*: the log-probability of gap and capitals, in nats. *spelling*: the log-probability of the word's spelling.
     - *trigram*: P(the token's word) in the trigram model; 0 for a word outside the vocabulary.
     - *unknown*: P(a word outside the vocabulary) at this position in the trigram model.
     - *marginal*, *marginal_unknown*: the same two probabilities by the module's formula for P(token | so far).
@@ -93,7 +93,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The effect of a known text: the factor of each word, and the copies from it."""
+    """The effect of a known text: the factor of each word, and the probabilities of copying from the text."""
 
     factors: np.ndarray
     copies: Copies
@@ -132,7 +132,7 @@ class CacheNgram:
 
     @classmethod
     def load(cls, folder: Path, name: str = "cache-ngram") -> CacheNgram:
-        """Opens the model in *folder*; raises `LMError` if a file is missing, damaged or of another format."""
+        """Opens the model in *folder*; raises `LMError` if a file is missing, damaged or in another format."""
         from safetensors import SafetensorError
         from safetensors.numpy import load as load_arrays
 
@@ -208,9 +208,9 @@ class CacheNgram:
         return Reply(reading, contexts, form, spelling, trigram, unknown, marginal, marginal_unknown)
 
     def read_known(self, text: str) -> Known | None:
-        """Returns the effect of the known *text* on replies; None if it holds no word to copy.
+        """Returns the effect of the known *text* on replies; None if the text has no word to copy.
 
-        The result is valid until the next call of `logprob`, which gives new integers to the unknown words.
+        The result is valid until the next call of `logprob`, which renumbers the unknown words.
         """
         reading = self.read(text)
         if not (self._weights(reading) > 0).any():
@@ -219,14 +219,14 @@ class CacheNgram:
         return Known(factors, Copies(reading.words, self._weights(reading), NEWLINE_ID))
 
     def read(self, text: str) -> Reading:
-        """Returns the tokens of *text* as integers, without the token for the end of the text."""
+        """Returns the tokens of *text* as integers, without the end-of-text token."""
         return self._read(split(text).words[:-1])
 
     def marginal_terms(self, text: Reading, trigram: np.ndarray, unknown: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Computes the terms of the module's formula for P(token | so far), without the weights μ.
 
-        Returns two arrays of shape (terms, tokens): P(the token's word) and P(unknown word) by each term. *trigram* and
-        *unknown* mean the same as in `Reply`.
+        Returns two arrays of shape (terms, tokens): P(the token's word) and P(unknown word) by each term. *trigram*,
+        *unknown*: as in `Reply`.
         """
         nothing = np.zeros(len(trigram))
         copied, followed = earlier(text.words, self._weights(text)), continued(text.words, NEWLINE_ID)
@@ -253,7 +253,7 @@ class CacheNgram:
         return self.known_text.copy_weights(text) ** self.config["idf_exponent"]
 
     def _spell(self, words: list[str]) -> np.ndarray:
-        """Returns the log-probability of the spelling of each of *words* in nats; all punctuation marks are equal."""
+        """Returns the log-probability in nats of the spelling of each of *words*; it is equal for all marks."""
         logs = np.full(len(words), self._log_mark)
         indices = [index for index, word in enumerate(words) if is_word(word)]
         if indices:
@@ -267,7 +267,8 @@ def _with_fallback(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Stacks P(the token's word) and P(unknown word) of several sources: two arrays of shape (sources, tokens).
 
-    Where the first is NaN, the source has nothing to copy, and *whole* and *unknown* take its place.
+    Where the first probability is NaN, the source has nothing to copy, and *whole* and *unknown* replace its two
+    values.
     """
     terms = np.stack([np.where(np.isnan(term), whole, term) for term, _ in sources])
     escapes = np.stack([np.where(np.isnan(term), unknown, escape) for term, escape in sources])
@@ -285,7 +286,7 @@ def _remembered(memory: dict[str, Any], text: str, read: Any) -> Any:
 def write_files(
     folder: Path, config: Mapping[str, Any], vocabulary: list[str], arrays: Mapping[str, np.ndarray]
 ) -> None:
-    """Writes the three files of a model to *folder*, which is made if absent; other files there stay as they are."""
+    """Writes the three files of a model to *folder*, which is created if missing; other files there stay."""
     from safetensors.numpy import save as save_arrays
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -301,15 +302,15 @@ def write_files(
 
 
 class KnownText:
-    """Computes how much likelier each word of *vocabulary* becomes once a text about the same paper is known.
+    """Computes how much likelier each word of *vocabulary* becomes when a text about the same paper is known.
 
-    Each word gets a factor, which multiplies its probability in the trigram model. Its logarithm is a weighted sum of
-    the word's features, `FEATURES`; all others are zero:
+    Each word gets a factor, which multiplies its probability in the trigram model. The factor's logarithm is a weighted
+    sum of the word's `FEATURES`. Features that do not apply are zero:
 
     - For words in the known text: the word's inverse document frequency (piecewise linear), its count, the length of
       the text, and how strongly reviews of one paper share the word.
     - For other words: whether the known text contains a word of the same stem.
-    - For words that belong to topics: how much likelier the topics of the known text make the word.
+    - For words that belong to topics: how much likelier the known text's topics make the word.
 
     *arrays* holds document frequencies, topics and lifts, counted over *papers* papers.
     """
@@ -328,7 +329,7 @@ class KnownText:
         self._topical_row[self._topical] = np.arange(len(self._topical))
         self._topics_of = arrays["topics_of"].astype(np.float64)
         of_topics = arrays["words_of"].astype(np.float64)
-        # P(word | topic) / P(word); divided once more, because rounding has moved the mean of a column away from 1.
+        # P(word | topic) / P(word); normalised again, because rounding has moved the mean of a column away from 1.
         self._words_of = of_topics / (arrays["topic_sizes"].astype(np.float64) @ of_topics)
 
     def features(self, text: Reading) -> np.ndarray:
@@ -364,7 +365,7 @@ class KnownText:
 
 
 def stem(word: str) -> str:
-    """Returns *word* without the longest of `_ENDINGS` that can be removed so that at least four characters remain."""
+    """Returns *word* without the first of `_ENDINGS` whose removal leaves at least four characters."""
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= _STEM:
             return word[: -len(ending)]
@@ -374,7 +375,7 @@ def stem(word: str) -> str:
 def _hats(values: np.ndarray) -> np.ndarray:
     """Returns the piecewise-linear basis over `KNOTS` at *values*, shape (values, knots).
 
-    The entries of the two knots around the value sum to 1; all others are 0.
+    The entries of the two knots around a value sum to 1; all other entries are 0.
     """
     values = np.clip(values, KNOTS[0], KNOTS[-1])
     left = np.clip(np.searchsorted(KNOTS, values, side="right") - 1, 0, len(KNOTS) - 2)

@@ -1,14 +1,14 @@
 """Splits a text into words, gaps and capitals, and computes the probabilities of gaps, capitals and spellings.
 
-A token is one of four: a word (a maximal run of letters, digits and underscores), a newline, a mark (any other visible
-character), or the end of the text. Before each token stands its gap, a run of white space without newlines. The gap may
-be empty, except between two words. Every text thus corresponds to exactly one sequence of tokens and gaps.
+There are four kinds of tokens: a word (a maximal run of letters, digits and underscores), a newline, a mark (any other
+visible character), and the end of the text. Each token is preceded by its gap, a run of white space without newlines.
+The gap may be empty, except between two words. Every text thus corresponds to exactly one sequence of tokens and gaps.
 
-A folded token has A-Z replaced by a-z. A distribution over folded tokens, multiplied by the probabilities of gaps and
-capitals, is a distribution over all texts.
+In a folded token, A-Z are replaced by a-z. A distribution over folded tokens, multiplied by the probabilities of gaps
+and capitals, is a distribution over all texts.
 
 A character model gives every word outside the vocabulary its own probability. Each character is predicted from the
-three characters before it. Witten-Bell interpolation backs off to shorter contexts and in the end to a uniform
+three characters before it. Witten-Bell interpolation backs off to shorter contexts, and finally to a uniform
 distribution over all characters.
 """
 
@@ -35,9 +35,10 @@ _LOG_HALF = float(np.log(0.5))
 
 @dataclass(frozen=True, slots=True)
 class Alphabet:
-    """The number of characters of each kind in version *unicode* of Unicode.
+    """The number of characters of each kind in Unicode version *unicode*.
 
-    They are characters of words (A-Z count as a-z), white space without the newline, and all other visible characters.
+    The kinds are *word* (A-Z count as a-z), *space* (white space without the newline), and *mark* (all other visible
+    ones).
     """
 
     word: int
@@ -57,7 +58,7 @@ def alphabet_of_python() -> Alphabet:
 
 @dataclass(frozen=True, slots=True)
 class Spelled:
-    """A text split into tokens: with A-Z folded to lower case, the white space before each, and each as written."""
+    """A text split into tokens: the folded tokens, the white space before each, and the tokens as written."""
 
     words: list[str]
     gaps: list[str]
@@ -65,20 +66,20 @@ class Spelled:
 
 
 def split(text: str) -> Spelled:
-    """Returns the tokens of *text*, its end last; raises `UnicodeEncodeError` for a lone surrogate."""
+    """Returns the tokens of *text*, with the end of the text last; raises `UnicodeEncodeError` for a lone surrogate."""
     folded = text.encode().lower().decode()  # for bytes, lower() folds only A-Z
     return Spelled([*_TOKEN.findall(folded), END], _TOKEN.split(text), [*_TOKEN.findall(text), END])
 
 
 def pieces_of_words(text: str, ids: Sequence[int]) -> list[str] | None:
-    """Returns the tokens of *text*, each with its gap; None if *ids*, one for each token, are not as many."""
+    """Returns the tokens of *text*, each with its gap; None if there is not one of *ids* for each token."""
     spelled = split(text)
     pieces = [gap + word for gap, word in zip(spelled.gaps, spelled.written, strict=True)]
     return pieces if len(pieces) == len(ids) else None
 
 
 def is_word(token: str) -> bool:
-    """Whether *token* is a word, and not a mark, a newline or the end."""
+    """Whether *token* is a word, not a mark, a newline or the end."""
     return token[:1].isalnum() or token[:1] == "_"
 
 
@@ -103,7 +104,7 @@ def form_counts(texts: Iterable[str]) -> dict[str, np.ndarray]:
 class Form:
     """Computes the log-probabilities of gaps and capitals from *counts*, a result of `form_counts`.
 
-    That of a gap depends on the kinds of both tokens around it, that of capitals on the kind of the token before.
+    A gap depends on the kinds of the tokens on both sides, capitals on the kind of the previous token.
     """
 
     def __init__(self, counts: Mapping[str, np.ndarray], alphabet: Alphabet):
@@ -113,17 +114,17 @@ class Form:
         self._one_more_space = float(_LOG_HALF - np.log(alphabet.space))
 
     def logprobs(self, spelled: Spelled) -> np.ndarray:
-        """Returns, for each token, the log-probability of its gap plus that of its capitals, in nats."""
+        """Returns for each token the sum of the log-probabilities of its gap and of its capitals, in nats."""
         before, after = _kinds_of_tokens(spelled.words)
         # A gap is empty, one space, or a random string of white space whose length is geometric with parameter 1/2. The
-        # probabilities of all ways that give the same gap are added.
+        # probabilities of all ways to produce the same gap are added.
         kinds = np.array([_kind_of_gap(gap) for gap in spelled.gaps])
         lengths = np.array([len(gap) for gap in spelled.gaps])
         stop = np.where((before == _WORD) & (after == _WORD), 0.0, _LOG_HALF)
         anything = self._gaps[before, after, 2] + lengths * self._one_more_space + stop
         plain = [len(gap) < 2 and gap in " " for gap in spelled.gaps]
         gaps = np.logaddexp(anything, np.where(plain, self._gaps[before, after, kinds], -np.inf))
-        # Capitals are lower, Capital, UPPER, or a random pattern with probability 1/2 for each letter, added likewise.
+        # Capitals are lower, Capital, UPPER, or a random pattern with probability 1/2 for each letter, summed likewise.
         kinds, letters = _kinds_of_capitals(spelled)
         anything = self._capitals[before, 3] + letters * _LOG_HALF
         logs = np.logaddexp(anything, np.where(kinds < 3, self._capitals[before, kinds], -np.inf))
@@ -132,9 +133,9 @@ class Form:
 
 
 def _kinds_of_tokens(words: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Returns for each token the kind of the token before it, and its own kind.
+    """Returns for each token the kind of the previous token, and the token's own kind.
 
-    The kinds are line start or newline (0), word (1), mark (2) and, of the token itself, end (3).
+    The kinds are line start or newline (0), word (1), mark (2) and, for the token itself, end (3).
     """
     after = np.array([_WORD if is_word(word) else _LINE if word == NEWLINE else _MARK for word in words])
     before = np.concatenate(([_LINE], after[:-1]))
@@ -161,7 +162,7 @@ def _kinds_of_capitals(spelled: Spelled) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Speller:
-    """Computes P(word) as the product of the probabilities of its characters, at least one, and of the end after them.
+    """Computes P(word) as the product of the probabilities of its characters (at least one) and of the word's end.
 
     *characters* and *counts* come from `spelling_counts`.
     """
@@ -227,7 +228,7 @@ def spelling_counts(words: Iterable[str]) -> tuple[str, dict[str, np.ndarray]]:
 
 
 def look_up(keys: np.ndarray, values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Returns the value of each key in *wanted*, ``values[i]`` for ``keys[i]``, and 0 for others; *keys* are sorted."""
+    """Returns ``values[i]`` for each of *wanted* that equals ``keys[i]``, and 0 for others; *keys* must be sorted."""
     if not len(keys):
         return np.zeros(len(wanted))
     index = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)

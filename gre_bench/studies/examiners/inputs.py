@@ -1,7 +1,7 @@
 """The input of an examiner study: its settings (one TOML file), texts with human scores, and the grid of examiners.
 
 The texts come from a file or from an edition's graded reviews. The grid also says which examiner fills each row of the
-published tables. Rows of different tables share one examiner if it would grade in the same way for both tables.
+published tables. Rows of different tables share an examiner if it would grade the same way for both.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class GeneratedSettings(BaseModel, frozen=True, extra="forbid"):
 
 
 class PanelSettings(BaseModel, frozen=True, extra="forbid"):
-    """Settings of a panel of examiners (`gre_bench.examiners.panel`)."""
+    """The settings of a panel of examiners (`gre_bench.examiners.panel`)."""
 
     examiners: tuple[str, ...] | None = Field(default=None, description="examiners on the panel; default: all")
     human: tuple[float, float] = Field(description="lowest and highest possible human score")
@@ -60,7 +60,7 @@ class PanelSettings(BaseModel, frozen=True, extra="forbid"):
 
 
 class PairwiseSettings(BaseModel, frozen=True, extra="forbid"):
-    """Settings of the preferences between two texts about one source; the LMs see each pair in both orders."""
+    """The settings of preferences between two texts about one source; the LMs see each pair in both orders."""
 
     games: int | None = Field(default=None, ge=1, description="number of pairs to sample; default: all of a source")
     orders: int = Field(default=1000, ge=2, le=100_000, description="shuffled orders of the games for Elo's spread")
@@ -68,7 +68,7 @@ class PairwiseSettings(BaseModel, frozen=True, extra="forbid"):
 
 
 class StudySettings(BaseModel, frozen=True, extra="forbid"):
-    """All settings of a study: the LMs, the examiners, and what is compared with them."""
+    """All settings of a study: the LMs, the examiners, and the raters that they are compared with."""
 
     item: ItemKind | None = Field(default=None, description="summary or review; default: the kind of the items")
     models: tuple[str, ...] = Field(default=(), description="LMs of the models file; every examiner asks each of them")
@@ -97,9 +97,10 @@ class StudySettings(BaseModel, frozen=True, extra="forbid"):
 
 
 def load_study(path: Path) -> StudySettings:
-    """Returns the settings in the TOML file *path*, or in the shipped file of that name.
+    """Returns the settings in the TOML file *path*, or in the shipped file with that name.
 
-    Paths start from the file's folder; a model's folder may be a pretrained model's name. Raises `SettingsError`.
+    Paths in the file are relative to the file's folder; a model's folder may be a pretrained model's name. Raises
+    `SettingsError`.
     """
     path = settings_file(path)
     try:
@@ -116,7 +117,7 @@ def load_study(path: Path) -> StudySettings:
 
 
 def parse_study(tree: dict[str, Any], origin: str = "study settings") -> StudySettings:
-    """Returns the settings in *tree*; raises `SettingsError` with *origin*, the faulty key and what is wrong."""
+    """Returns the settings in *tree*; raises `SettingsError` with *origin*, the faulty key and the fault."""
     try:
         return StudySettings.model_validate(tree)
     except ValidationError as error:
@@ -127,7 +128,7 @@ def parse_study(tree: dict[str, Any], origin: str = "study settings") -> StudySe
 class GradedItems:
     """Texts of one *kind* with their human scores.
 
-    *source*: what identifies them, such as ``items`` → digest of the file. *lacks*: text id → why it cannot be graded.
+    *source*: identifies the texts, such as ``items`` → digest of the file. *lacks*: text id → why it cannot be graded.
     """
 
     kind: ItemKind
@@ -150,7 +151,7 @@ def from_file(path: Path, limit: int | None = None) -> GradedItems:
 def from_edition(state: Path, edition: str, limit: int | None = None) -> GradedItems:
     """Returns the first *limit* reviews of the edition's graded papers, each with the text of its paper.
 
-    Raises `SettingsError` for a missing edition, `SourceError` for one without graded reviews.
+    Raises `SettingsError` for a missing edition, `SourceError` for an edition without graded reviews.
     """
     store = Store(state, edition)
     if not store.exists:
@@ -191,9 +192,9 @@ class Grid:
 
 
 def grid(settings: StudySettings, item: ItemKind, generated: Mapping[str, str]) -> Grid:
-    """Returns the grid of *settings* for items of kind *item*; *generated*: examiner → instructions written for it.
+    """Returns the grid of *settings* for items of kind *item*. *generated*: examiner → instructions written for it.
 
-    Raises `SettingsError` if an examiner has faulty options or is made for another kind of items.
+    Raises `SettingsError` if an examiner has faulty options or is for another kind of items.
     """
     examiners: dict[str, Examiner] = {}
     for name, tree in settings.examiners.items():
@@ -210,7 +211,7 @@ def grid(settings: StudySettings, item: ItemKind, generated: Mapping[str, str]) 
         rows[table] = {}
         for row, examiner in layout(table).examiners(item).items():
             if (key := _key(examiner)) not in known:
-                # A user's examiner may have the name of a different one in the tables; both are kept.
+                # A user's examiner may have the same name as a different examiner of the tables; both are kept.
                 known[key] = examiner.identity if examiner.name in examiners else examiner.name
                 examiners[known[key]] = examiner
             rows[table][row] = known[key]
@@ -218,7 +219,7 @@ def grid(settings: StudySettings, item: ItemKind, generated: Mapping[str, str]) 
 
 
 def _key(examiner: Examiner) -> str:
-    """Returns a digest of everything that decides an examiner's grades; an unset option counts as its default."""
+    """Returns a digest of everything that determines an examiner's grades; an unset option counts as its default."""
     mass = (examiner.mass or "normalised") if examiner.aggregation == "logprob" else None
     scale = examiner.form.scale
     binning = examiner.binning.model_dump() if examiner.binning else None

@@ -1,12 +1,12 @@
-"""An examiner study: its checks before the start, its estimate, and its raters besides the grid of examiners.
+"""An examiner study: its checks before the start, its cost estimate, and its raters other than examiners.
 
 An estimate sends nothing. Chats in which an LM writes an examiner's instructions are not counted. The examiner's own
 chats are estimated with placeholder instructions.
 
-The other raters are baselines, a panel, and pairs of texts. A pair of texts is a game between their two authors, who
-are called the players. Humans decide each game: the higher human score wins. Each LM decides each game too. If there is
-a panel, its chair also decides, by a weighted vote of the LMs that pass an exam. The exam measures how often an LM
-agrees with the humans on pairs of the exam's texts. The games give Elo and Bradley-Terry ratings of the players.
+The other raters are baselines, a panel, and pairs of texts. A pair of texts is a game between the texts' authors, the
+players. Each game is decided by humans (the higher human score wins) and by each LM. If there is a panel, its chair
+also decides, by a weighted vote of the LMs that pass an exam. The exam measures how often an LM agrees with the humans
+on pairs of the exam's texts. The games give Elo and Bradley-Terry ratings of the players.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ if TYPE_CHECKING:
 class ExaminerJob:
     """An examiner study to run on the texts of the file *items*, or on the graded reviews of *edition*.
 
-    *limit*: the number of texts to use; None means all. *again*: whether to repeat requests to which an earlier run
-    got a refusal or an empty reply.
+    *limit*: the number of texts to use; None: all. *again*: whether to repeat requests that got a refusal or an empty
+    reply in an earlier run.
     """
 
     name: str
@@ -78,7 +78,7 @@ class ExaminerJob:
 
 
 def prepared(job: ExaminerJob) -> tuple[GradedItems, dict[str, Model]]:
-    """Checks *job*; returns the texts to be graded, and all LMs of the models file by name.
+    """Checks *job*; returns the texts to grade, and all LMs of the models file by name.
 
     Raises `SettingsError` or `SourceError`, before anything is sent, if the study cannot be run.
     """
@@ -115,13 +115,13 @@ def prepared(job: ExaminerJob) -> tuple[GradedItems, dict[str, Model]]:
 
 
 def needs_model(settings: StudySettings, examiner: Examiner) -> bool:
-    """Returns whether *examiner* asks an LM of the models file: not if it is random or reads the evaluation LM."""
+    """Whether *examiner* needs an LM of the models file, because it is neither random nor uses the evaluation LM."""
     by_lm = examiner.aggregation == "logprob" and settings.evaluation_lm is not None
     return examiner.form.answer != "nothing" and not by_lm
 
 
 def estimate(job: ExaminerJob) -> dict[str, Any]:
-    """Returns the numbers of texts and examiners, one row per LM (`quoted`), and the limits that may be exceeded.
+    """Returns the numbers of texts and examiners, a row per LM (`quoted`), and the limits that may be exceeded.
 
     Retries are not counted. A chat that several examiners share is counted once for each examiner. Raises
     `SettingsError` or `SourceError` if the study cannot be run.
@@ -158,10 +158,10 @@ def _grade_of(name: str, decision: float | Problem) -> Grade:
 def panel_of(
     settings: PanelSettings, material: GradedItems, chosen: Grid, columns: Sequence[Column]
 ) -> tuple[Panel, set[str]]:
-    """Examines the examiners that graded *columns*, and lets the chair decide on the other texts, once by each rule.
+    """Holds the exam of the examiners that graded *columns*, then the chair decides on the other texts by each rule.
 
-    Returns the panel, and the ids of the texts in its exam. If no examiner passes, the chair's columns hold problems
-    instead of grades. Raises `SettingsError` if a human score lies outside the range in *settings*.
+    Returns the panel, and the ids of the texts in its exam. If no examiner passes, the chair's columns contain problems
+    instead of grades. Raises `SettingsError` if a human score is outside the range in *settings*.
     """
     known = [text for text in material.texts if text.item_id not in material.lacks]
     human = {text.item_id: text.human for text in known if text.human is not None}
@@ -210,7 +210,7 @@ def panel_of(
 
 
 def pairs_of(texts: Sequence[GradedText], settings: PairwiseSettings) -> list[TextPair]:
-    """Returns at most ``settings.games`` pairs of *texts* about one source by different players, in random order.
+    """Returns at most ``settings.games`` pairs of *texts* on one source by different players, in random order.
 
     Raises `SettingsError` if there are no such pairs.
     """
@@ -240,9 +240,9 @@ def reports(
     panel: PanelSettings | None,
     exam_texts: set[str],
 ) -> list[dict[str, Any]]:
-    """Returns one report of the games for the humans, for each LM, and for each rule of the *panel*'s chair.
+    """Returns a report of the games as decided by the humans, by each LM, and by the *panel*'s chair with each rule.
 
-    *preferences_of*: LM → its preferences, in the order of *pairs*. *exam_texts*: ids of the texts in the panel's exam.
+    *preferences_of*: LM → its preferences, in the order of *pairs*. *exam_texts*: the ids of texts in the panel's exam.
     """
     human = {text.item_id: text.human for text in texts if text.human is not None}
     ids = [pair.item_id.split(" ") for pair in pairs]
@@ -289,7 +289,7 @@ def reports(
 def _played(
     name: str, played: Sequence[Game], settings: PairwiseSettings, problem: str | None = None
 ) -> dict[str, Any]:
-    """Returns the report *name* of the games *played*: their number, and the players' Elo and Bradley-Terry ratings."""
+    """Returns the report *name* on the games *played*: their number, and the players' Elo and Bradley-Terry ratings."""
     report: dict[str, Any] = {"name": name, "games": len(played), "elo": [], "bradley_terry": [], "problem": problem}
     if played:
         report["elo"] = [asdict(row) for row in elo_spread(played, settings.orders, settings.seed)]
@@ -301,7 +301,7 @@ def _played(
 
 
 def baseline(name: Baseline, items: Sequence[Item], embedder: EmbedderSettings) -> Column:
-    """Returns the grades that the metric *name* gives to *items*, each compared with its source, as one column."""
+    """Returns a column of the metric *name*'s grades of *items*, each compared with its source."""
     started = time.monotonic()
     metric: Metric
     if name == "bertscore":
@@ -322,7 +322,7 @@ def baseline(name: Baseline, items: Sequence[Item], embedder: EmbedderSettings) 
 def instructions(
     settings: StudySettings, writer_context: WriterContext, kind: ItemKind
 ) -> tuple[dict[str, str], dict[str, Problem]]:
-    """Has LMs write the instructions of the examiners under ``generated`` (Kotonya et al. 2023, §3.2).
+    """Lets LMs write the instructions of the examiners under ``generated`` (Kotonya et al. 2023, §3.2).
 
     Returns examiner → written instructions, and examiner → problem if no usable instructions were written.
     """
@@ -340,9 +340,9 @@ def instructions(
 
 
 def lost(models: Sequence[str], items: Sequence[Item], unsound: Mapping[str, Problem]) -> list[Column]:
-    """Returns a column without grades for each LM of *models* and each examiner that got no usable instructions.
+    """Returns a column of problems for each LM of *models* and each examiner without usable instructions.
 
-    *unsound*: examiner → problem that left it without instructions.
+    *unsound*: examiner → why it has no instructions.
     """
     return [
         Column(name, model, "examiner", tuple(Grade(item.item_id, None, problem) for item in items))

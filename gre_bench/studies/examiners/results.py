@@ -7,7 +7,7 @@ tables.md          all tables, also in the papers' layouts
 rationales-*.csv   sheets for a human to fill in
 study.json         settings, sources and all numbers
 
-Each file is replaced in one step.
+Each file is replaced atomically.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ BEST = (
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """The exams, rule → examiner → its weight, and the chair's decisions as a column of the study for each rule."""
+    """The exams, rule → examiner → its weight, and for each rule the chair's decisions as a column of the study."""
 
     exams: list[Exam]
     weights: dict[str, dict[str, float]]
@@ -104,7 +104,7 @@ def cost_sheet(results: Sequence[ExaminerResult]) -> Sheet:
 
 
 def without_grade(results: Sequence[ExaminerResult]) -> list[str]:
-    """Returns a line for each reason why texts of an examiner and LM have no grade, and why it has no coefficient."""
+    """Returns lines with the reasons why texts have no grade, by examiner and LM, and why there is no coefficient."""
     named = [(title(result.name, result.by), result) for result in results]
     lines = [f"{name}: {why} ({count})" for name, result in named for why, count in result.reasons.items()]
     return lines + [f"{name}: no coefficient: {result.problem}" for name, result in named if result.problem]
@@ -123,7 +123,7 @@ def markdown(sheets: Iterable[Sheet], reasons: Sequence[str]) -> str:
 
 
 def panel_sheet(panel: Panel) -> Sheet:
-    """Returns a table with one row per examiner: its results in the exam, and the weights that the chair gives it."""
+    """Returns a table with a row per examiner: its exam results, and the weights that the chair gives it."""
     rules = tuple(panel.weights)
     rows = tuple(
         (exam.examiner, _number(exam.reference), _number(exam.consistency), f"{exam.questions - exam.unanswered} of "
@@ -136,7 +136,7 @@ def panel_sheet(panel: Panel) -> Sheet:
 
 
 def pairs_sheets(played: Sequence[Mapping[str, Any]]) -> Iterable[Sheet]:
-    """Yields the table of all LMs' preferences, then one of the players' ratings for each of the reports *played*."""
+    """Yields the table of all LMs' preferences, then a table of player ratings for each of the reports *played*."""
     rows = []
     for report in played:
         if "position" not in report:
@@ -185,7 +185,7 @@ def keep(
 ) -> dict[str, Any]:  # fmt: skip
     """Writes the files of the study *name*, and returns ``study.json``; raises `SettingsError` as `study_folder` does.
 
-    *played*: what `job.reports` returns. *signatures*: column → how it was graded. *written*: examiner → the
+    *played*: the reports from `job.reports`. *signatures*: column → how it was graded. *written*: examiner → the
     instructions that an LM wrote for it.
     """
     folder = study_folder(state, name, material.source, KIND)
