@@ -147,3 +147,12 @@ def test_a_paper_with_a_committee_too_long_for_the_lm_is_left_out_of_both_halves
     assert curve(told, ["a", "b"], papers) is None, "a score is lacking"
     less = curve(told, ["a", "b"], papers, {"p03"})
     assert less and less.papers == 11 and "p03" in {name for half in halves(papers) for name in half}
+
+
+def test_the_metrics_that_are_named_are_studied(made, tmp_path):
+    use(OverlapLM())
+    shutil.copytree(made, tmp_path / "state")
+    named = ("gem", "gem_s_abstract")
+    asked = [part for name in named for part in ("-m", name)]
+    report = json.loads(shown("study", "committee", EDITION, *asked, "--state", tmp_path / "state", "--json")[1])
+    assert tuple(row["metric"] for row in report["metrics"]) == named
