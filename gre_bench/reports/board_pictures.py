@@ -8,13 +8,13 @@ from itertools import groupby
 from typing import Any
 
 from gre_bench.board.family import orders_by_signature
-from gre_bench.board.words import COLUMNS, RANKED_APART, LMOrder, answer, headline, number, who
+from gre_bench.board.words import COLUMNS, RANKED_APART, LMOrder, answer, headline, number, scored_by, who
 from gre_bench.core.metrics import SPECIFIC, recipe_of
 from gre_bench.core.terminal import counted, markdown_cell, markdown_table
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.plots.drawing import SAID, Interval, intervals, span_of
 from gre_bench.store import Store
-from gre_bench.store.queries import LEADERBOARD, LeaderboardRow
+from gre_bench.store.queries import LEADERBOARD, PLANNED_SIGNATURES, LeaderboardRow
 from gre_bench.tasks import steps
 
 SIX = COLUMNS[:6]
@@ -39,18 +39,24 @@ def board_picture(rows: Sequence[Mapping[str, Any]], title: str) -> str:
 def show_board(store: Store, job: Job, signature_ids: list[str]) -> None:
     """Shows the boards of *signature_ids* as a Prefect artifact."""
     rows = store.rows(LEADERBOARD, signature_ids=signature_ids)
-    markdown = as_markdown(rows, orders_by_signature(store.rows, rows), job.settings.board.headline)
-    steps.show_leaderboard(store.key, markdown)
+    lms = {row["signature_id"]: row["evaluation_lm"] for row in store.read(PLANNED_SIGNATURES)}
+    markdown = as_markdown(rows, orders_by_signature(store.rows, rows), lms, job.settings.board.headline)
+    steps.show_leaderboard(
+        store.key, f"{markdown}\n\nNext: `gre-bench leaderboard {store.key}` has notes and cautions."
+    )
 
 
 def as_markdown(
-    rows: Sequence[LeaderboardRow], orders: Mapping[str, Sequence[LMOrder]], wanted: str | None = None
+    rows: Sequence[LeaderboardRow],
+    orders: Mapping[str, Sequence[LMOrder]],
+    lms: Mapping[str, str],
+    wanted: str | None = None,
 ) -> str:
     """Returns the boards of *rows* as Markdown: for each its sentence, six columns and validation; one picture.
 
     A metric's specific form has no board of its own beside the metric's, which has it as *above chance*.
 
-    - *orders*: signature → what each evaluation LM says of order.
+    - *orders*: signature → what each evaluation LM says of order. *lms*: signature → evaluation LM.
     - *wanted*: the metric that the settings name as headline; its board comes first.
     """
     specific = {row["metric"] + SPECIFIC for row in rows}
@@ -65,14 +71,15 @@ def as_markdown(
             own: list[Any] = [row | {"group_name": None} for row in members]
             own.sort(key=lambda row: row["kind"] == "control")
             human = [who(row) for row in own if row["kind"] == "human" and row["score"] is not None]
-            title = f"{recipe_of(own[0]['metric']).title}, {counted(own[0]['sampled'], 'paper')}"
+            recipe = recipe_of(own[0]["metric"])
+            title = f"{recipe.title} in {recipe.unit}, {counted(own[0]['sampled'], 'paper')}"
             parts += [f"## {markdown_cell(title)}{markdown_cell(f', group {group}, {RANKED_APART}') if group else ''}"]
             parts += [markdown_cell(answer(own, orders.get(name, ())))]
             if name == first and not group and (picture := board_picture(own, title)):
                 parts += [
                     f"![{markdown_cell(title)}](data:image/svg+xml;base64,{base64.b64encode(picture.encode()).decode()})"
                 ]
-            parts += [_table(own), markdown_cell("; ".join([own[0]["validation"], *human]))]
+            parts += [_table(own), markdown_cell("; ".join([scored_by(lms[name], own[0]["validation"]), *human]))]
     return "\n\n".join(parts)
 
 
