@@ -41,7 +41,7 @@ left join models k on k.model = l.model
 order by w.place, l.group_name nulls first, l.rank nulls last, l.kind = 'control', l.score desc nulls last, l.candidate;
 
 -- name: candidates
--- one row per candidate of the boards shown: its maker, its prompts, and what is known of its model
+-- one row per candidate of the boards shown: its maker, its prompts, and the known facts about its model
 select
     c.candidate_id as candidate,
     c.kind,
@@ -65,8 +65,8 @@ where c.candidate_id in (
 order by c.kind <> 'human', c.kind = 'control', c.candidate_id;
 
 -- name: changed_pairs
--- one row per signature shown and candidate of two releases: pairs of one release only, and pairs that differ
--- Pairs differ in their state, or in their score by more than a millionth of it; smaller gaps are noise between runs.
+-- one row per signature shown and candidate of two releases: pairs that only one release has, and pairs that differ
+-- Pairs differ in their state, or in their score by more than a millionth of it; smaller differences are noise.
 with here as (
     select p.signature_id, p.candidate_id, p.paper_id, p.reference_id, p.state, p.value
     from pairs p
@@ -91,7 +91,7 @@ group by all
 order by all;
 
 -- name: effects
--- one row per signature and change tested with it; the boards' own signatures first
+-- one row per signature and change (perturbation) that was tried with it; the boards' own signatures first
 select e.*, s.metric, m.title as metric_title, c.title as change_title
 from effects e
 join signatures s using (signature_id)
@@ -101,7 +101,7 @@ left join signatures_shown w using (signature_id)
 order by m.place, w.place nulls last, e.signature_id, e.family, e.change;
 
 -- name: examples
--- one row per candidate and paper whose review and human baseline's may both be read here: the shortest pair
+-- one row per candidate: the shortest pair of its review and the human baseline's of one paper, if both texts are public
 with words as (
     select r.candidate, r.paper_id, r.review_id, r.text, j.writer, j.text as judgments
     from reviews r
@@ -130,14 +130,14 @@ qualify row_number() over (
 order by a.candidate;
 
 -- name: judgment_kinds
--- one row per writer of the boards shown and candidate: the numbers of its judgments by opening
+-- one row per writer of the boards shown and candidate: the numbers of judgments with each opening
 select candidate, writer, reviews, openings, lines
 from judgment_kinds
 where writer in (select writer from signatures join signatures_shown using (signature_id))
 order by candidate, writer;
 
 -- name: strata
--- one row per stratum, its value, board shown and candidate: scores there, the most papers first; PDF versions first
+-- one row per stratum, value, board shown and candidate: scores on these papers; PDF versions first, then by paper count
 with kinds_of_papers as (
     select paper_id, 'PDF version' as stratum, replace(coalesce(s.pdf_version_status, 'unknown'), '_', ' ') as value
     from papers
@@ -161,7 +161,7 @@ left join metrics m on m.metric = g.metric
 order by z.stratum <> 'PDF version', z.stratum, z.sampled desc, z.value, w.place, s.kind <> 'human', s.score desc, s.candidate;
 
 -- name: outcomes
--- one row per board shown, state and reason of pairs: their number, their candidates, and one message
+-- one row per board shown, state and reason: the number of such pairs, their candidates, and one message
 select
     coalesce(m.title, g.metric) as title,
     p.state,
@@ -228,7 +228,7 @@ order by r.paper_id, c.kind <> 'human', c.kind = 'control', s.role is distinct f
     j.writer;
 
 -- name: paper_means
--- one row per signature shown, model and paper: the mean of its pairs' scores, and what they rest on
+-- one row per signature shown, model and paper: the mean score of its pairs, their number and references, and the review
 select
     p.signature_id,
     s.metric,
@@ -277,8 +277,8 @@ left join papers p using (paper_id)
 order by c.paper_id;
 
 -- name: rights
--- one row per kind of text, candidate and licence: how many texts there are, and how many are published here; of papers
--- also how many titles, which stand alone where the other words of the publisher's own papers are withheld
+-- one row per kind of text, candidate and licence: how many texts there are, and how many are published; for papers
+-- also how many titles are published although the other texts of the publisher's own papers are withheld
 -- Judgments have the licence of their review, synopses that of their paper.
 select
     'papers' as texts, null as candidate, licence, count(*) as known,
@@ -302,7 +302,7 @@ group by all
 order by texts, candidate <> 'human', candidate, known desc, licence;
 
 -- name: signatures
--- one row per signature shown, with the results of its validation and of its separation of papers
+-- one row per signature shown, with the results of its validation and its AUC (separation)
 select s.*, w.place, a.auc, a.low as auc_low, a.high as auc_high, a.left_out as auc_left_out, a.same, a.other,
     v.verdict, v.edition as validated_on, v.detail
 from signatures s
@@ -312,7 +312,7 @@ left join validations v using (signature_id)
 order by w.place;
 
 -- name: withheld
--- one row: how many reviews of the boards' candidates have a text, or judgments, that is not here
+-- one row: how many reviews of the boards' candidates have a text or judgments that are withheld
 select count(distinct r.review_id) as reviews
 from reviews r
 join candidates c on c.candidate_id = r.candidate
@@ -321,8 +321,9 @@ where c.kind not in ('change', 'graded')
   and ((r.text is null and r.text_sha256 is not null) or (j.text is null and j.text_sha256 is not null));
 
 -- name: score_terms
--- one row per score of one signature: the log-probabilities of its predictions, and whether each is the sum of its tokens'
--- A release rounds those of tokens so that their sum differs by at most 1/512 nat.
+-- one row per score of one signature: the log-probabilities of its predictions, and whether each equals the sum over its
+-- tokens
+-- A release rounds the log-probabilities of tokens so that their sum differs by at most 1/512 nat.
 with terms as (
     select *, unnest(predictions) as prediction, generate_subscripts(predictions, 1) as place
     from scores

@@ -14,14 +14,14 @@ order by table_name;
 select current_database();
 
 -- name: unpacked
--- one row: how many values the Parquet files hold, and the bytes of their pages when unpacked
+-- one row: the number of values in the Parquet files, and the bytes of their pages after decompression
 select
     sum(greatest(num_values, row_group_num_rows)) as value_count,
     sum(total_uncompressed_size) as page_bytes
 from parquet_metadata($files);
 
 -- name: paper_licences
--- one row per paper: the licence of its texts, by its note and by its import; two that differ are both told; null: unknown
+-- one row per paper: the licence of its texts, by its note and by its import; both if they differ; null: unknown
 create temp table paper_licences as
 select p.paper_id, nullif(concat_ws(', ', n.licence, nullif(l.licence, n.licence)), '') as licence
 from edition.papers p
@@ -30,8 +30,9 @@ left join edition.licences l on l.kind = 'paper' and l.item = p.paper_id;
 
 -- name: review_licences
 -- one row per review: the licence of its text and of its judgments; null: unknown
--- By its note and by its import; two that differ are both told. A review that a model wrote here has the licence of the
--- settings, $own; a control has that of the paper, whose sentences it copies; a changed review has none.
+-- The licence is stated by the note and by the import; if they differ, the row has both. A review that a model wrote for
+-- this edition has the licence of the settings, $own. A control has the licence of the paper, whose sentences it copies.
+-- A perturbed review has none.
 create temp table review_licences as
 select
     r.review_id,
@@ -60,31 +61,31 @@ select licence from review_licences where licence is not null
 order by licence;
 
 -- name: add_free_licences
--- one row per licence under which a text is published; null: also what states none
+-- one row per licence under which texts are published; null: texts without a stated licence are published too
 create temp table free_licences as select unnest($licences::varchar[]) as licence;
 
 -- name: public_papers
--- one row per paper whose texts may be passed on
+-- one row per paper whose texts may be redistributed
 select p.paper_id
 from paper_licences p
 where exists (select 1 from free_licences f where f.licence is not distinct from p.licence);
 
 -- name: public_reviews
--- one row per review whose text, and whose judgments, may be passed on
+-- one row per review whose text and judgments may be redistributed
 select r.review_id
 from review_licences r
 where exists (select 1 from free_licences f where f.licence is not distinct from r.licence);
 
 -- name: own_titles
--- one row per paper whose title is told under any licence: one of the publisher's own files brought it, and no note did
--- A title is a bibliographic fact, and a reader needs it to find the paper. $told: false if no text at all goes out.
+-- one row per paper whose title is published under any licence: the paper comes from the publisher's own files, not a note
+-- A title is a bibliographic fact, and a reader needs it to find the paper. $told: false if no text at all is published.
 select a.item as paper_id
 from edition.additions a
 join edition.imports i using (run_id, file)
 where $told and a.kind = 'paper' and i.kind = 'papers' and a.item not in (select paper_id from edition.paper_sources);
 
 -- name: public_replies
--- one row per prediction whose reply may be passed on: that of GEM is the reference
+-- one row per prediction whose reply may be redistributed; for GEM, the reply is the reference
 select distinct unnest(s.predictions) as prediction
 from edition.scores s
 join edition.signatures g using (signature_id)
@@ -93,7 +94,7 @@ where (
 ) or exists (select 1 from free_licences where licence is null);
 
 -- name: papers
--- one row per known paper: its texts if the licence allows it, else only their SHA-256, and the title of an own one
+-- one row per known paper: its texts if the licence allows it, else only their SHA-256, and the title of an own paper
 select
     p.paper_id,
     case when u.paper_id is not null or p.paper_id in (from own_titles) then p.title end as title,
@@ -121,7 +122,7 @@ left join public_reviews u using (review_id)
 order by r.review_id;
 
 -- name: judgments
--- one row per review and writer: public if the review is
+-- one row per review and writer: judgments are public if the review is public
 select
     j.review_id,
     j.writer,
@@ -131,7 +132,7 @@ select
     j.strays
 from edition.judgments j
 left join public_reviews u using (review_id)
-where j.review_id in (select review_id from edition.reviews)  -- those of labelled points stay
+where j.review_id in (select review_id from edition.reviews)  -- judgments of labelled points are not published
 order by j.review_id, j.writer;
 
 -- name: snapshots
@@ -163,7 +164,7 @@ left join public_papers u using (paper_id)
 order by t.paper_id;
 
 -- name: synopses
--- one row per paper, kind and writer: public if the paper is
+-- one row per paper, kind and writer: a synopsis is public if the paper is public
 select
     s.paper_id,
     s.kind,
@@ -185,9 +186,9 @@ from edition.plan
 order by signature_id, paper_id, candidate_id, reference_id;
 
 -- name: spans
--- one row per evaluation LM and prediction; token ids spell the reply, so they are published only if the reply may be
--- Log-probabilities are whole numbers of 1/256 nat, which take half the space. As many are rounded the other way as make
--- their sum that of the edition, so a token differs by less than 1/256 nat, and the sum by at most 1/512 nat.
+-- one row per evaluation LM and prediction; token ids reveal the reply, so they are published only if the reply may be
+-- Log-probabilities are rounded to multiples of 1/256 nat, which take half the space. Some are rounded the other way, so
+-- that the sum stays close: a token differs by less than 1/256 nat, and the sum by at most 1/512 nat.
 with rounded as (
     select *, list_transform(logprobs, lambda x: {
         'steps': round(256 * x), 'rest': sign(256 * x - round(256 * x))
@@ -224,7 +225,7 @@ from edition.scores
 order by signature_id, paper_id, candidate_id, reference_id;
 
 -- name: problems
--- one row per pair without a score that met a transient problem: the last one; messages and times are not published
+-- one row per pair without a score that had a transient problem: the last problem; messages and times are not published
 select
     signature_id,
     paper_id,
@@ -243,21 +244,21 @@ order by all;
 create table metrics (metric varchar, title varchar, unit varchar, place integer);
 
 -- name: make_models
--- one row per model of a candidate: what is known of it; null means unknown. entry: its name in the models file
+-- one row per model of a candidate: the known facts about it; null means unknown. entry: its name in the models file
 create table models (
     model varchar, entry varchar, family varchar, parameters double, knowledge_cutoff date, released date, price_in double, price_out double
 );
 
 -- name: make_changes
--- one row per change of a review that a metric is validated with
+-- one row per change (perturbation) of a review that a metric is validated with
 create table changes (change varchar, title varchar, family varchar);
 
 -- name: make_signatures_shown
--- one row per signature whose board the page shows; lm_id: of its spans
+-- one row per signature whose board the page shows; lm_id: the evaluation LM of its spans
 create table signatures_shown (signature_id varchar, place integer, lm_id varchar);
 
 -- name: make_word_counts
--- one row per text that a metric reads: its words
+-- one row per text that a metric reads: its number of words
 create table word_counts (
     candidate_id varchar, paper_id varchar, source varchar, writer varchar, form varchar, cut integer, words integer
 );
@@ -284,8 +285,8 @@ order by g.signature_id, s.reference_id, s.candidate_id;
 create table pieces (signature_id varchar, reference_id varchar, pieces varchar[]);
 
 -- name: judgment_kinds
--- one row per candidate and writer: how many lines of its judgments open in each of the ways that *openings* lists
--- Of the human reviews, only the baseline's count. These numbers are public even if the texts are not.
+-- one row per candidate and writer: how many of its judgments have each opening that *openings* lists
+-- Of the human reviews, only the baseline is counted. These numbers are public even if the texts are not.
 with lines as (
     select
         r.candidate,
@@ -310,7 +311,7 @@ group by candidate, writer
 order by candidate, writer;
 
 -- name: rows_that_differ
--- one row, if the temporary views mine and theirs differ
+-- one row if the temporary views mine and theirs differ; else none
 (from mine except all from theirs)
 union all
 (from theirs except all from mine)
@@ -322,8 +323,8 @@ insert into runs (run_id, command, started_at, ended_at, outcome, settings, code
 values ($name, 'refresh', $at, $at, 'done', $settings, $version);
 
 -- name: plan_of_others
--- gives the pairs under signatures of which the release shows no board to a run before its own, but for the specific form of
--- a shown one, which gives its scores above chance
+-- assigns pairs under signatures without a board in the release to a run before its own, except pairs of the specific
+-- form of a shown metric, which gives the scores above chance
 update plan
 set run_id = $other
 where signature_id not in (
@@ -338,7 +339,7 @@ where signature_id not in (
 );
 
 -- name: run_of_others
--- adds the run of these pairs, if there are any
+-- adds the run to which plan_of_others assigns pairs, if there are any
 insert into runs (run_id, command, started_at, ended_at, outcome, settings, code_version)
 select $name, 'refresh', $at::timestamptz - interval 1 second, $at, 'done', $settings, $version
 where exists (select 1 from plan where run_id = $name);

@@ -1,5 +1,5 @@
 -- name: meta
--- one row: the format of this file
+-- one row: the schema version and the edition of this store
 create table if not exists meta (
     schema_version integer not null,
     edition        varchar not null,
@@ -19,7 +19,7 @@ create table if not exists runs (
 );
 
 -- name: imports
--- one row per import of a file: how much it added
+-- one row per imported file: how many records it added
 create table if not exists imports (
     run_id    varchar not null,
     file      varchar not null,
@@ -28,18 +28,18 @@ create table if not exists imports (
     added     integer not null,
     unchanged integer not null,
     refused   integer not null,
-    domain    varchar,                   -- what is reviewed, if the file states it
+    domain    varchar,                   -- the domain of the reviewed items, if the file states it
     happened_at timestamptz not null
 );
 
 -- name: additions
--- one row per paper, review or judgments that an import added: the import
+-- one row per paper, review or judgments that an import added: which import added it
 create table if not exists additions (
     run_id varchar not null,
     file   varchar not null,
     kind   varchar not null check (kind in ('paper', 'review', 'judgments')),
     item   varchar not null,             -- paper_id or review_id
-    writer varchar not null,             -- of judgments; else empty
+    writer varchar not null,             -- writer of the judgments; empty for papers and reviews
     primary key (kind, item, writer)
 );
 
@@ -50,7 +50,7 @@ create table if not exists papers (
     title     varchar not null,
     abstract  varchar,
     text      varchar,
-    source_row integer                   -- position in its source, if it has one
+    source_row integer                   -- row number in its source, if there is one
 );
 
 -- name: reviews
@@ -60,13 +60,13 @@ create table if not exists reviews (
     paper_id  varchar not null,
     candidate varchar not null,          -- 'human', or the candidate who wrote it
     text      varchar,
-    slot      integer,                   -- its stated position among the paper's human reviews
+    slot      integer,                   -- number among the paper's human reviews, as stated in the source
     rating    double,
-    grade     double                     -- a grade that a person gave to the review itself
+    grade     double                     -- a human grade of the review itself
 );
 
 -- name: points
--- one row per labelled point: a single remark of a review, with what people said of it
+-- one row per labelled point: a single remark of a review, with its labels by people
 create table if not exists points (
     point_id  varchar primary key,
     paper_id  varchar not null,
@@ -74,12 +74,12 @@ create table if not exists points (
     candidate varchar not null,
     text      varchar not null,
     place     integer not null,          -- position among the points of its review
-    labels    json not null,             -- name of a label → its value; higher is better
+    labels    json not null,             -- label name → value; higher is better
     run_id    varchar not null
 );
 
 -- name: judgments
--- one row per review and writer: the review as judgments, exactly as the writer left them
+-- one row per review and writer: the judgments of the review, unchanged as the writer wrote them
 create table if not exists judgments (
     review_id varchar not null,
     writer    varchar not null,
@@ -98,11 +98,11 @@ create table if not exists snapshots (
 );
 
 -- name: review_versions
--- one row per human review of a fetched snapshot: which of its versions the text is, and why that version counts
+-- one row per human review of a fetched snapshot: which version of the review is used, and why
 create table if not exists review_versions (
     review_id  varchar primary key,
     versions   integer not null,         -- number of known versions
-    version_id varchar,                  -- null: the note as fetched
+    version_id varchar,                  -- null: the version of the fetched note
     written_at timestamptz,
     rule       varchar not null,
     licence    varchar                   -- as the note states it
@@ -120,7 +120,7 @@ create table if not exists paper_sources (
 );
 
 -- name: licences
--- one row per paper or review whose licence was stated when it was imported: licence of its texts
+-- one row per paper or review whose licence an import stated: the licence of its texts
 create table if not exists licences (
     kind    varchar not null check (kind in ('paper', 'review')),
     item    varchar not null,            -- paper_id or review_id
@@ -129,7 +129,7 @@ create table if not exists licences (
 );
 
 -- name: paper_strata
--- one row per paper and kind of stratum: its decision, its primary area, its track, as the notes state them
+-- one row per paper and kind of stratum: the paper's decision, primary area or track, as the notes state it
 create table if not exists paper_strata (
     paper_id varchar not null,
     stratum  varchar not null,
@@ -138,7 +138,7 @@ create table if not exists paper_strata (
 );
 
 -- name: texts
--- one row per sampled paper whose text was read from a snapshot: its source and how the reading ended
+-- one row per sampled paper whose text was read from a snapshot: the source and the status of the text
 create table if not exists texts (
     paper_id varchar primary key,
     origin   varchar not null check (origin in ('pdf', 'given')),
@@ -151,7 +151,7 @@ create table if not exists texts (
 );
 
 -- name: text_words
--- one row per paper, page of its PDF and fate of words: how many were kept, hidden, or dropped by which rule
+-- one row per paper, page of its PDF and fate of words: the number of words with that fate
 create table if not exists text_words (
     paper_id varchar not null,
     page     integer not null check (page >= 0),      -- from 1; 0 for a given text, which has no pages
@@ -161,7 +161,7 @@ create table if not exists text_words (
 );
 
 -- name: synopses
--- one row per paper, kind and writer: the synopsis, which is known before the first review
+-- one row per paper, kind and writer: the synopsis on which GEM-S conditions
 create table if not exists synopses (
     paper_id varchar not null,
     kind     varchar not null check (kind in ('assw', 'categories')),
@@ -178,11 +178,11 @@ create table if not exists replies (
     writer        varchar not null,
     outcome       varchar not null,      -- ok, or why there is no text
     detail        varchar not null,
-    final         boolean not null,      -- a problem that another attempt cannot mend
+    final         boolean not null,      -- whether another attempt cannot succeed
     thinking      integer not null,      -- characters of reasoning that were removed
     prompt_tokens integer,
     reply_tokens  integer,
-    archived      boolean not null,      -- answered by the reply archive
+    archived      boolean not null,      -- whether the reply came from the reply archive
     run_id        varchar not null,
     primary key (task, item, writer)
 );
@@ -197,8 +197,8 @@ create table if not exists draws (
     roles           varchar not null,
     candidate_slot  integer not null,
     reference_slots integer[] not null,
-    avoid_learnt    varchar[] default [], -- no paper was drawn that these were learnt from
-    known           integer not null,    -- papers known when it was drawn
+    avoid_learnt    varchar[] default [], -- models and writers whose training papers were not drawn
+    known           integer not null,    -- number of known papers when the sample was drawn
     eligible        integer not null,
     drawn_at        timestamptz not null
 );
@@ -228,20 +228,20 @@ create table if not exists candidates (
 );
 
 -- name: word_counts
--- one row per text that a metric reads, in an edition loaded from a release, whose texts may be withheld; else none
+-- one row per text that a metric reads: its words; only in editions loaded from a release, whose texts may be withheld
 create table if not exists word_counts (
     candidate_id varchar not null,
     paper_id     varchar not null,
     source       varchar not null,       -- judgments or review
     writer       varchar not null,
     form         varchar not null,
-    cut          integer not null,       -- characters of a review that the metric reads at most
+    cut          integer not null,       -- maximum number of characters of a review that the metric reads
     words        integer not null,
     primary key (candidate_id, paper_id, source, writer, form, cut)
 );
 
 -- name: signatures
--- one row per signature: all that a score depends on besides its texts
+-- one row per signature: everything that a score depends on, except its texts
 create table if not exists signatures (
     signature_id    varchar primary key,
     metric          varchar not null,
@@ -258,11 +258,11 @@ create table if not exists signatures (
     text_cut        varchar not null,
     ascii_fold      boolean not null,
     engine_version  varchar not null,
-    chance          varchar default 'none'  -- how reviews of other papers are chosen, if the metric reads any
+    chance          varchar default 'none'  -- how reviews of other papers are chosen, if the metric uses them
 );
 
 -- name: plan
--- one row per planned pair: due to be scored, waiting for a text that is still to be written, or why it cannot be
+-- one row per planned pair: due to be scored, waiting for a text that must be written first, or why it cannot be scored
 create table if not exists plan (
     signature_id varchar not null,
     paper_id     varchar not null,
@@ -284,13 +284,13 @@ create table if not exists spans (
     total      double not null check (isfinite(total) and total <= 1e-6),
     ids        integer[] not null,
     logprobs   float[] not null,
-    escaped    integer not null,         -- control tokens escaped in its texts
+    escaped    integer not null,         -- number of control tokens that were escaped in its texts
     primary key (lm_id, prediction),
     check (len(ids) = len(logprobs))
 );
 
 -- name: scores
--- one row per finished pair: its score in the metric's unit, or the final problem in its place
+-- one row per finished pair: its score in the metric's unit, or the final problem instead of a score
 create table if not exists scores (
     signature_id    varchar not null references signatures (signature_id),
     paper_id        varchar not null,
@@ -300,23 +300,23 @@ create table if not exists scores (
     problem         varchar,
     problem_message varchar,
     broken          boolean not null,    -- the evaluation LM itself misbehaved
-    predictions     varchar[] not null,  -- ids in spans of its terms; for GEM: the conditional, the marginal
+    predictions     varchar[] not null,  -- ids of its terms in the table spans; for GEM: the conditional, the marginal
     run_id          varchar not null,
     primary key (signature_id, paper_id, candidate_id, reference_id),
     check ((value is null) <> (problem is null))
 );
 
 -- name: stand_ins
--- one row per signature and two reviews of a paper that no board pairs: what one scores on the other, by study references
+-- one row per signature and pair of candidates' reviews of a paper: the score of one against the other (study references)
 create table if not exists stand_ins (
     signature_id varchar not null,
     paper_id     varchar not null,
     candidate_id varchar not null,
     review_id    varchar not null,       -- of the candidate
-    reference_by varchar not null,       -- candidate who wrote the review that stands in for a human reference
+    reference_by varchar not null,       -- candidate whose review replaces a human reference
     reference_id varchar not null,
     value        double check (isfinite(value)),
-    cut          double check (isfinite(cut)),  -- the same on the reference's first tokens, as many as a human one has
+    cut          double check (isfinite(cut)),  -- the score with this review cut to as many tokens as a human reference has
     problem      varchar,
     predictions  varchar[] not null,     -- ids in spans of its terms
     run_id       varchar not null,
@@ -325,15 +325,15 @@ create table if not exists stand_ins (
 );
 
 -- name: committees
--- one row per signature, committee of two or more reviewers and reference: the score of their reviews joined into one, by
--- study committee
+-- one row per signature, committee of two or more reviewers and reference: the score of their joined reviews (study
+-- committee)
 create table if not exists committees (
     signature_id varchar not null,
     paper_id     varchar not null,
     reference_id varchar not null,
-    members      varchar not null,       -- names of the candidates, sorted, with ' and ' between them
+    members      varchar not null,       -- names of the candidates, sorted and joined by ' and '
     value        double check (isfinite(value)),
-    repeats      integer not null,       -- lines of the reviews that are there once more and were joined once
+    repeats      integer not null,       -- number of repeated lines, which were joined only once
     problem      varchar,
     predictions  varchar[] not null,     -- ids in spans of its terms
     run_id       varchar not null,
@@ -365,11 +365,11 @@ create table if not exists separation (
     auc          double not null check (auc between 0 and 1),
     low          double not null check (isfinite(low)),
     high         double not null check (isfinite(high)),
-    left_out     integer default 0       -- papers that the evaluation LM or the writer was learnt from
+    left_out     integer default 0       -- number of papers left out: the LM or the writer was trained on them
 );
 
 -- name: effects
--- one row per signature and change: its effect on the metric and the verdict, or why there is none
+-- one row per signature and change (perturbation): its effect on the metric and the verdict, or why there is no effect
 create table if not exists effects (
     signature_id  varchar not null references signatures (signature_id),
     change        varchar not null,
@@ -406,13 +406,13 @@ create table if not exists effects (
 create table if not exists validations (
     signature_id varchar primary key,
     verdict      varchar not null check (verdict in ('pass', 'fail', 'undecided')),
-    edition      varchar not null,       -- where it was validated
-    detail       varchar not null,       -- changes that it does not pass, changes that were not tested
+    edition      varchar not null,       -- the edition on which it was validated
+    detail       varchar not null,       -- perturbations that it does not pass, and perturbations that were not tried
     validated_at timestamptz not null
 );
 
 -- name: agreements
--- one row per signature and coefficient: how a metric's scores of graded reviews agree with the grades, or why not
+-- one row per signature and coefficient: correlation of a metric's scores with the grades of reviews, or why there is none
 create table if not exists agreements (
     signature_id     varchar not null references signatures (signature_id),
     kind             varchar not null check (kind in ('spearman', 'kendall', 'pearson')),
@@ -441,15 +441,15 @@ create table if not exists agreements (
 );
 
 -- name: exposures
--- one row per role and name: whether what it learnt from may hold the edition's reviews
+-- one row per role and name of an LM or writer: whether its training data may contain the edition's reviews
 create table if not exists exposures (
     role     varchar not null check (role in ('candidate', 'evaluation_lm', 'writer', 'synopsis_writer')),
     name     varchar not null,
     status   varchar not null check (status in ('clean', 'contaminated', 'unknown', 'none')),
     family   varchar,
     cutoff   date,                       -- last day of its training texts
-    released date,                       -- day on which the edition's reviews were first shown
-    learnt   integer,                    -- papers of the edition that it was learnt from here; null: it has no register
+    released date,                       -- day on which the edition's reviews became public
+    learnt   integer,                    -- number of the edition's papers in its register; null: it has no register
     papers   integer,                    -- papers that were compared with its register
     register varchar,                    -- digest of its register
     primary key (role, name),
@@ -458,50 +458,50 @@ create table if not exists exposures (
 );
 
 -- name: rank_statistics
--- one row per board, signature and ranked candidate: how sure its rank is, as of the last refresh that ended
--- Tests are Student's: by paper of all pairs of ranked candidates of the signature, and of each of these against
--- chance. They are Holm-corrected together.
+-- one row per board, signature and ranked candidate: the uncertainty of its rank, as of the last completed refresh
+-- The tests are Student's t tests over papers, between all ranked candidates of the signature, and of each of them
+-- against chance. They are Holm-corrected together.
 create table if not exists rank_statistics (
     board             varchar not null check (board in ('clean', 'all')),
     signature_id      varchar not null references signatures (signature_id),
     candidate_id      varchar not null,
     rank              integer not null,
-    rank_low          integer,           -- what the tests allow: 95%, for all ranks at once
+    rank_low          integer,           -- range of ranks that the tests allow: 95%, for all ranks at once
     rank_high         integer,
-    likely_low        integer,           -- no longer computed, as likely_high and more_papers
+    likely_low        integer,           -- no longer computed; nor are likely_high and more_papers
     likely_high       integer,
-    next_candidate    varchar,           -- the next below
-    next_difference   double,            -- how far below, paired by paper
+    next_candidate    varchar,           -- the candidate next below
+    next_difference   double,            -- its difference to the next candidate, paired by paper
     next_low          double,            -- 90%
     next_high         double,
     next_p            double,            -- Holm-corrected
     tied              boolean,           -- the difference to the next is not significant at 5%
     more_papers       integer,           -- no longer computed
-    difference_p_holm double,            -- of the difference to the human baseline
+    difference_p_holm double,            -- p-value of the difference to the human baseline, Holm-corrected
     tests             integer not null,
     problem           varchar,           -- why there are no tests
     run_id            varchar not null,
-    above_p_holm      double,            -- of its score above chance
+    above_p_holm      double,            -- p-value of its score above chance, Holm-corrected
     primary key (board, signature_id, candidate_id),
     check ((rank_low is null) = (problem is not null))
 );
 
 -- name: pair_tests
--- one row per board, signature and two ranked candidates of a group: all that the board says of their order, as of the last
--- refresh that ended
--- Holm's correction covers these tests and those of rank_statistics against chance together.
+-- one row per board, signature and two ranked candidates of a group: the tests of their order, as of the last completed
+-- refresh
+-- Holm's correction covers these tests and the tests of rank_statistics against chance together.
 create table if not exists pair_tests (
     board        varchar not null check (board in ('clean', 'all')),
     signature_id varchar not null,
     first        varchar not null,
     second       varchar not null,
-    difference   double not null,        -- mean over papers, the first less the second
+    difference   double not null,        -- mean over papers, first minus second
     low          double not null,        -- 90%
     high         double not null,
-    sd           double not null,        -- over papers, of the difference on one
+    sd           double not null,        -- standard deviation of a paper's difference, over papers
     p            double not null,        -- Student's, two-sided, paired by paper, not corrected
     p_holm       double not null,        -- corrected
-    papers       integer not null,       -- that both have
+    papers       integer not null,       -- number of papers on which both have scores
     ahead        integer not null,       -- papers on which the first is ahead
     behind       integer not null,
     median       double not null,
@@ -514,8 +514,8 @@ create table if not exists pair_tests (
 );
 
 -- name: differences
--- one row per signature and candidate: Student's test of its difference to the human baseline, as of the last refresh
--- that ended
+-- one row per signature and candidate: Student's t test of its difference to the human baseline, as of the last
+-- completed refresh
 create table if not exists differences (
     signature_id varchar not null references signatures (signature_id),
     candidate_id varchar not null,
@@ -530,23 +530,23 @@ create table if not exists differences (
 create table if not exists profiles (
     signature_id   varchar not null references signatures (signature_id),
     candidate_id   varchar not null,
-    words          double,               -- mean, of the text that the metric reads
-    human_words    double,               -- the length at which the score is estimated (geometric mean)
+    words          double,               -- mean number of words of the text that the metric reads
+    human_words    double,               -- length of human reviews (geometric mean), at which the score is estimated
     at_length      double check (isfinite(at_length)),
     at_length_low  double,               -- 90%, by paper
     at_length_high double,
     asked          integer not null,     -- number of requested texts: its reviews and their judgments
-    unusable       integer not null,     -- of these, requests without a usable text: refused, empty, cut, no judgment
+    unusable       integer not null,     -- of these, texts that cannot be used: refused, empty, cut, no judgment
     judged         integer not null,     -- reviews with judgments by the signature's writer
-    unparsable     integer not null,     -- of these, reviews whose judgments hold no judgment
+    unparsable     integer not null,     -- of these, reviews without any judgment
     lines          integer not null,     -- lines of these judgments
     strays         integer not null,     -- of these, lines with none of the four openings
     prompt_tokens  bigint,               -- null: an endpoint did not state the number
     reply_tokens   bigint,
     usd            double,               -- at the listed prices; null: a price or a count is unknown
-    conflict       varchar,              -- an LM of the candidate's family that scores or judges it
+    conflict       varchar,              -- an evaluation LM or writer of the same model family as the candidate
     run_id         varchar not null,
-    median_lines   double,               -- of its judgments, a review; of those that have any
+    median_lines   double,               -- median number of judgments per review, over reviews with judgments
     human_lines    double,               -- the same of the human baseline
     covered        double,               -- share of the distinct words of a review that its judgments keep, on average
     primary key (signature_id, candidate_id)
@@ -564,20 +564,20 @@ create table if not exists lengths (
 );
 
 -- name: moved
--- one row per writer of judgments, candidate and paper: its review of another paper, whose score there is chance
+-- one row per writer of judgments, candidate and paper: the candidate's review of another paper, which gives its chance score
 create table if not exists moved (
-    writer       varchar not null,       -- as in signatures; reviews without its judgments are not moved
+    writer       varchar not null,       -- writer, as in signatures; reviews without judgments by this writer are not moved
     candidate_id varchar not null,
     paper_id     varchar not null,
     review_id    varchar not null,
-    swap         varchar not null,       -- papers that exchange their reviews share it: they are one independent unit
+    swap         varchar not null,       -- papers that exchange their reviews share this id: they are one independent unit
     primary key (writer, candidate_id, paper_id)
 );
 
 -- name: chance
 -- one row per signature and candidate: how far its reviews score above its own reviews of other papers, as of the last
--- refresh that ended
--- Tests are Student's over the exchanges of reviews: two papers that exchange their reviews are one unit.
+-- completed refresh
+-- The tests are Student's t tests over swaps of reviews: papers that exchange their reviews are one unit.
 create table if not exists chance (
     signature_id varchar not null references signatures (signature_id),
     candidate_id varchar not null,
@@ -602,8 +602,8 @@ create table if not exists student_t (
 );
 
 -- name: board
--- one row per board, signature and candidate: what the board shows of it, as of the scores here (see fill_board)
--- The board 'clean' ranks no candidate that is known to be contaminated, the board 'all' ranks these too.
+-- one row per board, signature and candidate: the values that the board shows, from the scores in this store (see fill_board)
+-- The board 'clean' does not rank candidates that are known to be contaminated; the board 'all' does.
 create table if not exists board (
     board               varchar not null,
     metric              varchar not null,
@@ -679,7 +679,7 @@ create table if not exists board (
 );
 
 -- name: strata
--- one row per signature, human baseline or model, and stratum of papers: its scores there (see fill_strata)
+-- one row per signature, human baseline or model, and stratum of papers: its scores on these papers (see fill_strata)
 create table if not exists strata (
     signature_id    varchar not null,
     stratum         varchar not null,

@@ -2,5 +2,5 @@
 
 import os
 
-# The products here are small: more threads of OpenBLAS (numpy's, not torch's) only wait for each other.
+# The matrix products are small, so more threads of OpenBLAS (numpy's, not torch's) would only wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

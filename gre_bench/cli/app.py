@@ -1,4 +1,4 @@
-"""The command line ``gre-bench``. Only the module of the named command is imported, and it imports what is heavy."""
+"""The command line ``gre-bench``. Only the module of the given command is imported; it imports heavy libraries."""
 
 from __future__ import annotations
 
@@ -88,12 +88,12 @@ def program(
     wait: options.Wait = 0.0,
     as_json: options.Json = False,
 ) -> None:
-    """Declares the options of the program itself, and keeps what is given for the command that follows."""
+    """Declares the options of the program itself, and stores their values for the command that follows."""
     context.obj = {"state": state, "no_prefect": no_prefect, "wait": wait, "as_json": as_json}
 
 
 def program_of(names: Collection[str] | None = None) -> Commands:
-    """Returns the program with the commands *names*; None: with all. Only the modules of these are imported."""
+    """Returns the program with the commands *names* (None: all commands), and imports only their modules."""
     app = Commands(
         "GRE-bench: how well do language models review papers? A candidate's reviews are scored by the information "
         "that they give about human reviews (GEM, in nats). No gold standard is needed.",
@@ -127,7 +127,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _named() -> Collection[str] | None:
-    """Returns the command that the command line names first; None if another word comes first, such as --help."""
+    """Returns the first word of the command line if it is a command; None otherwise, such as for --help."""
     first = sys.argv[1] if len(sys.argv) > 1 else ""
     return (first,) if any(first in entries for entries in PANELS.values()) else None
 
@@ -150,7 +150,7 @@ def main() -> None:
         screen.error(str(error))
         sys.exit(exit_code(error))
     except BrokenPipeError:
-        # The reader has left. Without this, Python would try to write the rest when it exits.
+        # The reader has closed the pipe. Without this, Python would try to write the rest when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         path_fault, machine_fault = fault_of_a_path(error), fault_of_the_machine(error)

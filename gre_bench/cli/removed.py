@@ -1,4 +1,4 @@
-"""Commands and options that are gone, and what to use in their place."""
+"""Commands and options that were removed, and what to use instead."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ INSTEAD = {
     "verify --public": "gre-bench publish makes a release with the texts that may be passed on",
     "verify --store": "gre-bench publish says whether the latest release holds what the store holds",
 }
-"""Words of the command line, without the program's name → what to use in their place."""
+"""Removed command or option, without the program's name → what to use instead."""
 
 
 def in_place_of(command: str, message: str) -> str | None:
-    """Returns the line for a usage error that names something gone; None for any other *message* of *command*."""
+    """Returns the replacement line if *message*, a usage error of *command*, names something removed; else None."""
     named = re.match(r"No such (?:command '|option: )([\w-]+)", message)
     gone = " ".join((*command.split()[1:], named[1])) if named else ""
     return f"{gone} is gone; {INSTEAD[gone]}" if gone in INSTEAD else None

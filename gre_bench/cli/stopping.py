@@ -1,4 +1,4 @@
-"""Ends a command on Ctrl-C or SIGTERM: the first signal lets it finish cleanly, the second stops it at once.
+"""Ends a command on Ctrl-C or SIGTERM: after the first signal it shuts down cleanly, the second kills it at once.
 
 A command ends at most `LONGEST_S` after the first signal. A sudden end loses only unfinished work, because finished
 work is already committed. A thread reads the signals from a wakeup pipe, because the main thread may not notice them:
@@ -34,7 +34,10 @@ _raised, _printed = threading.Lock(), threading.Lock()
 
 @contextmanager
 def listening() -> Iterator[None]:
-    """Handles Ctrl-C and SIGTERM within the block: the first raises `Stopped`, and ends it in `LONGEST_S` s."""
+    """Handles Ctrl-C and SIGTERM within the block.
+
+    The first signal raises `Stopped` in the main thread. The process ends at most `LONGEST_S` seconds later.
+    """
     before = {sign: signal.signal(sign, _stop) for sign in SIGNS}
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
@@ -45,7 +48,7 @@ def listening() -> Iterator[None]:
     except Stopped:
         end()
     finally:
-        # After a signal the watch stays until the process ends, because a library's shutdown may take long.
+        # After a signal, the watching thread runs until the process ends, because a library's shutdown may take long.
         if not _heard.is_set():
             signal.set_wakeup_fd(woken)
             os.close(writing)
@@ -90,7 +93,7 @@ def _watch(reading: int) -> None:
         if not select.select([reading], [], [], left)[0]:
             break
         if not (heard := os.read(reading, 1)):
-            # The block ended while the signal came, so the main thread ends the process; this is for one that hangs.
+            # The block ended when the signal came, so the main thread ends the process; the sleep is in case it hangs.
             time.sleep(left)
             break
         if heard[0] in SIGNS and time.monotonic() - began > ONE_STOP_S:
@@ -99,7 +102,7 @@ def _watch(reading: int) -> None:
 
 
 def _print_once() -> None:
-    """Prints once that the command was stopped, past Python's stream, whose lock a thread may hold."""
+    """Prints once that the command was stopped. Bypasses `sys.stderr`, because another thread may hold its lock."""
     if _printed.acquire(blocking=False):
         with suppress(OSError):
             os.write(2, (_SHOW_CURSOR if os.isatty(2) else b"") + f"{LINE}\n".encode())

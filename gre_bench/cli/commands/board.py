@@ -1,6 +1,6 @@
-"""``gre-bench leaderboard``, ``history`` and ``view``: an edition's board, that of several years, and all in a browser.
+"""``gre-bench leaderboard``, ``history`` and ``view``: show a board, compare years, and show both in a browser.
 
-None of them waits for a run.
+None of these commands waits for a run.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ IN_A_TEXT = (
     "metric", "rank", "candidate", "group_name", "score", "low", "high", "vs_human", "p", "above_chance", "scored",
     "expected", "unranked",
 )  # fmt: skip
-"""The columns of a board in Markdown, which people read; the other formats have all columns."""
+"""The columns of a board in Markdown, which is for readers; the other formats have all columns."""
 
 
 def _gaps(store: Store, ids: list[str], rows: Sequence[LeaderboardRow]) -> list[CleanGapRow]:
@@ -89,9 +89,9 @@ def leaderboard(
 ) -> Answer | None:
     """Show an edition's board: who leads, scores and ranks.
 
-    The answer comes first: who leads, who is not told apart, who is not ranked. Then comes the board of the headline
-    metric, and a line for each other one. The command never waits for a run. With
-    --figures it writes pictures of the boards instead, and prints their names.
+    The first lines say who leads, who is not told apart, and who is not ranked. Then comes the board of the headline
+    metric, and one line for each other metric. The command never waits for a run. With --figures it writes pictures of
+    the boards instead, and prints their paths.
     """
     store = Store(state, the_edition(edition, state))
     if figures is not None:
@@ -153,7 +153,7 @@ def leaderboard(
 
 
 def _say_next(edition: str, own: Sequence[LeaderboardRow], state: Path) -> None:
-    """Prints how to see why the first model of *own*, the board of *edition*, has its score."""
+    """Prints the command that explains the score of the first model of *own*, the board of *edition*."""
     if who := next((row["candidate"] for row in own if row["kind"] == "model" and row["scored"]), ""):
         why = f"gre-bench why {edition} {shlex.quote(plain(who))}{in_state(state)}"
         say(f"next: {why}   # its best and worst papers")
@@ -171,7 +171,7 @@ def history(
 ) -> Answer:
     """Follow candidates through the years of a venue.
 
-    Scores do not compare across years, because each year has other papers. Differences to the anchors do.
+    Scores are not comparable across years, because each year has other papers. Differences to the anchors are.
     """
     from gre_bench.reports.history import history as followed
 
@@ -218,7 +218,10 @@ def _show_years(table: dict[str, Any], title: str, anchors: str) -> None:
 
 
 def _note(years: list[dict[str, Any] | None], editions: list[str]) -> str:
-    """Returns why a candidate has no rank, or that its LM may have seen the reviews; by edition unless always so."""
+    """Returns why a candidate has no rank, or that its LM may have seen the reviews.
+
+    If the reason differs between the *editions*, it is given for each.
+    """
     reasons: dict[str, str] = {}
     for key, row in zip(editions, years, strict=True):
         if row and row["kind"] == "control":
@@ -239,7 +242,7 @@ def view(
 ) -> None:
     """Show boards, papers and running refreshes in a browser.
 
-    The server is read only and answers this machine alone. Ctrl-C stops it.
+    The server is read-only and answers only this machine. Ctrl-C stops it.
     """
     from gre_bench.reports.viewing import Viewing, server_of
 

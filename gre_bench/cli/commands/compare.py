@@ -60,9 +60,9 @@ def compare(
 ) -> Answer:
     """Compare two boards, releases, candidates or evaluation LMs.
 
-    Two boards: Spearman per metric over the models that both rank. Two releases: which scores changed, and on what data
-    and settings each rests. Effects of changes (tables 2-4, 8, 9, 11-14) or grades (table 1): side by side. With
-    --contrasts and one edition: the differences that a file names, plain and at equal length, corrected together.
+    Two boards: Spearman per metric over the models that both rank. Two releases: which scores changed, and which data
+    and settings differ. Effects of perturbations (tables 2-4, 8, 9, 11-14) or grades (table 1): side by side. With
+    --contrasts and one edition: the differences that the file names, also at equal length, corrected together.
     """
     names, published = list(runs or ()), list(table or ())
     if figures is not None:
@@ -115,7 +115,10 @@ def compare(
 
 
 def _the_only_edition(names: Sequence[str], other: bool, state: Path) -> str | None:
-    """Returns the only edition of which *names* are two candidates or LMs; *other*: there are more sides."""
+    """Returns the only edition in which both *names* are candidates or LMs; None if there is no such edition.
+
+    *other*: whether something else is compared too; then the result is None.
+    """
     if other or len(names) != 2:
         return None
     holders = [key for key in find_editions(state) if _holds(Store(state, key), names)]
@@ -123,7 +126,7 @@ def _the_only_edition(names: Sequence[str], other: bool, state: Path) -> str | N
 
 
 def _holds(store: Store, names: Sequence[str]) -> bool:
-    """Returns whether all *names* are candidates or evaluation LMs of the edition *store*, as far as it can be read."""
+    """Whether all *names* are candidates or evaluation LMs of the edition *store*; False if it cannot be read."""
     try:
         known = {row["candidate_id"] for row in store.read(CANDIDATES)}
         known |= {row["evaluation_lm"] for row in store.read(PLANNED_SIGNATURES)}
@@ -133,7 +136,10 @@ def _holds(store: Store, names: Sequence[str]) -> bool:
 
 
 def _look_like_boards(names: Sequence[str]) -> None:
-    """Raises `SettingsError`, on how to compare candidates, if a name is neither a file nor an edition's."""
+    """Raises `SettingsError` if one of *names* can be neither a file nor an edition.
+
+    The message says how to compare candidates.
+    """
     for name in names:
         try:
             if not Path(name).exists():
@@ -148,7 +154,7 @@ def _look_like_boards(names: Sequence[str]) -> None:
 
 
 def _compared(runs: Sequence[str], tables: Sequence[str], state: Path) -> dict[str, Any]:
-    """Returns the comparison of two sides, first the published *tables*."""
+    """Returns the comparison of two sides: published *tables* first, then *runs*."""
     from gre_bench.ranking.published import beside
     from gre_bench.reports.comparisons import from_run, from_table, ranked
 
@@ -171,7 +177,7 @@ def _compared(runs: Sequence[str], tables: Sequence[str], state: Path) -> dict[s
 
 
 def _are_releases(names: Sequence[str], state: Path) -> bool:
-    """Returns whether *names* are two releases; raises `SettingsError` if only one of them is a release."""
+    """Whether *names* are two releases; raises `SettingsError` if only one of them is a release."""
     from gre_bench.reports.board_rows import release_folder
 
     are_releases = [release_folder(name, state) is not None for name in names]

@@ -52,9 +52,9 @@ def compare(
 ) -> Answer:
     """Compare ways of asking an LM to grade texts.
 
-    The texts are those of a file (--items), or an edition's graded reviews (--edition). Replies are kept in
-    state/replies. If a study is stopped, the same command continues it. If examiners or LMs are added, only these are
-    paid for. Limits are the budget of the settings, or --set budget.KEY=VALUE.
+    The texts come from a file (--items), or are an edition's graded reviews (--edition). Replies are kept in
+    state/replies. If a study is stopped, the same command continues it. If examiners or LMs are added, only their
+    requests are paid for. Limits are the budget of the settings, or --set budget.KEY=VALUE.
     """
     if items is None and edition is None and settings is None:
         raise SettingsError("name what to grade: --items FILE, or --edition EDITION; see --help")

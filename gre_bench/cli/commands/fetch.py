@@ -1,4 +1,4 @@
-"""``gre-bench fetch``, ``plan`` and ``year``: download a venue-year, estimate its edition, make its board."""
+"""``gre-bench fetch``, ``plan`` and ``year``: download a venue-year, estimate its cost, and make its board."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _show_fetched(
         show_changes(summary["changes"])
     say("next:")
     store, drawn = Store(state, chosen.edition.edition), False
-    with suppress(GreBenchError):  # there is no such edition yet, or it cannot be read
+    with suppress(GreBenchError):  # the edition does not exist yet, or cannot be read
         drawn = bool(store.read(DRAW))
     say(f"  {_next(chosen, summary['snapshot'], drawn, file, override, state)}")
     if drawn:

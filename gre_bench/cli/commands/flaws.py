@@ -1,4 +1,4 @@
-"""``gre-bench study flaws``: plant flaws in papers and test whether reviews tell of them."""
+"""``gre-bench study flaws``: plants flaws in papers and tests whether reviews mention them."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def flaws(
     dry_run: bool = option("--dry-run", "Plant flaws, and estimate work, time and cost of the rest.", False),
     no_prefect: bool,
 ) -> Answer:
-    """Plant flaws in papers and test whether reviews tell of them.
+    """Plant flaws in papers and test whether reviews mention them.
 
-    Makes an edition of its own, EDITION-flaws, with each paper four times: with a flaw, with another one, as it is, and
-    after a harmless edit. Its candidates review and are scored as in any refresh. The board of EDITION then says what
-    their reviews tell. Planted texts are never released.
+    Makes a separate edition, EDITION-flaws, with four versions of each paper: with a flaw, with another flaw,
+    unchanged, and after a harmless edit. Its candidates review and are scored as in any refresh. The board of EDITION
+    then shows how well the reviews detect flaws. Planted texts are never released.
     """
     configure_prefect(state)
     from gre_bench.pipeline.runs.job import Job
@@ -53,7 +53,7 @@ def flaws(
     report = {"edition": study.edition.key, "planted": record}
     if dry_run:
         plan = estimated(job.settings, state, None, None, False)
-        if is_new:  # a dry run fixes nothing: the next one may ask for other papers
+        if is_new:  # a dry run stores nothing, because the next run may use other papers
             job.store.discard()
 
         def show_plan(_: Any) -> None:

@@ -1,4 +1,4 @@
-"""Groups and commands: the layout of ``--help``, usage errors in one line, and what a command does with its answer."""
+"""Classes of groups and commands: the layout of ``--help``, one-line usage errors, and the output of answers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gre_bench.store import kept_open
 
 
 class Answer(NamedTuple):
-    """What a command returns: the *report* that --json prints, the function that shows it, and the exit code."""
+    """The result of a command: the *report* that --json prints, the function that shows it, and the exit code."""
 
     report: Any
     show: Callable[[Any], object]
@@ -39,9 +39,9 @@ CONTEXT = Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)
 
 
 def answering(work: Callable[..., Answer | None]) -> Callable[..., None]:
-    """Returns the command that calls *work*, prints its answer unless that is None, and exits.
+    """Returns a command that calls *work*, prints its answer (nothing if it is None), and exits.
 
-    Some parameters of *work* stand for options that it does not declare:
+    Some parameters of *work* get their values from options that *work* does not declare:
 
     - *chosen*: the settings that --settings, --edition and --set give.
     - *state*, *no_prefect*, *wait*: the options of the program, see `options.PROGRAM`.
@@ -97,10 +97,11 @@ class Command(TyperCommand):
         self.help = "\n\n".join(" ".join(paragraph.split()) for paragraph in (self.help or "").split("\n\n"))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Reads an edition, and a year, by position and by option alike, whichever of the two the command declares.
+        """Accepts an edition or a year both as an argument and as an option, whichever of the two the command declares.
 
-        ``--edition X`` is the first argument, ``--year Y`` the last; a word too many that names an edition (VENUE-YEAR)
-        is the option. Where VENUE and YEAR are two arguments, VENUE-YEAR stands for both.
+        If it declares arguments, ``--edition X`` becomes the first argument and ``--year Y`` the last. If it declares
+        the option, a surplus argument that looks like an edition becomes the option. If VENUE and YEAR are two
+        arguments, the single word VENUE-YEAR stands for both.
         """
         arguments = [param.name for param in self.params if isinstance(param, TyperArgument)]
         args = list(args)
@@ -118,7 +119,7 @@ class Command(TyperCommand):
         return super().parse_args(ctx, args)
 
     def get_params(self, ctx: Any) -> Any:
-        """Returns the parameters of the command, without the types that say nothing."""
+        """Returns the parameters of the command, without uninformative types."""
         return _without_types(super().get_params(ctx))
 
 
@@ -126,7 +127,7 @@ class Group(TyperGroup):
     """A group of commands, with the help of a `Command`."""
 
     def get_params(self, ctx: Any) -> Any:
-        """Returns the parameters of the group, without the types that say nothing."""
+        """Returns the parameters of the group, without uninformative types."""
         return _without_types(super().get_params(ctx))
 
 
@@ -140,7 +141,7 @@ class TopGroup(Group):
                 code = super().main(*args, **more | {"standalone_mode": False})
         except typer.TyperException as error:
             code = error.exit_code
-            # No message: a group was called without a command, and has printed its help.
+            # Without a message, a group was called without a command, and has printed its help.
             if message := " ".join(error.format_message().split()).rstrip("."):
                 context = getattr(error, "ctx", None)
                 more_help = f" (see: {context.command_path} --help)" if context else ""
@@ -171,7 +172,7 @@ _VENUE_YEAR = re.compile(r"([A-Za-z][\w.]*)-((?:19|20)\d\d)")
 
 
 def _place(args: list[str], pattern: re.Pattern[str]) -> int:
-    """Returns the index of the first word that fits *pattern* and follows no option; the number of words if none."""
+    """Returns the index of the first word that matches *pattern* and follows no option; if none, the word count."""
     free = (not before.startswith("-") for before in ("", *args))
     places = (
         index for index, (word, own) in enumerate(zip(args, free, strict=False)) if own and pattern.fullmatch(word)
@@ -185,7 +186,7 @@ def _parts(word: str) -> tuple[str, ...]:
 
 
 def _by_position(args: list[str], names: tuple[str, ...], first: bool) -> list[str]:
-    """Returns *args* with the value of the option *names* as the *first* argument, or the last, instead."""
+    """Returns *args* with the option *names* turned into an argument: the first if *first*, else the last."""
     end = args.index("--") if "--" in args else len(args)
     for index, word in enumerate(args[:end]):
         name, equals, value = word.partition("=")

@@ -60,7 +60,7 @@ def compare(
     """Compare models' ratings under guidelines with human ratings.
 
     Replies are kept in state/replies. If a study is stopped, the same command continues it. If conditions or models are
-    added, only these are paid for. With --reviews it compares existing ratings, and asks no model.
+    added, only their requests are paid for. With --reviews it compares existing ratings, without requests to models.
     """
     configure_prefect(state)
     if reviews is not None:
@@ -102,7 +102,7 @@ def quality(
 ) -> Answer:
     """Grade human reviews by five criteria; sample three groups.
 
-    The groups are good (17 points), middle (11) and bad (6 or fewer). Two criteria are rules (date, length); a model
+    The groups are good (17 points), middle (11) and bad (6 or fewer). Rules check two criteria (date, length); a model
     judges the other three. If a field, a date or a verdict is missing, a review has no total and no group.
     """
     configure_prefect(state)

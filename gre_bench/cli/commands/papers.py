@@ -36,7 +36,7 @@ def parse(
     Each file is read in its own process, within limits. The text omits what a reader of the pages cannot see. Every
     word is kept, hidden, or dropped by a rule; --json has the counts of each page.
 
-    Statuses: ok; repaired (damaged, all pages read); doubtful (most words dropped, or a page without a reason);
+    Statuses: ok; repaired (damaged, all pages read); doubtful (most words dropped, or a whole page without a reason);
     truncated (cut off, or pages lost); encrypted, empty, not_a_pdf; scanned (pictures of pages); timeout, crashed,
     too_long. The exit code is 2 if any file is neither ok nor repaired, or does not exist.
     """
@@ -98,8 +98,8 @@ def audit(
 def texts(state: Path, edition: options.OneEdition = None) -> Answer:
     """Show how the papers of an edition were read.
 
-    Counts papers by status, and words by fate (kept, hidden, dropped). The table lists the papers that are not ok, and
-    those with a doubtful or hidden part. --json lists all papers, with the words of each page by fate.
+    Counts papers by status, and words by fate (kept, hidden, dropped). The table lists papers that are not ok, or have
+    a doubtful or hidden part. --json lists all papers, with the words of each page by fate.
     """
     store = stored_edition(edition, state)
     rows, words = store.read(TEXT_STATES), store.read(TEXT_WORDS)

@@ -49,10 +49,10 @@ def publish(
 ) -> Answer:
     """Publish an edition as a numbered release, or note an erratum.
 
-    A release is immutable: tables, manifest and pages. The link EDITION-latest points to the newest. A text
-    is included only if its licence lets anyone pass it on; otherwise its SHA-256 replaces it. Titles of your own papers
-    are included. While a run is writing the edition, nothing is published (exit code 3). An erratum is kept beside the
-    releases, and later pages show it.
+    A release is immutable: tables, manifest and pages. The link EDITION-latest points to the newest release. A text is
+    included only if its licence allows anyone to redistribute it; otherwise its SHA-256 replaces it. Titles of your own
+    papers are included. While a run is writing the edition, nothing is published (exit code 3). An erratum is stored
+    next to the releases, and later pages show it.
     """
     if erratum is not None or release is not None or retire:
         if all_texts or scores_only or again:
@@ -89,7 +89,7 @@ def publish(
 
 
 def _written_beside(release: str, exchange: Path | None, repository: Path | None, state: Path) -> Answer:
-    """Writes the *release* that is there already in the exchange schema, or as a repository of its board."""
+    """Writes the existing *release* in the exchange schema, or as the repository of its board."""
     from gre_bench.release.loading import release_named
     from gre_bench.reports.board_rows import release_folder
 
@@ -133,7 +133,7 @@ def _show_published(report: dict[str, Any], all_texts: bool) -> None:
 
 
 def _note(edition: str | None, text: str | None, release: str | None, retire: bool, out: Path) -> Answer:
-    """Writes the erratum *text* on *release* to the log of the releases in *out*; *retire* marks it as retired too."""
+    """Writes the erratum *text* on *release* to the log of the releases in *out*; *retire*: also retires it."""
     from gre_bench.reports.board_rows import release_store_of
 
     if text is None or release is None:
@@ -163,9 +163,9 @@ def verify(
 ) -> Answer:
     """Check every file of a snapshot or release by its digest.
 
-    For a snapshot, it also reports what changed since another one. For a release, it also checks its place in the log
-    beside it, and not its signature. --again needs nothing but the release: it names the first number or page that
-    differs, and what it could not make.
+    For a snapshot, it also reports what changed since another snapshot. For a release, it also checks the entry in the
+    log next to it, but not its cryptographic signature. --again recomputes all numbers and pages from the release
+    alone. It names the first that differs, and what it could not recompute.
     """
     from gre_bench.release.manifest import is_release
     from gre_bench.reports.board_rows import release_folder

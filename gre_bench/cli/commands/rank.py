@@ -50,9 +50,9 @@ def rank(
 ) -> Answer:
     """Rank your own model's reviews on an edition's board.
 
-    Imports the reviews, scores them and shows their rank. Reviews need judgments by the edition's writer. They come
-    from the file, or are written now with the settings of the edition's last refresh. If neither is possible, the
-    command says what it needs and scores nothing. If a row cannot be used, nothing is stored, unless you say
+    Imports the reviews, scores them and shows their rank. Reviews need judgments by the edition's writer. The judgments
+    come from the file, or are written now with the settings of the edition's last refresh. If neither is possible, the
+    command says what is missing and scores nothing. If a row cannot be used, nothing is stored, unless you give
     --partial.
     """
     store = stored_edition(edition, state)
@@ -78,7 +78,8 @@ def ranked(
 ) -> tuple[Row, dict[str, Any], dict[str, Any]]:
     """Imports the reviews in *file* into *store*, an edition of *state*, as candidate *name*, and scores them.
 
-    *how*: further arguments of `import_candidate`. Returns its report, the run's summary and `one_candidate`.
+    *how*: further arguments of `import_candidate`. Returns its report, the run's summary, and the result of
+    `one_candidate`.
     """
     configure_prefect(state)
     from gre_bench.pipeline.own_reviews import import_candidate, own_name
@@ -148,7 +149,7 @@ def _show_one(report: dict[str, Any], state: Path) -> None:
 
 
 def lines_about(report: dict[str, Any]) -> list[str]:
-    """Returns what is said of a candidate on the first board with scores of it: a sentence, a heading, its lines."""
+    """Returns the lines about a candidate on the first board with scores of it: a sentence, a heading, details."""
     first = next((row for row in report["rows"] if row["scored"]), report["rows"][0])
     few = "; few papers, intervals may be short" if (first["papers"] or FEW) < FEW else ""
     about = (_against_human(first), _against_chance(first), _papers(report["papers"]))
@@ -160,7 +161,7 @@ def lines_about(report: dict[str, Any]) -> list[str]:
 
 
 def _sentence(name: str, edition: str, row: Row) -> str:
-    """Returns one sentence: the rank of the candidate *name* on the board of *row*, and how it stands to humans."""
+    """Returns a sentence on the candidate *name*: its rank on the board of *row*, and its difference to human."""
     title = recipe_of(row["metric"]).title
     if _doubt(row):
         return f"{name} has no rank on {edition} under {title}: the metric is not validated, so it orders nobody."
@@ -178,7 +179,7 @@ def _doubt(row: Row) -> bool:
 
 
 def place(row: Row) -> str:
-    """Returns the rank among how many, with its range; a dash without one, or where no order is validated."""
+    """Returns the rank, its range and the number of ranks; a dash if there is no rank or no validated order."""
     if row["rank"] is None or _doubt(row):
         return "–"
     low, high = row["rank_low"], row["rank_high"]
@@ -220,7 +221,7 @@ def _papers(papers: list[Row]) -> str | None:
 
 
 def _next(report: dict[str, Any], first: Row, in_state: str) -> list[str]:
-    """Returns what to do next, the most urgent first; *first*: the row of the first metric with scores."""
+    """Returns the commands to run next, most urgent first; *first*: the row of the first metric with scores."""
     name, edition, metric = report["candidate"], report["edition"], first["metric"]
     lines = []
     if first["rank"] is None:

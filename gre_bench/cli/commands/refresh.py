@@ -1,4 +1,4 @@
-"""``gre-bench refresh``, ``demo``, ``status`` and ``doctor``: run an edition, follow it, check what it needs."""
+"""``gre-bench refresh``, ``demo``, ``status`` and ``doctor``: run an edition, show its progress, check requirements."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def refresh(
     """Bring an edition up to date: read, write, score, rank.
 
     Imports and samples papers, plans all pairs, scores the missing ones and updates the board. Without --settings it
-    uses those of the edition's last refresh; without --edition too, the sample edition. If a run is stopped, the same
-    command continues it.
+    uses the settings of the edition's last refresh. Without --settings and --edition it runs the sample edition. If a
+    run is stopped, the same command continues it.
     """
     if dry_run:
         candidates = tuple(candidate or ()) or None
@@ -87,7 +87,7 @@ def run_refresh(
 def estimated(
     chosen: Settings, state: Path, candidates: tuple[str, ...] | None, limit: int | None, retry: bool
 ) -> dict[str, Any]:
-    """Returns what a refresh by the settings *chosen* would do and cost; nothing is changed."""
+    """Returns what a refresh with the settings *chosen* would do and cost; nothing is changed."""
     with tempfile.TemporaryDirectory(prefix="gre-bench-") as folder:
         configure_prefect(Path(folder))
         from gre_bench.pipeline.runs.job import Job
@@ -121,9 +121,9 @@ def _show_included(state: Path) -> None:
 
 
 def first_board(summary: dict[str, Any], state: Path, more: dict[str, Any] | None = None) -> Answer:
-    """Returns the answer of a command that makes a new edition: its board in brief, and what to do next.
+    """Returns the answer of a command that makes a new edition: its board in brief, and the next commands.
 
-    *summary* is that of the refresh; *more* comes before it in the report.
+    *summary*: the summary of the refresh. *more*: further fields of the report, which come first.
     """
 
     def show(_: Any) -> None:
@@ -137,7 +137,8 @@ def first_board(summary: dict[str, Any], state: Path, more: dict[str, Any] | Non
 def status(state: Path, edition: options.AnyEdition = None) -> Answer:
     """Show the progress and spending of editions and studies.
 
-    Each has what is done, running and missing, its cost, and the rest of its budget. The command never waits for a run.
+    Shows what is done, running and missing, the cost, and the remaining budget of each. The command never waits for a
+    run.
     """
     from gre_bench.pipeline.runs import spending, studies
     from gre_bench.pipeline.runs.job import last_run
@@ -198,14 +199,15 @@ def _show_spending(current: Row) -> None:
 def doctor(chosen: Settings, state: Path, quiet: bool) -> Answer:
     """Check that everything a run needs is there.
 
-    Checks all that a refresh with these settings needs, and says what is wrong and what to do. It sends no paid
+    Checks everything that a refresh with these settings needs, and says what is wrong and what to do. It sends no paid
     request. The exit code is 2 if there is a problem.
     """
     from gre_bench.preflight.doctor import examine
 
     findings = []
     with tempfile.TemporaryDirectory(prefix="gre-bench-") as folder:
-        # Secret blocks of the state's own Prefect count. Without one, a temporary Prefect leaves the state as it is.
+        # Secret blocks in the state folder's own Prefect database count. If it has none, a temporary one is used, so
+        # that the state folder stays unchanged.
         configure_prefect(state if (state / "prefect").is_dir() else Path(folder))
         for finding in examine(chosen, state):
             findings.append(finding)

@@ -1,4 +1,4 @@
-"""Functions that commands share: a run's settings, its edition and its exit code, files to name, and confirmation."""
+"""Functions that commands share: settings, edition and exit code of a run, named files, and confirmation."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ DEMO = resource("deployments", "demo.toml")
 
 
 def code_of(summary: dict[str, Any]) -> int:
-    """Returns the exit code that fits the outcome in *summary*, the summary of a run."""
+    """Returns the exit code for the outcome in *summary*, the summary of a run."""
     return {"done": DONE, "unchanged": DONE, "fault": FAULT}.get(summary["outcome"], INCOMPLETE)
 
 
 def settings_of(file: Path | None, edition: str | None, overrides: list[str] | None, state: Path) -> Settings:
-    """Returns the settings of a run: those of *file*, changed by *overrides* (texts ``key=value``).
+    """Returns the settings of a run, loaded from *file* and changed by *overrides* (texts ``key=value``).
 
-    Without *file*, the settings are those of the last refresh of *edition*. Without *file* and *edition*, they are
-    those of the demo. Raises `SettingsError` for a missing file or a wrong setting.
+    Without *file*, they are the settings of the last refresh of *edition*. Without *file* and *edition*, they are the
+    settings of the demo. Raises `SettingsError` for a missing file or a wrong setting.
     """
     from gre_bench.core.settings import load, load_over
 
@@ -47,7 +47,7 @@ def settings_of(file: Path | None, edition: str | None, overrides: list[str] | N
         store.refuse_loaded()
         try:
             rows = store.read(LAST_SETTINGS)
-        except StoreError:  # the copy for readers cannot be used
+        except StoreError:  # the read copy cannot be used
             with store.lock("look at the last settings"):
                 rows = store.rows(LAST_SETTINGS)
     return load_over(json.loads(rows[0]["settings"]) if rows else {}, tuple(changes))
@@ -61,7 +61,10 @@ def study_budget(limits: list[str] | None, settings: BudgetSettings | None = Non
 
 
 def stored_edition(edition: str | None, state: Path) -> Store:
-    """Returns the store of *edition*, else of the only one in *state*; `SettingsError` lists what there is."""
+    """Returns the store of *edition*, or of the only edition in *state* if *edition* is None.
+
+    Raises `SettingsError`, with a list of the existing editions, if there is no such edition.
+    """
     store = Store(state, the_edition(edition, state))
     if not store.exists:
         raise no_edition(state, store.key)
@@ -69,7 +72,7 @@ def stored_edition(edition: str | None, state: Path) -> Store:
 
 
 def named_files(pairs: list[str] | None, option: str = "") -> dict[str, Path]:
-    """Returns the files that *pairs* name, by name; each pair is a text ``NAME=FILE``.
+    """Returns name → file for *pairs*, texts ``NAME=FILE``.
 
     Raises `SettingsError` for a malformed pair or a repeated name. The message begins with *option*, the name of the
     option that takes the pairs.

@@ -58,7 +58,7 @@ def _in_json(value: Any) -> Any:
 
 
 def show(names: Sequence[str], rows: Sequence[Row]) -> None:
-    """Prints the first `SHOWN_ROWS` of *rows*, with only the columns *names*, and how many more rows there are."""
+    """Prints the first `SHOWN_ROWS` of *rows*, only the columns *names*, and the number of further rows."""
     shown = [[_cell(row[name]) for name in names] for row in rows[:SHOWN_ROWS]]
     numeric = [any(is_number(row[name]) for row in rows[:SHOWN_ROWS]) for name in names]
     heads = [plain(name).replace("\n", " ") for name in names]

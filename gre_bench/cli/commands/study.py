@@ -29,7 +29,7 @@ app = Commands("Test metrics, evaluation LMs, references and guidelines.")
 
 @contextmanager
 def _studying(chosen: Settings, state: Path, quiet: bool, retry_failed: bool = False) -> Iterator[Job]:
-    """Yields the job of a study and the plain steps, while a bar shows the progress."""
+    """Yields the job of a study, and shows a progress bar until the block ends."""
     configure_prefect(state)
     with following(Store(state, chosen.edition.edition), quiet):
         from gre_bench.pipeline.runs.job import Job
@@ -50,8 +50,8 @@ def validate(
     """Test metrics on degraded and manipulated reviews.
 
     A metric passes if every degradation of human reviews lowers it and no manipulation raises it. The verdict holds
-    for one metric with one evaluation LM and one writer, and every board of that combination shows it. A certificate
-    harms reviews in ten degrees instead, and tells the least degree that each metric notices.
+    for one metric with one evaluation LM and one writer, and every board of that combination shows it. With
+    --certificate, reviews are harmed in ten degrees instead, to find the smallest degree that each metric detects.
     """
     from gre_bench.cli.views.studies import show_certificates, show_validation
 
@@ -94,9 +94,9 @@ def agree(
 ) -> Answer:
     """Correlate metrics with human grades of reviews.
 
-    Import the grades first, with `gre-bench import graded`. A review's score is its mean over the other reviews of the
-    same item. Intervals resample items with their reviews. Three more coefficients are given: within items, at fixed
-    length, and less the coefficient of length alone.
+    Import the grades first, with `gre-bench import graded`. A review's score is its mean score against the other
+    reviews of the same item. Intervals resample items with their reviews. There are three more coefficients: within
+    items, at fixed length, and minus the coefficient of length alone.
     """
     from gre_bench.cli.views.studies import show_agreement
 
@@ -118,8 +118,8 @@ def agree(
 def symmetry(chosen: Settings, state: Path, quiet: bool) -> Answer:
     """Check that P(x)P(y|x) and P(y)P(x|y) agree for human reviews.
 
-    Scores all ordered pairs of an edition's human reviews by GEM, and gives Spearman's ρ with intervals by paper (Xu et
-    al. 2025, A.5).
+    Scores all ordered pairs of an edition's human reviews by GEM, and gives Spearman's ρ with intervals over papers (Xu
+    et al. 2025, A.5).
     """
     from gre_bench.cli.views.studies import show_symmetry
 
@@ -141,10 +141,11 @@ def references(
         "--likelihood FILE", "CSV of review_id,likelihood: how likely an LM wrote it.", None
     ),
 ) -> Answer:
-    """Measure how much AI writing in references an order stands.
+    """Test which orders hold if AI wrote some references.
 
-    Scores each LM candidate on the reviews of all others, by the headline metric, and keeps the scores. Also gives the
-    order without the references most like an AI's, and the leads over the human baseline without each reviewer.
+    Scores each LM candidate against the reviews of all other LM candidates, by the headline metric, and stores the
+    scores. Gives the share of AI-written references up to which each order holds. Also gives the order without the
+    references that are most similar to LM reviews, and the leads over the human baseline without each reviewer.
     """
     configure_prefect(state)
     from gre_bench.cli.views.studies import show_references
@@ -159,10 +160,11 @@ def references(
 
 @app.command()
 def committee(*, state: Path, quiet: bool, edition: options.OneEdition = None, metric: options.Metric = None) -> Answer:
-    """Measure what LM reviewers tell together, and a human adds.
+    """Measure the joint information of a board's LM reviewers.
 
-    Scores the joined reviews of ranked LM candidates, by the headline metric, and keeps the scores. The next reviewer
-    is the one that adds most on one half of the papers; the curve is from the other half, both ways.
+    Scores the joined reviews of ranked LM candidates, by the headline metric, and stores the scores. Also measures what
+    a human review adds to all of them. On one half of the papers, the reviewer that adds most is chosen next; the curve
+    is measured on the other half. Then the halves change roles.
     """
     configure_prefect(state)
     from gre_bench.cli.views.studies import show_committee
@@ -183,7 +185,7 @@ def points(chosen: Settings, state: Path, quiet: bool) -> Answer:
     """Compare the information of labelled points with their labels.
 
     Scores each imported point alone, and what its review loses without it, against the other human reviews of its
-    paper. Gives the AUC of every score for every label, with intervals by paper, beside length, position and stance.
+    paper. Gives the AUC of every score for every label, with intervals over papers, and of length, position and stance.
     """
     from gre_bench.cli.views.studies import show_points
 

@@ -83,9 +83,10 @@ def submit(
 
 
 def check_submission(folder: Path, store: Store, state: Path, add: bool, quiet: bool) -> Answer:
-    """Checks the submission in *folder* and says where it would stand on the board of *store*, an edition of *state*.
+    """Checks the submission in *folder* and shows the rank that it would get on the board of *store*.
 
-    It is scored in a copy of the edition, unless *add*. The exit code is 2, and nothing is scored, if it is refused.
+    *store*: an edition of the state folder *state*. *add*: whether to add the submission to the edition; otherwise it
+    is scored in a copy. If the submission is refused, the exit code is 2, and nothing is scored.
     """
     from gre_bench.pipeline.submissions import READING, REVIEWS, check_texts, checked
 

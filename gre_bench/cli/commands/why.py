@@ -29,7 +29,7 @@ SHOWN_FACTS = (
     "paper_id", "title", "review_id", "candidate", "pdf_version_status", "text_status", "version_id", "written_at",
     "version_rule", "lines", "strays",
 )  # fmt: skip
-"""What is printed of the paper and of its reviews; digests are in --json."""
+"""The fields of the paper and of its reviews that are printed; digests are in --json."""
 
 
 def why(
@@ -45,8 +45,8 @@ def why(
     """Explain a score: its papers, tokens and texts.
 
     Every step from the texts to the number is checked, and the evaluation LM scores the pairs again. The exit code is 1
-    if a check fails. With --paper: what each judgment tells, the tokens that gained most, and the texts. --json adds
-    the signature, the run, the prompts and all digests.
+    if a check fails. With --paper: the contribution of each judgment, the tokens whose probability rose most, and the
+    texts. --json adds the signature, the run, the prompts and all digests.
     """
     from gre_bench.pipeline.runs.prefect_engine import configure_prefect
 
@@ -63,7 +63,7 @@ def why(
 def show(explanation: Why, store: Store, state: Path, checks: bool = False) -> None:
     """Prints an explanation: a sentence on the score, then its papers, or the evidence for the requested paper.
 
-    *checks*: also the pairs, where the texts come from, and the outcome of every check.
+    *checks*: whether to print the pairs, the sources of the texts, and the outcome of every check too.
     """
     signature, details = explanation.signature, explanation.details
     name, title = explanation.candidate, recipe_of(signature["metric"]).title
@@ -110,7 +110,7 @@ def show(explanation: Why, store: Store, state: Path, checks: bool = False) -> N
 
 
 def _checks(explanation: Why, every: bool) -> None:
-    """Prints the facts and outcomes of all checks, or only the checks that fail and the number of those that hold."""
+    """Prints facts and outcomes of all checks if *every*; else only the failed checks and the number of passed ones."""
     if every:
         facts = (*([explanation.paper] if explanation.paper else ()), *explanation.reviews)
         for row in map(dict, facts):
@@ -127,7 +127,7 @@ def _checks(explanation: Why, every: bool) -> None:
 
 
 def _of_board(explanation: Why) -> str:
-    """Returns the score on the board, the rank, and on how many papers the candidate leads human."""
+    """Returns a sentence with the score, the rank, and the number of papers on which the candidate leads human."""
     board = explanation.board
     if board is None or board["score"] is None:
         return "no score on the board"
@@ -145,7 +145,7 @@ def _of_paper(row: Row) -> str:
 
 
 def _named(detail: Row) -> str:
-    """Returns which words of a reference the review lacks, and which it shares; empty without tokens."""
+    """Returns which words of a reference the review shares and lacks, as a text; empty without tokens."""
     lacks = f"names {_joined(detail['lacking'])}, which this review does not" if detail["lacking"] else ""
     both = f"both name {_joined(detail['shared'])}" if detail["shared"] else ""
     sentence = "; ".join(filter(None, (lacks, both)))
@@ -163,7 +163,7 @@ def _joined(words: Sequence[str]) -> str:
 
 
 def _with_lead(papers: Sequence[Row]) -> Sequence[Row]:
-    """Returns the *papers* with a lead over human, the largest first; all if none has one."""
+    """Returns those of *papers* that have a lead over human, the largest first; all *papers* if none has a lead."""
     return [row for row in papers if row["lead"] is not None] or papers
 
 

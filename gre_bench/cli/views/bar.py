@@ -1,4 +1,4 @@
-"""The progress bar of everything that takes long: a run, a fetch, a training or a download."""
+"""Shows the progress bar of long work: a run, a fetch, a training or a download."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def progress(
     That function takes fields of `rich.progress.Task`, and *line*, a text to print above the bar. Nothing is shown if
     *quiet*, or without a terminal.
 
-    - *begins*: what the bar says before its first update.
-    - *poll*: a function asked four times a second for the fields to update; None: nothing is new. If it gives no
-      field *left*, a text, the bar itself estimates the remaining time.
-    - *unit*: ``items`` and ``bytes`` are counted on the bar; any other is not.
+    - *begins*: the text of the bar before its first update.
+    - *poll*: a function called four times a second that returns the fields to update, or None if nothing is new.
+      Without the field *left* (the remaining time as a text), the bar estimates the remaining time itself.
+    - *unit*: ``items`` and ``bytes`` are counted on the bar; other units are not.
     """
     if quiet or not screen.err.is_terminal:
         yield lambda **fields: None
@@ -40,7 +40,7 @@ def progress(
     columns = [rich.TextColumn("{task.description}"), rich.BarColumn(), *([count()] if count else ())]
     columns += [rich.TimeElapsedColumn(), rich.TextColumn("{task.fields[left]}")]
     stop = threading.Event()
-    # The bar has its own console, because standard error is redirected while models load, to hide their own bars.
+    # The bar has its own console: while models load, standard error is redirected to hide the libraries' own bars.
     with rich.Progress(*columns, console=screen.Console(file=sys.stderr, emoji=False), transient=True) as bar:
         number = bar.add_task(begins, total=None, left="")
         task = bar.tasks[number]
@@ -70,7 +70,7 @@ def _remaining(seconds: float | None) -> str:
 
 
 def following(store: Store, quiet: bool, engine: bool = False) -> AbstractContextManager[Any]:
-    """Shows the progress of this process's run on *store*; *engine*: Prefect runs it, so its server starts first."""
+    """Shows the progress of this process's run on *store*; *engine*: whether Prefect runs it and must start first."""
 
     def poll() -> dict[str, Any] | None:
         try:
@@ -86,7 +86,7 @@ def following(store: Store, quiet: bool, engine: bool = False) -> AbstractContex
 
 
 def left(status: Row) -> str:
-    """Returns the remaining time in *status*, a run's status, as a text; empty if unknown or if the stage is done."""
+    """Returns the remaining time of a run with this *status*, as a text; empty if unknown or if the stage is done."""
     return _remaining(status["remaining_s"]) if status["done"] < status["due"] else ""
 
 

@@ -1,4 +1,4 @@
-"""Prints a leaderboard: one answer first, its table, a line for each other metric, and all that --details adds."""
+"""Prints a leaderboard: the answer, its table, a line for each other metric, and what --details adds."""
 
 from __future__ import annotations
 
@@ -80,13 +80,13 @@ def show_leaderboard(
 ) -> None:
     """Prints the board of the headline metric, and one line for each other metric and group.
 
-    - *brief*: the answer, the table and whether the metric is validated, without notes and other boards.
+    - *brief*: whether to print only the answer, the table and the verdict, without notes and other boards.
     - *rows*: the rows of the board.
     - *signatures*: the signature of each metric on the board.
-    - *orders*: signature → what each validated evaluation LM says of order (`lm_orders_of`).
+    - *orders*: signature → the order by each validated evaluation LM (`lm_orders_of`).
     - *separations*: how well each metric separates reviews of the same paper from reviews of other papers (AUC).
     - *exposures*: which LMs may have seen the reviews.
-    - *validations*: their details, of which a board names what a certificate says.
+    - *validations*: the records of the validations; a board prints the part about the certificate.
     - *gaps*: the difference in score between contaminated and other models.
     - *details*: whether to print what the columns mean, the ties, data and tests behind each board, and properties of
       the reviews.
@@ -127,15 +127,15 @@ def show_leaderboard(
 
 
 def _certified(validations: Sequence[ValidationRow], signature_id: str) -> list[str]:
-    """Returns what a certificate says of the metric with that signature."""
+    """Returns what the certificate says about the metric with the signature *signature_id*, as lines."""
     details = (row["detail"].partition(CERTIFIED)[2] for row in validations if row["signature_id"] == signature_id)
     return [detail for detail in details if detail]
 
 
 def _legend(rows: Sequence[LeaderboardRow], metrics: set[str]) -> list[str]:
-    """Returns what each column of the board *rows* means; of chance and human only if it has such scores.
+    """Returns the meaning of each column of the board *rows*; chance and human only if the board has such scores.
 
-    *metrics*: those of all boards, of which an abbreviation is explained.
+    *metrics*: the metrics of all boards, whose abbreviations are explained.
     """
     rank, _, score, *others = COLUMNS[:6]
     in_nats = recipe_of(rows[0]["metric"]).unit == "nats"
@@ -151,7 +151,7 @@ def _legend(rows: Sequence[LeaderboardRow], metrics: set[str]) -> list[str]:
 
 
 def next_steps(store: Store, state: Path) -> None:
-    """Prints what a user may do with the new board of *store*, which is in the folder *state*."""
+    """Prints the commands to try next on the new board of *store*, which is in the folder *state*."""
     edition, where = store.key, screen.in_state(state)
     say(f"next: gre-bench leaderboard {edition}{where}   # controls, notes, other boards")
     say("      gre-bench view" + where + "   # the page, in a browser")
@@ -159,7 +159,7 @@ def next_steps(store: Store, state: Path) -> None:
 
 
 def summary(summary: Row, store: Store, brief: bool = False) -> None:
-    """Prints the outcome of a refresh; *brief*: without reasons and places of results, if all went well."""
+    """Prints the outcome of a refresh; *brief*: omits reasons and paths of results if everything succeeded."""
     ids = [row["signature_id"] for row in summary["metrics"]]
     signatures = [row for row in store.read(CURRENT_SIGNATURES) if row["signature_id"] in ids]
     ids = [row["signature_id"] for row in signatures]
@@ -198,7 +198,7 @@ def _table(
     printed: set[str] | None,
     lm_orders: Sequence[LMOrder],
 ) -> None:
-    """Prints one board. *printed*: the notes printed before, which are not repeated; None: no notes and no controls."""
+    """Prints one board. *printed*: notes that were printed before and are not repeated; None: no notes, no controls."""
     recipe = recipe_of(signature["metric"])
     planned, sampled = rows[0]["plan_papers"] or 0, rows[0]["sampled"]
     papers = counted(sampled, "paper") if planned == sampled else f"pilot: {planned} of {counted(sampled, 'paper')}"
@@ -229,7 +229,7 @@ def _table(
 
 
 def _what_human_is(rows: Sequence[LeaderboardRow], printed: set[str] | None) -> list[str]:
-    """Returns a line on the human baseline, unless a note on it says what it is; marks it as *printed*."""
+    """Returns a line that explains the human baseline, unless a note does so; adds the line to *printed*."""
     lines = [HUMAN_IS for row in rows if row["kind"] == "human" and row["score"] is not None and not row["note"]]
     if printed is not None:
         printed.update(lines)
@@ -237,14 +237,14 @@ def _what_human_is(rows: Sequence[LeaderboardRow], printed: set[str] | None) -> 
 
 
 def _a_copier_leads(rows: Sequence[LeaderboardRow]) -> bool:
-    """Returns whether a control scores above a candidate that is ranked."""
+    """Whether a control scores above a ranked candidate."""
     controls = [row["score"] for row in rows if row["kind"] == "control" and row["score"] is not None]
     ranked = [row["score"] for row in rows if row["rank"] is not None and row["score"] is not None]
     return bool(controls and ranked) and max(controls) > min(ranked)
 
 
 def _others(boards: dict[str, list[LeaderboardRow]], first: str, orders: Mapping[str, Sequence[LMOrder]]) -> None:
-    """Prints one line for the boards of other metrics that say the same, and for each group of the *first* board."""
+    """Prints one line per answer for the boards of other metrics, and one for each other group of the *first* board."""
     for group, members in groupby(boards[first], key=lambda row: row["group_name"]):
         if group is not None:
             own: list[LeaderboardRow] = [{**row, "group_name": None} for row in members]
@@ -268,7 +268,7 @@ def _ties(rows: Sequence[LeaderboardRow]) -> None:
 
 
 def _differences(rows: Sequence[LeaderboardRow], orders: Sequence[LMOrder]) -> None:
-    """Prints, for neighbours in rank, the difference by mean, median and trimmed mean, and on how many papers it is."""
+    """Prints, for neighbours in rank, their difference by mean, median and trimmed mean, and the number of papers."""
     neighbours = [(row["candidate"], row["next_candidate"]) for row in rows if row["rank"] and row["next_candidate"]]
     lines = [(each.lm, test) for pair in neighbours for each in orders if (test := each.tests.between(*pair))]
     if not lines:
@@ -328,10 +328,10 @@ def _basis(signature: SignatureRow, auc: SeparationRow | None, exposures: Sequen
 
 
 def references_line(rows: Sequence[LeaderboardRow]) -> str | None:
-    """Returns how many references a paper the candidates have, if they differ; or why there is no human candidate.
+    """Returns how many references per paper the candidates have, if these differ, or why there is no human candidate.
 
-    None if all have the same number. Papers that the metric leaves out, such as those without an abstract, do not
-    count; nor, for the human baseline, those whose only human review is the reference.
+    Returns None if all have the same number. Papers that the metric leaves out, such as papers without an abstract, do
+    not count. For the human baseline, papers whose only human review is the reference do not count either.
     """
     if lacking := no_human(rows):
         return lacking
@@ -419,10 +419,10 @@ DETAILS: tuple[tuple[str, Callable[[LeaderboardRow], str], int, str], ...] = (
     ("learnt until", lambda row: str(row["cutoff"] or "–") if row["kind"] == "model" else "", 5, "number"),
     ("reviews seen", lambda row: SEEN[row["contamination"]], 1, "name"),
 )
-"""Head, function that returns a row's cell, order and kind of each column (see `Column`)."""
+"""For each column: its head, the function that returns a row's cell, its order and its kind (see `Column`)."""
 
 SHOWN_STRATA = 6
-"""Largest number of values of a stratum that get a column; these are the values with the most papers."""
+"""Maximum number of values of a stratum that get a column: the values with the most papers."""
 
 
 def show_strata(counts: Sequence[Row], rows: Sequence[Row], metrics: dict[str, str]) -> None:

@@ -1,6 +1,6 @@
-"""Prints the result of ``gre-bench compare``: of boards, effects of changes, releases, candidates, LMs or contrasts.
+"""Prints the results of ``gre-bench compare``, for boards, effects, releases, candidates, LMs or contrasts.
 
-A side of a comparison is a board, or the effects of changes on scores. It comes from a run or a published table.
+A side of a comparison is a board, or the effects of perturbations on scores. It comes from a run or a published table.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _WITHIN = {True: "yes", False: "no", None: ""}
 _DIGEST = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{20,}\b")
 _signed, _led = partial(number, form="+.3f"), partial(number, form="+.2f", lacking="")
 _rho = partial(number, form=".3f", lacking="not defined")
-"""A correlation; it is not defined for fewer than three models, or if all scores are equal."""
+"""The text for an undefined correlation: there are fewer than three models, or all scores are equal."""
 
 
 def show_sides(report: Row) -> None:
@@ -46,7 +46,7 @@ def show_sides(report: Row) -> None:
     for field, (a, b) in report.get("differ_in", {}).items():
         say(f"signatures differ in {field}: {_brief(a)} | {_brief(b)}")
     if rows := report.get("beside"):
-        # For two boards, candidates of one alone are named above; for effects, every row is shown.
+        # For two boards, candidates that only one has are named above; for effects, every row is shown.
         _beside(first, other, [row for row in rows if "consistency" not in report or (row["printed"] and row["found"])])
     for name, lacks in report["left_out"].items():
         for item, why in lacks.items():
@@ -54,7 +54,7 @@ def show_sides(report: Row) -> None:
 
 
 def show_candidates(report: Row, details: bool = False) -> None:
-    """Prints who of two candidates scores higher, one sentence a metric, how sure that is and what the two are.
+    """Prints which of two candidates scores higher and how certain that is, one sentence per metric.
 
     *details*: also the interval of each part, the papers behind it, and the metrics that are not validated.
     """
@@ -86,7 +86,7 @@ def show_candidates(report: Row, details: bool = False) -> None:
 
 
 def _sentence(row: Row, first: str, other: str) -> str:
-    """Returns who scores higher under the metric of *row*, how sure that is, by how much and on how many papers."""
+    """Returns a sentence: who scores higher under the metric of *row*, how surely, by how much, on how many papers."""
     if row["problem"]:
         return row["problem"]
     unit = "" if not is_known(row["metric"]) else f" {recipe_of(row['metric']).unit}"
@@ -119,7 +119,10 @@ def _more(row: Row, first: str, other: str) -> None:
 
 
 def _verdict(row: Row, leader: str) -> str:
-    """Returns whether *leader* scores higher: by the board's corrected p-value, else if nothing else is asked."""
+    """Returns whether the lead of *leader* is significant, as a text: by the board's corrected p-value, or uncorrected.
+
+    The uncorrected p-value is for a single question.
+    """
     board = row["board"]
     p = board and f"p {p_value(board['p_holm'])}, corrected for the board's {counted(board['tests'], 'test')}"
     if board and board["p_holm"] < ALPHA:
@@ -136,7 +139,7 @@ def _interval(test: Row) -> str:
 
 
 def _beside(first: str, other: str, rows: Sequence[Row]) -> None:
-    """Prints the values of the sides *first* and *other* in one table, with numbered notes below."""
+    """Prints the values of the sides *first* and *other* side by side in a table, with numbered notes below."""
     notes = list(dict.fromkeys(row["printed"]["note"] for row in rows if row["printed"] and row["printed"]["note"]))
     marks = {note: f"({index})" for index, note in enumerate(notes, 1)}
     table(("metric", "of", first, "95%", other, "95%", "difference", "within", ""), [
@@ -201,7 +204,10 @@ def show_releases(report: Row, details: bool = False) -> None:
 
 
 def _brief_releases(report: Row) -> None:
-    """Prints, metrics of the same words together, who led and leads, who is new or has another rank; then the cause."""
+    """Prints for each metric who led and leads, who is new or has another rank; then the cause.
+
+    Metrics with the same text are printed together.
+    """
     first, second = report["compared"]
     say(f"{first} → {second}", style="bold")
     differs = "; ".join(_causes(report["provenance"])) or "nothing in settings, program, sample and imports"
@@ -222,7 +228,7 @@ def _brief_releases(report: Row) -> None:
 
 
 def _scored_by(rows: Sequence[Row]) -> list[str]:
-    """Returns a line for each evaluation LM and validation of *rows*, with the metrics that it is about."""
+    """Returns a line for each evaluation LM and validation of *rows*, with its metrics."""
     metrics: dict[str, list[str]] = {}
     for row in rows:
         metrics.setdefault(scored_by(row["evaluation_lm"], row["validation"]), []).append(_title(row["metric"]))
@@ -234,7 +240,7 @@ def _title(metric: str) -> str:
 
 
 def _what_changed(row: Row) -> str:
-    """Returns who is new, who is gone, whose rank, score or difference to human changed, and how many did not."""
+    """Returns who is new or removed, whose rank, score or difference to human changed, and how many did not change."""
     arrived: dict[str, list[str]] = {"new": [], "gone": []}
     parts: list[str] = []
     ranks: list[str] = []
@@ -279,7 +285,7 @@ SHOWN_CAUSES = 4
 
 
 def _causes(provenance: Sequence[Row]) -> list[str]:
-    """Returns what two releases rest on that differs: imported files by name, settings and other values by path."""
+    """Returns what differs between the origins of two releases: imported files by name, other values by path."""
     causes = []
     for row in provenance:
         parts = row["what"].split(".")
@@ -294,7 +300,7 @@ def _causes(provenance: Sequence[Row]) -> list[str]:
 
 
 def _brief(value: object) -> str:
-    """Returns *value* with 12 digits of each digest, a dash for None; --json has all digits."""
+    """Returns *value* as a text with only 12 digits of each digest; a dash for None. --json has all digits."""
     return _DIGEST.sub(r"\1…", str(number(value)))
 
 

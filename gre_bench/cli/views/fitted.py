@@ -1,4 +1,4 @@
-"""Tables that fit the width of the terminal without cutting a number.
+"""Prints tables that fit the width of the terminal without cutting a number.
 
 Optional columns that do not fit are left out. If even the required columns do not fit, each row is printed as a record.
 """
@@ -65,8 +65,8 @@ def show(
 ) -> list[str]:
     """Prints *columns* as a table under *title*, in *width* characters (None: the width of the screen).
 
-    *styles* has one style of rich for each row. *breaks*: index of a row → a line to print before it. Returns the heads
-    of the columns that were shown.
+    *styles*: a style of rich for each row. *breaks*: index of a row → a line to print before that row. Returns the
+    heads of the columns that were shown.
     """
     room = width or screen.width()
     columns = [column for column in columns if any(column.cells)]
@@ -93,8 +93,8 @@ def show(
 def table(heads: Sequence[str], rows: Sequence[Sequence[object]], names: Sequence[str] = (), title: str = "") -> None:
     """Prints *rows* as a table with the column heads *heads*.
 
-    *names*: the heads of the columns that hold names, which may be shortened. The first column holds names too. All
-    other columns hold numbers.
+    *names*: the heads of the columns with names, which may be shortened. The first column has names too. All other
+    columns have numbers.
     """
     cells = [[screen.plain(row[index]) for row in rows] for index in range(len(heads))]
     kinds = ["name" if index == 0 or head in names else "number" for index, head in enumerate(heads)]
@@ -115,7 +115,7 @@ def _row(columns: Sequence[Column], cells: Sequence[str], widths: Sequence[int])
 
 
 def _wrapped(column: Column, cell: str, width: int) -> list[str]:
-    """Returns *cell* in lines of *width*: a name is shortened, if names stay apart, else wrapped like a note."""
+    """Returns *cell* as lines of at most *width*. A name is shortened if the names stay distinct, else wrapped."""
     if column.kind == "name" and len({shortened(name, width) for name in column.cells}) == len(set(column.cells)):
         return [shortened(cell, width)]
     if column.kind == "number":
@@ -126,7 +126,7 @@ def _wrapped(column: Column, cell: str, width: int) -> list[str]:
 
 
 def _name_lines(name: str, width: int) -> list[str]:
-    """Returns *name* in lines of at most *width*, broken after slashes and hyphens, before plus signs."""
+    """Returns *name* as lines of at most *width*, broken after slashes and hyphens, and before plus signs."""
     lines = [""]
     for part in _PARTS.findall(name):
         if lines[-1] and cell_len(lines[-1] + part) > width:
@@ -136,7 +136,7 @@ def _name_lines(name: str, width: int) -> list[str]:
 
 
 def shortened(name: str, width: int) -> str:
-    """Returns *name* in at most *width* characters, with an ellipsis in place of its middle if it is longer."""
+    """Returns *name* in at most *width* characters; an ellipsis replaces the middle of a longer name."""
     if cell_len(name) <= width:
         return name
     end = (width - 1) // 2
@@ -145,7 +145,7 @@ def shortened(name: str, width: int) -> str:
 
 
 def _chosen(columns: Sequence[Column], room: int) -> list[Column]:
-    """Returns the columns that fit in *room*, the required ones always, each order only after the lower ones."""
+    """Returns the columns that fit in *room* characters: always the required ones, then the optional ones by order."""
     shown = {index for index, column in enumerate(columns) if column.order == 0}
     for index, column in sorted(enumerate(columns), key=lambda item: item[1].order):
         if not column.order:
@@ -157,7 +157,7 @@ def _chosen(columns: Sequence[Column], room: int) -> list[Column]:
 
 
 def _widths(columns: Sequence[Column], room: int) -> list[int]:
-    """Returns a width for each column within *room*: notes shrink first, then names; both grow if there is room."""
+    """Returns a width for each column so that all fit in *room*: notes shrink first, then names; both may grow."""
     widths = [column.wanted for column in columns]
     for kind in ("note", "name"):
         for index, column in enumerate(columns):

@@ -31,7 +31,7 @@ def write(rows: Sequence[Row], names: Sequence[str], form: Format, out: Path | N
     """Writes the columns *names* of *rows* in the format *form* to the file *out*; to standard output if *out* is None.
 
     Raises `SettingsError` for Parquet without a file, and for a file that cannot be written. Also raises it for a file
-    in the parts of the state folder *state* that `KEPT` lists.
+    in a part of the state folder *state* that `KEPT` lists.
     """
     if out is not None and any(out.resolve().is_relative_to((state / name).resolve()) for name in KEPT):
         raise SettingsError(f"cannot write {out}: it lies in what {state} keeps; name a file elsewhere")
@@ -55,7 +55,7 @@ def write(rows: Sequence[Row], names: Sequence[str], form: Format, out: Path | N
 
 
 def show_written(files: Sequence[str], board: str) -> None:
-    """Prints the paths of *files*, the figures of *board*, one per line; if there are none, it prints why."""
+    """Prints the paths of *files*, the figures of *board*, one per line; if there are none, prints why."""
     for path in files:
         say(path)
     if not files:
@@ -77,7 +77,7 @@ def _parquet(rows: Sequence[Row], names: Sequence[str], out: Path | None) -> Non
 
 
 def _array(values: list[Any]) -> Any:
-    """Returns *values* as an Arrow array; as an array of texts if no other type can hold all of them."""
+    """Returns *values* as an Arrow array; as an array of texts if no other type fits all values."""
     import pyarrow as pa
 
     for kind in (None, pa.uint64()):

@@ -53,7 +53,7 @@ def line_width(console: Console) -> int | None:
 
 
 def width() -> int:
-    """Returns the columns of standard output; piped output has `PIPED_WIDTH` unless ``COLUMNS`` says another."""
+    """Returns the width of standard output in characters; for a pipe, ``COLUMNS`` or else `PIPED_WIDTH`."""
     return line_width(out) or PIPED_WIDTH
 
 
@@ -67,8 +67,8 @@ def wrapped(line: str, columns: int | None) -> list[str]:
     """Returns *line* as lines of at most *columns* characters; unchanged if *columns* is None.
 
     Lines are broken between words, and a word that is too long stays whole. All lines after the first are indented by
-    two more characters. A command is broken between its arguments, with the backslash that a shell needs; a comment
-    after it that has no room follows on a line of its own.
+    two more characters. A command is broken between its arguments, with the backslash that a shell needs. If a comment
+    after the command does not fit, it follows on a separate line.
     """
     if columns is None or cell_len(line) <= columns:
         return [line]
@@ -102,7 +102,7 @@ def say(text: str, console: Console | None = None, style: str = "") -> None:
 
 
 def say_all(lines: Iterable[str | None], begins: str = "") -> None:
-    """Prints those of *lines* that are not empty, each after the text *begins*."""
+    """Prints each non-empty line of *lines*, after the text *begins*."""
     for line in lines:
         if line:
             say(begins + line)
@@ -124,7 +124,7 @@ def error(text: str) -> None:
 
 
 def settle_encoding() -> None:
-    """Makes standard output and error write escapes for characters that their encoding lacks."""
+    """Makes standard output and standard error escape characters that their encoding lacks."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -136,17 +136,17 @@ def print_json(value: Any) -> None:
 
 
 def number(value: Any, form: str = "", lacking: str = "–", unit: str = "") -> str:
-    """Returns *value* in the format *form*, with *unit* after it; the text *lacking* if it is None."""
+    """Returns *value* in the format *form*, followed by *unit*; the text *lacking* if *value* is None."""
     return lacking if value is None else f"{value:{form}}{unit}"
 
 
 def is_number(value: object) -> bool:
-    """Returns whether *value* is a number, and no truth value."""
+    """Whether *value* is a number and not a boolean."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def escape(text: object) -> str:
-    """Returns *text* without terminal controls, and with its square brackets escaped so that rich reads no markup."""
+    """Returns *text* without terminal controls, and with its square brackets escaped, so that rich sees no markup."""
     return markup.escape(plain(text))
 
 
@@ -159,13 +159,13 @@ def grid(
     to: console.Console | None = None,
     **look: Any,
 ) -> None:
-    """Prints *rows* as a table of rich under *heads*; an empty row is a line between others.
+    """Prints *rows* as a table of rich under *heads*; an empty row becomes a separating line.
 
-    - *left*: how many of the first columns are aligned left, or their heads; the others are aligned right.
-    - *fold*: whether a long cell is folded instead of wrapped between words.
-    - *marked*: whether cells are texts in rich's markup already; else they are shown as they are.
+    - *left*: the number of first columns that are aligned left, or their heads; the others are aligned right.
+    - *fold*: whether a long cell is broken anywhere instead of between words.
+    - *marked*: whether cells are already in rich's markup; otherwise they are printed literally.
     - *to*: the console; None: standard output.
-    - *look*: more of `rich.table.Table`, such as its title and box; titles are texts without markup.
+    - *look*: further arguments of `rich.table.Table`, such as its title and box; titles are texts without markup.
     """
     from rich.table import Table
 
@@ -186,7 +186,7 @@ def grid(
 def show_counts(metrics: Iterable[Row]) -> None:
     """Prints a row for each metric: how many pairs are planned, scored, failed, excluded and missing.
 
-    ``METRIC_specific`` has no row beside METRIC; --json has it.
+    ``METRIC_specific`` has no row if METRIC has one; --json has both.
     """
     states = ("planned", "scored", "failed", "excluded", "missing")
     counts = {row["metric"]: [f"{row[state]:,}" for state in states] for row in metrics}
@@ -195,7 +195,7 @@ def show_counts(metrics: Iterable[Row]) -> None:
 
 
 def show_reasons(reasons: Iterable[Row]) -> None:
-    """Prints why pairs have no score, in one line for metrics alike; ``METRIC_specific`` is said with METRIC."""
+    """Prints why pairs have no score, one line for metrics with equal reasons; METRIC includes ``METRIC_specific``."""
     metrics: dict[tuple[Any, ...], list[str]] = {}
     for row in reasons:
         metrics.setdefault((row["pairs"], row["state"], row["reason"], row["example"]), []).append(row["metric"])
@@ -215,7 +215,7 @@ def duration(seconds: float | None) -> str:
 
 
 def in_state(state: Path) -> str:
-    """Returns the option that a printed command needs to work on the folder *state*; empty where it finds it anyway."""
+    """Returns the option --state that a printed command needs for the folder *state*; empty if it needs none."""
     found_anyway = Path(os.environ.get("GRE_BENCH_STATE", "state"))
     return "" if state == found_anyway else f" --state {shlex.quote(str(state))}"
 
@@ -247,7 +247,7 @@ def show_found(counts: dict[str, int]) -> None:
 
 
 def show_changes(report: dict[str, Any]) -> None:
-    """Prints what changed in a snapshot since another one: the counts, and the first `SHOWN_CHANGES` changes."""
+    """Prints what changed in a snapshot since an earlier one: the counts, and the first `SHOWN_CHANGES` changes."""
     counts = ", ".join(f"{count} {kind}" for kind, count in report["counts"].items()) or "nothing"
     say(f"changed since {report['since'][:12]}: {counts}")
     for line in report["lines"][:SHOWN_CHANGES]:

@@ -1,4 +1,4 @@
-"""Prints the results of ``gre-bench study``: validations, correlations with people's grades and labels."""
+"""Prints the results of ``gre-bench study``: validations, correlations with human grades and labels, and others."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def show_models(plan: Row) -> None:
 
 
 def show_validation(summary: Row) -> None:
-    """Prints the effect of each change on the scores, the verdict on each metric, and why pairs have no score."""
+    """Prints the effect of each perturbation on the scores, the verdict on each metric, and why pairs have no score."""
     for family in ("degradation", "manipulation"):
         rows = [row for row in summary["effects"] if row["family"] == family]
         if rows:
@@ -63,7 +63,7 @@ def show_validation(summary: Row) -> None:
 
 
 def _show_effects(family: str, rows: list[Row]) -> None:
-    """Prints the effects in the layout of table 2 of Xu et al. 2025: a row per metric, a column per change."""
+    """Prints the effects in the layout of table 2 of Xu et al. 2025: a row per metric, a column per perturbation."""
     from gre_bench.changes.catalog import CHANGES
 
     changes = [name for name in CHANGES if any(row["change"] == name for row in rows)]
@@ -114,7 +114,7 @@ def _show_verdicts(summary: Row) -> None:
 
 
 def show_certificates(summary: Row) -> None:
-    """Prints a table for each metric: a row for each harm, with the least degrees that it notices, and what pays."""
+    """Prints a table per metric with a row per harm: the smallest degrees detected, and those that raise the score."""
     from gre_bench.changes.graded import HARMS
     from gre_bench.stats.degrees import PAPERS
 
@@ -195,7 +195,7 @@ def _cell(row: Row, value: str, low: str, high: str) -> str:
 
 
 def show_points(summary: Row) -> None:
-    """Prints how well each score tells points with a higher label from points with a lower one."""
+    """Prints how well each score separates points with a higher label from points with a lower label (AUC)."""
     for label in summary["labels"]:
         _show_label(label, summary["edition"])
         if missing := label["labelled"] - label["points"]:
@@ -242,7 +242,7 @@ TITLES = {
 
 
 def show_references(report: Row) -> None:
-    """Prints which share of AI-written references each order stands, and how leads shift without a reviewer."""
+    """Prints up to which share of AI-written references each order holds, and how leads shift without a reviewer."""
     for item in report["metrics"]:
         say(item["line"] or f"{item['metric']}: no order has scores on other candidates' reviews.", style="bold")
         say(f"{report['edition']} · {recipe_of(item['metric']).title} by {item['evaluation_lm']}")
@@ -258,7 +258,7 @@ def show_references(report: Row) -> None:
 
 
 def show_committee(report: Row) -> None:
-    """Prints what LM reviewers tell together as they join a committee, and what a human review adds."""
+    """Prints the joint information of LM reviewers as they join a committee, and what a human review adds."""
     for item in report["metrics"]:
         title = f"{report['edition']} · {recipe_of(item['metric']).title} by {item['evaluation_lm']}"
         if item["curve"] is None:
