@@ -29,7 +29,7 @@ def committee_of(read: Read, signature_id: str, board: Sequence[LeaderboardRow])
     """Returns the curve of the *board*'s committee; None unless ``study committee`` has scored all of it.
 
     - *papers*, *steps*, *human*: as in `Curve`. *references*: the number of reviews that were predicted.
-    - *left_out*: reason → number of excluded papers. *repeats*: repeated lines, of which the joined review has one.
+    - *left_out*: reason → number of excluded papers. *repeats*: repeated lines, which count once.
     """
     rows = read(COMMITTEES, signature_id=signature_id)
     if not rows:
