@@ -1,4 +1,4 @@
-"""Draws rows of a board, for a notebook and for Prefect, which shows the board as Markdown."""
+"""Draws the rows of a board for notebooks, and formats boards as Markdown for Prefect."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def board_picture(rows: Sequence[Mapping[str, Any]], title: str) -> str:
 def as_markdown(
     rows: Sequence[LeaderboardRow], orders: Mapping[str, Sequence[LMOrder]], wanted: str | None = None
 ) -> str:
-    """Returns the boards of *rows* as Markdown: for each its sentence, six columns and validation; one picture.
+    """Returns the boards of *rows* as Markdown: a sentence, six columns and the validation of each, and one picture.
 
-    - *orders*: signature → what each evaluation LM says of order.
-    - *wanted*: the metric that the settings name as headline; its board comes first.
+    - *orders*: signature id → the order of candidates by each evaluation LM.
+    - *wanted*: the headline metric of the settings; its board comes first.
     """
     boards = {name: list(own) for name, own in groupby(rows, key=lambda row: row["signature_id"])}
     if not boards:
