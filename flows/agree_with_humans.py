@@ -2,8 +2,8 @@
 
     import → write judgments → plan every ordered pair of an item's reviews → score → correlate with the grades
 
-There is no sample: every item with a graded review counts. A metric that needs references scores a review against every
-other review of the same item; the review's score is the mean. A metric without references scores each review once.
+There is no sample: all items with a graded review are used. A metric that needs references scores a review against
+every other review of the same item, and the review's score is the mean. Other metrics score each review once.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def agree_with_humans(
 ) -> dict[str, Any]:
     """Scores an edition's graded reviews by every metric of the settings, and correlates each metric with the grades.
 
-    Parameters as in `annual_refresh`. Returns the correlations, the numbers of pairs by state, and why pairs have no
+    Parameters: see `annual_refresh`. Returns the correlations, the numbers of pairs by state, and why pairs have no
     score.
     """
     return ended(agree, Job(settings, state, None, None, retry_failed, wait_s))
@@ -77,7 +77,7 @@ def agree(job: Job) -> dict[str, Any]:
 def plan_graded(
     store: Store, job: Job, sign: SignMetrics, progress: Progress, ungraded: bool = False
 ) -> tuple[list[GradedItem], Work]:
-    """Writes missing judgments of the graded items' reviews, plans and stores the pairs; returns items and plan.
+    """Writes missing judgments of the items' reviews, plans and stores the pairs; returns the items and the plan.
 
     *ungraded*: as in `graded_items`. Raises `SourceError` if there are no such items.
     """
@@ -122,10 +122,10 @@ def plan_graded(
 def graded_items(
     store: Store, parts: Sequence[Part], judged_by: str | None = None, ungraded: bool = False
 ) -> list[GradedItem]:
-    """Returns every item that has a graded review, with all its reviews, judgments and synopses, sorted by item id.
+    """Returns every item with a graded review, with all its reviews, judgments and synopses, sorted by item id.
 
-    *parts*: the parts of an item that make its synopsis. *judged_by*: as in `responses`. *ungraded*: whether to return
-    instead every item with two or more human reviews, and only these reviews.
+    *parts*: the parts of an item that make up its synopsis. *judged_by*: the writer of the judgments. *ungraded*:
+    whether to return, instead, every item with two or more human reviews, and only these reviews.
     """
     by_paper: dict[str, list[Response]] = defaultdict(list)
     grades: dict[str, dict[str, float]] = defaultdict(dict)
@@ -145,7 +145,7 @@ def graded_items(
 
 
 def correlate_all(store: Store, job: Job, work: Work, items: Sequence[GradedItem], run_id: str) -> list[Row]:
-    """Correlates every metric's scores with the grades of *items*; stores and returns a row per coefficient."""
+    """Correlates every metric's scores with the grades of *items*; stores and returns one row per coefficient."""
     words = {
         review.review_id: len(text.split())
         for item in items

@@ -31,10 +31,10 @@ def annual_refresh(
 
     - *candidates*: score only these; None means all known candidates.
     - *limit*: use only this number of papers, the first of the sample (a pilot).
-    - *retry_failed*: whether to try again the texts and scores that failed for good in earlier runs.
-    - *wait_s*: seconds to wait for another process that writes the edition.
+    - *retry_failed*: whether to retry the texts and scores that failed permanently in earlier runs.
+    - *wait_s*: seconds to wait for another process that is writing the edition.
     - *strict*: whether an outcome that needs attention, such as ``incomplete``, fails the flow run, so that monitoring
-      sees it. A pause needs no attention.
+      notices it. A pause does not need attention.
 
     Returns a summary: the numbers of papers and of pairs by state, and why pairs have no score.
     """

@@ -2,8 +2,8 @@
 
     listings with replies → draw the sample → versions and PDFs of the sampled papers → seal a snapshot
 
-The journal keeps every received answer and is the checkpoint: a fetch that is killed, paused or refused continues when
-it is started again. Each OpenReview server has a journal of its own.
+The journal stores every received answer and is the checkpoint: a fetch that is killed, paused or refused continues when
+it is started again. There is a separate journal for each OpenReview server.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from gre_bench.pipeline.runs.prefect_engine import EDITION, ended
 from gre_bench.tasks import steps
 
 NAP_S = 60.0
-"""A suspended machine or a changed clock delays the end of a wait by so much at most."""
+"""The longest uninterrupted sleep. It limits the delay after a machine was suspended or its clock was changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class FetchJob:
-    """What a fetch is to do: *settings* name the venue-year and the host, *state* is the folder to fetch into.
+    """What to fetch: the venue-year and host in *settings*. *state*: the folder to fetch into.
 
     *again*: whether to start a new fetch even if the last one is complete.
     """
@@ -46,10 +46,12 @@ class FetchJob:
 def fetch(
     settings: Settings = Settings(), state: Path = Path("state"), again: bool = False, strict: bool = False
 ) -> dict[str, Any]:
-    """Fetches one venue-year from OpenReview into a snapshot; repeating a complete fetch is harmless, unless *again*.
+    """Fetches one venue-year from OpenReview into a snapshot.
 
-    *strict*: whether a service that gives no usable answer fails the flow run; a pause never does. Returns a summary:
-    the requests sent, the snapshot, and the time until which a paused fetch must wait.
+    *again*: whether to start a new fetch even if the last one is complete; by default, nothing is then done. *strict*:
+    whether a service without a usable answer fails the flow run; a pause never does. Returns a summary: the requests
+    sent, the snapshot, and the time until which a paused fetch must wait.
+
     """
     return ended(fetch_snapshot, FetchJob(settings, state, again), strict=strict)
 
@@ -86,7 +88,7 @@ def fetch_snapshot(job: FetchJob, tell: Callable[[str], None] = lambda _: None) 
 
 
 def _difference(state: Path, folder: Path) -> dict[str, Any] | None:
-    """Returns how the snapshot in *folder* differs from the one made before it; None without that."""
+    """Returns how the snapshot in *folder* differs from the one before it; None if it is the first."""
     snapshot = Snapshot.open(folder)
     for other in sorted((state / "snapshots").glob("*/manifest.json")):
         try:

@@ -34,11 +34,11 @@ from gre_bench.writing.rules.judgments import judgments_of_passage
 class TrainingJob:
     """A training on judgments of human reviews.
 
-    - *train*: the rows to train on, one range ``FIRST:END`` for each file of *judgments*.
+    - *train*: the rows to train on, one range ``FIRST:END`` for each file in *judgments*.
     - *out*: the folder for the new model.
-    - *choose*: the rows of the first files to hold out and to choose the model on, one range each.
+    - *choose*: the rows to hold out, to choose the model on: one range for each of the first files.
     - *writer*: use only judgments by this writer.
-    - *never*: evaluation sets. A paper of one of them is left out, by its id or by any of its texts.
+    - *never*: evaluation sets. Their papers are left out, recognised by their ids or by any of their texts.
     """
 
     judgments: tuple[Path, ...]
@@ -50,7 +50,7 @@ class TrainingJob:
 
     @property
     def inputs(self) -> dict[str, Any]:
-        """What a training record says of its data: digests of the files, and rows."""
+        """What a training record states about its data: digests of the files, and rows."""
         return {
             "judgments": [file_sha256(file) for file in self.judgments],
             "rows": list(self.train),
@@ -64,8 +64,8 @@ class TrainingJob:
 class TuningJob(TrainingJob):
     """A fine-tuning of the evaluation LM in the folder *base*.
 
-    *papers*: a file with the papers' abstracts, and with their texts if a metric needs texts. *state*: the folder that
-    keeps the replies of LM writers.
+    *papers*: a file with the papers' abstracts, and with their texts if a metric needs them. *state*: the folder of the
+    reply archive of LM writers.
     """
 
     base: Path
@@ -81,14 +81,14 @@ class TuningJob(TrainingJob):
 
 @flow(name="tune-cache-ngram", flow_run_name="cache-ngram", persist_result=False)
 def tune_cache_ngram(job: TrainingJob) -> dict[str, Any]:
-    """Trains `cache-ngram` as *job* says; the result has its scores on the held-out papers, or on every sixth paper."""
+    """Trains `cache-ngram` as *job* says; the result has its scores on held-out papers (or else on every sixth)."""
     return ended(tune, job)
 
 
 def tune(job: TrainingJob) -> dict[str, Any]:
     """Does the work of `tune_cache_ngram`, with or without Prefect; returns its result.
 
-    If the folder holds a model trained in the same way on the same inputs, that training's recorded result is returned.
+    If the folder has a model trained in the same way on the same inputs, returns the recorded result of that training.
     """
     learnt, kept, refused = _papers_apart(job, several=True)
 
@@ -142,11 +142,13 @@ def tune_lm(job: TuningJob) -> dict[str, Any]:
 def _register(
     folder: Path, learnt: Sequence[JudgedPaper], kept: Sequence[JudgedPaper], base: Register | None = None
 ) -> list[str]:
-    """Writes beside the model in *folder* what it was learnt from; returns one line for each origin that is unknown.
+    """Writes the training register of the model in *folder*; returns one line for each unknown training set.
 
-    This includes the papers *kept* aside, on which it was chosen, and the registers of its *base* and of the judgments'
-    writers by rule. If any of these is unknown, the model gets no register. *base*: None for a model as its makers
-    published it.
+    - *learnt*, *kept*: the papers that it was trained on, and the held-out papers on which it was chosen.
+    - *base*: the register of its base model; None for a model as its makers published it.
+
+    The register includes those of *base* and of the judgments' writers by rule. If any of these is unknown, the model
+    gets no register.
     """
     papers = [*learnt, *kept]
     writers = [register_of_writer(name) for name in sorted({name for paper in papers for name in paper.writers})]
@@ -164,12 +166,12 @@ def _register(
 def _papers_apart(
     job: TrainingJob, several: bool = False, abstracts: Mapping[str, str | None] | None = None
 ) -> tuple[list[JudgedPaper], list[JudgedPaper], dict[str, int]]:
-    """Returns the papers to train on, those kept aside, and how many of both each evaluation set refused.
+    """Returns the papers to train on, the held-out papers, and how many of both each evaluation set excluded.
 
-    *several*: whether the judgments of a file may be by several writers. *abstracts*: paper id → abstract, by which
-    evaluation sets know a paper too. A paper may be in two files with judgments by two writers. Raises `SettingsError`
-    if it is in two files with judgments by one writer, or both trained on and kept aside. Raises `SourceError` if fewer
-    than two papers remain to train on.
+    *several*: whether the judgments in a file may be by several writers. *abstracts*: paper id → abstract, by which
+    evaluation sets also recognise a paper. A paper may be in two files with judgments by two writers. Raises
+    `SettingsError` if it is in two files with judgments by one writer, or both trained on and held out. Raises
+    `SourceError` if fewer than two papers remain to train on.
     """
     files, train, choose = job.judgments, job.train, job.choose
     if len(files) != len(train):
@@ -212,7 +214,7 @@ def judged_papers(file: Path, rows: str, writer: str | None, *, several: bool = 
     """Returns the papers in *rows* (``0:300``) of *file* that have judgments of human reviews, with these judgments.
 
     *writer*: use only judgments by this writer; None means any. *several*: whether they may be by several writers.
-    Raises `SourceError` if there are no such papers, and `SettingsError` for several writers that are not allowed.
+    Raises `SourceError` if there are no such papers, and `SettingsError` for several writers unless *several*.
     """
     imported = reviews_from(
         file, {}, {}, (), by=HUMAN, writer=writer or "given", rows=row_range(rows), make_papers=True
@@ -241,7 +243,7 @@ def judged_papers(file: Path, rows: str, writer: str | None, *, several: bool = 
 
 
 def _with_passage(paper: JudgedPaper, known: Paper | None, seed: int) -> JudgedPaper:
-    """Returns *paper* with the judgments of a passage of its text, if that is *known*, as long as its reviews' are."""
+    """Returns *paper* with judgments of a passage of its *known* text, about as long as judgments of one review."""
     if not (known and known.text):
         return paper
     size = round(sum(map(len, paper.judgments)) / len(paper.judgments))

@@ -1,9 +1,10 @@
-"""Validates metrics: changes human reviews, scores them, and checks the scores (Xu et al. 2025, §4.2-4.3).
+"""Validates metrics: perturbs human reviews, scores them, and checks the scores (Xu et al. 2025, §4.2-4.3).
 
-    import → sample → read → change → write judgments → plan → score → effects → verdicts
+    import → sample → read → perturb → write judgments → plan → score → effects → verdicts
 
-The stages are those of a refresh: a changed review is one more candidate. A metric must fall when a review is degraded,
-and must not rise when a review is manipulated. The verdict holds for one metric with one evaluation LM and one writer.
+The stages are those of a refresh, where each perturbation is one more candidate. The score must fall when a review is
+degraded, and must not rise when a review is manipulated. A verdict is on one metric with one evaluation LM and one
+writer.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def validate_metrics(
 ) -> dict[str, Any]:
     """Validates the metrics of the settings on one edition; the summary has every effect and verdict.
 
-    Parameters as in `annual_refresh`; a pilot (*limit*) writes no validation record.
+    Parameters: see `annual_refresh`. A pilot (*limit*) writes no validation record.
     """
     return ended(validate, Job(settings, state, None, limit, retry_failed, wait_s))
 
@@ -55,7 +56,7 @@ def validate_metrics(
 def validate(job: Job) -> dict[str, Any]:
     """Does the work of `validate_metrics`, with or without Prefect; returns its summary.
 
-    Effects and verdicts are those of all editions together; pairs and reasons are those of the job's edition.
+    Effects and verdicts are of all editions together; pairs and reasons are of the job's edition.
     """
     job = scorable(job)
     job = replace(job, changes=chosen_changes(job.settings))
@@ -73,7 +74,7 @@ def validate(job: Job) -> dict[str, Any]:
 
 
 class Beside(NamedTuple):
-    """What another edition adds to a validation: its name, its pairs by metric, and which of its papers were learnt."""
+    """What another edition adds to a validation: its name, its pairs by metric, and the papers that were trained on."""
 
     edition: str
     scores: dict[str, Scores]
@@ -82,9 +83,9 @@ class Beside(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """The planned pairs of one metric by candidate, and the words of each pair's candidate text.
+    """The planned pairs of one metric by candidate, and the number of words of each pair's candidate text.
 
-    *unchanged*: the pairs of references that are scored as candidates, which show how a score depends on length.
+    *unchanged*: pairs of references scored against each other, which show how scores depend on length.
     """
 
     rows: dict[str, list[Row]]
@@ -94,7 +95,7 @@ class Scores(NamedTuple):
 
 @contextmanager
 def scored_work(job: Job) -> Iterator[tuple[Store, Work, Progress]]:
-    """Scores every pair of the job's edition, which stays locked within the block."""
+    """Scores every pair of the job's edition; keeps the edition locked during the block."""
     with working(job, "validate") as (store, workers, progress):
         work = prepare(store, job, workers.sign_metrics, progress)
         score(store, job, workers, work, progress)
@@ -102,10 +103,10 @@ def scored_work(job: Job) -> Iterator[tuple[Store, Work, Progress]]:
 
 
 def of_another_edition(job: Job, key: str) -> Beside:
-    """Scores what is missing of the validation of the edition *key*, and returns its scores.
+    """Completes the scores of a validation of the edition *key*, and returns them.
 
     The edition keeps its own papers and sources; everything else is as *job* says. Raises `SettingsError` if there is
-    no such edition or it is that of *job*, and `SourceError` if some pair could not be tried.
+    no such edition or it is *job*'s own, and `SourceError` if some pair could not be tried.
     """
     edition, together = edition_of(key), job.settings.edition.edition
     other = Store(job.state, edition)
@@ -129,11 +130,11 @@ def of_another_edition(job: Job, key: str) -> Beside:
 
 
 def judge(store: Store, job: Job, work: Work, run_id: str, beside: Sequence[Beside] = ()) -> list[Row]:
-    """Computes and stores the effect of every change on every metric, and writes validation records.
+    """Computes and stores the effect of every perturbation on every metric, and writes validation records.
 
-    Returns one row per metric and change. A pilot's effects are not stored; those with editions *beside* are kept in
-    the record alone, because the tables of one edition hold its own. A metric gets a record only after all of its pairs
-    were tried, because the missing pairs may be hard ones.
+    Returns one row per metric and perturbation. A pilot's effects are not stored. Effects over further editions,
+    *beside*, are stored only in the record, because an edition's tables are about this edition alone. A metric gets a
+    record only after all of its pairs were tried, because the missing pairs may be the hard ones.
     """
     rows: list[Row] = []
     learnt = work.learnt.and_of(other.learnt for other in beside)
@@ -180,7 +181,7 @@ def scores_of(store: Store, job: Job, work: Work, metric: str) -> Scores:
 
 
 def together(editions: Sequence[Scores]) -> Scores:
-    """Returns the scores of all *editions* as one; a paper counts in the first that has it."""
+    """Merges the scores of all *editions*; a paper in several editions counts in the first one."""
     rows: dict[str, list[Row]] = {name: [] for name in editions[0].rows}
     unchanged: list[Row] = []
     words: dict[PairKey, int] = {}
@@ -195,10 +196,10 @@ def together(editions: Sequence[Scores]) -> Scores:
 
 
 def effects_of(editions: Sequence[Scores], job: Job, signature_id: str) -> Iterator[dict[str, Any]]:
-    """Yields one row per change: its effect on the scores of a metric, or the reason why it has none.
+    """Yields one row per perturbation: its effect on the scores of a metric, or the reason why it has none.
 
-    An effect compares the scores of the human review and of the changed review, where a pair has both. *editions*: the
-    scores of each edition.
+    An effect compares the scores of the original and of the perturbed review, over pairs that have both. *editions*:
+    the scores of each edition.
     """
     rows, unchanged, words = together(editions)
     validation = job.settings.validation
@@ -211,9 +212,9 @@ def effects_of(editions: Sequence[Scores], job: Job, signature_id: str) -> Itera
 
 
 def verdicts_of(signatures: Mapping[str, Signature], effects: list[Row], untried: list[str]) -> list[Row]:
-    """Returns one row per metric with its verdict over all changes; a metric without effects is undecided.
+    """Returns one row per metric with its verdict over all perturbations; a metric without effects is undecided.
 
-    *untried*: changes of Xu et al. 2025 that the settings leave out. No metric passes while a change is left out.
+    *untried*: perturbations of Xu et al. 2025 that the settings leave out. If there are any, no metric passes.
     """
     verdicts: list[Row] = []
     for metric, signature in signatures.items():

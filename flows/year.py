@@ -2,8 +2,8 @@
 
     fetch → write → score → validate → verdicts → publish → history
 
-Every stage continues where it was stopped, and does nothing if its work is done; so a run that is killed at any point
-can be started again. If the caller names no year, the newest year whose reviews are public is used.
+Every stage continues where it was stopped, and does nothing if its work is done. A run that is killed at any point can
+thus be started again. If the caller names no year, the newest year whose reviews are public is used.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from gre_bench.store.queries import CURRENT_SIGNATURES
 from gre_bench.tasks import steps
 
 SCORE, VALIDATE = "annual-refresh/score", "validate-metrics/validate-on-gpu"
-"""Deployments in the pool of GPUs, which score and validate if `YearJob.gpu` is set."""
+"""Deployments in the GPU work pool, which score and validate if `YearJob.gpu` is set."""
 
 YEARLY = "yearly"
 """The roster of a board that names no candidates."""
@@ -51,8 +51,8 @@ Summary = dict[str, Any]
 class YearJob:
     """The job of a year's board.
 
-    *gpu*: whether scoring and validation run in the work pool of GPUs, whose workers must see the same state folder.
-    *reached*: (name, summary) of each stage that has run.
+    *gpu*: whether scoring and validation run in the GPU work pool, whose workers must have access to the same state
+    folder. *reached*: (name, summary) of each stage that has run.
     """
 
     settings: Settings
@@ -68,7 +68,7 @@ class YearJob:
 
 
 class VenueOnce:
-    """Leaves venue and year out of the edition's settings in the form of `year`, which asks for them by themselves."""
+    """Removes venue and year from the edition's settings in Prefect's form for `year`, which has fields for both."""
 
     @staticmethod
     def __get_pydantic_json_schema__(core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
@@ -94,10 +94,10 @@ def year(
 ) -> Summary:
     """Makes the board of a venue's year and publishes it; the summary has the summaries of all stages.
 
-    - *roster*: a list of models to rank. If None, they are those that the settings name, or else of ``yearly``.
-    - *year*: if None, the newest year whose reviews are public on the day *on* (if that is None, today).
-    - *gpu*: whether scoring and validation run in the work pool of GPUs.
-    - *retry_failed*, *strict*: as in `annual_refresh`; a wait needs no attention either.
+    - *roster*: the name of a list of models to rank. If None, the settings' models, or else those of ``yearly``.
+    - *year*: if None, the newest year whose reviews are public on the day *on* (None: today).
+    - *gpu*: whether scoring and validation run in the GPU work pool.
+    - *retry_failed*, *strict*: as in `annual_refresh`; waiting does not need attention either.
     """
     job = year_job(venue, roster, year, settings or Settings(), state, gpu, retry_failed, on)
     return ended(make_board, job, as_flow, strict=strict)
@@ -107,9 +107,9 @@ def year_job(
     venue: str, roster: str | None, year: int | None, settings: Settings, state: Path, gpu: bool, retry_failed: bool,
     on: date | None,
 ) -> YearJob:  # fmt: skip
-    """Returns the job that makes the board that `year` is asked for.
+    """Returns the job for the parameters of `year`.
 
-    Raises `SettingsError` for an impossible request, before anything is sent.
+    Raises `SettingsError` for impossible parameters, before any request is sent.
     """
     given = settings.model_dump(exclude_unset=True)
     named = roster or (None if "candidates" in settings.writing.model_fields_set else YEARLY)
@@ -121,7 +121,7 @@ def make_board(job: YearJob, run_stage: Callable[[str, Callable[[], Summary]], S
     """Does the work of `year` and returns its summary; ends at the first stage that is not done.
 
     *run_stage*: `as_flow` or `plainly`, which take the name and the function of a stage and return the stage's summary.
-    Raises `LMError` or `SettingsError`, before the first stage, if a model of the roster cannot be asked.
+    Raises `LMError` or `SettingsError`, before the first stage, if a model of the roster cannot be used.
     """
     check_models(job.settings)
     for name, stage in STAGES.items():
@@ -143,8 +143,8 @@ def make_board(job: YearJob, run_stage: Callable[[str, Callable[[], Summary]], S
 def fetched(job: YearJob) -> Summary:
     """Stage *fetch*: fetches the year's papers and reviews into a snapshot, whose folder is the summary's ``snapshot``.
 
-    It is None, and nothing is fetched, if the settings name files or a snapshot. The outcome is ``waiting`` while the
-    service allows no more requests.
+    If the settings name files or a snapshot, ``snapshot`` is None and nothing is fetched. The outcome is ``waiting``
+    while the service allows no more requests.
     """
     sources = job.settings.sources
     if sources.notes or sources.papers or sources.snapshot:
@@ -155,12 +155,12 @@ def fetched(job: YearJob) -> Summary:
 
 
 def scored(job: YearJob) -> Summary:
-    """Stage *score*: plans, scores and ranks, by a refresh of the edition, whose texts are written already."""
+    """Stage *score*: refreshes the edition, whose texts are already written: plans, scores and ranks."""
     return _in_pool(SCORE, job, job.settings) if job.gpu else refresh(job.work, show_board)
 
 
 def validated(job: YearJob) -> Summary:
-    """Stage *validate*: validates the board's metrics that have no validation record under their signature yet."""
+    """Stage *validate*: validates those of the board's metrics whose signature has no validation record yet."""
     board = verdicts(job.state, job.work.store.key, map(signature_of, job.work.store.read(CURRENT_SIGNATURES)))
     new = [row["metric"] for row in board if row["verdict"] == "missing"]
     if not new:
@@ -175,8 +175,8 @@ def validated(job: YearJob) -> Summary:
 def judged(job: YearJob) -> Summary:
     """Stage *verdicts*: decides which boards are published (see `gre_bench.pipeline.validation_records`).
 
-    ``unproven`` has the metrics that failed validation or have no record, about which release.unvalidated decides;
-    ``hidden`` those whose boards are left out. The outcome is ``refused`` if nothing is published.
+    ``unproven`` lists the metrics that failed validation or have no record, for which release.unvalidated decides.
+    ``hidden`` lists those whose boards are left out. The outcome is ``refused`` if nothing is published.
     """
     board = verdicts(job.state, job.work.store.key, map(signature_of, job.work.store.read(CURRENT_SIGNATURES)))
     bad = [row for row in board if row["verdict"] in ("fail", "missing")]
@@ -226,7 +226,7 @@ STAGES: dict[str, Callable[[YearJob], Summary]] = {
 
 
 def as_flow(name: str, stage: Callable[[], Summary]) -> Summary:
-    """Runs *stage* as a Prefect flow run within that of the year, which ends in a state named by the outcome."""
+    """Runs *stage* as a Prefect subflow of the year's flow run, ending in a state named after the outcome."""
 
     @flow(name=name, flow_run_name=name, persist_result=False)
     def run_stage() -> Summary:
