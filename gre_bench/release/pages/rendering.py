@@ -110,15 +110,15 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_without_controls,
     )
-    filters = (
-        named, number, plain, bare, p_value, billions, count, percent, across, breadth, ticks, spoken, present, kinds,
-        verdict, changes, as_link, states, passage, badges, groups, effects_span, years_span, latest_first, moves,
-        counted, few_in_years, few_of, other_signature,
-        board_picture,
-        committee_line,
-        committee_picture,
-    )  # fmt: skip
-    environment.filters |= {function.__name__: function for function in filters}
+    environment.filters |= {
+        "named": named, "number": number, "plain": plain, "bare": bare, "p_value": p_value, "billions": billions,
+        "count": count, "percent": percent, "across": across, "breadth": breadth, "ticks": ticks, "spoken": spoken,
+        "present": present, "kinds": kinds, "verdict": verdict, "changes": changes, "as_link": as_link,
+        "states": states, "passage": passage, "badges": badges, "groups": groups, "effects_span": effects_span,
+        "years_span": years_span, "latest_first": latest_first, "moves": moves, "counted": counted,
+        "few_in_years": few_in_years, "few_of": few_of, "other_signature": other_signature,
+        "board_picture": board_picture, "committee_line": committee_line, "committee_picture": committee_picture,
+    }  # fmt: skip
     environment.globals |= {"terms": TERMS, "all_states": STATES, "ranked_apart": RANKED_APART}  # pyrefly: ignore[bad-assignment]
     return environment
 
