@@ -51,7 +51,6 @@ def fetch(
     *again*: whether to start a new fetch even if the last one is complete; by default, nothing is then done. *strict*:
     whether a service without a usable answer fails the flow run; a pause never does. Returns a summary: the requests
     sent, the snapshot, and the time until which a paused fetch must wait.
-
     """
     return ended(fetch_snapshot, FetchJob(settings, state, again), strict=strict)
 

@@ -49,7 +49,6 @@ def write_changes(
 
     *change*: the perturbation, by a rule or by the writer *name*. If it cannot be applied to a text, the outcome says
     why.
-
     """
     written: dict[str, Written] = {}
     for item in materials:

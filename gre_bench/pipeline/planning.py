@@ -286,7 +286,6 @@ def plan_pairs(
 
 def by_place(moved: Mapping[Source, Sequence[Moved]]) -> dict[Source, dict[tuple[str, str], Response]]:
     """Returns source (what metrics read) → (candidate id, paper id) → the review that is *moved* to this paper."""
-
     return {source: {(item.candidate_id, item.paper_id): item.response for item in items}
             for source, items in moved.items()}  # fmt: skip
 

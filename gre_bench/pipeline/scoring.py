@@ -176,7 +176,6 @@ def store_separation(store: Store, signature: Signature, learnt: Learnt) -> None
 
     *learnt*: the papers that the evaluation LM or the writer was trained on, which are left out. If there are too few
     scores for an interval, the stored AUC is deleted.
-
     """
     signature_id, left_out = signature.signature_id, learnt.papers_of(signature.evaluation_lm, signature.writer)
     same, other = (

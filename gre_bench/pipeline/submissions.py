@@ -161,7 +161,7 @@ def faults_of_texts(reviews: Sequence[Review]) -> list[str]:
 def checked(store: Store, folder: Path) -> Checked:
     """Reads the submission in *folder* and checks it against the edition of *store*; writes nothing."""
     if not folder.is_dir():
-        raise SettingsError(f"{folder} is no folder of a submission; gre-bench submit makes one")
+        raise SettingsError(f"{folder} is not the folder of a submission; gre-bench submit makes one")
     entries = {path.name: irregular(path) or "" for path in sorted(folder.iterdir())}
     refused = [f"{name!a:.60} is no file of a submission" for name in entries if name not in (REVIEWS, FORM)]
     refused += [f"{name} is missing" for name in (FORM, REVIEWS) if name not in entries]

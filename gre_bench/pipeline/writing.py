@@ -139,7 +139,6 @@ def write(
 
     A text that failed permanently is not requested again, unless the paper's text or abstract was missing: it may have
     been added since. Ends early if `DOWN` texts in a row get no reply; the rest are missing, not failed.
-
     """
     owner = candidate or name
     rows = store.rows(UNWRITTEN, task=task, writer=writer)

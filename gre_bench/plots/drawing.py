@@ -191,7 +191,6 @@ def ticks(span: Span) -> list[float]:
 
 def span_of(values: Sequence[float]) -> Span:
     """Returns the two ends of an axis that covers zero and all *values*, with a margin."""
-
     return _around([*values, 0.0])
 
 

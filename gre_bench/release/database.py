@@ -368,7 +368,6 @@ def check_unpacked(folder: Path, files: Sequence[Path]) -> None:
 
     The limit for all tables together is `EXPANSION` times their size, or `FREE` bytes if that is more. No rows are
     fetched from DuckDB for this check. Also raises `SourceError` if a file cannot be read.
-
     """
     try:
         _check(folder, tuple((file, file.stat().st_size, file.stat().st_mtime_ns) for file in files))

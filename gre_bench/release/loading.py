@@ -48,7 +48,7 @@ def release_named(name: str) -> Path:
         if manifest.is_release(folder):
             return folder
     known = did_you_mean(name, [path.name for path in included])
-    raise SettingsError(f"{name} is no folder of a release, and none comes with the program; {known}")
+    raise SettingsError(f"{name} is not the folder of a release, nor a release that comes with the program; {known}")
 
 
 def load_release(folder: Path, state: Path) -> Store:

@@ -54,7 +54,7 @@ def _inner(name: str) -> str:
     """Returns *name* if it is a relative path inside a folder, as `sha256sum` writes it, else raises `ValueError`."""
     path = PurePosixPath(_line(name))
     if path.is_absolute() or ".." in path.parts or path.as_posix() != name or "\\" in name:
-        raise ValueError("no path of a file in the release")
+        raise ValueError("not a relative path in the release")
     return name
 
 
@@ -192,7 +192,7 @@ def _bytes_of(folder: Path, name: str) -> bytes:
         with open(handle, "rb") as file:
             status = os.fstat(handle)
             if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST:
-                raise SourceError(f"{folder} is no release: {name} is no plain file of at most {LARGEST:,} bytes")
+                raise SourceError(f"{folder} is no release: {name} is not a regular file of at most {LARGEST:,} bytes")
             return file.read(LARGEST)
     except OSError as error:
         raise SourceError(f"{folder} is no release: {name} cannot be read ({error.strerror})") from None

@@ -251,7 +251,6 @@ class ReleaseLog:
             entry = None
         if entry is None or not re.fullmatch(re.escape(self.edition) + r"-r\d{1,9}", entry.release):
             raise SourceError(
-                f"{self.path}, line {number}: is no line about a release of {self.edition}; get it again from where it "
-                "came"
+                f"{self.path}, line {number}: is not about a release of {self.edition}; get it again from where it came"
             )
         return entry.model_dump(exclude_none=True)

@@ -32,7 +32,7 @@ def write_repository(release: Path, target: Path) -> list[Path]:
         raise SettingsError(f"{about['release']} has texts that may not be passed on; publish without --all-texts")
     is_board = any(map(manifest.is_release, (target / RELEASE).glob("*")))
     if target.exists() and not is_board and (not target.is_dir() or any(target.iterdir())):
-        raise SettingsError(f"{target} is no repository of a board, and not empty; name a new folder")
+        raise SettingsError(f"{target} is neither empty nor the repository of a board; name a new folder")
     templates = resource("deployments", "github")
     version = f"gre-bench=={about['program']['version']}\n"
     texts = {

@@ -342,7 +342,6 @@ def texts_given_out(licences: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def citation(about: Mapping[str, Any]) -> str:
     """Returns BibTeX entries for the release, dated by its edition's year, and for the method."""
-
     name, year = about["release"], edition_of(about["edition"]).year
     snapshots = ", ".join(snapshot["digest"][:16] for snapshot in about.get("snapshots", ()))
     program = f"gre-bench {about.get('program', {}).get('version', '')}".strip()

@@ -181,7 +181,7 @@ def _lack(row: Mapping[str, Any], kind: Kind) -> tuple[str, str] | None:
 def _figure(row: Mapping[str, Any]) -> Figure:
     value = float(_first(row, _VALUE))
     if not math.isfinite(value):
-        raise ValueError(f"{value} is no number to compare")
+        raise ValueError(f"{value} is not a number, so it cannot be compared")
     low, high = (None if row.get(end) is None else float(row[end]) for end in ("low", "high"))
     return Figure(str(row["metric"]), str(_first(row, _ITEM)), value, low, high)
 

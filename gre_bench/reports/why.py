@@ -395,7 +395,6 @@ def _moved(
 
 def signed_again(store: Store, signature: SignatureRow, source: Origin) -> dict[str, Any]:
     """Returns the signature's fields as of today, which differ if the evaluation LM or the engine has changed."""
-
     scoring = source.settings.scoring.model_copy(update={"metrics": (signature["metric"],)})
     assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
     _, signatures = steps.sign_metrics(source.job.backends, scoring, signature["writer"], assw_by)
@@ -425,7 +424,6 @@ def compared(pairs: Sequence[dict[str, Any]], scored: Scored) -> list[tuple[dict
         if row["state"] != "scored" or score is None:
             continue
         # A score is a small difference between large log-probabilities, so the tolerance is relative to the latter.
-
         scale = sum(
             abs(scored.spans[prediction].total) for prediction in score.predictions if prediction in scored.spans
         )

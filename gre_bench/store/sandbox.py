@@ -28,7 +28,7 @@ import duckdb
 ROWS = 256
 SLACK = 2**28
 """Bytes by which the system's limits exceed DuckDB's own limits, so that DuckDB's better messages come first."""
-NO_QUERY = "a statement of {} is no query; begin it with select, from, with, describe, show or explain"
+NO_QUERY = "a statement of {} is not a query; begin it with select, from, with, describe, show or explain"
 HIDDEN = {
     '"COPY_QUERY_NODE"': "a query changes nothing, not even by a copy within a with",
     '"function_name":"json_execute_serialized_sql"': "json_execute_serialized_sql is refused; give the query itself",

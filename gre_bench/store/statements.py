@@ -47,7 +47,6 @@ def statement(kind: str, name: str) -> str:
 def statements(kind: str) -> Mapping[str, str]:
     """Returns name → SQL text for all statements of a *kind*, sorted by file name, and within a file by line.
 
-
     Raises `StoreError` if a file cannot be read, a statement is empty, or a name occurs twice or is not ``lower_case``.
     """
     return read_statements(resource("sql"), kind)

@@ -185,7 +185,6 @@ def last_run(store: Store) -> dict[str, Any] | None:
     For an edition that was loaded, the state is ``loaded``, and the message names the release. For a run that was
     killed, the state is ``cut short``, and the message says how to continue it. Raises `StoreError` if the status is
     damaged.
-
     """
     if store.is_loaded:
         release = store.release_file.read_text(encoding="utf-8")
