@@ -1,9 +1,9 @@
-"""Compares LM ratings under guidelines with human ratings: which guideline brings an LM closest to humans?
+"""Compares LM ratings under guidelines with human ratings: with which guideline is an LM closest to humans?
 
     papers and human ratings → a rating of each paper by each model under each condition → RMSE, tests, tables
 
 A condition is a prompt with one guideline, or without any (see "Evaluating the Impact of Reviewer Guideline Design on
-LLM-Based Automated Peer Review"). Every reply is archived before it is read: a killed study pays for nothing twice.
+LLM-Based Automated Peer Review"). Every reply is archived before it is read, so a killed study pays for nothing twice.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class GuidelineJob:
     """A study that compares guidelines: its models, its conditions, and the papers to rate.
 
     - *models*: names in the models file.
-    - *papers*, *ratings*: files with the papers and the human ratings; or *edition*: the edition that has both.
+    - *papers*, *ratings*: files with the papers and the human ratings. *edition*: instead, an edition that has both.
     - *guidelines*: the user's own guidelines, name → file.
     - *limit*: use only this number of papers, the first ones.
     - *seed*: the seed of the bootstrap.
@@ -69,7 +69,7 @@ class GuidelineJob:
 
 @flow(name="compare-guidelines", flow_run_name="{job.name}", persist_result=False)
 def compare_guidelines(job: GuidelineJob) -> dict[str, Any]:
-    """Compares guidelines as *job* says; the summary has the results of each condition, and the study's folder."""
+    """Compares guidelines as *job* says; the summary has each condition's results, and the study's folder."""
     return ended(compare, job)
 
 
@@ -90,9 +90,9 @@ def compare(job: GuidelineJob) -> dict[str, Any]:
 
 
 def compare_given(name: str, reviews: Path, state: Path, seed: int = 0) -> dict[str, Any]:
-    """Does the work of `compare` with LM reviews and human ratings from the folder *reviews*; asks no LM.
+    """Does the work of `compare` with LM reviews and human ratings from the folder *reviews*; sends no requests.
 
-    `gre_bench.ingest.datasets.rated` describes the files in *reviews*. *seed*: that of the bootstrap.
+    `gre_bench.ingest.datasets.rated` describes the files in *reviews*. *seed*: the seed of the bootstrap.
     """
     ratings, human, source = from_reviews(reviews)
     study_folder(state, name, source)
@@ -102,7 +102,7 @@ def compare_given(name: str, reviews: Path, state: Path, seed: int = 0) -> dict[
 def prepared(job: GuidelineJob) -> tuple[RatedPapers, list[Condition]]:
     """Returns the papers of *job* with their human ratings, and the conditions.
 
-    Raises `SettingsError` or `SourceError` if the job cannot be done.
+    Raises `SettingsError` or `SourceError` if the job is impossible.
     """
     if not job.models:
         raise SettingsError("name at least one model of the models file: --model NAME")
@@ -119,7 +119,7 @@ def prepared(job: GuidelineJob) -> tuple[RatedPapers, list[Condition]]:
 
 
 def signature(job: GuidelineJob, model: str, condition: Condition) -> dict[str, str]:
-    """Returns what a rating depends on besides the paper: LM, sampling (a digest), and the condition's prompt."""
+    """Returns what a rating depends on besides the paper: the LM, its sampling (a digest) and the prompt."""
     lm = examine.listed_lm(model, job.writer_context)
     return {
         "writer": lm.writer.identity,
@@ -133,7 +133,7 @@ def signature(job: GuidelineJob, model: str, condition: Condition) -> dict[str, 
 def estimate(job: GuidelineJob) -> dict[str, Any]:
     """Returns the estimated number and cost of the requests that the study still needs; sends nothing.
 
-    ``models`` has one row per model (`quoted`), ``over_budget`` a line for each limit that they may exceed.
+    ``models`` has one row per model (see `quoted`), and ``over_budget`` one line for each limit that may be exceeded.
     """
     material, chosen = prepared(job)
     able = [content for content in material.contents.values() if content]

@@ -1,11 +1,11 @@
-"""Compares examiners with human scores: which way of asking an LM to grade a text agrees best, and at what cost?
+"""Compares examiners with human scores: which way of having an LM grade texts agrees best, and at what cost?
 
-    texts with human scores → instructions that LMs write → grades by every examiner of every LM → the panel → the pairs
-    → correlations, differences, tables
+    texts with human scores → instructions that LMs write → grades by every examiner with every LM → the panel
+    → the pairs → correlations, differences, tables
 
-The panel combines the grades of examiners that passed an exam; of each pair of texts each LM prefers one. The study
-follows Kim et al. 2023, Kotonya et al. 2023, and PRE, a peer review among LMs. Every reply is archived before it is
-read: a killed study pays for nothing twice.
+The panel combines the grades of examiners that passed an exam. For the pairs, each LM states which of two texts it
+prefers. The study follows Kim et al. 2023, Kotonya et al. 2023, and PRE, a peer review among LMs. Every reply is
+archived before it is read, so a killed study pays for nothing twice.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ from gre_bench.writing.spend_log import cost
 
 @flow(name="examiner-study", flow_run_name="{job.name}", persist_result=False)
 def examiner_study(job: ExaminerJob) -> dict[str, Any]:
-    """Compares examiners as *job* says; the summary has the results of each examiner, and the study's folder."""
+    """Compares examiners as *job* says; the summary has each examiner's results, and the study's folder."""
     return ended(study, job)
 
 
 def study(job: ExaminerJob) -> dict[str, Any]:
     """Does the work of `examiner_study`, with or without Prefect; returns its summary.
 
-    Prints one line of progress per examiner to standard error, so that standard output holds only the results.
+    Prints one line of progress per examiner to standard error, because standard output is for the results.
     """
     material, models = prepared(job)
     settings, context = job.settings, job.writer_context
@@ -94,7 +94,7 @@ def _column(
 ) -> tuple[Column, dict[str, Any]]:  # fmt: skip
     """Returns the grades of all texts by *examiner* with the LM *model*, and the grader's identity with its signature.
 
-    *model* is None for an examiner that asks no LM of the study.
+    *model*: None for an examiner that uses none of the study's LMs.
     """
     started = time.monotonic()
     lm = job.settings.evaluation_lm if model is None else None

@@ -16,7 +16,7 @@ from gre_bench.pipeline.runs.prefect_engine import EDITION, ended
 def fetch(
     settings: Settings = Settings(), state: Path = Path("state"), again: bool = False, strict: bool = False
 ) -> dict[str, Any]:
-    """Fetches one venue-year from OpenReview into a snapshot; repeating a complete fetch is harmless, unless *again*.
+    """Fetches one venue-year from OpenReview into a snapshot.
 
     Returns a summary: the requests sent, the snapshot, and the time until which a paused fetch must wait.
 

@@ -1,9 +1,9 @@
 """Grades human reviews by five criteria, sorts them into groups, and makes a guideline from a group.
 
-    notes → fields → points by rule → points by an LM → totals → Good, Middle, Bad → a guideline of each
+    notes → fields → points by rule → points by an LM → totals → Good, Middle, Bad → a guideline from each
 
-A sample is drawn from each group; a review whose total cannot be computed is in none. The source is "Evaluating the
-Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review", appendix A.
+A sample is drawn from each group. Reviews whose total cannot be computed are in no group. The method is from
+"Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review", appendix A.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from gre_bench.writing.catalog import WriterContext, study_account
 class QualityJob:
     """A study of the quality of reviews.
 
-    - *notes*: the file of OpenReview notes that holds the reviews; *edition*: their venue and year.
+    - *notes*: a file of OpenReview notes with the reviews. *edition*: their venue and year.
     - *judge*: the LM that gives points; if None, only rules give points.
     - *size*, *seed*: the number of reviews to sample from each group, and the seed of this sampling.
     - *unverified_venue*: whether to go on with a venue whose review form has not been verified.
@@ -113,7 +113,8 @@ def judged(job: QualityJob) -> dict[str, Any]:
 def estimate(job: QualityJob) -> dict[str, Any]:
     """Returns the estimated number and cost of the requests to the judge that are still needed; sends nothing.
 
-    ``models`` has one row (`quoted`), none without a judge; ``over_budget`` a line for each limit that they may exceed.
+    ``models`` has one row (see `quoted`), or none without a judge. ``over_budget`` has one line for each limit that may
+    be exceeded.
     """
     reviews = fielded(job)
     rows = []
@@ -126,7 +127,7 @@ def estimate(job: QualityJob) -> dict[str, Any]:
 
 
 def _judgeable(job: QualityJob, reviews: Sequence[FieldedReview]) -> dict[str, list[FieldedReview]]:
-    """Returns criterion → the reviews that have all fields that it needs; nothing if the job names no judge."""
+    """Returns criterion → the reviews with all fields that it needs; empty if the job names no judge."""
     if job.judge is None:
         return {}
     return {name: [review for review in reviews if not review.lacking(criterion.needs)]
@@ -134,7 +135,7 @@ def _judgeable(job: QualityJob, reviews: Sequence[FieldedReview]) -> dict[str, l
 
 
 def fielded(job: QualityJob) -> list[FieldedReview]:
-    """Returns the human reviews in the job's notes by the fields of the form; raises `SourceError` if none is there."""
+    """Returns the human reviews in the job's notes by fields of the review form; `SourceError` if there are none."""
     edition = edition_of(job.edition)
     venue = venue_of(edition.venue, edition.year)
     check_verified(venue, job.unverified_venue)
@@ -147,11 +148,11 @@ def fielded(job: QualityJob) -> list[FieldedReview]:
 def generate(
     name: str, group: str, model: str, out: Path, writer_context: WriterContext, state: Path
 ) -> dict[str, Any]:
-    """Asks *model* for a guideline made from the sampled reviews of a *group*, and writes the guideline to *out*.
+    """Has *model* make a guideline from the sampled reviews of a *group*, and writes the guideline to *out*.
 
-    *name*: the study of review quality, under the folder *state*, that sampled the reviews. Returns the file, the
-    number of reviews, and the LM's identity. Raises `SettingsError` if the group is unknown or empty, or if *out*
-    cannot be written. Raises `SourceError` if the LM returned no usable guideline.
+    *name*: the study of review quality, in the folder *state*, that sampled the reviews. Returns the file, the number
+    of reviews, and the LM's identity. Raises `SettingsError` if the group is unknown or empty, or if *out* cannot be
+    written. Raises `SourceError` if the LM returned no usable guideline.
     """
     if group not in GROUPS:
         raise SettingsError(f"no group {group!r}; the groups are {', '.join(GROUPS)}")
@@ -199,7 +200,7 @@ def _summary(
 
 
 def _counts(points: Any) -> dict[str, int]:
-    """Returns how often each value of *points* occurs: a number, or the reason why there is none."""
+    """Returns how often each value of *points* occurs; a value is a number, or the reason why there is none."""
     counts = Counter(f"{item.code}: {item.message}" if isinstance(item, Problem) else str(item) for item in points)
     return dict(sorted(counts.items()))
 

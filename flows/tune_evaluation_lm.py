@@ -12,7 +12,7 @@ from gre_bench.pipeline.training import TrainingJob, TuningJob, tune, tune_lm
 
 @flow(name="tune-cache-ngram", flow_run_name="cache-ngram", persist_result=False)
 def tune_cache_ngram(job: TrainingJob) -> dict[str, Any]:
-    """Trains `cache-ngram` as *job* says; the result has its scores on the held-out papers, or on every sixth paper."""
+    """Trains `cache-ngram` as *job* says; the result has its scores on held-out papers (or else on every sixth)."""
     return ended(tune, job)
 
 

@@ -23,6 +23,6 @@ def validate_metrics(
 ) -> dict[str, Any]:
     """Validates the metrics of the settings on one edition; the summary has every effect and verdict.
 
-    Parameters as in `annual_refresh`; a pilot (*limit*) writes no validation record.
+    Parameters: see `annual_refresh`. A pilot (*limit*) writes no validation record.
     """
     return ended(validate, Job(settings, state, None, limit, retry_failed, wait_s))

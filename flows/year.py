@@ -18,7 +18,7 @@ from gre_bench.reports.yearly import Summary, make_board, year_job
 
 
 class VenueOnce:
-    """Leaves venue and year out of the edition's settings in the form of `year`, which asks for them by themselves."""
+    """Removes venue and year from the edition's settings in Prefect's form for `year`, which has fields for both."""
 
     @staticmethod
     def __get_pydantic_json_schema__(core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
@@ -63,7 +63,7 @@ def year(
 
 
 def as_flow(name: str, stage: Callable[[], Summary]) -> Summary:
-    """Runs *stage* as a Prefect flow run within that of the year, which ends in a state named by the outcome."""
+    """Runs *stage* as a Prefect subflow of the year's flow run, ending in a state named after the outcome."""
 
     @flow(name=name, flow_run_name=name, persist_result=False)
     def run_stage() -> Summary:

@@ -1,4 +1,4 @@
-"""What metrics compute with, and the type of the step that computes their signatures."""
+"""The settings of what metrics compute with, and the type of the step that computes signatures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gre_bench.writing.catalog import WriterContext
 
 @dataclass(frozen=True, slots=True)
 class Backends:
-    """The settings of everything that metrics compute with; each backend is opened when a step first needs it."""
+    """The settings of all backends of metrics; a backend is opened when a step first needs it."""
 
     evaluation_lm: EvaluationLMSettings
     embedder: EmbedderSettings
@@ -20,4 +20,4 @@ class Backends:
 
 
 SignMetrics = Callable[..., tuple[LMIdentity, dict[str, Signature]]]
-"""The step ``sign_metrics``, done in this process or by a worker that has an evaluation LM of its own."""
+"""The step ``sign_metrics``, run in this process or by a worker that has its own evaluation LM."""

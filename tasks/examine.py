@@ -1,4 +1,4 @@
-"""Tasks of studies: LMs that rate papers, judge reviews, grade texts, and write guidelines and instructions."""
+"""Tasks of studies, in which LMs rate papers, judge reviews, grade texts, and write guidelines and instructions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def rate_papers(
 ) -> list[Rating]:
     """Returns one rating per paper, in order, by the LM *name* under a guideline *condition*.
 
-    *papers* are (paper id, content). A paper without a usable rating has a problem instead.
+    *papers*: (paper id, content). A paper without a usable rating has a problem instead.
     """
     from gre_bench.guidelines.ratings import rate
 
@@ -41,7 +41,7 @@ def rate_papers(
 def judge_reviews(
     name: str, writer_context: WriterContext, criterion: str, reviews: Sequence[FieldedReview]
 ) -> list[ChatOutcome[int]]:
-    """Returns the points (or a problem) of each of *reviews* for *criterion*, a key of `CRITERIA`, by the LM *name*."""
+    """Returns the points (or a problem) that the LM *name* gives each of *reviews* for *criterion* (see `CRITERIA`)."""
     from gre_bench.guidelines.replies import ask
     from gre_bench.guidelines.review_quality import CRITERIA
 
@@ -59,7 +59,7 @@ def generate_guideline(name: str, writer_context: WriterContext, reviews: Sequen
 
 
 def listed_lm(name: str, writer_context: WriterContext) -> ExaminerLM:
-    """Opens the LM *name* of the models file; raises `SettingsError` with the known names if there is none."""
+    """Opens the LM *name* of the models file; raises `SettingsError` with the known names for an unknown one."""
     from gre_bench.catalogs.models import load as load_models
 
     if name not in (models := load_models(writer_context.models)):
@@ -73,8 +73,8 @@ def grader_of(
 ) -> tuple[Grader, LMIdentity]:  # fmt: skip
     """Returns a function that grades items with *examiner*, and the identity of the grader for signatures.
 
-    *name* is None for an examiner that asks no LM of the models file. With the aggregation ``logprob``, *evaluation_lm*
-    states the probabilities of tokens; without it the endpoint of *name* does, for the likeliest tokens only.
+    *name*: None for an examiner without an LM of the models file. *evaluation_lm*: with the aggregation ``logprob``,
+    the LM that computes token probabilities; None: *name*'s endpoint does, but only for the likeliest tokens.
     """
     from gre_bench.examiners.grading import grade, grade_by_endpoint, grade_by_lm, identity_with
 
@@ -98,7 +98,7 @@ def grade_items(
     name: str | None, writer_context: WriterContext, examiner: Examiner, items: Sequence[Item],
     evaluation_lm: EvaluationLMSettings | None = None,
 ) -> list[Grade]:  # fmt: skip
-    """Returns one grade, not yet binned, or a problem per item, in order; parameters as in `grader_of`."""
+    """Returns one unbinned grade or problem per item, in order; parameters as in `grader_of`."""
     return grader_of(examiner, name, writer_context, evaluation_lm)[0](items)
 
 
@@ -106,7 +106,7 @@ def grade_items(
 def prefer_pairs(
     name: str, writer_context: WriterContext, pairs: Sequence[TextPair], item: ItemKind
 ) -> list[Preference]:
-    """Returns which text of each pair the LM *name* prefers; it is asked twice, once in each order."""
+    """Returns which text of each pair the LM *name* prefers; the LM sees each pair twice, once in each order."""
     from gre_bench.examiners.pairwise import prefer
 
     return prefer(pairs, open_examiner(name, writer_context).writer, item)
@@ -114,7 +114,7 @@ def prefer_pairs(
 
 @writing("write instructions", "instructions by {name}")
 def write_instructions(name: str, writer_context: WriterContext, chat: Chat) -> ChatOutcome[str]:
-    """Returns the LM *name*'s reply to *chat*: instructions for examiners, or a problem if they are not sound."""
+    """Returns the LM *name*'s reply to *chat*: instructions for examiners, or a problem if they are unusable."""
     from gre_bench.examiners.examiner import sound
     from gre_bench.examiners.grading import ask
 

@@ -1,4 +1,4 @@
-"""Tasks that fetch an edition from OpenReview and read its papers, and a function that looks up secrets."""
+"""Tasks that fetch an edition from OpenReview and read its papers, and a function that reads secrets."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from gre_bench.tasks.policy import step
 
 @step("fetch notes", "notes of {request.run}", 48, "openreview")
 def fetch_notes(request: FetchRequest) -> FetchOutcome:
-    """Fetches submissions and reviews of a venue-year into the journal, the file that keeps every received answer.
+    """Fetches submissions and reviews of a venue-year into the journal, the file that stores every received answer.
 
-    Returns the number of requests by kind; if the fetch stopped early, also why.
+    Returns the numbers of requests by kind and, if the fetch stopped early, the reason.
     """
     return bring_notes(request, secret)
 
 
 @step("fetch papers", "papers of {request.run}", 48, "openreview")
 def fetch_papers(request: FetchRequest) -> FetchOutcome:
-    """Fetches versions and PDFs of the sampled papers into the journal; returns what `fetch_notes` does."""
+    """Fetches versions and PDFs of the sampled papers into the journal; returns the same as `fetch_notes`."""
     return bring_papers(request, secret)
 
 
@@ -37,7 +37,7 @@ def seal_snapshot(request: FetchRequest) -> dict[str, Any]:
 
 
 def secret(where: str) -> str:
-    """Returns the secret at *where*, ``env:NAME`` or Prefect's ``block:NAME``; an empty text if there is none."""
+    """Returns the secret at *where*, ``env:NAME`` or Prefect's ``block:NAME``; "" if there is none."""
     kind, _, name = where.partition(":")
     if kind == "env":
         return os.environ.get(name, "").strip()
@@ -54,9 +54,9 @@ def secret(where: str) -> str:
 def read_papers(snapshot: str, paper_ids: Sequence[str]) -> list[dict[str, Any]]:
     """Returns the texts of papers in the snapshot folder *snapshot*, as rows of the table ``texts``.
 
-    A paper without a PDF or a text has no row. The text is None if the PDF cannot be used, such as one of another
-    paper. Each row also has *title*, or None, and *words*: (page number, reason → words kept or dropped for it); a text
-    without pages has page 0. PDFs are read in child processes with limits, one per core at a time.
+    A paper without a PDF or a text has no row. The text is None if the PDF is unusable, for example because it is of
+    another paper. Each row also has *title*, or None, and *words*: (page number, reason → number of words kept or
+    dropped for it); a text without pages has page 0. PDFs are read in child processes with limits, one per core.
     """
     opened = Snapshot.open(Path(snapshot))
     rows: dict[str, dict[str, Any] | None] = dict.fromkeys(paper_ids)
@@ -69,7 +69,7 @@ def read_papers(snapshot: str, paper_ids: Sequence[str]) -> list[dict[str, Any]]
                 "text": body.text, "notes": list(body.doubts), "words": [(body.words.page, dict(body.words.words))],
                 "title": None,
             }  # fmt: skip
-    # Files are loaded one at a time: hundreds of PDFs do not fit into memory.
+    # Files are loaded one at a time, because hundreds of PDFs do not fit into memory.
     known = opened.papers()
     due = {paper_id: known[paper_id]["pdf"] for paper_id in paper_ids if rows[paper_id] is None and paper_id in known}
     due = {paper_id: sha256 for paper_id, sha256 in due.items() if sha256}

@@ -1,4 +1,4 @@
-"""How the steps of a run become tasks of Prefect: time limits, retries, and how a pause is shown."""
+"""Turns the steps of a run into Prefect tasks, with time limits, retries and a state for pauses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ R = TypeVar("R")
 
 
 def in_flow() -> bool:
-    """Returns whether the caller runs within a flow run of Prefect; a run without Prefect does not import it."""
+    """Returns whether the caller runs within a Prefect flow run, without importing Prefect if nothing else has."""
     if "prefect.context" not in sys.modules:
         return False
     from prefect.context import FlowRunContext
@@ -29,9 +29,9 @@ def in_flow() -> bool:
 def step(
     name: str, run_name: str | None, hours: float, *tags: str, **more: Any
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Makes a function a step: called within a flow run, it runs as a Prefect task; elsewhere it is just called.
+    """Returns a decorator that makes a function a step: within a flow run, it runs as a Prefect task.
 
-    The results of tasks are never cached. `task_of` returns the task itself.
+    Elsewhere it is a plain function. The results of tasks are never cached. `task_of` returns the task itself.
 
     Args:
         name: the task's name.
@@ -61,19 +61,19 @@ def step(
 
 
 def task_of(step: Callable[P, R]) -> Task[P, R]:
-    """Returns the Prefect task of a function that `step` decorates, for a task runner that submits it to workers."""
+    """Returns the Prefect task of a function decorated by `step`, for task runners that submit it to workers."""
     return step.task()  # type: ignore[attr-defined]
 
 
 def worth_retrying(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
-    """Returns False after a `GreBenchError`, whose cause the user must correct."""
+    """Returns whether Prefect should retry: not after a `GreBenchError`, whose cause the user must correct."""
     return not isinstance(state.result(raise_on_failure=False), GreBenchError)
 
 
 def show_pause(_task: Task[..., Any], run: TaskRun, state: State[Any]) -> None:
-    """Gives a task run that raised `Paused` the state ``Paused``, which counts as completed, because nothing failed.
+    """Sets the state ``Paused``, which counts as completed, for a task run that raised `Paused`: nothing failed.
 
-    The flow still gets the exception, and the state ``Failed`` stays in the task run's history.
+    The exception still reaches the flow, and the state ``Failed`` remains in the task run's history.
     """
     pause = state.result(raise_on_failure=False)
     if not isinstance(pause, Paused):
@@ -95,5 +95,5 @@ RETRIED: dict[str, Any] = {
 
 
 def writing(name: str, run_name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """The decorator of a step in which an LM or a rule writes."""
+    """Returns the decorator for a step in which an LM or a rule writes texts."""
     return step(name, run_name, 12, "writing", **RETRIED)

@@ -1,4 +1,4 @@
-"""Tasks that compute the signatures of metrics, and score papers."""
+"""Tasks that compute the signatures of metrics and score papers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gre_bench.writing.catalog import open_examiner
 def sign_metrics(
     backends: Backends, scoring: ScoringSettings, writer: str, assw_writer: str | None = None
 ) -> tuple[LMIdentity, dict[str, Signature]]:
-    """Returns the identity of the evaluation LM, `NOTHING` if no metric uses it, and metric → signature.
+    """Returns the identity of the evaluation LM (`NOTHING` if no metric uses one), and metric → signature.
 
     *writer*, *assw_writer*: the identities of the writers of judgments and of author-stated strengths and weaknesses.
     """
@@ -35,7 +35,7 @@ def sign_metrics(
 
 
 def _other(recipe: Recipe, backends: Backends, scoring: ScoringSettings) -> tuple[LMIdentity, Callable[[str], Metric]]:
-    """Opens what *recipe* uses instead of an evaluation LM; returns its identity, and signature id → the metric."""
+    """Opens what *recipe* uses instead of an evaluation LM; returns its identity, and signature id → metric."""
     if recipe.asks == "embedder":
         from gre_bench.lm.embedders import open_embedder
         from gre_bench.metrics.bertscore import BertScore
@@ -69,7 +69,7 @@ def score_papers(
 ) -> Scored:  # fmt: skip
     """Returns the scores of *works*: the cases (texts of a paper, candidate and reference) of some papers, by metric.
 
-    *name*: these papers' name in the task run's. *known*: digest of a prediction → log-probabilities that are there.
+    *name*: how the task run names these papers. *known*: digest of a prediction → log-probabilities already computed.
     """
 
     def other(recipe: Recipe, signature_id: str) -> Metric:

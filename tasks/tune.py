@@ -21,8 +21,8 @@ def train_cache_ngram(
 ) -> HeldOut:  # fmt: skip
     """Trains `cache-ngram` and saves it in *folder*; returns its scores on the held-out papers.
 
-    A paper is the list of its judgments. The weights are chosen on *kept*; if None, on every sixth of *papers*.
-    *writers*: who wrote the judgments of each of *papers*, and of each of *kept*.
+    A paper is a list of its judgments. The weights are chosen on *kept*, the held-out papers; if None, on every sixth
+    of *papers*. *writers*: the writers of the judgments of each of *papers*, and of each of *kept*.
     """
     from gre_bench.tuning.cache_ngram import save, train
 
@@ -38,7 +38,7 @@ def fine_tune_lm(
 ) -> dict[str, Any]:  # fmt: skip
     """Fine-tunes the evaluation LM in the folder *base* (Xu et al. 2025, appendix E); returns its training record.
 
-    *kept*: the held-out papers. *data*: digests of the input files and the rows used, for the record.
+    *kept*: the held-out papers. *data*: digests of the input files and the used rows, for the record.
     """
     from gre_bench.tuning.fine_tuning import fine_tune
 

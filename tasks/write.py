@@ -1,4 +1,4 @@
-"""Tasks that write texts (reviews, changed reviews, judgments, synopses), and functions that name the writers."""
+"""Tasks that write texts (reviews, perturbed reviews, judgments, synopses), and functions that identify the writers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gre_bench.writing.catalog import WriterContext, text_writer, writes_reviews
 
 
 def writer_identity(name: str, task_name: str, writer_context: WriterContext) -> str:
-    """Returns the identity that signatures state for the writer *name* of a kind of text, such as ``judgments``.
+    """Returns the identity, as signatures state it, of the writer *name* for a kind of text, such as ``judgments``.
 
     Raises `SettingsError` if there is no such writer.
     """
@@ -22,7 +22,7 @@ def writer_identity(name: str, task_name: str, writer_context: WriterContext) ->
 
 
 def reviewers_among(names: Sequence[str], writer_context: WriterContext) -> list[str]:
-    """Returns those of *names* that can be asked for reviews; other candidates have only imported reviews."""
+    """Returns the *names* of candidates that can write reviews; other candidates have only imported reviews."""
     return [name for name in names if writes_reviews(name, writer_context)]
 
 
@@ -33,9 +33,9 @@ def write_reviews(name: str, writer_context: WriterContext, papers: Sequence[Pap
 
 
 def change_identity(change: str, name: str, writer_context: WriterContext, like: ChangeInput) -> str:
-    """Returns the identity of *change*, stored with the changed texts: its rule, and the writer *name* of an LM.
+    """Returns the identity of the perturbation *change*, stored with its texts: its rule, and its writer if an LM.
 
-    *like*: an example of the texts to change; seed, splitter and headings count.
+    *name*: the LM. *like*: an example of its inputs, of which seed, splitter and headings matter.
     """
     rule, task = changes.identity(change, like), CHANGES[change].task
     return rule if task is None else f"{text_writer(name, writer_context).identity(task)} · {rule}"
@@ -45,9 +45,10 @@ def change_identity(change: str, name: str, writer_context: WriterContext, like:
 def write_changes(
     change: str, name: str, writer_context: WriterContext, materials: Sequence[ChangeInput]
 ) -> list[Written]:
-    """Returns one changed text for each of *materials*, in order (Xu et al. 2025, D.3 and D.4).
+    """Returns one perturbed text for each of *materials*, in order (Xu et al. 2025, D.3 and D.4).
 
-    Where *change*, made by a rule or the writer *name*, cannot be applied, there is no text, and the outcome says why.
+    *change*: the perturbation, by a rule or by the writer *name*. If it cannot be applied to a text, the outcome says
+    why.
     """
     written: dict[str, Written] = {}
     for item in materials:

@@ -1,1 +1,1 @@
-"""The board in words, once for screen, page and files: the answer, the columns, notes and ties."""
+"""The words of a board, the same on screens, pages and in files: the answer, the columns, notes and ties."""

@@ -1,4 +1,4 @@
-"""The curve of a committee of reviewers, from an edition or from a release."""
+"""Computes how a committee's score grows with its reviewers, from an edition or from a release."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gre_bench.ranking.committees import Members
 
 JOINED = " and "
-"""Stands between the names of a committee's members, in its name."""
+"""Separates the members' names in the name of a committee."""
 
 
 def ranked_models(board: Sequence[LeaderboardRow]) -> list[str]:
@@ -26,10 +26,10 @@ def ranked_models(board: Sequence[LeaderboardRow]) -> list[str]:
 
 
 def committee_of(read: Read, signature_id: str, board: Sequence[LeaderboardRow]) -> dict[str, Any] | None:
-    """Returns the curve of the committee of the *board*, if ``study committee`` has scored all of it, else None.
+    """Returns the curve of the *board*'s committee; None unless ``study committee`` has scored all of it.
 
-    - *papers*, *steps*, *human*: those of `Curve`. *references*: how many reviews were predicted.
-    - *left_out*: reason → papers of the human baseline that do not count. *repeats*: lines that were joined once.
+    - *papers*, *steps*, *human*: as in `Curve`. *references*: the number of reviews that were predicted.
+    - *left_out*: reason → number of excluded papers. *repeats*: repeated lines, which count once.
     """
     rows = read(COMMITTEES, signature_id=signature_id)
     if not rows:
@@ -53,9 +53,9 @@ def committee_of(read: Read, signature_id: str, board: Sequence[LeaderboardRow])
 def told_by(
     read: Read, signature_id: str, rows: Sequence[Any], names: Sequence[str]
 ) -> tuple[dict[Members, dict[str, float]], list[str], dict[str, str]]:
-    """Returns what committees of *names* tell (`Told`), the papers, and paper → the problem that leaves it out.
+    """Returns the scores of committees of *names* (`Told`), the papers, and paper → the problem that excludes it.
 
-    *rows*: those of the table ``committees``. What a single reviewer tells is on the board.
+    *rows*: of the table ``committees``. The scores of single reviewers are those of the board.
     """
     references = {(row["paper_id"], row["reference_id"]) for row in rows}
     values: dict[Members, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
@@ -71,7 +71,7 @@ def told_by(
 
 
 def committee_line(result: dict[str, Any]) -> str:
-    """Returns the sentence for readers of a board on a committee's curve, as `committee_of` returns it."""
+    """Returns a sentence on a committee's curve for readers of the board. *result*: what `committee_of` returns."""
     first, last = result["steps"][0], result["steps"][-1]
     kept = next(row for row in result["steps"] if row["value"] >= 0.9 * last["value"])
     human = result["human"]

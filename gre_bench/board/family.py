@@ -1,9 +1,9 @@
-"""The tests behind all that a board says of order: one family for each metric and evaluation LM.
+"""Builds the family of significance tests behind a board's order: one for each metric and evaluation LM.
 
-Board, page, JSON, `compare` and the contrasts of a file read this family, so no two of them contradict each other.
+Board, page, JSON, `compare` and planned contrasts all read this family, so they cannot contradict each other.
 
-Contrasts are members of the family, and no gatekeepers before the other pairs: there, a single question whose answer is
-no difference would keep the board from any order.
+Contrasts are ordinary members of the family. If they were tested before all other pairs, as gatekeepers, one contrast
+without a difference would leave the board without any order.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Read = Callable[..., list[Any]]
 
 
 def family_of(read: Read, signature_id: str, rows: Sequence[LeaderboardRow], board: str = "clean") -> Family:
-    """Returns the stored family of tests of the *board* with the *rows* of one signature, with and without a rank."""
+    """Returns the stored family of tests of one signature's *board*; *rows*: its candidates, ranked or not."""
     tests = tuple(PairTest(**row) for row in read(PAIR_TESTS, signature_id=signature_id, board=board))
     above = {row["candidate"]: p for row in rows if (p := row["above_chance_p_holm"]) is not None}
     alone = {
@@ -35,7 +35,7 @@ def family_of(read: Read, signature_id: str, rows: Sequence[LeaderboardRow], boa
 
 
 def computed_family(read: Read, signature_id: str, rows: Sequence[LeaderboardRow]) -> Family:
-    """Returns the family of tests that the scores under a signature make; *rows*: those of the board."""
+    """Computes the family of tests from the scores under a signature; *rows*: the rows of its board."""
     from gre_bench.ranking.rank_statistics import family
 
     above = {row["candidate"]: row["above_chance_p"] for row in rows if row["above_chance_p"] is not None}
@@ -43,10 +43,10 @@ def computed_family(read: Read, signature_id: str, rows: Sequence[LeaderboardRow
 
 
 def lm_orders_of(read: Read, signature_id: str, rows: Sequence[LeaderboardRow], board: str = "clean") -> list[LMOrder]:
-    """Returns what each validated evaluation LM says of order by one metric; that of *signature_id* comes first.
+    """Returns one metric's order of candidates by each validated evaluation LM, that of *signature_id* first.
 
-    *rows*: its board; *board*: which. The other LMs are those of signatures that differ in nothing but the LM. Returns
-    [] if the metric is not validated: it orders nobody.
+    *rows*: the board of *signature_id*. *board*: ``clean`` or ``all``. The other LMs are those of signatures that
+    differ only in the LM. Returns [] if the metric is not validated, because it then orders no candidates.
     """
     if not is_validated(rows):
         return []
@@ -60,7 +60,7 @@ def lm_orders_of(read: Read, signature_id: str, rows: Sequence[LeaderboardRow], 
 
 
 def orders_by_signature(read: Read, rows: Sequence[LeaderboardRow], board: str = "clean") -> dict[str, list[LMOrder]]:
-    """Returns signature → `lm_orders_of` its board, for the *rows* of several boards."""
+    """Returns signature id → the `lm_orders_of` its board, for the *rows* of several boards."""
     boards: dict[str, list[LeaderboardRow]] = defaultdict(list)
     for row in rows:
         boards[row["signature_id"]].append(row)

@@ -1,4 +1,4 @@
-"""How much AI writing in the references the orders of a board stand, from an edition or from a release."""
+"""Computes how much AI-written text in the references a board's order tolerates, from an edition or a release."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def tipping_points_of(read: Read, signature_id: str, rows: Sequence[LeaderboardRow]) -> list[TippingPoint]:
-    """Returns the tipping_points of a board, group by group; *rows*: those of its candidates.
+    """Returns the tipping points of a board, group by group; *rows*: the rows of the board.
 
     Returns [] if ``study references`` has not scored any stand-in under this signature.
     """
@@ -30,7 +30,7 @@ def tipping_points_of(read: Read, signature_id: str, rows: Sequence[LeaderboardR
 
 
 def board_line(read: Read, signature_id: str, rows: Sequence[LeaderboardRow]) -> str | None:
-    """Returns the line of a board on AI-written references; None if it orders nobody, or was not computed."""
+    """Returns the board's line on AI-written references; None if its metric is not validated or has no stand-ins."""
     points = tipping_points_of(read, signature_id, rows) if is_validated(rows) else []
     if not points:
         return None

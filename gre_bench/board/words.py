@@ -1,7 +1,7 @@
-"""What a board says in words: who leads, who is told apart, who is not ranked and why, and what a control is.
+"""Puts a board into words: who leads, which candidates are not told apart, who has no rank and why.
 
-All functions take rows of the view ``leaderboard`` (`LeaderboardRow`) of one metric. The answer is about the candidates
-that belong to no group; groups are ranked among themselves.
+Rows are those of the view ``leaderboard`` (`LeaderboardRow`) for one metric. The answer covers the candidates that
+belong to no group; each group is ranked separately.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FEW = 30
 """An interval with fewer independent units than this is shown with a warning.
 
 For a normal distribution, and Student's t with 3 degrees of freedom, the 90% t interval covers the mean in 90% to 92%
-of samples. For a skewed one it covers it less often: see `COVERED`.
+of samples. For a skewed distribution, it covers the mean less often: see `COVERED`.
 """
 COVERED = ((2, 81), (3, 77), (4, 76), (8, 78), (12, 80), (16, 81), (20, 82), (FEW, 84))
 """Number of papers, and the percentage of 40,000 lognormal samples (σ = 1) of that size whose 90% t interval covers the
@@ -41,9 +41,9 @@ FEW_MEANS = (
 
 @dataclass(frozen=True, slots=True)
 class BoardColumn:
-    """A column of a board: its *head*, the same everywhere, what it means, and the text of a cell.
+    """A column of a board: its heading, which is the same everywhere, its *meaning*, and the function for its cells.
 
-    The columns are shown in the order of `COLUMNS`. Where room is short, they are left out from the right.
+    The columns are shown in the order of `COLUMNS`. If the screen is too narrow, the last ones are left out.
     """
 
     head: str
@@ -69,12 +69,12 @@ FEWEST_PAPERS = 20
 
 
 def at_human_length(row: LeaderboardRow) -> float | None:
-    """Returns the score at the length of human reviews; None if unknown, or a guess: `FEWEST_PAPERS`, other lengths."""
+    """Returns the score at the length of human reviews; None if unknown or extrapolated, or with few papers."""
     return None if row["extrapolated"] or row["papers"] < FEWEST_PAPERS else row["at_length"]
 
 
 def p_value(p: float | None) -> str:
-    """Returns *p* with three decimals, ``<0.001`` below that; empty if None. Screens, pages and files write p so."""
+    """Returns *p* with three decimals, or ``<0.001``; empty if None. Screens, pages and files use this format."""
     return "" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
@@ -86,7 +86,7 @@ def rank_range(rank: int | None, low: int | None, high: int | None) -> str:
 
 
 def ranks(row: LeaderboardRow) -> str:
-    """Returns the `rank_range` of *row*; a dash without a rank, or where the metric is not validated: no order."""
+    """Returns the `rank_range` of *row*; a dash if it has no rank or the metric is not validated."""
     if not is_validated([row]):
         return "–"
     return rank_range(row["rank"], row["rank_low"], row["rank_high"]) or "–"
@@ -105,12 +105,12 @@ def note(row: LeaderboardRow) -> str:
 
 HUMAN_IS = "human: one human review of each paper, scored as if a candidate had written it; never a leader"
 RANKED_APART = "ranked only with each other, as this board's settings say"
-"""What a group of candidates is; the settings name groups (``board.groups``)."""
+"""Explains a group of candidates; the settings define groups (``board.groups``)."""
 ONE_LM = "Only one evaluation LM has scored this."
 
 
 def who(row: LeaderboardRow) -> str:
-    """Returns what a reader must know of the candidate of *row*, such as what human is; empty if there is nothing."""
+    """Returns what a reader must know about the candidate of *row*, such as what ``human`` is; empty if nothing."""
     if row["kind"] == "human" and not row["note"]:
         return HUMAN_IS
     about = ", ".join(filter(None, ["a control, made by rule" if row["kind"] == "control" else None, note(row)]))
@@ -150,7 +150,7 @@ CONTROLS = (
 
 @dataclass(frozen=True, slots=True)
 class LMOrder:
-    """What one evaluation LM says of order: its name, the *rows* of its board and the family of *tests* behind them."""
+    """The order of candidates by one evaluation LM: the LM's name, its board's *rows*, and the *tests* behind them."""
 
     lm: str
     rows: Sequence[LeaderboardRow]
@@ -158,10 +158,10 @@ class LMOrder:
 
 
 def answer(rows: Sequence[LeaderboardRow], lm_orders: Sequence[LMOrder] = ()) -> str:
-    """Returns the answer of one board: who leads, who is not told apart, and who is not ranked, with the reason.
+    """Returns the answer of one board: who leads, which candidates are not told apart, who is not ranked and why.
 
-    *lm_orders*: those of all validated evaluation LMs, that of the board first. A metric that is not validated orders
-    nobody. The answer then says why, and names no leader.
+    *lm_orders*: the orders by all validated evaluation LMs, the board's own LM first. If the metric is not validated,
+    the answer says why, and names no leader.
     """
     own = [row for row in rows if row["group_name"] is None]
     ranked = [row for row in own if row["rank"] is not None]
@@ -180,19 +180,19 @@ def answer(rows: Sequence[LeaderboardRow], lm_orders: Sequence[LMOrder] = ()) ->
 
 
 LIKELY = "where papers have one human review each, it is the reference"
-"""Why the human baseline is likely to have no pair and no score."""
+"""The likely reason why the human baseline has no pair and no score."""
 
 
 def without_pairs(metric: str, candidates: Sequence[str]) -> str:
-    """Returns that *metric* has no pair of *candidates*; of the human baseline also the likely reason."""
+    """Returns a phrase saying that *metric* has no pair of *candidates*; for ``human``, also the likely reason."""
     reason = f" ({LIKELY})" if HUMAN in candidates else ""
     return f"{metric} has no pair of candidate {', '.join(candidates)}{reason}"
 
 
 def no_human(rows: Sequence[LeaderboardRow]) -> str:
-    """Returns why the board *rows*, those of one metric, has no human candidate; "" if it has one, or for lack of data.
+    """Returns why the board of one metric has no human candidate; "" if it has one or the reason is another one.
 
-    The reason is that the papers have one human review each, or that too few have a second one.
+    Possible reasons: the papers have one human review each, or too few papers have a second one.
     """
     if not rows or not is_known(rows[0]["metric"]) or any(row["kind"] == "human" for row in rows):
         return ""
@@ -219,15 +219,15 @@ def is_validated(rows: Sequence[LeaderboardRow]) -> bool:
 
 
 def headline(rows: Sequence[LeaderboardRow], wanted: str | None = None) -> str:
-    """Returns the signature of the board to read first: that of the metric *wanted*, else the first of *rows*.
+    """Returns the id of the signature whose board is to be read first: *wanted*'s, else the first one of *rows*.
 
-    Boards of validated metrics come first in *rows*.
+    *wanted*: a metric. Boards of validated metrics come first in *rows*.
     """
     return next((row["signature_id"] for row in rows if row["metric"] == wanted), rows[0]["signature_id"])
 
 
 def headline_lacks(rows: Sequence[LeaderboardRow], wanted: str | None) -> str:
-    """Returns a sentence if the metric *wanted*, which the settings name as headline, is not among *rows*; else ""."""
+    """Returns a sentence if the settings' headline metric, *wanted*, is not among *rows*; else ""."""
     if wanted is None or not rows or any(row["metric"] == wanted for row in rows):
         return ""
     return f"board.headline names {wanted}, which has no board here: {rows[0]['metric']} comes first."
@@ -246,7 +246,7 @@ def unranked(rows: Sequence[LeaderboardRow]) -> str:
 
 
 def ties(rows: Sequence[LeaderboardRow]) -> Iterator[str]:
-    """Yields a sentence for any two neighbours in rank that no test tells apart."""
+    """Yields a sentence for each two neighbours in rank that no test tells apart."""
     for row in rows:
         if row["rank"] is not None and row["tied"]:
             p = f"p {p_value(row['next_p'])}" if row["next_p"] is not None else "no test"
@@ -254,7 +254,7 @@ def ties(rows: Sequence[LeaderboardRow]) -> Iterator[str]:
 
 
 def contamination_gap(gap: CleanGapRow | None) -> str:
-    """Returns a sentence on what candidates that may have read the reviews gain by it; empty if no such one scores."""
+    """Returns a sentence on how much higher contaminated candidates score than the others; empty if none has scores."""
     if gap is None:
         return ""
     between = "" if gap["low"] is None else f" (90% {number(gap['low'])} to {number(gap['high'])})"
@@ -265,12 +265,12 @@ def contamination_gap(gap: CleanGapRow | None) -> str:
 
 
 def is_small(evaluation_lm: str) -> bool:
-    """Whether *evaluation_lm* is the included count model, whose scores compare with no large LM's."""
+    """Whether *evaluation_lm* is the included count model, whose scores cannot be compared with a large LM's."""
     return evaluation_lm.startswith("cache-ngram")
 
 
 ROLES = {"evaluation_lm": "evaluation LM", "writer": "writer", "synopsis_writer": "writer of synopses"}
-"""The LMs behind a score, beside the candidate: field of the signature → what a reader calls it."""
+"""Field of a signature that names an LM behind the scores → what the board calls this LM."""
 
 
 def exposed(signature: SignatureRow, exposures: Iterable[ExposureRow]) -> Iterator[str]:
@@ -287,7 +287,7 @@ def exposed(signature: SignatureRow, exposures: Iterable[ExposureRow]) -> Iterat
 
 
 def learnt_line(signature: Mapping[str, Any], exposures: Iterable[ExposureRow]) -> str:
-    """Returns of how many papers of an edition the LMs and rules behind *signature* were learnt; empty if unknown."""
+    """Returns on how many of an edition's papers the LMs and rules of *signature* were trained; empty if unknown."""
     return ", ".join(
         f"{row['name']} {row['learnt']:,} of {counted(row['papers'] or 0, 'paper')}"
         for row in exposures
@@ -296,7 +296,7 @@ def learnt_line(signature: Mapping[str, Any], exposures: Iterable[ExposureRow]) 
 
 
 def _order(ranked: Sequence[LeaderboardRow], lm_orders: Sequence[LMOrder]) -> list[str]:
-    """Returns who leads, where human stands, and which neighbours in rank are not told apart."""
+    """Returns sentences on who leads, where human stands, and which neighbours in rank are not told apart."""
     models = [row["candidate"] for row in ranked if row["kind"] == "model"]
     tops = [_top(lm_order, models) for lm_order in lm_orders]
     leader = tops[0][0] if tops and len(models) > 1 and all(top == (tops[0][0], []) for top in tops) else None
@@ -319,9 +319,9 @@ def _order(ranked: Sequence[LeaderboardRow], lm_orders: Sequence[LMOrder]) -> li
 
 
 def _top(lm_order: LMOrder, models: Sequence[str]) -> tuple[str, list[str]]:
-    """Returns the first of the *models* by an evaluation LM, and those that it is not surely ahead of.
+    """Returns the best of the *models* by one evaluation LM, and the models that it is not surely ahead of.
 
-    It is surely ahead by the mean, by the trimmed mean and on more papers (`PairTest.surely_ahead`).
+    A model is surely ahead if it leads by the mean, by the trimmed mean and on more papers (`PairTest.surely_ahead`).
     """
     rank = {row["candidate"]: row["rank"] or math.inf for row in lm_order.rows}
     first, *others = sorted(models, key=lambda name: rank.get(name, math.inf))
@@ -330,9 +330,9 @@ def _top(lm_order: LMOrder, models: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def _lead(leader: str, ranked: Sequence[LeaderboardRow], lm_orders: Sequence[LMOrder]) -> str:
-    """Returns who leads by which LMs, the next model, and the words that the metric reads of it and of human reviews.
+    """Returns who leads by which LMs, the next model, and the number of words of the leader's and of human texts.
 
-    Scores grow with length. The human baseline is what reviewers are compared with, so it never leads.
+    Numbers of words are given because scores grow with length. The human baseline never leads: it is the yardstick.
     """
     by = f" by {_listed([each.lm for each in lm_orders])}" if len(lm_orders) > 1 else ""
     sentence = f"{_short(leader)} leads{by}{_ahead(leader, ranked, lm_orders[0])}."
@@ -346,7 +346,7 @@ def _lead(leader: str, ranked: Sequence[LeaderboardRow], lm_orders: Sequence[LMO
 
 
 def _ahead(leader: str, ranked: Sequence[LeaderboardRow], lm_order: LMOrder) -> str:
-    """Returns ``, ahead of NEXT (p 0.012) on 81 of 113 papers`` with the test of *leader* and the next model."""
+    """Returns ``, ahead of NEXT (p 0.012) on 81 of 113 papers``: the test of *leader* against the next model."""
     after = next(row["candidate"] for row in ranked if row["kind"] == "model" and row["candidate"] != leader)
     test = lm_order.tests.between(leader, after)
     if test is None:
@@ -355,7 +355,7 @@ def _ahead(leader: str, ranked: Sequence[LeaderboardRow], lm_order: LMOrder) -> 
 
 
 def _no_lead(models: Sequence[str], lm_orders: Sequence[LMOrder], tops: Sequence[tuple[str, list[str]]]) -> str:
-    """Returns that no model leads, and by which evaluation LM the first one is level with whom."""
+    """Returns a sentence saying that no model leads, and which models the first one ties with, by evaluation LM."""
     lms_by_answer: dict[str, list[str]] = {}
     for lm_order, (first, level) in zip(lm_orders, tops, strict=True):
         tests = [test for test in lm_order.tests.tests if {test.first, test.second} <= set(models)]
@@ -373,7 +373,7 @@ def _no_lead(models: Sequence[str], lm_orders: Sequence[LMOrder], tops: Sequence
 
 
 def _human(human: LeaderboardRow, models: Sequence[str], lm_orders: Sequence[LMOrder]) -> str:
-    """Returns how many models the human baseline is told from, by which evaluation LMs, and whose wording it has."""
+    """Returns how many models the human baseline scores above and below, by evaluation LM, and whose wording it has."""
     lms_by_answer: dict[str, list[str]] = {}
     for lm_order in lm_orders:
         tests = [test for name in models if (test := lm_order.tests.between(HUMAN, name))]
@@ -399,7 +399,7 @@ def _share_of(count: int, models: int) -> str:
 
 
 def _equals(p: float) -> str:
-    """Returns *p* to stand after ``p``: ``= 0.012`` or ``<0.001``."""
+    """Returns *p* as text to follow the letter ``p``: ``= 0.012`` or ``<0.001``."""
     return text if (text := p_value(p)).startswith("<") else f"= {text}"
 
 
@@ -411,9 +411,9 @@ def _short(name: str) -> str:
 def _runs(
     ranked: Sequence[LeaderboardRow], leader: str | None, tests: Family
 ) -> list[tuple[list[LeaderboardRow], bool]]:
-    """Returns the runs of two or more neighbours in rank of which no test tells one from the next, best first.
+    """Returns the runs of two or more neighbours in rank, best first, where no test tells a candidate from the next.
 
-    A leader is in none, and ends the run before it. With each run comes whether no test tells any two of it apart.
+    A leader belongs to no run, and ends the run before it. Each run comes with whether no two of it are told apart.
     """
     runs: list[list[LeaderboardRow]] = []
     for row in ranked:
@@ -431,7 +431,7 @@ def _level(first: LeaderboardRow, second: LeaderboardRow, tests: Family) -> bool
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Returns *names* as a list in words, without the makers of models; only the first two of many."""
+    """Returns *names* as a list in words, without the makers of models; of many, only the first two are named."""
     if len(names) == 1:
         return _short(names[0])
     short = [_short(name) for name in names]
@@ -442,19 +442,19 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def unvalidated(validation: str) -> str:
-    """Returns ``not validated`` with what is known, such as ``(failed on ICLR-2020)``; *validation*: a board's."""
+    """Returns ``not validated``, and the reason if *validation*, a board's, has one: ``(failed on ICLR-2020)``."""
     known = validation.partition(": ")[2]
     return f"not validated ({known.replace('fail on', 'failed on')})" if known else "not validated"
 
 
 def scored_by(evaluation_lm: str, validation: str) -> str:
-    """Returns which LM made the scores of a board, and whether LM and metric are validated; a metric may need no LM."""
+    """Returns which LM scored a board, and whether the metric is validated with it; a metric may need no LM."""
     by = f"{evaluation_lm}, a small count model" if is_small(evaluation_lm) else evaluation_lm
     return f"scored by {'rule' if evaluation_lm == 'none' else by}: {validation}"
 
 
 def few_papers(counts: Iterable[int | None]) -> str | None:
-    """Returns a warning if the smallest of *counts*, which are numbers of papers, is below `FEW`; else None.
+    """Returns a warning if the smallest of *counts*, numbers of papers, is below `FEW`; else None.
 
     The warning states the smallest count. A count of None or 0 is ignored.
     """
@@ -463,9 +463,9 @@ def few_papers(counts: Iterable[int | None]) -> str | None:
 
 
 def few_of(papers: Iterable[tuple[str, int]], most: int = 20) -> str:
-    """Returns a warning that names those of *papers*, names with their numbers, that are below `FEW`; else "".
+    """Returns a warning that lists the entries of *papers*, (name, number of papers), below `FEW`; else "".
 
-    It names *most* at most, and counts the others.
+    The warning names at most *most* entries, and counts the others.
     """
     small = [f"{name} {count}" for name, count in papers if count < FEW]
     more = f", and {len(small) - most} more" if len(small) > most else ""
@@ -473,11 +473,11 @@ def few_of(papers: Iterable[tuple[str, int]], most: int = 20) -> str:
 
 
 def too_short(papers: int) -> str:
-    """Returns what it means that an interval rests on as few *papers* as this, in one sentence without its stop."""
+    """Returns a sentence, without its full stop, on how often an interval from so few *papers* covers the mean."""
     covered = next((share for size, share in reversed(COVERED) if size <= papers), COVERED[0][1])
     return f"A 90% interval may be too short: where the differences are skewed it covers about {covered}%"
 
 
 def other_signature(metrics: Sequence[str]) -> str:
-    """Returns a warning that results of planted flaws under *metrics* were scored otherwise than the board."""
+    """Returns a warning that planted flaws were scored under *metrics* with other signatures than the board's."""
     return f"{', '.join(metrics)} was scored otherwise than the board: by another LM, prompt or writer of judgments"

@@ -1,8 +1,8 @@
-"""Sets editions side by side: each candidate's difference to the anchors, and how far it has moved.
+"""Compares editions side by side: each candidate's difference from the anchors, and how it changed.
 
 A row has *edition*, *venue*, *metric*, *signature_id*, *candidate*, *kind*, *difference*, its standard error *se*,
-*papers*, and *units*: the independent ones among these papers, or exchanges of reviews. Rows of one series come in the
-order of their editions.
+*papers*, and *units*: the number of independent papers, or of exchanges of reviews. Rows of one series are in the order
+of their editions.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from gre_bench.store import Row
 
 
 def compared(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Returns a table of *rows* for each venue, sample, metric and signature: only such rows are comparable.
+    """Returns one table of *rows* per venue, sample, metric and signature, because only such rows are comparable.
 
-    A line of a table holds the candidate's row in each of its *editions*, or None.
+    A line of a table holds a candidate's row for each of the table's *editions*, or None.
     """
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
@@ -41,9 +41,10 @@ def compared(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def changes(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Returns how each candidate's difference from the anchors changed from one edition to the next; no controls.
+    """Returns how each candidate's difference from the anchors changed from one edition to the next.
 
-    Only editions of the same venue, sample and signature are compared. *p_holm*: corrected over all changes.
+    Controls are left out. Only editions of one venue, sample and signature are compared. *p_holm*: corrected over all
+    changes.
     """
     series: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:

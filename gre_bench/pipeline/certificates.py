@@ -1,8 +1,10 @@
-"""Certificates: how much harm to reviews a metric notices with one evaluation LM and one writer.
+"""Certificates: how much damage to reviews a metric detects with one evaluation LM and one writer.
 
-There is one JSON file per signature and edition, in the folder ``validations/certificates`` of the state or, as
-shipped, of the folder ``data``. A certificate made twice is the same file. It holds for signatures that differ only in
-what rounds scores (`Signature.validated_as`); one in the state goes before one that ships.
+There is one JSON file per signature and edition, in the folder ``validations/certificates`` of the state folder.
+Certificates that ship with the program are in the same folder of ``data``. The same inputs give the same file.
+
+A certificate is also valid for signatures that differ only in how scores are rounded (`Signature.validated_as`). One in
+the state overrides a shipped one.
 """
 
 from __future__ import annotations
@@ -29,9 +31,9 @@ PAPERS = "113"
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """What a metric notices under one signature.
+    """What a metric detects under one signature.
 
-    - *edition*: whose reviews were harmed. *seed*: of the harms and resamples.
+    - *edition*: the edition whose reviews were damaged. *seed*: the seed of the harms and of the bootstrap.
     - *harms*: harm → its curve (`gre_bench.stats.degrees.DegreeCurve`, with JSON's types), in the order of `HARMS`.
     - *untried*: harm → why it is left out or has no curve.
     - *registers*, *left_out*: as in a validation record.
@@ -48,9 +50,9 @@ class Certificate:
 
     @property
     def sentence(self) -> str:
-        """What the metric notices: ``on 113 papers tells garbling from 20%; not negation; padding pays from 30%``.
+        """What the metric detects: ``on 113 papers tells garbling from 20%; not negation; padding pays from 30%``.
 
-        Degradations are told or not; of manipulations, only what pays is said.
+        Each degradation is listed as detected or not. A manipulation is listed only if it raises the score.
         """
         harms = [(HARMS[name], curve["told"][PAPERS], curve["pays"]) for name, curve in self.harms.items()]
         degraded = [row for row in harms if row[0].family == "degradation"]
@@ -63,7 +65,7 @@ class Certificate:
 
 
 def write_certificate(state: Path, certificate: Certificate) -> Path:
-    """Writes *certificate* into the folder *state*, in place of an earlier one; returns its file."""
+    """Writes *certificate* to the folder *state*, replacing an earlier one; returns its file."""
     file = state / FOLDER / certificate.edition / f"{certificate.signature_id}.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     content = asdict(certificate)
@@ -72,15 +74,15 @@ def write_certificate(state: Path, certificate: Certificate) -> Path:
 
 
 def shipped(edition: str) -> list[Certificate]:
-    """Returns the certificates that ship for *edition*, one a signature, in the order of the metrics."""
+    """Returns the shipped certificates of *edition*, one per signature, in the order of the metrics."""
     certificates = [_read(file) for file in sorted((SHIPPED / edition).glob("[!.]*.json"))]
     return sorted(certificates, key=lambda item: list(METRICS).index(str(item.signature["metric"])))
 
 
 def certificate_of(state: Path, signature: Signature) -> Certificate | None:
-    """Returns the certificate of *signature* that rests on the most papers; None if there is none.
+    """Returns the certificate for *signature* with the most papers; None if there is none.
 
-    Raises `StoreError` for a damaged file.
+    One in the folder *state* is preferred to a shipped one. Raises `StoreError` for a damaged file.
     """
     known = [
         (

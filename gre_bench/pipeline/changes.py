@@ -1,6 +1,6 @@
-"""Changes the human candidates' reviews for a validation, which scores the changed reviews as candidates.
+"""Perturbs human reviews for a validation, which scores the perturbed reviews as candidates.
 
-A degradation must lower a score. A manipulation must not raise it.
+A degradation must lower the score. A manipulation must not raise it.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from gre_bench.tasks import steps
 
 
 def chosen_changes(settings: Settings) -> dict[str, str]:
-    """Returns change → id of the candidate that it makes, for each change of the validation, in the catalogue's order.
+    """Returns perturbation → id of its candidate, for each perturbation of the validation, in the catalogue's order.
 
-    Without ``validation.changes`` these are all changes of the domain that can be made at ``validation.level``, but for
-    those that the evaluation LM learnt to notice. Raises `SettingsError` if there is no change, or if a chosen change
-    cannot be made or proves nothing.
+    Without ``validation.changes`` these are all perturbations of the domain that can be made at ``validation.level``.
+    Those that the evaluation LM was trained to detect are left out. Raises `SettingsError` if there is none, or if a
+    chosen one cannot be made or proves nothing.
     """
     level, chosen = settings.validation.level, settings.validation.changes
     domain, learnt = domain_of(settings.edition.domain), learnt_changes(settings.evaluation_lm)
@@ -53,9 +53,9 @@ def chosen_changes(settings: Settings) -> dict[str, str]:
 
 
 def harms_of(settings: Settings) -> tuple[dict[str, str], dict[str, str]]:
-    """Returns change → id of the candidate that it makes, for each degree of each harm; and harm → why it is left out.
+    """Returns perturbation → id of its candidate, for each degree of each harm; and harm → why it is left out.
 
-    A harm is left out if the evaluation LM learnt to notice it.
+    A harm is left out if the evaluation LM was trained to detect it.
     """
     learnt = learnt_changes(settings.evaluation_lm)
     left_out = {name: learnt[name] for name in HARMS if name in learnt}
@@ -65,9 +65,10 @@ def harms_of(settings: Settings) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def untried(settings: Settings) -> list[str]:
-    """Returns the changes of Xu et al. 2025 that apply in the domain but are not chosen; with one, no metric passes.
+    """Returns the perturbations of Xu et al. 2025 that the domain allows but the settings leave out.
 
-    Random replacement is listed only in domains that cannot make the change ``abstract_only`` (Xu et al. 2025, A.4).
+    As long as one is left out, no metric passes. Random replacement is listed only in domains without the perturbation
+    ``abstract_only`` (Xu et al. 2025, A.4).
     """
     chosen, domain = chosen_changes(settings), domain_of(settings.edition.domain)
     beyond_the_paper = () if "abstract_only" in domain.left_out else ("random_replacement",)
@@ -77,10 +78,10 @@ def untried(settings: Settings) -> list[str]:
 
 
 def changed(store: Store, job: Job) -> list[Candidate]:
-    """Returns the candidates that the job's changes make. Changes that are controls make no candidate here.
+    """Returns the candidates of the job's perturbations, except perturbations that are controls.
 
-    The state keeps changed reviews, but of changed judgments only the scores: each run makes them again. Raises
-    `SettingsError` if an earlier run made them in another way, such as with another seed.
+    Perturbed reviews are stored. Perturbed judgments are not: each run makes them again and stores their scores. Raises
+    `SettingsError` if an earlier run made them differently, such as with another seed.
     """
     validation = job.settings.validation
     before = {row["candidate_id"]: row["prompt"] or "" for row in store.rows(CHANGE_MAKERS)}
@@ -96,7 +97,7 @@ def changed(store: Store, job: Job) -> list[Candidate]:
 
 
 def _made(job: Job) -> Iterator[tuple[str, str]]:
-    """Yields change and candidate, for each change of *job* that is no control."""
+    """Yields (perturbation, candidate) for each perturbation of *job* that is not a control."""
     return ((change, candidate) for change, candidate in job.changes.items() if not named(change).control)
 
 
@@ -109,15 +110,15 @@ def _unmixed(change: str, edition: str, before: str, now: str) -> None:
 
 
 def maker(settings: ValidationSettings, change: str) -> str:
-    """Returns who makes *change*: ``rule``, or the name of the writer in *settings* for this change."""
+    """Returns who makes the perturbation *change*: ``rule``, or the writer that *settings* name for it."""
     return {"rephrase_2": "rule-2", **settings.makers}.get(change, "rule")
 
 
 def write_changes(store: Store, job: Job, entries: Sequence[Entry], progress: Progress) -> dict[str, str]:
-    """Makes and stores the missing changed reviews: every change of *job* applied to the human reviews in *entries*.
+    """Makes and stores the missing perturbed reviews: each perturbation of *job* for the human reviews in *entries*.
 
-    Returns candidate → identity of its change's writer or rule; empty if *job* changes judgments. Raises
-    `SettingsError` if an earlier run used another writer for a change.
+    Returns candidate → identity of the writer or rule that perturbs; empty if *job* perturbs judgments. Raises
+    `SettingsError` if an earlier run used another writer for a perturbation.
     """
     if job.settings.validation.level == "judgments":
         return {}
@@ -139,10 +140,10 @@ def write_changes(store: Store, job: Job, entries: Sequence[Entry], progress: Pr
 
 
 def changed_judgments(job: Job, entries: Sequence[Entry], writer: str) -> list[Entry]:
-    """Returns *entries* with changed judgments by *writer* of the human reviews, as responses of further candidates.
+    """Returns *entries* with perturbed judgments of the human reviews, as responses of further candidates.
 
-    The degrees of a harm are also made of the reviews themselves, for metrics that read these. Nothing is added if
-    *job* has no changes, or if it changes reviews.
+    *writer*: who wrote the judgments. The degrees of a harm are also applied to the reviews themselves, for metrics
+    that read reviews. Nothing is added if *job* has no perturbations, or if it perturbs reviews.
     """
     if not job.changes or job.settings.validation.level == "review":
         return list(entries)
@@ -166,9 +167,9 @@ def changed_judgments(job: Job, entries: Sequence[Entry], writer: str) -> list[E
 
 
 def material(settings: Settings, entries: Sequence[Entry], index: int, writer: str | None = None) -> ChangeInput:
-    """Returns what a change of one paper's review may need: text, title and abstract, and texts about other papers.
+    """Returns what the perturbation of a paper's review may need: text, title, abstract, texts about other papers.
 
-    All texts are human reviews or, if *writer* is given, that writer's judgments. *index*: that of the paper in
+    The texts are human reviews or, if *writer* is given, that writer's judgments. *index*: the paper's index in
     *entries*.
     """
 

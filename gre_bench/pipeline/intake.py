@@ -1,7 +1,7 @@
 """Imports files of papers and reviews into an edition's store, and reports which rows were refused and why.
 
-A report also summarises the judgments of the imported reviews: a writer that finds few judgments in a candidate's prose
-would lower its score unfairly.
+A report also summarises the judgments of the imported reviews. If a writer finds few judgments in a candidate's prose,
+the candidate's score is unfairly low.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ EXAMPLES = 3
 AT_ONCE = 100
 """The most papers that one transaction stores, and the most reviews that one query does."""
 UNKNOWN_LICENCE = "unknown"
-"""Takes back the licence that an earlier import stated."""
+"""The value that withdraws the licence that an earlier import stated."""
 Step = tuple[str, Sequence[Any] | Mapping[str, Any]]
-"""A named query and its rows or parameters, an argument of `Store.write`."""
+"""A query's name and its rows or parameters, as `Store.write` takes them."""
 
 
 def import_papers(
     store: Store, run_id: str, path: Path, rows: range | None = None, licence: str | None = None,
     reading: ColumnNames = AS_NAMED,
 ) -> dict[str, Any]:  # fmt: skip
-    """Imports the papers in the file *path*, or only its *rows*; returns the report of `keep`."""
+    """Imports the papers in the file *path*, or only those in *rows*; returns the report of `keep`."""
     path, known = located(path), {paper.paper_id: paper for paper in known_papers(store)}
     store.let_go()
     imported = papers_from(path, known, rows, reading)
@@ -62,13 +62,13 @@ def import_reviews(
 ) -> dict[str, Any]:  # fmt: skip
     """Imports the reviews and judgments in the file *path*; returns the report of `keep`.
 
-    - *by*: the candidate to assume for rows without a named candidate.
+    - *by*: the candidate to assume for rows that name none.
     - *only*: whether all rows belong to *by*, even rows that name another candidate.
-    - *writer*: the writer to assume for judgments without a named writer.
-    - *make_papers*: whether to add the papers that the rows name.
+    - *writer*: the writer to assume for judgments that name none.
+    - *make_papers*: whether to add papers that the rows name and the edition lacks.
     - *epoch*: the epoch to read from inspect_ai logs, which may hold several.
 
-    Raises `SourceError` if every row names a candidate, not all of them are *by*, and *only* is not set.
+    Raises `SourceError` if every row names a candidate, some of them not *by*, and *only* is not set.
     """
     path, known = located(path), known_reviews(store)
     imported = reviews_from(
@@ -109,9 +109,9 @@ def row_range(text: str | None) -> range | None:
 
 
 def known_papers(store: Store, bodies: bool = True, ids: Sequence[str] | None = None) -> list[Paper]:
-    """Returns all stored papers of the edition's venue-year, in the sample or not, or those of *ids*.
+    """Returns all stored papers of the edition's venue-year, sampled or not, or only those of *ids*.
 
-    *bodies*: whether with their texts, tens of kilobytes each.
+    *bodies*: whether to include their texts, tens of kilobytes each.
     """
     if bodies and ids is None:
         # DuckDB holds several copies of the texts that it sorts.
@@ -121,7 +121,7 @@ def known_papers(store: Store, bodies: bool = True, ids: Sequence[str] | None = 
 
 
 def papers_of(store: Store, ids: Sequence[str], bodies: bool = True) -> list[Paper]:
-    """Returns the stored papers *ids* in this order, with abstracts read from PDFs, and their texts if *bodies*."""
+    """Returns the stored papers *ids* in this order, with abstracts read from PDFs, and with texts if *bodies*."""
     papers = {paper.paper_id: paper for paper in known_papers(store, bodies, ids)}
     for row in store.rows(queries.TEXTS, bodies=bodies, ids=ids):
         paper = papers[row["paper_id"]]
@@ -142,7 +142,7 @@ def known_by_id(store: Store) -> tuple[dict[str, Paper], dict[str, Review]]:
 
 
 def given_categories(store: Store) -> dict[str, str]:
-    """Returns paper id → the categories that a file gave for the paper."""
+    """Returns paper id → the categories of the paper that an imported file states."""
     return {row["paper_id"]: row["text"] for row in store.rows(queries.SYNOPSES, kind="categories", writer=GIVEN)}
 
 
@@ -154,14 +154,14 @@ def keep(
 
     - *kind*: what the file holds, such as ``reviews``. *domain*: the domain that the file states, if any.
     - *before*: steps for `Store.write` that run first, in the same transaction.
-    - *licence*: the licence of all texts of the file, of known ones too; ``unknown`` takes back an earlier statement,
-      None states nothing. Releases withhold texts without a licence.
+    - *licence*: the licence of all texts in the file, even of those stored before; ``unknown`` withdraws an earlier
+      licence, None changes nothing. Releases withhold texts without a licence.
 
-    The report counts records and refused rows, and names the file to which refused rows are written.
+    The report has the numbers of records and of refused rows, and the file to which refused rows are written.
     """
     refusals = [asdict(refusal) for refusal in imported.refusals]
     refusals_file = write_refusals(store, run_id, path, imported) if refusals else None
-    # What the licence means for releases; a note states its own.
+    # Tells users what the licence means for releases; each OpenReview note states its own.
     licence_line = f"licence: {licence}; releases {'include' if may_publish(licence) else 'withhold'} texts under it"
     if licence in (None, UNKNOWN_LICENCE):
         licence_line = "licence: unknown, so releases withhold these texts; --licence states it"
@@ -217,7 +217,7 @@ def _parts(records: Sequence[Any]) -> list[Sequence[Any]]:
 
 
 def write_refusals(store: Store, run_id: str, path: Path, imported: Imported) -> Path:
-    """Writes the refused rows of the file *path*, one a line with its reason; returns the file that has them."""
+    """Writes the refused rows of the file *path* with their reasons, one per line; returns the written file."""
     file = store.folder / "refused" / f"{run_id}-{path.stem}.jsonl"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("".join(json.dumps(asdict(refusal), ensure_ascii=True) + "\n" for refusal in imported.refusals))
@@ -225,7 +225,7 @@ def write_refusals(store: Store, run_id: str, path: Path, imported: Imported) ->
 
 
 def stated_licence(text: str | None) -> str | None:
-    """Returns *text*, the name of a licence; raises `SettingsError` if it has not the form of one."""
+    """Returns *text*, the name of a licence; raises `SettingsError` if it does not look like one."""
     if text is not None and not re.fullmatch(LICENCE, text):
         raise SettingsError(
             f"licence {text!r} is not a name such as CC BY 4.0: up to 100 printable characters, without a comma"
@@ -236,16 +236,16 @@ def stated_licence(text: str | None) -> str | None:
 def judged(judgments: Judgments) -> dict[str, Any]:
     """Returns *judgments* as a row of the table ``judgments``, with the numbers of ``lines`` and of ``strays``.
 
-    A stray is a line that has not the form of a judgment.
+    A stray is a line that does not have the form of a judgment.
     """
     lines, strays = count(judgments.text)
     return asdict(judgments) | {"lines": lines, "strays": strays}
 
 
 def unknown_papers(store: Store, imported: Imported) -> dict[str, Any] | None:
-    """Returns a report on the refused rows that name papers unknown to the edition; None without such rows.
+    """Returns a report on refused rows that name papers unknown to the edition; None if there are none.
 
-    ``known`` is the number of known papers, and ``line`` a line for users.
+    ``known`` is the number of known papers, and ``line`` a message for users.
     """
     rows = [str(refusal.paper_id) for refusal in imported.refusals if refusal.code == UNKNOWN]
     if not rows:
@@ -260,7 +260,7 @@ def unknown_papers(store: Store, imported: Imported) -> dict[str, Any] | None:
 
 
 def file_sha256(path: Path) -> str:
-    """Returns the SHA-256 of the file *path*, in hex; of a folder, that of its digests as ``sha256sum`` lists them.
+    """Returns the SHA-256 of the file *path* in hex; for a folder, the SHA-256 of the output of ``sha256sum``.
 
     Links in the folder are not followed.
     """
@@ -273,7 +273,7 @@ def file_sha256(path: Path) -> str:
 
 
 MOST_READ = 300
-"""The most reviews of a candidate that are summarised."""
+"""The maximum number of reviews per candidate that are summarised."""
 
 
 def described(
@@ -281,9 +281,9 @@ def described(
 ) -> dict[str, Any] | None:
     """Returns a summary of the judgments of the imported and of the human reviews; None if nothing was imported.
 
-    *judgments*: those that were imported with them; if there are none, the writer ``rule`` makes them here. *known*:
-    the reviews that were stored before. ``candidates`` has a row for each (the query ``described_judgments``, with an
-    example); it is empty if only an LM could write the judgments, because an import pays for no replies.
+    *judgments*: the imported judgments; if there are none, the writer ``rule`` extracts them here. *known*: the reviews
+    that were stored before. ``candidates`` has one row per candidate (from the query ``described_judgments``) with an
+    example. It is empty if only an LM could write the judgments, because an import never pays for replies.
     """
     from gre_bench.writing.rules.judgments import WRITER, judgments_of
 
@@ -314,7 +314,7 @@ def described(
     text_of = {row["review_id"]: row["judgments"] or "" for row in rows}
     candidates = []
     for row in map(dict, summaries):
-        # The example is the first line of the candidate's longest judgments.
+        # The example is the first line of the longest judgments that the candidate has for one review.
         lines = str(text_of.get(row.pop("longest_id"), "")).splitlines()
         candidates.append(row | {"example": lines[0] if lines else None})
     return {"writer": writer, "candidates": candidates}
@@ -325,7 +325,7 @@ def import_yelp(
 ) -> dict[str, Any]:
     """Imports a sample of restaurants, with reviews and categories, from Yelp's files *businesses* and *reviews*.
 
-    *terms* decide which restaurants are sampled. The report of `keep` also has ``left_out``: reason → records.
+    *terms*: which restaurants to sample. Returns the report of `keep` with ``left_out``: reason → number of records.
     """
     imported = restaurants_from(businesses, reviews, *known_by_id(store), terms, given_categories(store))
     report = keep(store, run_id, reviews, "yelp", imported, "yelp", licence=licence)
@@ -340,9 +340,9 @@ def import_graded(
     store: Store, run_id: str, path: Path, domain: str | None, grade_column: str | None, grades: Sequence[str] | None,
     licence: str | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Imports the items in *path* and their reviews with grades; returns the report of `keep`, with notes.
+    """Imports the items in *path* and their graded reviews; returns the report of `keep`, with notes.
 
-    *grades*: the names of the grades, the worst first. For None, the layout of the file decides.
+    *grades*: the names of the grades, worst first; None: the layout of the file decides.
     """
     papers, known = known_by_id(store)
     graded = graded_from(path, papers, known, domain_of(domain) if domain else None, grade_column, grades)
@@ -363,9 +363,9 @@ def import_graded(
 
 
 def in_domain(job: Job) -> Job:
-    """Returns *job* with its domain set, and with the prompt and the parts of a synopsis of the domain, unless named.
+    """Returns *job* with its domain set, and with the domain's prompt and synopsis parts unless the settings name some.
 
-    If the settings name no domain, that of an imported file is used. Raises `SettingsError` for an unknown domain.
+    If the settings name no domain, the domain of an imported file is used. Raises `SettingsError` for an unknown one.
     """
     edition, scoring = job.settings.edition, job.settings.scoring
     store = Store(job.state, edition.edition)
@@ -380,7 +380,7 @@ def in_domain(job: Job) -> Job:
 
 
 def known_points(store: Store) -> dict[str, Point]:
-    """Returns id → point, for all stored points."""
+    """Returns id → labelled point, for all stored points."""
     return {
         row["point_id"]: Point(
             row["point_id"], row["paper_id"], row["review_id"], row["candidate"], row["text"], row["place"],

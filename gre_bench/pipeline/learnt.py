@@ -1,7 +1,7 @@
-"""Finds the papers of an edition from which its evaluation LM or its writer of judgments was learnt.
+"""Finds the papers of an edition on which its evaluation LM or its writer of judgments was trained.
 
-An examiner must not have seen the exam: validations, agreement with grades, symmetry and AUCs leave such papers out,
-and boards state their number. The registers of `gre_bench.core.learnt_from` say what was learnt.
+An examiner must not have seen the exam. Validations, agreement with grades, symmetry and AUCs leave such papers out,
+and boards state their number. The training registers of `gre_bench.core.learnt_from` list the training papers.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
-    """The papers of an edition that its evaluation LM or its writer of judgments was learnt from.
+    """The papers of an edition on which its evaluation LM or its writer of judgments was trained.
 
-    *compared*: the number of papers compared. *by_role*: role → the register of the LM or rule, and the papers learnt.
-    A role is absent where nothing was learnt here: a pretrained model as its makers published it, a writer without
+    *compared*: the number of compared papers. *by_role*: role → the register of the LM or rule, and the papers that it
+    was trained on. A role is absent if this program did not train it: a published pretrained model, or a writer without
     weights.
     """
 
@@ -41,17 +41,17 @@ class Learnt:
 
     @property
     def papers(self) -> frozenset[str]:
-        """The ids of the papers that any of them was learnt from."""
+        """The ids of the papers that any LM or rule was trained on."""
         return frozenset().union(*(papers for _, papers in self.by_role.values()))
 
     def papers_of(self, evaluation_lm: str, writer: str) -> frozenset[str]:
-        """The ids of the papers that these two, as a signature names them, were learnt from."""
+        """Returns the ids of the papers that these two, named as in a signature, were trained on."""
         named = {("evaluation_lm", evaluation_lm), ("writer", writer)}
         own = (papers for role, (register, papers) in self.by_role.items() if (role, register.name) in named)
         return frozenset().union(*own)
 
     def and_of(self, others: Iterable[Learnt]) -> Learnt:
-        """Returns these papers and those of *others*, which the same LM and writer were compared with."""
+        """Returns the union with *others*, which compare other papers with the same LM and writer."""
         count, by_role = self.compared, dict(self.by_role)
         for other in others:
             count += other.compared
@@ -66,7 +66,7 @@ class Learnt:
 
     @property
     def notes(self) -> list[str]:
-        """One line for each that was learnt from papers of the edition, or of which that is unknown."""
+        """One line per LM or rule that was trained on papers of the edition, or whose training papers are unknown."""
         unknown = [register.problem for register, _ in self.by_role.values() if register.problem]
         return unknown + [
             f"{register.name} was learnt from {len(papers)} of {counted(self.compared, 'paper')}"
@@ -75,9 +75,9 @@ class Learnt:
         ]
 
     def left(self, items: Sequence[Item], ids: Iterable[str], what: str, edition: str) -> list[Item]:
-        """Returns those of *items* whose papers (*ids*) were not learnt from.
+        """Returns the *items* whose papers (*ids*) nothing was trained on.
 
-        *what*: the study that leaves the others out. Raises `SourceError` if no item is left although there were some.
+        *what*: the study that leaves the other items out. Raises `SourceError` if there are *items* but none is left.
         """
         kept = [item for item, paper_id in zip(items, ids, strict=True) if paper_id not in self.papers]
         if items and not kept:
@@ -92,10 +92,10 @@ class Learnt:
 def learnt_papers(
     store: Store, settings: Settings, writer: str | None = None, ids: Iterable[str] | None = None
 ) -> Learnt:
-    """Returns which of the edition's papers its evaluation LM and its writer of judgments were learnt from.
+    """Returns which of the edition's papers its evaluation LM and its writer of judgments were trained on.
 
     *writer*: the writer's identity; None means the writer that the settings name. *ids*: the papers to compare; None
-    means the sample, or all known papers if none is drawn.
+    means the sample, or all known papers if no sample is drawn.
     """
     sampled = {row["paper_id"] for row in store.rows(SAMPLE)} if ids is None else set(ids)
     papers = [paper for paper in known_papers(store, bodies=False) if not sampled or paper.paper_id in sampled]
@@ -115,13 +115,13 @@ def _compared(settings: Settings, writer: str | None, papers: Sequence[PaperText
 
 
 def learnt_here(settings: Settings, state: Path) -> Learnt:
-    """Returns `learnt_papers` of the edition's copy for readers under *state*; without one no paper is compared."""
+    """Returns `learnt_papers` for the edition's copy for readers under *state*; without it, compares no papers."""
     store = ReadCopy(state, settings.edition.edition)
     return learnt_papers(store, settings) if store.is_readable else _compared(settings, None, [])
 
 
 def texts_of(store: Store, papers: Iterable[Paper]) -> list[PaperTexts]:
-    """Returns what registers are compared with, for each of *papers*: its id, its abstract, its human reviews."""
+    """Returns the id, the abstract and the human reviews of each of *papers*, to compare with training registers."""
     read = {row["paper_id"]: row["abstract"] for row in store.rows(TEXTS, bodies=False)}
     reviews: dict[str, list[str]] = defaultdict(list)
     for review in known_reviews(store):

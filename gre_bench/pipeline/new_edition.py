@@ -1,7 +1,7 @@
 """Starts an edition from a user's own files: papers, human reviews, and reviews by candidates.
 
-All files are read before anything is stored. The new store is filled in a folder of its own, then moved into place: a
-failure or a kill leaves no part of an edition.
+All files are read before anything is stored. The new store is filled in a temporary folder, then moved into place, so a
+failure or a kill leaves no incomplete edition.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from gre_bench.store.files import held, is_held
 
 PDF = ".pdf"
 LOCK = "lock"
-"""The file in a new store's own folder that is locked while the store is made."""
+"""The file in a new store's temporary folder that is locked while the store is made."""
 
 
 @dataclass
 class Understood:
-    """What was understood of the files of a new edition; nothing is stored yet.
+    """The parsed files of a new edition; nothing is stored yet.
 
-    - *papers*, *reviews*: the content of each file, with its path. The first file of *reviews* is that of the humans.
-    - *pdfs*, *texts*: paper id → PDF, or text as it was given.
+    - *papers*, *reviews*: (path, content) of each file. The first file of *reviews* holds the human reviews.
+    - *pdfs*, *texts*: paper id → its PDF, or its text as given.
     """
 
     papers: tuple[Path, Imported]
@@ -66,13 +66,13 @@ class Understood:
 
     @property
     def human(self) -> Counter[str]:
-        """Paper id → number of its human reviews; papers without one count 0."""
+        """Paper id → number of human reviews, 0 for papers without one."""
         counts = Counter(dict.fromkeys(self.papers[1].paper_ids, 0))
         counts.update(review.paper_id for review in self.all_reviews if review.candidate == HUMAN)
         return counts
 
     def check(self, chosen: Settings) -> None:
-        """Raises `SourceError` if too few papers have the human reviews that *chosen* asks for, or nobody is ranked."""
+        """Raises `SourceError` if too few papers have enough human reviews for *chosen*, or nobody would be ranked."""
         fewest, most = chosen.edition.fewest_reviews, max(self.human.values(), default=0)
         if not self.has_papers(fewest):
             needs = "a human review each" if fewest == 1 else (
@@ -89,14 +89,15 @@ class Understood:
             )
 
     def has_papers(self, reviews: int) -> bool:
-        """Whether there are two papers, as few as a board needs, with this many human *reviews* each."""
+        """Whether at least two papers, the minimum for a board, have this many human *reviews* each."""
         return sum(count >= reviews for count in self.human.values()) >= 2
 
     def settings(self, chosen: Settings, stated: Sequence[str]) -> Settings:
-        """Returns *chosen* without what these files cannot serve; *stated* are the settings that the user named.
+        """Returns the settings *chosen* without what these files do not allow; *stated*: settings that the user named.
 
-        Metrics and controls go if no paper has the part that they need. The writer of judgments and the controls go if
-        every review has judgments, all by one writer. If papers have one human review each, one is enough.
+        Metrics and controls are dropped if no paper has the part that they need. The writer of judgments and the
+        controls are dropped if every review has judgments, all by one writer. If papers have one human review each, one
+        is enough.
         """
         papers, judged = self.papers[1].papers, [item for _, imported in self.reviews for item in imported.judgments]
         as_files = bool(self.pdfs or self.texts)
@@ -129,12 +130,12 @@ def understand(
     """Reads all files of a new edition; stores nothing.
 
     - *papers*: a file of papers, or a folder of PDFs and texts.
-    - *candidates*: (name, file or folder or logs of their reviews); without a name, the rows name their candidates.
-    - *writer*: who wrote the judgments, where the files do not say.
+    - *candidates*: (name, file, folder or logs with the reviews); if the name is None, the rows name candidates.
+    - *writer*: who wrote the judgments, if the files do not say.
 
-    Rows that cannot be used are refused, each with its reason. Raises `SourceError` if a whole file cannot be used.
-    Raises `SettingsError` for a candidate with the name of a control, and for a stated header that no file has. Raises
-    one `UnsureError` for all columns of all files that are unclear.
+    Unusable rows are refused, each with a reason. Raises `SourceError` if a whole file cannot be used. Raises
+    `SettingsError` for a candidate with the name of a control, and for a stated header that no file has. Raises one
+    `UnsureError` for all ambiguous columns of all files.
     """
     for name, _ in candidates:
         if name is not None:
@@ -170,7 +171,7 @@ def understand(
 
 
 def _read_papers(understood: Understood) -> None:
-    """Reads the PDFs and texts of a folder; a file's name without its ending is the paper's id."""
+    """Reads the PDFs and texts of a folder; a paper's id is its file's name without the ending."""
     folder, imported = understood.papers
     expected = f"expected <paper id>{PDF}, {' or '.join(TEXTS)}"
     files = sorted(file for file in folder.iterdir() if not file.name.startswith("."))
@@ -201,9 +202,9 @@ def _read_papers(understood: Understood) -> None:
 
 
 def write_report(understood: Understood, path: Path) -> Path:
-    """Writes to the CSV file *path* what became of every row and file; returns *path*.
+    """Writes the result for every row and file to the CSV file *path*; returns *path*.
 
-    Columns: file, row (from 1; empty for what was taken), item, result (taken or refused), reason.
+    Columns: file, row (from 1; empty if taken), item, result (taken or refused), reason.
     """
     rows: list[tuple[Any, ...]] = []
     for file, imported in understood.files:
@@ -217,7 +218,7 @@ def write_report(understood: Understood, path: Path) -> Path:
 
 
 def is_begun(store: Store, files: Sequence[Path]) -> bool:
-    """Whether `make_edition` made *store* of just these *files*, and the run that scores it has not ended as done."""
+    """Whether `make_edition` made *store* from exactly these *files* and its scoring run has not ended as done."""
     if store.is_loaded or any(not file.exists() for file in files):
         return False
     status = store.status()
@@ -230,9 +231,9 @@ def is_begun(store: Store, files: Sequence[Path]) -> bool:
 def make_edition(
     state: Path, settings: Settings, understood: Understood, wait_s: float = 0.0, licence: str | None = None
 ) -> list[dict[str, Any]]:
-    """Stores all that was understood as a new edition; returns a report of each file, as `keep` does.
+    """Stores the parsed files as a new edition; returns one report per file, as `keep` does.
 
-    First clears what killed runs left. Raises `SettingsError` if the edition exists.
+    First deletes what killed runs left. Raises `SettingsError` if the edition exists.
     """
     edition = settings.edition.edition
     target = Store(state, edition)
@@ -271,7 +272,7 @@ def make_edition(
 
 
 def described_files(understood: Understood, settings: Settings) -> list[str]:
-    """Returns lines for the user: what each file was understood as, and what the board will be made from."""
+    """Returns lines for the user: how each file was interpreted, and what the board will be made from."""
     lines = []
     for file, imported in understood.files:
         kinds = Counter(review.candidate for review in imported.reviews)
@@ -292,7 +293,7 @@ def described_files(understood: Understood, settings: Settings) -> list[str]:
 
 
 def _described_papers(understood: Understood, settings: Settings) -> list[str]:
-    """Returns lines on which papers have the human reviews that they need, and which lack a candidate's review."""
+    """Returns lines on papers with enough human reviews, and on papers that lack a candidate's review."""
     counts, lines = understood.human, list[str]()
     fewest = settings.edition.fewest_reviews
     enough = [count for count in counts.values() if count >= fewest]

@@ -1,7 +1,8 @@
-"""Imports a user's own reviews as the reviews of one candidate of a board; takes back candidates and imports.
+"""Imports a user's own reviews as one candidate of a board; removes candidates and undoes imports.
 
 A board scores judgments by one writer. If some of the user's reviews have no judgments by this writer, the settings
-must name the writer, who then writes them. Otherwise nothing is stored. Nothing is scored while judgments are missing.
+must name the writer, which then writes them. Otherwise nothing is stored. Nothing is scored while judgments are
+missing.
 """
 
 from __future__ import annotations
@@ -48,15 +49,15 @@ def import_candidate(
     store: Store, job: Job, file: Path, name: str, writer: str | None = None, replace: bool = False,
     licence: str | None = None, reading: ColumnNames = AS_NAMED, partial: bool = False,
 ) -> tuple[Job, dict[str, Any]]:  # fmt: skip
-    """Stores the reviews in *file* as reviews of the candidate *name*; returns the job that scores it, and a report.
+    """Stores the reviews in *file* as the candidate *name*; returns the job that scores it, and a report.
 
-    - *writer*: the writer to assume for judgments without a named writer.
-    - *replace*: whether the candidate's earlier reviews go.
-    - *partial*: whether rows that cannot be used are left out; otherwise they are an error.
+    - *writer*: the writer to assume for judgments that name none.
+    - *replace*: whether to delete the candidate's earlier reviews.
+    - *partial*: whether to leave out unusable rows; otherwise they are an error.
 
-    The report says how many sampled papers have a review, and names those that have none. Raises `UnfinishedError` if
-    the edition has no board, and `SettingsError` or `SourceError` if the reviews cannot be ranked. After any of these
-    errors the store is as before.
+    The report has the number of sampled papers with a review, and the names of those without one. Raises
+    `UnfinishedError` if the edition has no board, and `SettingsError` or `SourceError` if the reviews cannot be ranked.
+    After these errors the store is unchanged.
     """
     file, inputs = located(file), job.settings.inputs
     with (
@@ -133,9 +134,9 @@ def _check_may_add(store: Store, name: str, keeps: bool) -> None:
 
 
 def limit_of(store: Store) -> int | None:
-    """Returns the number of papers of the board if a pilot made it from a part of the sample; else None.
+    """Returns the board's number of papers if a pilot scored only a part of the sample; else None.
 
-    It is the limit with which a further candidate is scored on the same papers.
+    With this limit, a further candidate is scored on the same papers.
     """
     ids = [row["signature_id"] for row in store.rows(queries.CURRENT_SIGNATURES)]
     boards = store.rows(queries.LEADERBOARD, signature_ids=ids)
@@ -144,9 +145,10 @@ def limit_of(store: Store) -> int | None:
 
 
 def writer_of_boards(store: Store, job: Job) -> tuple[str | None, str | None]:
-    """Returns the identities of the writer whose judgments the boards score, and of the one that the settings name.
+    """Returns the identities of the writer whose judgments the boards score and of the writer that the settings name.
 
-    None: no board scores judgments, or the settings name nobody. Raises `SettingsError` if the two differ.
+    The first is None if no board scores judgments, the second if the settings name no writer. Raises `SettingsError` if
+    the two writers differ.
     """
     signed = [row for row in store.rows(queries.CURRENT_SIGNATURES) if recipe_of(row["metric"]).source == "judgments"]
     if not signed:
@@ -164,8 +166,8 @@ def writer_of_boards(store: Store, job: Job) -> tuple[str | None, str | None]:
 def _judges(store: Store, job: Job, reviews: Sequence[Review], imported: Imported, replace: bool) -> str | None:
     """Returns the identity of the writer whose judgments the boards score; None if they score no judgments.
 
-    Judgments are looked for in *imported* and, unless new reviews *replace* the old ones, in the store. Raises
-    `SettingsError` if one of *reviews* has none by this writer and the settings name no writer to write them.
+    Looks for judgments in *imported* and, unless new reviews *replace* the old ones, in the store. Raises
+    `SettingsError` if one of *reviews* has no judgments by this writer and the settings name no writer.
     """
     writer, configured = writer_of_boards(store, job)
     if writer is None:
@@ -185,7 +187,7 @@ def _judges(store: Store, job: Job, reviews: Sequence[Review], imported: Importe
 
 
 def rule_edition_command(settings: Settings) -> str:
-    """Returns a shell command that makes a second edition of the same papers, with judgments by rule."""
+    """Returns a shell command that makes a second edition of the same papers with judgments by the writer ``rule``."""
     named = {"edition": {"venue", "year", "sample"}, "scoring": {"writer"}, "fetch": True, "budget": True, "run": True}
     tree = settings.model_dump(mode="json", exclude_defaults=True, exclude=named)
     edition, sources = settings.edition, settings.sources
@@ -207,7 +209,7 @@ def _some(papers: Sequence[str | None]) -> str:
 
 
 def own_name(name: str) -> str:
-    """Returns *name* if a user may add or remove this candidate.
+    """Returns *name* if users may add or remove a candidate of this name.
 
     Raises `SettingsError` for the human baseline and for controls.
     """
@@ -219,9 +221,9 @@ def own_name(name: str) -> str:
 
 
 def find_candidate(store: Store, name: str) -> Row:
-    """Returns the full name of the candidate *name* (or of the one whose name ends so), and the numbers of its records.
+    """Returns a candidate's full name and the numbers of its records.
 
-    Raises `SettingsError` for an unknown candidate, the baseline or a control.
+    *name*: its name or the end of its name. Raises `SettingsError` for an unknown candidate, the baseline or a control.
     """
     known = [row["candidate"] for row in store.read(queries.KNOWN_CANDIDATES)]
     name = own_name(resolved(name, known, f"edition {store.key} has no candidate"))
@@ -229,7 +231,7 @@ def find_candidate(store: Store, name: str) -> Row:
 
 
 def forgetting(store: Store, name: str) -> list[Step]:
-    """Returns the steps for `Store.write` that delete the candidate *name* and the rank statistics of its boards."""
+    """Returns steps for `Store.write` that delete the candidate *name* and the rank statistics of its boards."""
     signed = store.rows(queries.CANDIDATE_SIGNATURES, candidate_id=name)
     ids = {"signature_ids": [row["signature_id"] for row in signed]}
     forgotten: list[Step] = [("name_candidate", {"candidate": name}), ("forget_candidate", {})]
@@ -237,10 +239,10 @@ def forgetting(store: Store, name: str) -> list[Step]:
 
 
 def remove(store: Store, settings: Settings, state: Path, name: str, wait_s: float = 0.0) -> dict[str, Any]:
-    """Deletes the candidate *name*, then computes the rank statistics of the remaining candidates again.
+    """Deletes the candidate *name* and recomputes the rank statistics of the other candidates, in one transaction.
 
-    Both are one transaction. Returns the numbers of deleted records. Raises `LockedError` after *wait_s* seconds of
-    another process's writing.
+    Returns the numbers of deleted records. Raises `LockedError` if another process is still writing after *wait_s*
+    seconds.
     """
     with store.lock("remove", wait_s), recorded(store, "remove", settings, shown=False) as progress:
         signatures = store.rows(queries.CANDIDATE_SIGNATURES, candidate_id=name)
@@ -254,7 +256,7 @@ def remove(store: Store, settings: Settings, state: Path, name: str, wait_s: flo
 
 
 def _count_again(store: Store) -> None:
-    """Counts the pairs in the status of the edition's last run again, after some were deleted."""
+    """Updates the numbers of pairs in the status of the edition's last run, after some pairs were deleted."""
     try:
         status = store.status()
     except StoreError:
@@ -271,11 +273,11 @@ def _count_again(store: Store) -> None:
 def undo_import(
     store: Store, settings: Settings, state: Path, row: queries.ImportRow, wait_s: float = 0.0
 ) -> dict[str, Any]:
-    """Deletes what the import *row* added to *store* and is still there; returns a report.
+    """Deletes, in one transaction, what the import *row* added to *store* and is still there; returns a report.
 
-    A candidate that has no review left goes as a whole; all in one transaction. If a paper or a human review of the
-    sample went, the next refresh draws the sample again; otherwise the ranks of the rest are tested again now. Raises
-    `LockedError` after *wait_s* seconds of another process's writing.
+    A candidate without any review left is deleted too. If a paper or a human review of the sample was deleted, the next
+    refresh draws the sample again; otherwise the other candidates' rank statistics are recomputed now. Raises
+    `LockedError` if another process is still writing after *wait_s* seconds.
     """
     with store.lock("undo", wait_s), recorded(store, "undo", settings, shown=False) as progress:
         scores, was_drawn = store.rows(queries.SCORE_COUNT)[0]["scores"], bool(store.rows(queries.DRAW))
@@ -299,7 +301,7 @@ def undo_import(
 
 
 def coming_back(settings: Settings, name: str) -> list[str]:
-    """Returns one note for each reason why the next refresh with *settings* would add the candidate *name* again."""
+    """Returns one note per reason why the next refresh with *settings* would add the removed candidate *name* again."""
     notes = []
     if name in settings.writing.candidates:
         others = json.dumps([other for other in settings.writing.candidates if other != name])

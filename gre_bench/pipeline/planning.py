@@ -50,9 +50,9 @@ class Work:
 
     - *planned*: (signature id, pair) for each pair. *signatures*: metric → signature.
     - *lm_id*, *writer*: the identities of the evaluation LM, and of the writer whose judgments are scored.
-    - *papers*: the number of planned papers. *sampled*: that of the sample; a validation does not count those learnt.
-    - *learnt*: the papers that the evaluation LM or the writer was learnt from; a validation leaves them out.
-    - *notes*: remarks for users.
+    - *papers*: the number of planned papers. *sampled*: the sampled ones, in a validation without *learnt*.
+    - *learnt*: the papers that the evaluation LM or the writer was trained on, which a validation leaves out.
+    - *notes*: notes for users.
     """
 
     planned: list[tuple[str, Planned]]
@@ -74,10 +74,10 @@ class Work:
 
 
 def draw_sample(store: Store, settings: EditionSettings) -> list[str]:
-    """Draws the edition's sample and stores it, unless there is one already; returns notes for users.
+    """Draws and stores the edition's sample, unless one is stored already; returns notes for users.
 
     Raises `SourceError` if the edition has no papers. Raises `SettingsError` if the stored sample was drawn with other
-    settings, has papers that ``edition.only`` lacks, or gives roles to reviews that ``edition.not_human`` lists.
+    settings, contains papers that ``edition.only`` lacks, or uses reviews that ``edition.not_human`` lists.
     """
     papers, notes = known_papers(store, bodies=False), list[str]()
     if not store.rows(DRAW):
@@ -92,7 +92,7 @@ def draw_sample(store: Store, settings: EditionSettings) -> list[str]:
     stored, wanted = store.rows(DRAW)[0], drawn_by(settings)
     for name, value in wanted.items():
         if value != stored[name]:
-            # The setting's name is a reserved word of SQL.
+            # The setting's own name is a reserved word of SQL.
             setting = "references" if name == "reference_count" else name
             was = f"{setting} = {stored[name]}, the settings ask for {value}"
             raise SettingsError(f"edition {store.key} was drawn with {was}; {KEPT}")
@@ -111,7 +111,7 @@ KEPT = "a drawn sample never changes: set edition.sample to a new name for anoth
 
 
 def drawn_by(settings: EditionSettings) -> dict[str, Any]:
-    """Returns the settings that decide a draw, as the table ``draws`` holds them."""
+    """Returns the settings that determine a drawn sample, as a row of the table ``draws``."""
     names = ("papers", "seed", "roles", "candidate_slot")
     return {name: getattr(settings, name) for name in names} | {
         "reference_count": str(settings.references),
@@ -122,13 +122,13 @@ def drawn_by(settings: EditionSettings) -> dict[str, Any]:
 
 
 def sampled_ids(store: Store, limit: int | None = None, without: Container[str] = ()) -> list[str]:
-    """Returns the ids of the first *limit* papers of the sample that are not in *without*, in its order; None: all."""
+    """Returns the ids of the first *limit* sampled papers (None: all) that are not in *without*, in their order."""
     order = (row["paper_id"] for row in store.rows(SAMPLE) if row["role"] == "candidate")
     return [paper_id for paper_id in order if paper_id not in without][:limit]
 
 
 def sampled_papers(store: Store, limit: int | None = None, bodies: bool = True) -> list[Paper]:
-    """Returns the papers of `sampled_ids`, as `papers_of` does."""
+    """Returns the first *limit* sampled papers; *bodies*: whether with their texts."""
     return papers_of(store, sampled_ids(store, limit), bodies)
 
 
@@ -136,14 +136,14 @@ def sample(
     store: Store, reviewers: Mapping[str, str], judgments_by: str | None = None, assw_by: str | None = None,
     parts: Sequence[Part] = ("abstract",), without: Container[str] = (), bodies: bool = True,
 ) -> list[Entry]:  # fmt: skip
-    """Returns an entry per sampled paper, with all its responses (reviews with judgments) and synopses.
+    """Returns one entry per sampled paper, with all its responses (reviews with judgments) and synopses.
 
-    If a text is missing, the entry holds the reason if one is known.
+    For a missing text, the entry has the reason if one is known.
 
-    - *reviewers*: candidate → identity as a writer, for each candidate that is asked for reviews.
+    - *reviewers*: candidate → identity as a writer, for each candidate that writes reviews.
     - *judgments_by*, *assw_by*: the identities of the writers of judgments and of ASSW.
-    - *parts*: the parts of an item, such as its abstract, that make its synopsis.
-    - *without*: ids of papers to leave out. *bodies*: whether the papers have their texts.
+    - *parts*: the parts of an item, such as its abstract, that make up its synopsis.
+    - *without*: ids of papers to leave out. *bodies*: whether to include the papers' texts.
     """
     by_id, by_candidate = {}, defaultdict(dict)
     for review, response in responses(store, judgments_by):
@@ -171,7 +171,7 @@ def sample(
 
 
 def responses(store: Store, judgments_by: str | None) -> Iterator[tuple[Review, Response]]:
-    """Yields each stored review, and the review as a response with its judgments by every writer.
+    """Yields (review, response) for each stored review; the response has the judgments by every writer.
 
     If the writer *judgments_by* failed on a review, the response states why.
     """
@@ -186,7 +186,7 @@ def responses(store: Store, judgments_by: str | None) -> Iterator[tuple[Review, 
 
 
 def lacks(store: Store, task: str, writer: str | None) -> dict[str, Lack]:
-    """Returns the id of a review or paper → why its text of the kind *task* by *writer* is missing; empty for None."""
+    """Returns id of a review or paper → why its text of the kind *task* is missing; empty if *writer* is None."""
     rows = store.rows(UNWRITTEN, task=task, writer=writer) if writer else []
     return {row["item"]: Lack(row["outcome"], not row["final"], row["detail"] or None) for row in rows}
 
@@ -196,8 +196,8 @@ def synopses(
 ) -> dict[SynopsisKind, str | Lack]:
     """Returns kind of synopsis → the synopsis of *paper*, or why it is missing.
 
-    *assw*, *categories*: those of all papers, by id. *parts* of an item make the synopsis of the kind ``abstract``.
-    That of the kind ``assw`` is the abstract followed by the ASSW (Xu et al. 2025, C.4).
+    *assw*, *categories*: of all papers, by paper id. *parts*: what the synopsis of the kind ``abstract`` consists of.
+    The synopsis of the kind ``assw`` is the abstract followed by the ASSW (Xu et al. 2025, C.4).
     """
     known: dict[SynopsisKind, str | Lack] = {}
     if own_categories := categories.get(paper.paper_id):
@@ -214,7 +214,7 @@ def synopses(
 
 
 def _check_changeable(edition: str, entries: Sequence[Entry], recipes: Mapping[str, Recipe]) -> None:
-    """Raises `SettingsError` if there is no human review to change for a metric that needs a reference."""
+    """Raises `SettingsError` if a metric needs a reference and there is no further human review to perturb."""
     needing = [metric for metric, recipe in recipes.items() if recipe.needs_reference]
     if needing and not compares_human(entries):
         raise SettingsError(
@@ -232,17 +232,17 @@ def plan_pairs(
     judgments_by: str | None,
     assw_by: str | None,
 ) -> Work:
-    """Computes the signatures of the metrics, and plans and stores every pair of *entries*; returns the plan.
+    """Computes the metrics' signatures, plans every pair of *entries*, and stores the plan; returns it.
 
     *sign*: the step ``sign_metrics``. *judgments_by*, *assw_by*: the identities of the writers of judgments and of
     ASSW. Stored scores with the same signatures are kept. Raises `SettingsError` for an unknown candidate, and
-    `SourceError` if a metric could score no human review.
+    `SourceError` if a metric cannot score any human review.
     """
     scoring = job.settings.scoring
     writer = scored_writer(entries, scoring.writer, judgments_by)
     if judgments_by is None and not job.changes:
         entries = [_awaiting(entry, writer) for entry in entries]
-    # A validation tests the chosen metrics only; it needs no score by chance.
+    # A validation tests only the chosen metrics; it does not need chance scores.
     metrics = scoring.metrics if job.changes else scoring.with_chance
     every = scoring.model_copy(update={"metrics": metrics})
     identity, signatures = sign(job.backends, every, writer, assw_by)
@@ -253,7 +253,7 @@ def plan_pairs(
         entries = with_beyond(entries, scoring.beyond, writer, scoring.form)
     if job.changes:
         _check_changeable(store.key, entries, recipes)
-    # Keyed by what the metrics read: judgments, or original reviews.
+    # The key is the text that the metrics read: judgments or original reviews.
     moved: dict[Source, Sequence[Moved]] = {
         recipe.source: moved_responses(entries, candidates, recipe, writer, CHANCE_SEED)
         for recipe in recipes.values()
@@ -285,23 +285,23 @@ def plan_pairs(
 
 
 def by_place(moved: Mapping[Source, Sequence[Moved]]) -> dict[Source, dict[tuple[str, str], Response]]:
-    """Returns what the metrics read → (candidate id, paper id) → the review that is *moved* there."""
+    """Returns source (what metrics read) → (candidate id, paper id) → the review that is *moved* to this paper."""
     return {source: {(item.candidate_id, item.paper_id): item.response for item in items}
             for source, items in moved.items()}  # fmt: skip
 
 
 def tells_length(recipe: Recipe) -> bool:
-    """Whether a validation scores references against each other by *recipe*, to learn how its score depends on length.
+    """Whether a validation scores references against each other by *recipe*, to measure how scores depend on length.
 
-    Specific forms are left out: they would also need each reference on another paper.
+    Specific forms are excluded: they would also need the score of each reference on another paper.
     """
     return recipe.needs_reference and recipe.formula != "specific"
 
 
 def _awaiting(entry: Entry, writer: str) -> Entry:
-    """Returns *entry* with a mark ``not_judged`` on each candidate's review that lacks judgments by *writer*.
+    """Returns *entry* with the mark ``not_judged`` on each candidate's review that lacks judgments by *writer*.
 
-    The pairs of such a review wait until the judgments exist.
+    Pairs of marked reviews wait until the judgments exist.
     """
     lack = Lack(
         "not_judged", True,
@@ -320,11 +320,11 @@ def add_plan(
     store: Store, job: Job, run_id: str, planned: Sequence[tuple[str, Planned]], signatures: Mapping[str, Signature],
     candidates: Sequence[Candidate], moved: Sequence[Moved] = (),
 ) -> None:  # fmt: skip
-    """Stores the plan of a run, and deletes older plans for the same signatures and candidates (a pilot deletes none).
+    """Stores the plan of a run, and deletes older plans for the same signatures and candidates, except in a pilot.
 
     *planned*: (signature id, pair) for each pair. *moved*: reviews that are scored on other papers, to measure the
-    score by chance; if another review than before is moved to a paper, the earlier one's scores there are deleted. A
-    pair that a validation and a refresh both planned stays the refresh's, because a board shows the last refresh.
+    chance score. If another review than before is moved to a paper, the earlier review's scores there are deleted. A
+    pair that a validation and a refresh both planned remains the refresh's, because a board shows the last refresh.
     """
     beside = {item.candidate_id for item in candidates if job.changes and item.kind not in ("change", "graded")}
     whole = not (job.candidates or job.changes or all(candidate.kind == "graded" for candidate in candidates))
@@ -352,12 +352,12 @@ def add_plan(
 
 
 def _scorable(key: str, planned: Sequence[tuple[str, Planned]], signatures: dict[str, Signature]) -> None:
-    """Raises `SourceError` if a metric can score no human review: such a run would score nothing and look done."""
+    """Raises `SourceError` if a metric cannot score any human review: such a run would do nothing and look complete."""
     lacking = {}
     for metric, signature in signatures.items():
         signature_id = signature.signature_id
         own = [pair for signed, pair in planned if signed == signature_id]
-        # The control of another paper is a human review too, where there is no human candidate.
+        # If there is no human candidate, the control that is a review of another paper is a human review too.
         human = [pair for pair in own if pair.candidate_id == HUMAN] or [
             pair for pair in own if pair.candidate_id == OTHER_PAPER
         ]
@@ -390,7 +390,7 @@ def _candidates(store: Store, job: Job, entries: list[Entry], signature_ids: lis
             f"known, nearest first: {listed(nearest(unknown[0], known))}"
         )
     if job.candidates:
-        # The baseline and the controls already planned are included: all on the same papers.
+        # Includes the baseline and the controls that are already planned, so that all have the same papers.
         planned = {row["candidate_id"] for row in store.rows(PLANNED_CANDIDATES, signature_ids=signature_ids)}
         chosen = (HUMAN, *(name for name in CONTROLS if name in planned), *chosen)
     writers = {row["candidate"]: row["writer"] for row in store.rows(ASKED_FOR) if row["wrote"]}

@@ -1,9 +1,10 @@
-"""Computes and stores what a board shows besides mean scores and ranks: exposures, rank statistics, lengths and costs.
+"""Computes what a board shows besides mean scores and ranks: contamination, rank statistics, lengths and costs.
 
-Mean scores and ranks themselves are computed by ``sql/queries/fill.sql``, which fills the table ``board``.
+The SQL in ``sql/queries/fill.sql`` computes mean scores and ranks, and fills the table ``board``.
 
-An exposure states whether an LM may have been trained on the edition's reviews. Rank statistics say how certain the
-order of the candidates is: a refresh deletes them before it changes scores, and computes them again at its end.
+The table ``exposures`` states for each LM whether it may have been trained on the edition's reviews. Rank statistics
+state how certain the candidates' order is. A refresh deletes them before it changes scores, and recomputes them at its
+end.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from gre_bench.store import Row, Store, queries
 
 
 class Reading(NamedTuple):
-    """The parts of a signature that decide which text has its words counted."""
+    """The parts of a signature that determine which text a metric reads, and so whose words are counted."""
 
     source: str
     writer: str
@@ -45,26 +46,26 @@ class Reading(NamedTuple):
 
 
 def reading(signature: queries.SignatureRow) -> Reading:
-    """Returns which text the metric of *signature* reads."""
+    """Returns the parts of *signature* that determine which text its metric reads."""
     recipe = recipe_of(signature["metric"])
     return Reading(recipe.source, signature["writer"], signature["form"], RAW_CUT if recipe.formula else 10**9)
 
 
 def words_of(columns: Iterable[Sequence[Any]]) -> Words:
-    """Returns the words by candidate and paper; *columns*: those of `BOARD_LENGTHS`."""
+    """Returns numbers of words by candidate and paper; *columns*: the result of the query `BOARD_LENGTHS`."""
     return {(name, paper): count for name, paper, count in zip(*columns, strict=True)}
 
 
 BOARDS = ("clean", "all")
-"""The boards of a signature: without and with a rank for models that may have read the reviews."""
+"""The boards of a signature: contaminated models have no rank on the first, and a rank on the second."""
 PER_TOKENS = 1_000_000
 """Prices are listed per this many tokens."""
 
 
 def store_exposures(store: Store, job: Job, signatures: Sequence[queries.SignatureRow], learnt: Learnt) -> None:
-    """Stores which LMs may have been trained on the edition's reviews, and in which group each candidate is ranked.
+    """Stores which LMs may have been trained on the edition's reviews, and the group in which each candidate is ranked.
 
-    The LMs are the candidates, and those that make the scores of *signatures*, which were *learnt* from these papers.
+    The LMs are the candidates and the LMs behind *signatures*. *learnt*: the papers that the latter were trained on.
     """
     known, edition, board = models.load(job.settings.writing.models), job.settings.edition, job.settings.board
     try:
@@ -87,7 +88,7 @@ def store_exposures(store: Store, job: Job, signatures: Sequence[queries.Signatu
 
 
 def lms_behind(signature: queries.SignatureRow) -> dict[Role, str]:
-    """Returns role → name, for each LM that makes the scores of *signature*."""
+    """Returns role → name, for each LM behind the scores of *signature*."""
     return {
         "evaluation_lm": signature["evaluation_lm"],
         "writer": signature["writer"],
@@ -96,17 +97,17 @@ def lms_behind(signature: queries.SignatureRow) -> dict[Role, str]:
 
 
 def clear_rank_statistics(store: Store, signature_ids: Sequence[str], *then: tuple[str, Any]) -> None:
-    """Deletes the rank statistics and tests of the signatures, before scores change; runs the steps *then* as well."""
+    """Deletes the signatures' rank statistics and tests, because scores will change; then runs the steps *then*."""
     ids = {"signature_ids": list(signature_ids)}
     tables = ("rank_statistics", "pair_tests", "differences", "chance")
     store.write(*((f"clear_{table}", ids) for table in tables), *then)
 
 
 def store_rank_statistics(store: Store, job: Job, signatures: Sequence[queries.SignatureRow], run_id: str) -> None:
-    """Computes and stores, for each of *signatures*, what its board shows besides mean scores; earlier values go.
+    """Computes and stores what the boards of *signatures* show besides mean scores, in place of earlier values.
 
-    For each candidate, these are its rank statistics and tests, its length in words, its length-controlled score, and
-    its costs. The length-controlled score is an estimate for reviews as long as the human ones.
+    For each candidate, these are the rank statistics and tests, the length in words, the length-controlled score and
+    the costs. The length-controlled score is an estimate for reviews as long as human reviews.
     """
     known = models.load(job.settings.writing.models)
     ids = [signature["signature_id"] for signature in signatures]
@@ -156,7 +157,7 @@ def store_rank_statistics(store: Store, job: Job, signatures: Sequence[queries.S
 
 
 def group_of(name: str, groups: Mapping[str, Sequence[str]]) -> str | None:
-    """Returns the first of *groups* (group → patterns) that matches the candidate *name*; None for the main group.
+    """Returns the first of *groups* (group → name patterns) that matches the candidate *name*; None for the main group.
 
     The human baseline and the controls are always in the main group.
     """
@@ -167,9 +168,10 @@ def group_of(name: str, groups: Mapping[str, Sequence[str]]) -> str | None:
 
 
 def against_chance(store: Store, signature_id: str, specific_id: str | None) -> dict[str, AboveChance]:
-    """Returns candidate → how far its scores lie above its scores by chance.
+    """Returns candidate → how far its scores are above its chance scores.
 
-    *specific_id*: the signature of the metric's chance-corrected form (see `specific_of`); None: the result is empty.
+    *specific_id*: the id of the signature of the metric's chance-corrected form (see `specific_of`); for None, the
+    result is empty.
     """
     if specific_id is None:
         return {}
@@ -184,8 +186,8 @@ def against_chance(store: Store, signature_id: str, specific_id: str | None) -> 
 def to_human(store: Store, signature_id: str) -> list[dict[str, Any]]:
     """Returns the p-value of each candidate's mean difference from the human baseline, with the number of papers.
 
-    The test is Student's t-test, paired by paper. If chance is in the score, papers that either of the two exchanges
-    reviews with depend on each other (`exchange_error`). A candidate has no row if it has fewer than two independent
+    The test is Student's t-test, paired by paper. If the score contains a chance score, papers whose reviews were
+    exchanged depend on each other (`exchange_error`). A candidate has no row if it has fewer than two independent
     papers, or if its difference is the same on all papers.
     """
     rows = store.rows(queries.HUMAN_DIFFERENCES, signature_id=signature_id)
@@ -208,9 +210,9 @@ def profiles(
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Returns the rows of the table ``profiles`` for one signature, one per human or model candidate.
 
-    - *counted*: a cache of word counts, filled here and shared by all signatures.
+    - *counted*: a cache of word counts, which this function fills and all signatures share.
     - *judged*: candidate → a summary of its judgments by the signature's writer.
-    - *texts*: counts of the texts that LMs or rules were asked for, with tokens.
+    - *texts*: numbers of the texts requested from LMs or rules, with tokens.
     """
     recipe = recipe_of(signature["metric"])
     read = reading(signature)
@@ -246,11 +248,11 @@ def profiles(
 
 
 def cost(texts: Sequence[Row], known: Mapping[str, Model], first: str) -> dict[str, Any]:
-    """Returns the cost of the *texts* of one candidate: numbers of requested and of unusable texts, tokens, and USD.
+    """Returns the cost of one candidate's *texts*: numbers of requested and unusable texts, tokens, and USD.
 
-    *first*: the kind of text that a candidate's work begins with, ``review`` or ``judgments``. Tokens and USD are None
-    if *texts* has none of that kind, which were then imported, or if a reply has no count of tokens. USD is None if a
-    price is unknown. A text by rule costs nothing; one from the reply archive costs what its request once cost.
+    *first*: the kind of text that the candidate starts with, ``review`` or ``judgments``. Tokens and USD are None if
+    *texts* has none of this kind, because they were imported, or if a reply has no token count. USD is None if a price
+    is unknown. A text by rule costs nothing. A text from the reply archive costs what its request cost originally.
     """
     bought = [row for row in texts if not row["writer"].startswith(("rule", "extractive"))]
     is_known = any(row["task"] == first for row in texts) and all(row["unstated"] == 0 for row in bought)

@@ -1,7 +1,7 @@
-"""Imports the sources that the settings name, freezes notes and PDFs as a snapshot, and reads the papers' texts.
+"""Imports the sources that the settings name, saves notes and PDFs as a snapshot, and reads the papers' texts.
 
-A fetched snapshot states the version of each review, where each paper's PDF comes from, and the licences. A snapshot
-made from a user's own notes holds only the notes. Each note may state its own licence (OpenReview API v2).
+A fetched snapshot states the version of each review, the origin of each paper's PDF, and the licences. A snapshot of a
+user's own notes holds only the notes. Each note may state its own licence (OpenReview API v2).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from gre_bench.tasks import steps
 def import_sources(store: Store, run_id: str, settings: Settings) -> list[dict[str, Any]]:
     """Imports the notes, the papers and the reviews that the settings name, in this order; returns one report per file.
 
-    Raises `SourceError` if a row is refused; what was already imported is kept.
+    Raises `SourceError` if a row is refused; files imported before that stay in the store.
     """
     sources, reports = settings.sources, []
     rows = row_range(sources.rows)
@@ -68,8 +68,8 @@ def import_notes(
 ) -> dict[str, Any]:
     """Makes or copies a snapshot of the notes, PDFs and texts that *sources* name, and imports its papers and reviews.
 
-    Returns the report of the import with counts added. Of the versions of a review in a fetched snapshot, the one
-    before the rebuttal is imported. *licence*: as in `keep`, for the notes that state none.
+    Returns the report of the import with further counts. From a fetched snapshot, the version of each review before the
+    rebuttal is imported. *licence*: as in `keep`, for notes that state none.
     """
     venue = venue_of(edition.venue, edition.year)
     check_verified(venue, sources.unverified_venue)
@@ -102,8 +102,8 @@ def import_notes(
 def adopt(store: Store, edition: Edition, sources: SourceSettings) -> Snapshot:
     """Copies the snapshot that *sources* name into the state folder, unless the copy exists; returns the copy.
 
-    Of a folder of several snapshots, the newest of the edition's venue and year is copied. Raises `SettingsError` if
-    *sources* also name notes, PDFs or texts. Raises `SourceError` if there is no snapshot, or if it is damaged or of
+    If the folder holds several snapshots, copies the newest one of the edition's venue and year. Raises `SettingsError`
+    if *sources* also name notes, PDFs or texts. Raises `SourceError` if there is no snapshot, or if it is damaged or of
     another venue or year.
     """
     if sources.notes or sources.pdfs or sources.texts:
@@ -132,9 +132,9 @@ def adopt(store: Store, edition: Edition, sources: SourceSettings) -> Snapshot:
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Holds a lock during its block, so that only one process at a time fills the snapshot *folder* of this state.
+    """Holds a lock during the block, so that only one process at a time fills the snapshot *folder*.
 
-    Unfinished copies of this folder, left by killed runs, are deleted first.
+    First deletes unfinished copies of this folder that killed runs left.
     """
     with locked(folder.parent / "lock", f"the folder of snapshots {folder.parent}"):
         for left in folder.parent.glob(f".{folder.name}.*"):
@@ -143,10 +143,10 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 def freeze(store: Store, edition: Edition, sources: SourceSettings, remarks: Sequence[str] = ()) -> Snapshot:
-    """Returns the snapshot of the notes, PDFs and texts that *sources* name; makes it, with *remarks*, if need be.
+    """Returns the snapshot of the notes, PDFs and texts that *sources* name; makes it, with *remarks*, if missing.
 
-    A damaged snapshot is renamed and made again. Raises `SourceError` for a missing file, and for links, pipes or
-    devices among the PDFs.
+    A damaged snapshot is renamed and remade. Raises `SourceError` for a missing file, and for links, pipes or devices
+    among the PDFs.
     """
     for file in (sources.notes, sources.texts):
         if file is not None and not file.is_file():
@@ -175,7 +175,7 @@ def freeze(store: Store, edition: Edition, sources: SourceSettings, remarks: Seq
                 snapshot.verify()
                 return snapshot
             except SourceError:
-                # Damaged: it is kept under another name, and made again from the files.
+                # The snapshot is damaged: it is renamed, and remade from the files.
                 folder.rename(folder.with_name(f"{folder.name}.damaged-{now():%Y%m%dT%H%M%S}"))
         texts = read_texts(sources.texts) if sources.texts else {}
         assert sources.notes is not None
@@ -190,7 +190,7 @@ def snapshots(store: Store) -> Path:
 
 
 def read_papers(store: Store, job: Job, progress: Progress) -> None:
-    """Reads the missing texts of sampled papers from the snapshot that was imported last; stores them in chunks."""
+    """Reads the missing texts of sampled papers from the last imported snapshot, and stores them in chunks."""
     snapshot = store.rows(SNAPSHOT)
     if not snapshot:
         return
@@ -216,7 +216,7 @@ def read_papers(store: Store, job: Job, progress: Progress) -> None:
 
 
 def reading_notes(store: Store, limit: int | None) -> list[str]:
-    """Returns notes on badly read texts of the first *limit* sampled papers (None: all), one note per status."""
+    """Returns notes on poorly extracted texts of the first *limit* sampled papers (None: all), one note per status."""
     sampled = set(sampled_ids(store, limit))
     ids_by_status: dict[tuple[str, bool], list[str]] = {}
     for row in store.rows(TEXT_STATES):
@@ -230,7 +230,7 @@ def reading_notes(store: Store, limit: int | None) -> list[str]:
 
 
 AS_GIVEN = "as_given"
-"""The rule for a review whose history was not fetched: it counts as it is in the file."""
+"""The rule for a review whose history was not fetched: its text in the file is used."""
 
 
 def versions(snapshot: Snapshot, kept: Set[str]) -> list[dict[str, Any]]:
@@ -249,7 +249,7 @@ def versions(snapshot: Snapshot, kept: Set[str]) -> list[dict[str, Any]]:
 
 
 def paper_sources(snapshot: Snapshot, kept: Set[str]) -> list[dict[str, Any]]:
-    """Returns rows of the table ``paper_sources``: where the PDF of each paper in *kept* is from, and its licence."""
+    """Returns rows of the table ``paper_sources``: the origin and licence of the PDF of each paper in *kept*."""
     known = snapshot.papers()
     stated = licences(snapshot, kept - {name for name, row in known.items() if row["licence"]})
     names = ("pdf_problem", "pdf_version_status")

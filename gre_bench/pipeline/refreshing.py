@@ -2,7 +2,7 @@
 
     import → draw the sample → read the papers → write reviews, judgments and synopses → plan → score → publish
 
-The store is the checkpoint: each stage reads from it what is missing, passes only that to a step, and writes the step's
+The store is the checkpoint: each stage asks it what is missing, passes only that to a step, and stores the step's
 results. A run that is killed at any point continues when it is started again.
 """
 
@@ -34,14 +34,14 @@ from gre_bench.store import Store, no_edition, queries
 from gre_bench.tasks.backends import SignMetrics
 
 Show = Callable[[Store, Job, list[str]], None]
-"""Shows a board outside the store."""
+"""Shows the boards of some signatures, such as on Prefect's pages."""
 
 
 def refresh(job: Job, show: Show | None = None) -> dict[str, Any]:
-    """Brings the board of the job's edition up to date, with or without Prefect; returns the summary of the run.
+    """Updates the board of the job's edition, with or without Prefect; returns the summary of the run.
 
-    The summary has the numbers of papers and of pairs by state, and why pairs have no score. *show* is called with the
-    store, the job and the ids of the board's signatures, before the run ends.
+    The summary has the numbers of papers and of pairs by state, and the reasons why pairs have no score. Before the run
+    ends, *show* is called with the store, the job and the ids of the board's signatures.
     """
     given_job, job = job, scorable(job)
     with working(job, "refresh") as (store, workers, progress):
@@ -66,10 +66,10 @@ def refresh(job: Job, show: Show | None = None) -> dict[str, Any]:
 
 
 def scorable(job: Job) -> Job:
-    """Returns *job* with its domain set, if it can be run here with the evaluation LM that its metrics need.
+    """Returns *job* with its domain set, after checking that this machine can run its metrics' evaluation LM.
 
-    So nothing is read, and no LM writer is paid, for an evaluation LM that is not on this machine. Ray's workers may
-    have one that this machine lacks; for them nothing is checked. Raises the errors of `usable` and `check_here`.
+    So no papers are read, and no LM writer is paid, for an evaluation LM that this machine cannot run. For Ray this is
+    not checked, because workers may have LMs that this machine lacks. Raises the errors of `usable` and `check_here`.
     """
     job = in_domain(usable(job))
     metrics = job.settings.scoring.metrics
@@ -79,7 +79,7 @@ def scorable(job: Job) -> Job:
 
 
 def usable(job: Job) -> Job:
-    """Returns *job* with the full names of its candidates (``model`` → ``.../model``), if it can be run.
+    """Returns *job* with the full names of its candidates (``model`` → ``.../model``), after checking it.
 
     Raises `SettingsError` for an impossible job, such as a new edition without sources, or a short name that fits
     several candidates. Raises `SourceError` for a missing source file.
@@ -103,9 +103,9 @@ def usable(job: Job) -> Job:
 
 
 def write_ahead(job: Job) -> dict[str, Any]:
-    """Writes all texts that a refresh needs, without the evaluation LM; returns a summary.
+    """Writes all texts that a refresh needs, without opening the evaluation LM; returns a summary.
 
-    So a machine without a GPU requests texts from LMs, and a machine with a GPU scores them later.
+    A machine without a GPU can thus request the texts from LMs, for a machine with a GPU to score later.
     """
     job = in_domain(usable(job))
     store = job.store
@@ -123,10 +123,10 @@ def write_ahead(job: Job) -> dict[str, Any]:
 
 
 def prepare(store: Store, job: Job, sign: SignMetrics, progress: Progress) -> Work:
-    """Runs all stages before the first score: import, sample, read, write, plan. Returns the plan.
+    """Runs all stages before scoring (import, sample, read, write, plan); returns the plan.
 
-    A validation leaves out the papers that its evaluation LM or its writer was learnt from; raises `SourceError` if no
-    paper is left. Also stores exposures, and updates the read-only copy of the store.
+    A validation leaves out the papers that its evaluation LM or its writer was trained on; raises `SourceError` if no
+    paper is left. Also stores contamination data, and updates the copy for readers.
     """
     lost = in_flight_when_killed(store)
     with drawn_sample(store, job, progress) as notes:
@@ -148,7 +148,7 @@ def prepare(store: Store, job: Job, sign: SignMetrics, progress: Progress) -> Wo
 
 @contextmanager
 def drawn_sample(store: Store, job: Job, progress: Progress) -> Iterator[list[str]]:
-    """Imports the settings' sources and draws the sample before the block runs; yields notes for the run's summary.
+    """Imports the settings' sources and draws the sample, then runs the block; yields notes for the run's summary.
 
     If the block raises a `GreBenchError` other than `Paused`, a sample drawn here is deleted. The next run can then
     draw it with other settings.
@@ -169,11 +169,11 @@ def drawn_sample(store: Store, job: Job, progress: Progress) -> Iterator[list[st
 
 
 class Texts(NamedTuple):
-    """What `write_texts` returns.
+    """Who wrote the texts of a run, as `write_texts` returns it.
 
-    - *names*: candidate → the identity of the writer, or of the change's writer or rule, that makes its reviews.
+    - *names*: candidate → the identity of the writer or rule that makes its reviews or its perturbation.
     - *judgments_by*: the identity of the writer of judgments; None if this run writes none.
-    - *assw_by*: that of author-stated strengths and weaknesses; None if no metric needs them.
+    - *assw_by*: the identity of the writer of author-stated strengths and weaknesses; None if no metric needs them.
     """
 
     names: dict[str, str]
@@ -186,7 +186,7 @@ class Texts(NamedTuple):
 
 
 def write_texts(store: Store, job: Job, progress: Progress) -> Texts:
-    """Reads the sampled papers, and writes the missing reviews, changed reviews, judgments and synopses."""
+    """Reads the sampled papers, and writes the missing reviews, perturbed reviews, judgments and synopses."""
     read_papers(store, job, progress)
     papers = sampled_ids(store, job.limit, job.left_out)
     names = reviewers(store, job)
@@ -199,7 +199,7 @@ def write_texts(store: Store, job: Job, progress: Progress) -> Texts:
 
 
 def require_texts(store: Store, job: Job, work: Work) -> None:
-    """Raises `UnfinishedError` if pairs of the job's candidates still wait for a text, such as judgments."""
+    """Raises `UnfinishedError` if pairs of the job's candidates are still waiting for texts, such as judgments."""
     names = list(job.candidates or ())
     if waiting := store.rows(queries.WAITING_TEXTS, signature_ids=work.signature_ids, candidates=names):
         first = waiting[0]

@@ -1,4 +1,4 @@
-"""Decides the year and the models of a year's board, and checks the models before anything is paid for."""
+"""Determines the year and the models of a year's board, and checks the models before anything is paid for."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from gre_bench.writing.rules.writer import EXTRACTIVE
 
 @dataclass(frozen=True, slots=True)
 class NamedLMs:
-    """The LMs that settings name, by their work; rules are left out.
+    """The LMs that the settings name, by role; rules are left out.
 
-    *assw* and *examiner* are None unless a metric needs them. *changers* change reviews for a validation.
+    *assw* and *examiner* are None unless a metric needs them. *changers* perturb reviews for a validation.
     """
 
     reviewers: list[str]
@@ -32,13 +32,13 @@ class NamedLMs:
 
     @property
     def all(self) -> list[str]:
-        """Every LM once: the judge, the reviewers, those of a validation, the writer of ASSW, the examiner."""
+        """Every LM once: judge, reviewers, a validation's LMs, writer of ASSW, examiner."""
         named = (self.judge, *self.reviewers, *self.changers, self.assw, self.examiner)
         return list(dict.fromkeys(name for name in named if name))
 
 
 def named_lms(settings: Settings) -> NamedLMs:
-    """Returns the LMs that *settings* name for their metrics and a validation."""
+    """Returns the LMs that *settings* name for the metrics and for a validation."""
     writing = settings.writing
     recipes = [recipe_of(name) for name in settings.scoring.metrics]
     judge = writing.judgments
@@ -52,9 +52,10 @@ def named_lms(settings: Settings) -> NamedLMs:
 
 
 def of_the_year(settings: Settings, venue: str, year: int | None, on: date) -> Settings:
-    """Returns *settings* with *venue* and *year* set; None: the newest year whose reviews are public on the day *on*.
+    """Returns *settings* with *venue* and *year* set.
 
-    Raises `SettingsError` if the settings rank no model, or name a model that is not in the models file.
+    *year*: None means the newest year whose reviews are public on the day *on*. Raises `SettingsError` if the settings
+    rank no model, or name a model that is not in the models file.
     """
     chosen = newest_year(venue, on) if year is None else year
     venue_of(venue, chosen)
@@ -82,7 +83,7 @@ def check_models(settings: Settings) -> None:
 
 
 def needed_models(settings: Settings) -> list[Model]:
-    """Returns the models-file entries of the LMs that *settings* use, the ranked ones first.
+    """Returns the entries in the models file of the LMs that *settings* use, ranked models first.
 
     Raises `SettingsError` if the settings rank no model, or name a model that is not in the models file.
     """

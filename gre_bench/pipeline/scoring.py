@@ -28,16 +28,16 @@ Chunk = Sequence[tuple[str, dict[str, list[Case]]]]
 
 
 def score(store: Store, job: Job, workers: Workers, work: Work, progress: Progress) -> None:
-    """Scores the planned pairs of *work* that have no score yet, in chunks of papers; each is committed at once.
+    """Scores the planned pairs of *work* without a score in chunks of papers, and commits each chunk when it is done.
 
-    Remarks on the scoring are added to ``work.notes``.
+    Adds notes on the scoring to ``work.notes``.
     """
     due = due_cases(store, work)
     progress.stage("scoring", counts(store, work))
     progress.expect(sum(len(cases) for by_signature in due.values() for cases in by_signature.values()))
     papers = iter(due.items())
     chunks = iter(lambda: list(islice(papers, job.settings.run.chunk_papers)), [])
-    # Papers share no predictions. If the store has no span at the start, no chunk needs to look for known ones.
+    # Papers do not share predictions. If the store has no spans at the start, no chunk needs to look for known ones.
     any_known = bool(store.rows(queries.ANY_SPAN, lm_id=work.lm_id))
 
     def values_of(chunk: Chunk) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def score(store: Store, job: Job, workers: Workers, work: Work, progress: Progre
 
 
 def due_cases(store: Store, work: Work) -> dict[str, dict[str, list[Case]]]:
-    """Returns the cases (texts of paper, candidate, reference) without a score: paper id → signature id → cases."""
+    """Returns paper id → signature id → the cases (texts of paper, candidate and reference) without a score."""
     due: dict[str, dict[str, list[Case]]] = defaultdict(lambda: defaultdict(list))
     for signature_id, planned in groupby(work.planned, itemgetter(0)):
         _, *keys = store.columns(queries.MISSING, signature_ids=[signature_id])
@@ -74,7 +74,7 @@ def due_cases(store: Store, work: Work) -> dict[str, dict[str, list[Case]]]:
 
 
 def works_of(chunk: Chunk, work: Work) -> list[MetricWork]:
-    """Returns the cases of *chunk*, which holds some papers, grouped by metric."""
+    """Returns the cases of all papers in *chunk*, grouped by metric."""
     gathered: dict[str, list[Case]] = defaultdict(list)
     for _, by_signature in chunk:
         for signature_id, cases in by_signature.items():
@@ -86,7 +86,7 @@ def works_of(chunk: Chunk, work: Work) -> list[MetricWork]:
 def known_spans(
     store: Store, scoring: ScoringSettings, lm_id: str, works: Sequence[MetricWork]
 ) -> dict[str, SpanLogprob]:
-    """Returns digest of a prediction → its log-probabilities, for what the store already has of what *works* need."""
+    """Returns digest of a prediction → its log-probabilities, for predictions of *works* that the store already has."""
     recipes = [(recipe_of(item.metric), item) for item in works]
     predictions = [
         prediction for recipe, item in recipes if recipe.formula for prediction in needed(recipe, item.cases, scoring)
@@ -100,8 +100,8 @@ def known_spans(
 def commit(store: Store, work: Work, scored: Scored, run_id: str) -> None:
     """Stores the results *scored* in one transaction: log-probabilities, scores, and problems in place of scores.
 
-    A final problem is the pair's result. A transient one is only in the table ``problems``: the next run scores the
-    pair.
+    A final problem is the pair's result. A transient problem is stored only in the table ``problems``, and the next run
+    scores the pair.
     """
     at = now()
     spans = [
@@ -125,8 +125,8 @@ def commit(store: Store, work: Work, scored: Scored, run_id: str) -> None:
     try:
         store.write(("add_spans", spans), ("add_scores", scores), ("add_problems", problems))
     except Clash:
-        # Two papers with an equal reference share its marginal. This is rare, and a check before each write would
-        # become slower as the store grows.
+        # Two papers with the same reference text share its marginal log-probability, hence add_new. This is rare, and a
+        # check before each write would become slower as the store grows.
         store.write(("add_new_spans", spans), ("add_scores", scores), ("add_problems", problems))
 
 
@@ -147,13 +147,13 @@ def reasons_of(store: Store, work: Work) -> list[queries.ReasonRow]:
 def conclude(
     store: Store, work: Work, progress: Progress, every_candidate: bool = False, **more: Any
 ) -> dict[str, Any]:
-    """Ends the run of *work* and updates the read-only copy of the store; returns the run's summary, with *more*.
+    """Ends the run of *work* and updates the copy for readers; returns the run's summary, extended by *more*.
 
-    *every_candidate*: whether pairs of candidates that the run did not plan count, too. Outcomes:
+    *every_candidate*: whether to count also the pairs of candidates that the run did not plan. Outcomes:
 
     - ``done``: every pair has a score or a final reason for having none.
-    - ``incomplete``: pairs are missing, and the next run tries them.
-    - ``fault``: the evaluation LM misbehaved.
+    - ``incomplete``: some pairs have no score, and the next run tries them.
+    - ``fault``: the evaluation LM did not work as it should.
     """
     store.copy_for_readers()
     shown = {"signature_ids": work.signature_ids, "candidates": None if every_candidate else work.candidates}
@@ -172,10 +172,10 @@ def conclude(
 
 
 def store_separation(store: Store, signature: Signature, learnt: Learnt) -> None:
-    """Stores the AUC by which the metric tells a human review of the same paper from one of another paper.
+    """Stores the AUC with which the metric distinguishes human reviews of the same paper from those of other papers.
 
-    Papers that its evaluation LM or its writer was *learnt* from are left out. If there are too few scores for an
-    interval, the stored AUC is deleted.
+    *learnt*: the papers that the evaluation LM or the writer was trained on, which are left out. If there are too few
+    scores for an interval, the stored AUC is deleted.
     """
     signature_id, left_out = signature.signature_id, learnt.papers_of(signature.evaluation_lm, signature.writer)
     same, other = (

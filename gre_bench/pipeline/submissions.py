@@ -1,8 +1,8 @@
-"""Packs the reviews of one candidate as a submission to a board, and checks a submission before it is scored.
+"""Packs one candidate's reviews as a submission to a board, and checks submissions before they are scored.
 
-A submission is a folder of two files: `REVIEWS`, with ``paper_id`` and ``review`` a line, and `FORM`, who wrote them
-and how. It comes from anybody. So no other file and no other column is read, and no value of the form is a path.
-Scores and judgments are always made here. Each finding is one line.
+A submission is a folder with two files: `REVIEWS`, with ``paper_id`` and ``review`` in each line, and `FORM`, which
+states who wrote them and how. It may come from anybody, so no other files or columns are read, and no value of the form
+is used as a path. Scores and judgments are always made here. Each problem is reported in one line.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from gre_bench.store import Store, queries
 
 REVIEWS, FORM = "reviews.jsonl", "submission.toml"
 LONGEST_ANSWER, LARGEST_FORM = 2_000, 100_000
-"""The most characters of an answer of the form, and the most bytes of the form."""
+"""The maximum number of characters of an answer in the form, and of bytes of the form."""
 SHINGLE, NEARLY = 8, 0.9
-"""Two texts are nearly equal if they share this share of the shingles, runs of 8 words, of the shorter one."""
+"""The length of a shingle in words, and the share of the shorter text's shingles that makes two texts nearly equal."""
 SHOWN_PAPERS = 3
 READING = ColumnNames({"paper_id": ["paper_id"], "review": ["review"]})
-"""How a packed file is read: by these two names, and in no other shape."""
+"""How a packed file of reviews is read: only by these two column names."""
 _HIDDEN = {code: chr(code - 0xE0000) for code in TAGS} | {code: None for code in INVISIBLE - {*TAGS}}
 _TAGS = frozenset(map(chr, TAGS))
 _INSTRUCTIONS = re.compile(r"\b(?:ignore|disregard|forget)\s+(?:\w+\s+){0,3}instructions?\b", re.I)
@@ -82,12 +82,13 @@ Line = Annotated[str, AfterValidator(_line)]
 
 
 class Form(BaseModel, strict=True, extra="forbid", frozen=True):
-    """The form of a submission, each answer one line.
+    """The form of a submission; each answer is one line.
 
-    - *name*: on the board. *model*, *model_version*: what wrote the reviews. *date*: when, as 2026-05-01.
-    - *prompt*: how they were written, or where the prompt can be read. *licence*: of the reviews.
+    - *name*: the candidate's name on the board. *model*, *model_version*, *date*: what wrote the reviews, and when,
+      such as 2026-05-01.
+    - *prompt*: how they were written, or where the prompt can be read. *licence*: the licence of the reviews.
     - *contact*: who answers questions. *release*: the release whose papers were reviewed.
-    - *reviews_sha256*: digest of the file of reviews.
+    - *reviews_sha256*: the digest of the file of reviews.
     """
 
     name: Annotated[str, AfterValidator(_name)]
@@ -103,7 +104,7 @@ class Form(BaseModel, strict=True, extra="forbid", frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A submission that was read: its form, its reviews, why it is *refused*, and *notes* that refuse nothing."""
+    """A checked submission: its form, its reviews, why it is *refused* (empty if it is not), and further *notes*."""
 
     form: Form | None = None
     reviews: Sequence[Review] = ()
@@ -112,7 +113,7 @@ class Checked:
 
 
 def form_of(answers: dict[str, str | None], reviews: Sequence[Review]) -> Form:
-    """Returns the form with *answers* for *reviews*; one `SettingsError` names all that is missing."""
+    """Returns the form with *answers* for *reviews*; raises one `SettingsError` that lists all missing answers."""
     missing = [f"--{name}".replace("_", "-") for name, answer in answers.items() if answer is None]
     if missing:
         raise SettingsError(f"the form lacks {', '.join(missing)}: each takes one line of text")
@@ -128,18 +129,18 @@ def _packed(reviews: Iterable[Review]) -> bytes:
 
 
 def pack(form: Form, reviews: Sequence[Review], folder: Path) -> None:
-    """Writes the submission to *folder*, which must be missing or empty; else raises `SettingsError`."""
+    """Writes the submission to *folder*; raises `SettingsError` unless *folder* is missing or empty."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise SettingsError(f"{folder} is there already; name a new folder")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / REVIEWS).write_bytes(_packed(reviews))
-    # A JSON string of printable characters is a string of TOML too.
+    # A JSON string of printable characters is also a TOML string.
     answers = (f"{name} = {json.dumps(answer, ensure_ascii=False)}\n" for name, answer in form)
     (folder / FORM).write_text("".join(answers), encoding="utf-8")
 
 
 def faults_of_texts(reviews: Sequence[Review]) -> list[str]:
-    """Returns why the texts of *reviews* cannot be taken: a text twice, or an instruction to those who read it."""
+    """Returns why the texts of *reviews* are refused: a duplicate text, or an instruction to whoever reads it."""
     faults, papers = [], {}
     for review in reviews:
         papers.setdefault(_digest(review.text or ""), []).append(review.paper_id)
@@ -158,9 +159,9 @@ def faults_of_texts(reviews: Sequence[Review]) -> list[str]:
 
 
 def checked(store: Store, folder: Path) -> Checked:
-    """Reads the submission in *folder* and checks it for the edition of *store*, which is only read."""
+    """Reads the submission in *folder* and checks it against the edition of *store*; writes nothing."""
     if not folder.is_dir():
-        raise SettingsError(f"{folder} is no folder of a submission; gre-bench submit makes one")
+        raise SettingsError(f"{folder} is not the folder of a submission; gre-bench submit makes one")
     entries = {path.name: irregular(path) or "" for path in sorted(folder.iterdir())}
     refused = [f"{name!a:.60} is no file of a submission" for name in entries if name not in (REVIEWS, FORM)]
     refused += [f"{name} is missing" for name in (FORM, REVIEWS) if name not in entries]
@@ -200,7 +201,7 @@ def checked(store: Store, folder: Path) -> Checked:
 
 
 def check_texts(store: Store) -> None:
-    """Raises `SettingsError` if the edition lacks the human texts that a new candidate is scored on."""
+    """Raises `SettingsError` if the edition lacks the human texts that a new candidate is scored against."""
     texts = {row["review_id"] for row in store.read(queries.REVIEWS) if row["text"]}
     texts |= {row["review_id"] for row in store.read(queries.JUDGMENTS) if row["text"]}
     references = [row["review_id"] for row in store.read(queries.SAMPLE) if row["role"] == "reference"]
@@ -228,7 +229,7 @@ def _words(text: str) -> list[str]:
 
 
 def _digest(text: str) -> str:
-    """Returns the SHA-256 of the words of *text*, so that case, blanks and punctuation make no difference."""
+    """Returns the SHA-256 of the words of *text*, which ignores case, blanks and punctuation."""
     return hashlib.sha256(" ".join(_words(text)).encode()).hexdigest()
 
 
@@ -238,7 +239,7 @@ def _shingles(text: str) -> set[int]:
 
 
 def _doubles(own: Sequence[Review], others: Sequence[Review]) -> list[str]:
-    """Returns a line for each candidate of *others* whose texts *own* has: equal ones, or nearly so of one paper."""
+    """Returns a line for each candidate of *others* whose texts are in *own*: equal, or nearly equal for one paper."""
     equal = {_digest(other.text): other for other in others if other.text}
     of_paper: dict[str, list[tuple[str, set[int]]]] = {}
     for other in others:

@@ -1,14 +1,14 @@
 """Validation records: the result of validating a metric with one evaluation LM and one writer.
 
-There is one JSON file per signature and edition, in the folder ``validations`` of the state or, as shipped, of the
-folder ``data``. An edition that is scored under a record's signature shows its verdict; so does one whose signature
-differs only in what rounds scores (`Signature.validated_as`). A metric without a record that passes is unvalidated. If
-an edition's own validation is undecided, records of other editions decide: the verdict is a failure if one of them
-fails, else a pass if one of them passes.
+There is one JSON file per signature and edition, in the folder ``validations`` of the state folder. Records that ship
+with the program are in ``data``. A board shows the verdict of the record of its signature. A record also counts for
+signatures that differ only in how scores are rounded (`Signature.validated_as`). Without a passing record, a metric is
+unvalidated. If an edition's own validation is undecided, records of other editions decide: the verdict is a failure if
+one of them fails, else a pass if one of them passes.
 
-The gate of a year's board publishes the boards of metrics whose verdict is pass or undecided: no change failed, but for
-some there were too few papers, or no way to make them; such a board is marked as unvalidated. The setting
-release.unvalidated decides about a metric that failed or has no record.
+The gate of a year's board publishes the boards of metrics whose verdict is pass or undecided. Undecided means that no
+perturbation failed, but some had too few papers or could not be made; such a board is marked as unvalidated. The
+setting release.unvalidated decides about a metric that failed or has no record.
 """
 
 from __future__ import annotations
@@ -41,22 +41,25 @@ from gre_bench.writing.rules.writer import RuleTextWriter
 
 SHIPPED = resource("data", "validations")
 EFFECT = ("d", "low", "high", "p", "p_holm", "length_d", "length_low", "length_high", "pairs", "papers")
-"""What a record keeps of the effect of a change: Cohen's d with its 95% interval, the p-value by paper, raw and after
-Holm's correction, d with length held fixed with its interval, and the numbers of pairs and papers."""
+"""Numbers that a record keeps for the effect of a perturbation.
+
+Cohen's d with its 95% interval; the p-value by paper, raw and after Holm's correction; d at fixed length with its
+interval; and the numbers of pairs and papers.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class ValidationRecord:
-    """The verdict on a metric under one signature, and the verdict on each change of reviews that led to it.
+    """The verdict on a metric under one signature, and the verdicts on the perturbations that led to it.
 
-    - *edition*: the edition whose reviews were changed. *detail*: one line for readers.
+    - *edition*: the edition whose reviews were perturbed. *detail*: one line for readers.
     - *validated_at*: the time of the verdict, in ISO format.
-    - *changes*, *made_by*: change → verdict, and who made it: ``rule`` or the name of a writer.
+    - *changes*, *made_by*: perturbation → verdict, and who made it: ``rule`` or the name of a writer.
     - *papers*: the smallest number of papers behind an effect.
     - *rules*: the margins and the bootstrap settings behind the verdict.
-    - *registers*: what the evaluation LM and the writer were learnt from: name → digest of the register that the papers
-      were checked against, or ``unknown``. *left_out*: the number of papers learnt from, which were left out.
-    - *effects*: change → its effect, as numbers (`EFFECT`; see `EffectRow`). Records of older versions have none.
+    - *registers*: name of the evaluation LM or writer → digest of the training register that the papers were compared
+      with, or ``unknown``. *left_out*: the number of papers left out because they are in a register.
+    - *effects*: perturbation → the numbers `EFFECT` (see `EffectRow`). Records of older versions have none.
     """
 
     signature_id: str
@@ -78,11 +81,11 @@ def write_validation_record(
     state: Path, edition: str, signature: Signature, effects: Sequence[Mapping[str, Any]], untried: Sequence[str],
     settings: ValidationSettings, learnt: Learnt,
 ) -> ValidationRecord:  # fmt: skip
-    """Writes the validation record of *signature* into the folder *state*, in place of an earlier one, and returns it.
+    """Writes the validation record of *signature* to the folder *state*, replacing an earlier one; returns the record.
 
     - *edition*: the validated edition, or several as ``ICLR-2023+ICLR-2024``.
-    - *effects*: one row per change that was made (`EffectRow`). *untried*: those not made; each counts as undecided.
-    - *learnt*: the papers that were left out because the evaluation LM or the writer was learnt from them.
+    - *effects*: one row per perturbation (`EffectRow`). *untried*: perturbations not made, which count as undecided.
+    - *learnt*: the papers that were left out because the evaluation LM or the writer was trained on them.
     """
     changes: dict[str, Verdict] = dict.fromkeys(untried, "undecided")
     changes = {row["change"]: row["verdict"] for row in effects} | changes
@@ -109,9 +112,9 @@ def write_validation_record(
 
 
 def store_validation_records(store: Store, state: Path, signatures: Sequence[Signature]) -> None:
-    """Copies the validation record of each signature into *store*, where it replaces the copy of an earlier run.
+    """Copies the validation record of each signature into *store*, where it replaces an earlier copy.
 
-    Its detail ends with the sentence of the signature's certificate, if there is one.
+    The detail of the copy ends with the sentence of the signature's certificate, if there is one.
     """
     rows = []
     for signed in signatures:
@@ -127,10 +130,9 @@ def store_validation_records(store: Store, state: Path, signatures: Sequence[Sig
 def validation_record(state: Path, signature: Signature, edition: str | None = None) -> ValidationRecord | None:
     """Returns the validation record that decides about *signature* in *edition*; None if there is none.
 
-    The edition's own record decides if its verdict is pass or fail. Otherwise the newest record that fails decides,
-    else the newest that passes, else the newest undecided one. Of one edition, a record in *state* goes before a
-    shipped one, then that of this signature before one that only rounds otherwise. Raises `StoreError` for a damaged
-    file.
+    The edition's own record decides if its verdict is pass or fail. Otherwise the newest failing record decides, else
+    the newest passing one, else the newest undecided one. Among the records of one edition, *state* has precedence over
+    shipped ones, then this very signature over one with other rounding. Raises `StoreError` for a damaged file.
     """
     by_edition: dict[str, ValidationRecord] = {}
     for folder in (SHIPPED, state / "validations"):
@@ -143,14 +145,14 @@ def validation_record(state: Path, signature: Signature, edition: str | None = N
 
 
 def shipped(edition: str) -> list[ValidationRecord]:
-    """Returns the records that ship for *edition*, one a signature, in the order of their ids."""
+    """Returns the shipped records of *edition*, one per signature, sorted by signature id."""
     return [_read(file) for file in sorted((SHIPPED / edition).glob("[!.]*.json"))]
 
 
 def _deciding(records: Iterable[ValidationRecord], edition: str | None) -> ValidationRecord | None:
-    """Returns the one of *records*, one an edition, that decides in *edition*; None without records.
+    """Returns the one of *records* (one per edition) that decides in *edition*; None without records.
 
-    A record of several editions together is the own record of each, and goes before that of a single one.
+    A record of several editions together counts as each one's own record, and is preferred to a record of one edition.
     """
 
     def weight(record: ValidationRecord) -> tuple[int, float]:
@@ -163,9 +165,9 @@ def _deciding(records: Iterable[ValidationRecord], edition: str | None) -> Valid
 
 
 def verdicts(state: Path, edition: str, signatures: Iterable[Signature]) -> list[dict[str, Any]]:
-    """Returns a row with metric, signature_id, verdict and detail for each of *signatures*, those of a board.
+    """Returns a row with metric, signature_id, verdict and detail for each of a board's *signatures*.
 
-    The verdict is that of `validation_record`, or ``missing`` if there is no record.
+    The verdict is taken from `validation_record`, or ``missing`` if there is no record.
     """
     return [
         {"metric": signed.metric, "signature_id": signed.signature_id}
@@ -175,9 +177,9 @@ def verdicts(state: Path, edition: str, signatures: Iterable[Signature]) -> list
 
 
 def expected_verdicts(settings: Settings, state: Path) -> list[dict[str, Any]]:
-    """Returns what `verdicts` will say of each metric of *settings* (metric, verdict, detail), before anything is done.
+    """Predicts the rows of `verdicts` (metric, verdict, detail) for the metrics of *settings*, before any scoring.
 
-    The names of metric, evaluation LM and writer are compared, not whole signatures, which need the LM's weights.
+    Compares only the names of metric, evaluation LM and writer, because whole signatures need the LM's weights.
     """
     records = [record for folder in (SHIPPED, state / "validations") for record in _records(folder)]
     rows: list[dict[str, Any]] = []
@@ -195,7 +197,7 @@ def expected_verdicts(settings: Settings, state: Path) -> list[dict[str, Any]]:
 
 
 def gate(row: Mapping[str, Any], settings: Settings) -> str:
-    """Returns a line for users: the verdict of *row* (see `verdicts`), and what ``gre-bench year`` does then."""
+    """Returns a line for users: the verdict in *row*, from `verdicts`, and what ``gre-bench year`` therefore does."""
     marked = "publishes its board, marked as unvalidated"
     failed = {"hide": "leaves its board out of the release", "refuse": "publishes nothing", "show": marked}
     does = {
@@ -213,9 +215,9 @@ def _known(record: ValidationRecord | None) -> dict[str, Any]:
 
 
 def _names(settings: Settings, metric: str) -> tuple[str | None, str | None]:
-    """Returns the names of evaluation LM and writer in the signature of *metric*, as far as they are known; None: any.
+    """Returns the names of evaluation LM and writer in the signature of *metric*; None for a name that is not known.
 
-    The writer's name is only the start of its identity if it is an LM.
+    If the writer is an LM, the name is only the start of its identity.
     """
     recipe, scoring, lm, embedder = recipe_of(metric), settings.scoring, settings.evaluation_lm, settings.embedder
     scorer = {

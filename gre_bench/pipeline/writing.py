@@ -1,7 +1,7 @@
 """Writes the texts that scores need, by rule or by LMs: candidates' reviews, judgments, synopses.
 
 Each stage asks the store which texts are missing, has a step write them in chunks, and commits the results. A text that
-failed for good is not requested again; one that failed for a transient reason is, by the next run.
+failed permanently is not requested again. After a transient failure, the next run retries.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from gre_bench.writing.catalog import WriterContext
 T = TypeVar("T")
 Task = Literal["review", "judgments", "assw"]
 DOWN = 16
-"""After this many texts in a row without a reply the endpoint counts as down; the next run tries the others."""
+"""After this many texts in a row without a reply, the endpoint counts as down; the next run retries the rest."""
 STORED: dict[Task, tuple[str, Callable[[Written, str, str], Any]]] = {
     "review": ("put_reviews", lambda item, _, name: Review(f"{item.item}:{name}", item.item, name, item.text)),
     "judgments": ("add_judgments", lambda item, writer, _: judged(Judgments(item.item, writer, item.text or ""))),
@@ -37,14 +37,14 @@ STORED: dict[Task, tuple[str, Callable[[Written, str, str], Any]]] = {
         lambda item, writer, _: {"paper_id": item.item, "kind": "assw", "writer": writer, "text": item.text},
     ),
 }
-"""Kind of text → the query that stores it, and a function that makes its record from text, writer and candidate."""
+"""Kind of text → the query that stores it, and a function that returns its record, from text, writer and candidate."""
 
 
 def reviewers(store: Store, job: Job) -> dict[str, str]:
-    """Returns candidate → its identity as a writer (with prompt and sampling), for each candidate to ask for reviews.
+    """Returns candidate → its identity as a writer (with prompt and sampling), for each candidate that writes reviews.
 
-    These are the job's candidates, or else those in the settings and those asked by earlier runs. A candidate with
-    imported reviews is not asked. Raises `SettingsError` for a candidate whose identity has changed in this edition.
+    These are the job's candidates, or else the settings' candidates and those of earlier runs. Candidates with imported
+    reviews are excluded. Raises `SettingsError` for a candidate whose identity has changed in this edition.
     """
     rows = store.rows(ASKED_FOR)
     before = {row["candidate"]: row["writer"] for row in rows if row["wrote"]}
@@ -65,7 +65,7 @@ def reviewers(store: Store, job: Job) -> dict[str, str]:
 
 
 def write_reviews(store: Store, job: Job, papers: Sequence[str], names: Mapping[str, str], progress: Progress) -> None:
-    """Lets each candidate of *names* (→ its identity as a writer) write its missing reviews of the *papers*, ids."""
+    """Has each candidate in *names* (candidate → writer identity) write its missing reviews of *papers*, paper ids."""
     for name, writer in names.items():
         write(
             store, job, progress, f"writing reviews by {name}", "review", writer, name, steps.write_reviews, papers,
@@ -74,7 +74,7 @@ def write_reviews(store: Store, job: Job, papers: Sequence[str], names: Mapping[
 
 
 def scored_responses(job: Job, entries: Sequence[Entry]) -> list[Response]:
-    """Returns each review of *entries* that the job scores, by humans and the job's candidates, as a response."""
+    """Returns, as responses, the reviews in *entries* that the job scores: by humans and by the job's candidates."""
     named = tuple(job.changes.values()) or job.candidates or job.settings.scoring.candidates
     by_id: dict[str, Response] = {}
     for index, entry in enumerate(entries[: job.limit]):
@@ -88,7 +88,8 @@ def scored_responses(job: Job, entries: Sequence[Entry]) -> list[Response]:
 def write_judgments(store: Store, job: Job, responses: Sequence[Response], progress: Progress) -> str | None:
     """Writes and stores the missing judgments of *responses* (reviews); returns the writer's identity.
 
-    Writes nothing and returns None if no metric reads judgments, or if the settings name no writer or score another's.
+    Writes nothing and returns None if no metric reads judgments, or if the settings name no writer or score judgments
+    by another writer.
     """
     name, scoring = job.settings.writing.judgments, job.settings.scoring
     if name is None or not any(recipe_of(metric).source == "judgments" for metric in scoring.metrics):
@@ -106,7 +107,7 @@ def write_judgments(store: Store, job: Job, responses: Sequence[Response], progr
 
 
 def write_assw(store: Store, job: Job, papers: Sequence[str], progress: Progress) -> str | None:
-    """Writes and stores the missing ASSW of the *papers*, ids: the strengths and weaknesses that their authors state.
+    """Writes and stores the missing ASSW (author-stated strengths and weaknesses) of *papers*, paper ids.
 
     Returns the identity of the writer; None if no metric needs ASSW.
     """
@@ -127,17 +128,17 @@ def write(
     step: Callable[[str, WriterContext, Sequence[T]], list[Written]], items: Iterable[str],
     read: Callable[[Sequence[str]], Sequence[T]], known: Container[str] = (), candidate: str | None = None,
 ) -> None:  # fmt: skip
-    """Writes the missing texts of a kind in chunks, and commits each chunk with the outcome of every text.
+    """Writes the missing texts of one kind in chunks, and commits each chunk with the outcome of every text.
 
     - *writer*, *name*: the identity and the name of the writer.
-    - *step*: writes the texts of one chunk; takes *name* first.
-    - *items*: the ids of reviews or papers. *read*: ids → what their texts are written from, such as papers; called
-      for one chunk at a time, because papers are long.
-    - *known*: the ids whose text exists. For reviews the store is asked instead.
-    - *candidate*: the candidate whose reviews the texts are; None means *name*.
+    - *step*: writes the texts of one chunk; its first argument is *name*.
+    - *items*: ids of reviews or papers. *read*: takes ids, and returns what their texts are written from, such as
+      papers; called for one chunk at a time, because papers are long.
+    - *known*: ids whose text exists. For reviews, the store is asked instead.
+    - *candidate*: the candidate to which the written reviews belong; None means *name*.
 
-    A text that failed for good is not requested again, unless the paper's text or abstract was missing: that text may
-    have been added since. Ends early if `DOWN` texts in a row get no reply; the others are then missing, not failed.
+    A text that failed permanently is not requested again, unless the paper's text or abstract was missing: it may have
+    been added since. Ends early if `DOWN` texts in a row get no reply; the rest are missing, not failed.
     """
     owner = candidate or name
     rows = store.rows(UNWRITTEN, task=task, writer=writer)

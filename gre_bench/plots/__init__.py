@@ -1,1 +1,1 @@
-"""Pictures as SVG, which every room may draw."""
+"""Draws pictures as SVG; every package may import this one."""

@@ -1,7 +1,7 @@
 """Draws pictures as SVG from one template: rows with intervals, and curves in panels.
 
-A picture has no script and sends no request. Its texts are escaped. A file has colours of its own, light and dark, in
-rules that renderers without CSS variables can read. On a page, a picture has the page's colours and fills its width.
+A picture has no script and sends no request. Its texts are escaped. A picture in a file has its own light and dark
+colours, without CSS variables, which some renderers cannot read. On a page, it takes the page's colours and width.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ COLOURS = {
 }  # fmt: skip
 """Variable → its colour on a light and on a dark ground."""
 WIDTH, SCALE, EDGE = 448, 1.25, 12
-"""Width of a file's picture in its own units, pixels of a unit, and units left free on each side."""
+"""Of a picture in a file: its width in units, pixels per unit, and the margin on each side in units."""
 ROW = 28
 """Height of a row in units."""
 NAME = {"file": 46, "wide": 46, "narrow": 38}
-"""Characters of a name and its note that fit beside a number."""
+"""Layout → how many characters of a name and its note fit next to a number."""
 PANEL, HEAD, LABELS, GAP = 150, 22, 36, 16
-"""Of a panel of curves, in units: its height, those of its name, the width of its labels, and the gap to the next."""
+"""Sizes of a panel of curves, in units: its height, its title's height, its labels' width, and the gap to the next."""
 
 Span = tuple[float, float]
 Layout = Literal["file", "wide", "narrow"]
@@ -49,8 +49,8 @@ class Interval(NamedTuple):
     """A row of a picture: a point with its interval, which may be unknown.
 
     - *value*: the point as text. *said*: the whole row in words, for screen readers.
-    - *look*: model, human, control, pass, fail or undecided. *note*: a word or two after the name.
-    - *href*: address of a page on the row.
+    - *look*: model, human, control, pass, fail or undecided. *note*: one or two words after the name.
+    - *href*: the address of a page about the row.
     """
 
     name: str
@@ -82,10 +82,12 @@ def intervals(
     band: Span | None = None,
     layout: Layout = "file",
 ) -> Markup:
-    """Returns *rows* as SVG, from top to bottom on an axis with the ends *span*; a text is a heading.
+    """Returns *rows* as SVG, from top to bottom, on an axis from one end of *span* to the other.
 
-    - *axis*: what the axis measures. *centre*, *band*: a value to compare with, and its interval.
-    - *layout*: ``file`` stands alone. On a page, ``wide`` has names beside the intervals, and ``narrow`` above them.
+    - *rows*: a text among them is a heading. *axis*: what the axis measures.
+    - *centre*, *band*: a value to compare with, and its interval.
+    - *layout*: ``file`` is a file of its own. On a page, names stand left of the intervals (``wide``) or above them
+      (``narrow``).
     """
     tall = len(rows) * ROW
     placed = []
@@ -97,9 +99,9 @@ def intervals(
 
 
 def curves(panels: Mapping[str, Sequence[Curve]], across_axis: str, up_axis: str, *, title: str = "") -> Markup:
-    """Returns curves as an SVG file, a panel for each title of *panels*; all panels share their axes.
+    """Returns curves as an SVG file, with one panel per title in *panels*; all panels have the same axes.
 
-    Curves of one name have one look. A point that is not finite is left out.
+    Curves of the same name look the same. A point that is not finite is left out.
     """
     panels = {name: [curve._replace(points=[point for point in curve.points if all(map(math.isfinite, point))])
                      for curve in shown] for name, shown in panels.items()}  # fmt: skip
@@ -137,7 +139,7 @@ def _picture(kind: str, tall: float, title: str, axis: str, layout: Layout, **va
 
 @cache
 def _css() -> Markup:
-    """Returns the rules of a file: with the light colours, and in the dark with the dark ones."""
+    """Returns the CSS rules of a file: light colours, and dark ones for readers who prefer a dark page."""
     light, dark = (
         re.sub(r"var\(--(\w+)\)", lambda match, side=side: COLOURS[match[1]][side], CSS).strip() for side in (0, 1)
     )
@@ -155,30 +157,30 @@ def _template() -> Any:
 
 
 def _short(name: str, note: str, most: int) -> str:
-    """Returns *name* without its middle, if it and its *note* have more than *most* characters."""
+    """Returns *name*, without its middle if name and *note* have more than *most* characters."""
     room = max(12, most - len(note) - bool(note))
     return name if len(name) <= room else f"{name[: room // 2 - 1]}…{name[len(name) - (room - room // 2) :]}"
 
 
 def tick_text(value: float) -> str:
-    """Returns a round *value* of an axis as text, with a true minus."""
+    """Returns *value*, a tick of an axis, as text with a true minus sign."""
     return f"{value:.6g}".replace("-", "−")
 
 
 def across(value: float, span: Span) -> str:
-    """Returns the position of *value* on the axis from one end of *span* to the other, such as ``41.7%``."""
+    """Returns the position of *value* on the axis *span*, in percent of its length, such as ``41.7%``."""
     return f"{_share(value, span):.2f}%"
 
 
 def breadth(low: float, high: float, span: Span) -> str:
-    """Returns the width of the range from *low* to *high* in percent of the axis *span*, such as ``12.5%``."""
+    """Returns the width of the range from *low* to *high*, in percent of the axis *span*, such as ``12.5%``."""
     return f"{_share(high, span) - _share(low, span):.2f}%"
 
 
 def ticks(span: Span) -> list[float]:
     """Returns two to five round values on the axis *span*, far enough from its ends for their labels.
 
-    Their step is the largest 1, 2 or 5 times a power of ten that gives two of them.
+    Their step is the largest number of the form 1, 2 or 5 times a power of ten that gives at least two values.
     """
     low, high = span
     edge = 0.06 * (high - low)
@@ -192,7 +194,7 @@ def ticks(span: Span) -> list[float]:
 
 
 def span_of(values: Sequence[float]) -> Span:
-    """Returns the two ends of an axis that holds zero and all *values*, with a margin."""
+    """Returns the two ends of an axis that covers zero and all *values*, with a margin."""
     return _around([*values, 0.0])
 
 

@@ -1,9 +1,11 @@
 """Writes and reads the public tables of an edition, as Parquet files.
 
-Ids, hashes, scores and log-probabilities are public. A text is public only if its licence lets anyone pass it on.
-Tables in `WHOLE` are copied. From tables in `REDACTED`, ``sql/release.sql`` removes what is not public. No table says
-when or by which run a row was stored (`HISTORY`, `RECORDS`): the manifest does. So the same inputs give the same bytes.
-A DuckDB file would not: DuckDB writes random ids into it. The views of the store also work on a release.
+Ids, hashes, scores and log-probabilities are public. A text is public only if its licence allows redistribution.
+Tables in `WHOLE` are copied. From tables in `REDACTED`, ``sql/release.sql`` removes what is not public.
+
+The manifest, not the tables, states when and by which run a row was stored (`HISTORY`, `RECORDS`). So the same inputs
+give the same bytes. This would not hold for a DuckDB file, which contains random ids. The views of the store also work
+on a release.
 """
 
 from __future__ import annotations
@@ -36,13 +38,13 @@ REDACTED = (
     "synopses", "replies", "plan", "spans", "scores", "problems",
 )  # fmt: skip
 ADDED = ("metrics", "models", "changes", "signatures_shown", "judgment_kinds", "pieces", "word_counts")
-"""Tables that a release has in addition."""
+"""Tables that a release has in addition to the edition's."""
 FILLED = ("board", "strata")
-"""Tables that are made of the others wherever a release is read. Earlier releases lack them."""
+"""Tables that are computed from the others whenever a release is read. Earlier releases lack them."""
 LATER = ("stand_ins", "pair_tests", "committees")
-"""Tables that earlier releases lack; they are empty there, but for the tests, which are computed (`add_pair_tests`)."""
+"""Tables that earlier releases lack: ``pair_tests`` is computed then (`add_pair_tests`), the others are empty."""
 RECORDS = ("additions", "imports", "points", "runs")
-"""Tables that no release has: those of commands that were run, which the manifest has, and labelled points."""
+"""Tables that no release has: records of commands, which the manifest states instead, and labelled points."""
 HISTORY = ("run_id", "created_at", "drawn_at", "validated_at")
 """Columns that differ between two runs with the same inputs."""
 FOLDER, VIEWS_FILE = "tables", "views.sql"
@@ -52,9 +54,9 @@ PART = 20_480
 
 @dataclass(frozen=True, slots=True)
 class Additions:
-    """The rows of the tables that a release has in addition to the edition's; ``sql/release.sql`` makes these tables.
+    """The rows of the tables that a release has in addition to the edition's; ``sql/release.sql`` creates the tables.
 
-    *shown*: one row per board of the page, with *lm_id*, the evaluation LM of the heat maps. *word_counts*: one row per
+    *shown*: one row per board of the page, with *lm_id*, the evaluation LM of its heat maps. *word_counts*: one row per
     text that a metric reads.
     """
 
@@ -79,10 +81,10 @@ def write_database(
     Returns the number of rows of each table. Raises `StoreError` if *source* cannot be read or has another schema
     version, or if *target* cannot be written.
 
-    - *is_free*: takes a licence, or None if none is stated; returns whether texts under this licence may be passed on.
-    - *everything*: whether to include all texts, for a release that is not passed on.
+    - *is_free*: takes a licence, or None if none is stated; returns whether it allows redistribution.
+    - *everything*: whether to include all texts, for a release that is not redistributed.
     - *own_licence*: the licence of the reviews that models wrote for this edition; None: unknown.
-    - *scores_only*: whether to leave out every text and every log-probability.
+    - *scores_only*: whether to leave out all texts and log-probabilities.
     """
     try:
         connect(target, config=NEW_FILE).close()
@@ -134,7 +136,7 @@ def write_database(
 
 
 def write_parquet(database: Path, release: Path) -> None:
-    """Writes every table of *database* as a Parquet file to the folder *release*, and ``views.sql`` with the views."""
+    """Writes to the folder *release* every table of *database* as a Parquet file, and ``views.sql`` with the views."""
     folder = release / FOLDER
     folder.mkdir()
     with opened(database) as connection:
@@ -148,7 +150,7 @@ def write_parquet(database: Path, release: Path) -> None:
 
 
 def views_of(tables: Sequence[str]) -> str:
-    """Returns the SQL text that makes a view of each of the *tables*, and the views on these."""
+    """Returns SQL text that creates a view for each of the Parquet *tables*, and the store's views on these."""
     lines = ["-- in this folder: duckdb -init views.sql"]
     lines += [f"create or replace view {name} as from '{FOLDER}/{name}.parquet';" for name in tables]
     views = [statement("views", name).rstrip().removesuffix(";") + ";" for name in VIEWS]
@@ -159,10 +161,10 @@ def views_of(tables: Sequence[str]) -> str:
 def opened(
     release: Path, other: Path | None = None, writable: Path | None = None
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Yields a closed connection that reads the tables of *release*, and those of *other* with the prefix ``other.``.
+    """Yields a locked-down connection to the tables of *release*, and to those of *other* as ``other.NAME``.
 
-    Both are folders of releases, or databases that `write_database` made. Raises `SourceError` if one cannot be read.
-    *writable*: a folder in which statements may write files.
+    Both are folders of releases, or databases that `write_database` made. *writable*: a folder in which statements may
+    write files. Raises `SourceError` if a release cannot be read.
     """
     sources = {name: source for name, source in (("other", other), ("release", release)) if source}
     folders = [source / FOLDER for source in sources.values() if source.is_dir()] + ([writable] if writable else [])
@@ -186,7 +188,7 @@ def opened(
     try:
         yield connection
     except duckdb.Error as error:
-        # A release from elsewhere may have other columns; in a database that was made here, that is a bug.
+        # A release from elsewhere may have other columns; in a database that was made here, this would be a bug.
         if of_statement(error) and not release.is_dir():
             raise
         raise _unusable(named, error, "is damaged, or the disk is full") from None
@@ -200,9 +202,9 @@ def _unusable(file: str, error: duckdb.Error, what: str) -> GreBenchError:
 
 
 def checked_tables(source: Path) -> dict[str, Path]:
-    """Returns the files of the tables of the release in the folder *source*, by table.
+    """Returns table → its file, for the release in the folder *source*.
 
-    Raises `SourceError` if a file is missing, or if they unpack to too much.
+    Raises `SourceError` if a file is missing, or if the files are too large when decompressed.
     """
     files = {table: source / FOLDER / f"{table}.parquet" for table in (*WHOLE, *REDACTED, *ADDED)}
     files = {table: file for table, file in files.items() if table not in (*FILLED, *LATER) or file.exists()}
@@ -214,9 +216,9 @@ def checked_tables(source: Path) -> dict[str, Path]:
 
 
 def _make_views(connection: duckdb.DuckDBPyConnection, source: Path) -> None:
-    """Makes the views of a release on its Parquet files, which lie in the folder *source*; see `checked_tables`.
+    """Creates the views of a release on its Parquet files in the folder *source*; see `checked_tables`.
 
-    The tables `FILLED` are made of the others; those of the release itself have names that begin with ``stated_``.
+    The tables `FILLED` are computed from the others; the release's own ones are available as ``stated_NAME``.
     """
     files = checked_tables(source)
     for table, file in files.items():
@@ -232,7 +234,7 @@ def _make_views(connection: duckdb.DuckDBPyConnection, source: Path) -> None:
 
 
 def add_pair_tests(connection: duckdb.DuckDBPyConnection) -> None:
-    """Computes the table ``pair_tests`` from the scores and the filled board: earlier releases lack it."""
+    """Computes the table ``pair_tests``, which earlier releases lack, from the scores and the filled board."""
     boards: dict[tuple[str, str], list[Any]] = defaultdict(list)
     for row in table_rows(connection, "board"):
         boards[row["signature_id"], row["board"]].append(row)
@@ -246,9 +248,9 @@ def add_pair_tests(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def rows(connection: duckdb.DuckDBPyConnection, query: str, **parameters: Any) -> list[dict[str, Any]]:
-    """Runs the statement *query* of ``sql/pages.sql`` on a release's database and returns its rows.
+    """Runs the statement *query* of ``sql/pages.sql`` on a release's database and returns the rows.
 
-    Queries that also run on editions use `gre_bench.store.fetch` instead, which knows the types of their rows.
+    For queries that also run on editions, use `gre_bench.store.fetch`, which knows the types of their rows.
     """
     return _fetched(connection.execute(statement("pages", query), parameters or None))
 
@@ -259,7 +261,7 @@ def table_rows(connection: duckdb.DuckDBPyConnection, table: str) -> list[dict[s
 
 
 def judgment_kinds(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
-    """Returns the rows that the table ``judgment_kinds`` has, made from the judgments of the release itself."""
+    """Computes the rows of the table ``judgment_kinds`` from the judgments in the release."""
     text = statement("release", "judgment_kinds").replace("edition.", "release.")
     return _fetched(connection.execute(text, {"openings": list(OPENINGS)}))
 
@@ -275,7 +277,7 @@ def tables_of(connection: duckdb.DuckDBPyConnection) -> list[str]:
 
 
 def same_rows(first: Path, second: Path, tables: Sequence[str]) -> bool:
-    """Returns whether two releases, as `opened` takes them, hold the same rows in *tables*."""
+    """Returns whether two releases (folders or databases, see `opened`) have the same rows in *tables*."""
     with opened(first, second) as connection:
         for name in tables:
             connection.execute(f"create or replace temp view mine as from {name}")
@@ -292,7 +294,7 @@ def _mark_public(
     own_licence: str | None,
     scores_only: bool,
 ) -> None:
-    """Makes temporary tables of the licence of each text, and of the papers, reviews and replies to be passed on."""
+    """Creates temporary tables: the licence of each text, and the papers, reviews and replies to include."""
     connection.execute(statement("release", "paper_licences"))
     connection.execute(statement("release", "review_licences"), {"own": own_licence})
     licences = [row[0] for row in connection.execute(statement("release", "licences_told")).fetchall()]
@@ -316,13 +318,14 @@ def _add(connection: duckdb.DuckDBPyConnection, additions: Additions) -> None:
 
 
 Pieces = Callable[[str, Sequence[int]], Sequence[str] | None]
-"""A function from a text and its token ids to the piece of text of each token; None if the ids do not match."""
+"""A function that takes a text and its token ids and returns each token's piece of text; None if they do not match."""
 
 
 def add_pieces(database: Path, pieces_of: Pieces | None) -> int:
     """Adds the table ``pieces`` to a release's *database*, for heat maps; returns its number of rows.
 
-    It has a row per signature and reference whose text may be shown, as one piece per token; none without *pieces_of*.
+    It has one row per signature and reference whose text may be shown, with one piece of text per token. Without
+    *pieces_of* it is empty.
     """
     connection = connect(database)
     try:
@@ -343,24 +346,24 @@ def add_pieces(database: Path, pieces_of: Pieces | None) -> int:
 
 
 VALUE = 40
-"""Bytes that a value takes once it is fetched, the characters of a text not counted."""
+"""Bytes of memory that a fetched value takes, not counting the characters of a text."""
 _FIXED = re.compile(
     r"(?:BOOLEAN|U?(?:TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)|DATE|"
     r"TIMESTAMP(?: WITH TIME ZONE|_NS|_MS|_S)?)(?:\[\])?"
 )
-"""Types whose values have one size, and lists of them."""
+"""Types whose values have a fixed size, and lists of them."""
 _CHARACTERS = {
     "VARCHAR": "coalesce(sum(strlen({})), 0)",
     "VARCHAR[]": "coalesce(sum(list_sum(list_transform({}, lambda text: strlen(text)))), 0)",
 }
-"""Type of texts → the SQL expression for the bytes of all of them."""
+"""Type of a column of texts → the SQL expression for the bytes of all its texts."""
 
 
 def check_unpacked(folder: Path, files: Sequence[Path]) -> None:
-    """Raises `SourceError` if the tables in *files*, of the release in *folder*, unpack to more than is allowed.
+    """Raises `SourceError` if the tables in *files*, of the release in *folder*, are too large when decompressed.
 
-    All tables together may unpack to `EXPANSION` times their size, or to `FREE` bytes if that is more. No row leaves
-    DuckDB for this check. Raises `SourceError` if a file cannot be read, too.
+    The limit for all tables together is `EXPANSION` times their size, or `FREE` bytes if that is more. No rows are
+    fetched from DuckDB for this check. Also raises `SourceError` if a file cannot be read.
     """
     try:
         _check(folder, tuple((file, file.stat().st_size, file.stat().st_mtime_ns) for file in files))
@@ -392,7 +395,7 @@ def _check(folder: Path, files: tuple[tuple[Path, int, int], ...]) -> None:
 
 
 def _characters(connection: duckdb.DuckDBPyConnection, folder: Path, path: Path) -> int:
-    """Returns the bytes of all texts in the table *path*; raises `SourceError` for a type that no release has."""
+    """Returns the bytes of all texts in the table file *path*; raises `SourceError` for types that no release has."""
     table, sums = connection.read_parquet(str(path)), []
     for name, kind in zip(table.columns, map(str, table.types), strict=True):
         column = '"' + name.replace('"', '""') + '"'
@@ -407,11 +410,11 @@ _OWN = {
     "format", "release", "edition", "created_at", "runs", "errata", "histories", "files", "tables", "signatures",
     "validations",
 }  # fmt: skip
-"""Parts of a manifest that differ in any two releases, or that other functions compare."""
+"""Parts of a manifest that always differ between two releases, or that other functions compare."""
 
 
 def changed_pairs(first: Path, second: Path) -> dict[tuple[str, str], dict[str, Any]]:
-    """Returns the counts of the query ``changed_pairs`` on two releases, by (signature, candidate)."""
+    """Returns (signature, candidate) → the counts of the query ``changed_pairs`` on two releases."""
     with opened(first, second) as connection:
         pairs = rows(connection, "changed_pairs")
     return {(row.pop("signature_id"), row.pop("candidate")): row for row in pairs}
@@ -441,7 +444,7 @@ def _differing(head: str, first: Mapping[str, Any], second: Mapping[str, Any]) -
 
 
 def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yields (path, value) for each value of a JSON tree *value*; a list of plain values counts as one."""
+    """Yields (path, value) for each leaf of the JSON tree *value*; a list of plain values counts as one leaf."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _flat(f"{name}.{key}" if name else str(key), inner)

@@ -1,14 +1,14 @@
 """Writes a release in the exchange schema Every Eval Ever, version 0.3.0 (https://evalevalai.com).
 
-A model has two files: what the board says of it under every metric, and its mean score on each paper.
+A model has two files: its rows of the boards of all metrics, and its mean scores on each paper.
 
     data/gre-bench-EDITION/DEVELOPER/MODEL/UUID.json      data/gre-bench-EDITION/DEVELOPER/MODEL/UUID_samples.jsonl
 
-A sample is a paper, because a board's score is the mean over papers. Texts stay in the release: a sample names them by
-their ids. The schema knows intervals and a human baseline. What it has no place for stands as text under
+A sample is a paper, because a board's score is the mean over papers. Samples do not contain texts, but refer to those
+of the release by id. The schema has fields for intervals and a human baseline. Everything else is text in
 ``additional_details`` or ``details``: the signature, ranks, p-values, the verdict of the validation.
 
-The same release gives the same files.
+The same release always gives the same files.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ SCHEMA = "0.3.0"
 LEVEL = 0.9
 """The confidence level of a board's intervals."""
 UNSTATED = {"deployment_type": "unknown", "model_availability": "unknown"}
-"""What the schema asks of a model and a release does not state."""
+"""Values for facts about a model that the schema requires and a release does not state."""
 _UNSAFE = re.compile(r'[<>:"\\|?*\x00-\x1f/]+')
 
 
 def write_exchange(release: Path, out: Path) -> list[Path]:
-    """Writes the models of the release in the folder *release* under the folder *out*; returns the files.
+    """Writes the files of all models of the release in the folder *release* under the folder *out*; returns them.
 
-    Raises `SourceError` if the release is not as its maker left it, or has no model with a score.
+    Raises `SourceError` if the release was altered, or has no model with a score.
     """
     about, digest = verify(release), digest_of(release)
     with opened(release) as connection:
@@ -125,7 +125,7 @@ def _head(about: Mapping[str, Any], digest: str, row: Row) -> dict[str, Any]:
 
 
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:
-    """Returns what is known of *values*, as the schema has it: texts."""
+    """Returns the known *values* as texts, as the schema requires."""
     return {name: str(value) for name, value in values.items() if value is not None}
 
 
@@ -183,7 +183,7 @@ def _judge(signature: Mapping[str, Any], human: float | None) -> dict[str, Any]:
 
 
 def _samples(head: Mapping[str, Any], papers: Sequence[Row]) -> list[dict[str, Any]]:
-    """Returns a sample for each paper and metric. The schema wants texts; a sample names the release's by their ids."""
+    """Returns one sample per paper and metric, with the ids of the release's texts where the schema expects texts."""
     return [
         {
             "schema_version": SCHEMA,

@@ -1,7 +1,7 @@
-"""The pictures of boards: every candidate's score and interval, and the colours and shapes of model families.
+"""Draws the pictures of boards: every candidate's score and interval, and model families' colours and shapes.
 
-Colours of families follow Okabe and Ito; each has a contrast of at least 3:1 on the light and on the dark page. Shapes
-help readers who are colour-blind.
+Colours of families follow Okabe and Ito; each has a contrast of at least 3:1 on light and dark pages. Shapes help
+readers who are colour-blind.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ SHAPES = (
     "M-.4,-1.1H.4V-.4H1.1V.4H.4V1.1H-.4V.4H-1.1V-.4H-.4Z",
     "M-1,-1L1.2,0L-1,1L-.4,0Z",
 )
-"""The shapes as SVG paths about the origin: circle, square, triangle, diamond, triangle down, cross, arrow head."""
+"""Shapes as SVG paths around the origin: circle, square, triangle, diamond, triangle down, cross, arrow head."""
 
 
 class Mark(NamedTuple):
-    """The look of a model family's points in figures: their colour, and their shape as an SVG path."""
+    """The look of a model family's points in figures: the colour, and the shape as an SVG path."""
 
     colour: str
     shape: str
 
 
 def families(boards: Iterable[Board]) -> dict[str, Mark]:
-    """Returns the mark of each model family on *boards*; models of no family are of ``other``."""
+    """Returns model family → mark, for the families on *boards*; models without a family belong to ``other``."""
     names = sorted({entry.family or "other" for board in boards for entry in board.entries if entry.kind == "model"})
     return {name: Mark(COLOURS[index % len(COLOURS)], SHAPES[index % len(SHAPES)]) for index, name in enumerate(names)}
 
 
 def board_picture(board: Board, layout: Layout = "file") -> Markup:
-    """Returns *board* as SVG: a row for each candidate with a score, in the board's order, and groups below.
+    """Returns *board* as SVG: a row for each candidate with a score, in the board's order, with groups below.
 
-    A board of fewer than two scores has no picture: the text is empty. *layout*: see `intervals`.
+    For a board with fewer than two scores, the result is empty. *layout*: see `intervals`.
     """
     shown = [(entry, entry.mean) for entry in board.entries if entry.mean is not None]
     shown.sort(key=lambda row: row[0].group or "")
@@ -79,7 +79,7 @@ def board_picture(board: Board, layout: Layout = "file") -> Markup:
 
 
 def committee_picture(board: Board, layout: Layout = "file") -> Markup:
-    """Returns as SVG what the LM candidates tell together, a row for each that joins, and what human adds."""
+    """Returns, as SVG, the score of the committee of LM candidates: a row per added member, and what human adds."""
     committee = board.committee
     if committee is None:
         return Markup()
@@ -104,7 +104,7 @@ def _note(entry: Entry, board: Board) -> str:
 
 
 def write_figures(boards: Sequence[Board], folder: Path) -> list[Path]:
-    """Writes the picture of each board to *folder* as SVG; returns the paths of the files."""
+    """Writes a picture of each board to *folder* as SVG; returns the files' paths."""
     written = []
     for board in boards:
         for kind, picture in (("scores", board_picture(board)), ("committee", committee_picture(board))):
@@ -116,6 +116,6 @@ def write_figures(boards: Sequence[Board], folder: Path) -> list[Path]:
 
 
 def _plain(metric: str) -> str:
-    """Returns *metric* as a part of a file name; an examiner's name may hold any character."""
+    """Returns *metric* as a part of a file name, because an examiner's name may contain any character."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", metric)
     return plain if plain == metric else f"{plain}-{hashlib.sha256(metric.encode()).hexdigest()[:8]}"

@@ -1,10 +1,11 @@
-"""Makes the folder of a release a data set of the Hugging Face Hub: its card, its benchmark and its Croissant file.
+"""Makes the folder of a release a data set for the Hugging Face Hub, with a card, a benchmark and a Croissant file.
 
-- ``README.md``: the card. A configuration for each table with rows; the board comes first.
-- ``eval.yaml``: the benchmark, a task for each metric (https://huggingface.co/docs/hub/eval-results).
+- ``README.md``: the card. It has a configuration for each table with rows; the board comes first.
+- ``eval.yaml``: the benchmark, with a task for each metric (https://huggingface.co/docs/hub/eval-results).
 - ``croissant.json``: the tables and their columns (https://docs.mlcommons.org/croissant/docs/croissant-spec-1.1.html).
 
-All three come from the boards, the manifest and the tables. They do not say where the release lies: no publisher knows.
+All three are made from the boards, the manifest and the tables. They do not state the release's URL, which is not
+known when it is published.
 """
 
 from __future__ import annotations
@@ -46,15 +47,15 @@ CONTEXT: dict[str, Any] = {
     "examples": {"@id": "cr:examples", "@type": "@json"},
     **{name: f"cr:{name}" for name in _CROISSANT},
 }
-"""What the terms of a Croissant file mean. The specification prescribes it whole."""
+"""The JSON-LD context of a Croissant file, as the specification prescribes it."""
 LICENCE = "Scores are free to use. Texts keep the licence that their authors gave them: see index.html, Licences"
 
 
 def write_card(boards: Sequence[Board], tables: Path, target: Path, about: Mapping[str, Any]) -> None:
     """Writes the three files to the folder *target*.
 
-    - *boards*: of the release, in the order of the page. *about*: its manifest.
-    - *tables*: the folder that holds the release's `FOLDER` with the Parquet files.
+    - *boards*: the boards of the release, in the order of the page. *about*: its manifest.
+    - *tables*: the folder that contains the release's `FOLDER` with the Parquet files.
     """
     with_rows = [name for name, count in about["tables"].items() if count]
     names = [name for name in dict.fromkeys(["board", *TABLES, *with_rows]) if name in with_rows]

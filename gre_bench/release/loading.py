@@ -1,4 +1,4 @@
-"""Loads a published release into a state folder, as an edition that can be read and compared but not written."""
+"""Loads a published release into a state folder, as a read-only edition."""
 
 from __future__ import annotations
 
@@ -35,30 +35,30 @@ from gre_bench.store.queries import VERSION
 INCLUDED = resource("data", "releases")
 """The folder of the releases that come with the program."""
 _STATED = {"run_id": "name", "created_at": "at", "drawn_at": "at", "validated_at": "at"}
-"""Columns that no release has → what the loaded edition has in their place: the release's name and its date."""
+"""Column that no release has → what fills it in the loaded edition: the release's name or its date."""
 
 
 def release_named(name: str) -> Path:
-    """Returns the folder *name* of a release, or of the release or edition *name* that comes with the program.
+    """Returns the release folder *name*, or the folder of the release or edition *name* that comes with the program.
 
-    Raises `SettingsError` if there is none.
+    Raises `SettingsError` if there is no such release.
     """
     included = sorted(path for path in INCLUDED.glob("*-r*") if manifest.is_release(path))
     for folder in (Path(name), *(path for path in included if name in (path.name, path.name.rpartition("-r")[0]))):
         if manifest.is_release(folder):
             return folder
     known = did_you_mean(name, [path.name for path in included])
-    raise SettingsError(f"{name} is no folder of a release, and none comes with the program; {known}")
+    raise SettingsError(f"{name} is not the folder of a release, nor a release that comes with the program; {known}")
 
 
 def load_release(folder: Path, state: Path) -> Store:
-    """Makes an edition for readers of the release in *folder*, copies the release into *state*, returns the edition.
+    """Makes a read-only edition from the release in *folder*, and copies the release into *state*; returns the edition.
 
-    Every command that reads works on such an edition, and none writes it. Texts are there as far as the release has
-    them. Loading a release again changes nothing.
+    All commands that only read work on such an edition. It has the texts that the release has. Loading a release again
+    changes nothing.
 
     Raises `SourceError` for a damaged release, and `StoreError` for one of another schema version. Raises
-    `SettingsError` if *state* has an edition of this name already.
+    `SettingsError` if *state* already has an edition of this name.
     """
     about = manifest.verify(folder)
     store = Store(state, about["edition"])

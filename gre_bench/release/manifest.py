@@ -1,7 +1,7 @@
 """The manifest of a release: SHA-256 of every file, and the provenance of the scores.
 
-``SHA256SUMS`` lists the digest of ``manifest.json`` and then of every other file: ``sha256sum --check SHA256SUMS``. A
-signature of this one file is a signature of the release. Releases of earlier versions call it ``manifest.sha256``.
+``SHA256SUMS`` lists the digest of ``manifest.json`` and then of every other file: ``sha256sum --check SHA256SUMS``. To
+sign a release, sign this file. In releases of earlier versions, it is called ``manifest.sha256``.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from gre_bench.store import now
 FORMAT = 1
 NAME, SUMS, EARLIER_SUMS = "manifest.json", "SHA256SUMS", "manifest.sha256"
 SIGNATURES = (*(f"{SUMS}.{kind}" for kind in ("minisig", "sigstore.json", "sig", "asc")), "manifest.sig")
-"""Files that may lie in a release beside its own: signatures of `SUMS`, and that of an earlier version."""
+"""Additional files that a release may contain: cryptographic signatures of `SUMS`, or of an earlier version's list."""
 EPOCH = "SOURCE_DATE_EPOCH"
-"""Environment variable with the time to state as that of making: https://reproducible-builds.org/specs/source-date-epoch"""
+"""Environment variable for the time to state for a release: https://reproducible-builds.org/specs/source-date-epoch"""
 LARGEST = 2**28
-"""The most bytes of a manifest, and of its list of digests."""
+"""The maximum size, in bytes, of a manifest and of a list of digests."""
 _AGAIN = "get the release again from where it came"
 _NOT_PUBLISHED = "(not published)"
 _PRIVATE_SETTINGS = {"endpoint", "ray_address", "host", "login"}
 
 
 def _line(text: str) -> str:
-    """Returns *text* if it can be shown as a part of one line, else raises `ValueError`."""
+    """Returns *text* if it is a single printable line, else raises `ValueError`."""
     if not text.isprintable():
         raise ValueError("not one printable line")
     return text
@@ -52,10 +52,10 @@ def _dated(text: str) -> str:
 
 
 def _inner(name: str) -> str:
-    """Returns *name* if it is the relative path of a file in a folder, as `sha256sum` writes it, else `ValueError`."""
+    """Returns *name* if it is a relative path inside a folder, as `sha256sum` writes it, else raises `ValueError`."""
     path = PurePosixPath(_line(name))
     if path.is_absolute() or ".." in path.parts or path.as_posix() != name or "\\" in name:
-        raise ValueError("no path of a file in the release")
+        raise ValueError("not a relative path in the release")
     return name
 
 
@@ -90,7 +90,7 @@ class _Settings(BaseModel, strict=True, extra="allow"):
 
 
 class _Manifest(BaseModel, strict=True, extra="allow"):
-    """What readers of a manifest rely on."""
+    """The fields of a manifest that its readers rely on."""
 
     format: int
     release: Line
@@ -106,7 +106,7 @@ class _Manifest(BaseModel, strict=True, extra="allow"):
 def seal(folder: Path, about: Mapping[str, Any]) -> str:
     """Writes the manifest of the release in *folder*, and the list of all digests; returns the manifest's digest.
 
-    *about*: its first entries.
+    *about*: the entries of the manifest before the list of files.
     """
     files = {
         path.relative_to(folder).as_posix(): {"bytes": path.stat().st_size, "sha256": sha256(path)}
@@ -121,17 +121,17 @@ def seal(folder: Path, about: Mapping[str, Any]) -> str:
 
 
 def _text(value: object) -> str:
-    """Returns a *value* that JSON lacks as text; a time is that of UTC."""
+    """Returns *value*, of a type that JSON lacks, as text; a time is in UTC."""
     return value.astimezone(UTC).isoformat() if isinstance(value, datetime) else str(value)
 
 
 def plain(about: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns *about* as it stands in a manifest: of JSON's types alone."""
+    """Converts *about* to plain JSON types, as stored in a manifest."""
     return json.loads(json.dumps(about, default=_text))
 
 
 def made_at() -> datetime:
-    """Returns the time at which a release is made, in UTC: SOURCE_DATE_EPOCH (seconds since 1970) if set, else now."""
+    """Returns the time to state for a release, in UTC: SOURCE_DATE_EPOCH (seconds since 1970) if set, else now."""
     stated = os.environ.get(EPOCH)
     try:
         return datetime.fromtimestamp(int(stated), UTC) if stated else now()
@@ -140,13 +140,13 @@ def made_at() -> datetime:
 
 
 def is_release(folder: Path) -> bool:
-    """Returns whether *folder* seems to hold a release; the release may be damaged."""
+    """Returns whether *folder* looks like a release, which may be damaged."""
     named = (SUMS, EARLIER_SUMS, "tables/scores.parquet")
     return any((folder / name).is_file() for name in named)
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """Returns the manifest of a release; raises `SourceError` if it is missing, altered, or of another form."""
+    """Returns the manifest of a release; raises `SourceError` if it is missing, altered or malformed."""
     name = sums_of(folder)
     text, sums = _bytes_of(folder, NAME), _bytes_of(folder, name)
     digest = hashlib.sha256(text).hexdigest()
@@ -171,29 +171,29 @@ def read(folder: Path) -> dict[str, Any]:
 
 
 def sums_of(folder: Path) -> str:
-    """Returns the name of the list of digests of the release in *folder*; an earlier version used another."""
+    """Returns the file name of the list of digests in the release in *folder*; earlier versions used another name."""
     return EARLIER_SUMS if os.path.lexists(folder / EARLIER_SUMS) and not os.path.lexists(folder / SUMS) else SUMS
 
 
 def signatures_of(folder: Path) -> list[str]:
-    """Returns the names of the signatures that lie in the release in *folder*; nothing checks them."""
+    """Returns the names of the cryptographic signatures in the release in *folder*; they are not verified."""
     return [name for name in SIGNATURES if os.path.lexists(folder / name)]
 
 
 def _sums(digest: str, files: Mapping[str, Mapping[str, Any]]) -> bytes:
-    """Returns the list of digests: that of the manifest, and those of its *files*."""
+    """Returns the list of digests: first the manifest's, *digest*, then those of its *files*."""
     sums = {NAME: digest} | {name: file["sha256"] for name, file in files.items()}
     return "".join(f"{value}  {name}\n" for name, value in sums.items()).encode()
 
 
 def _bytes_of(folder: Path, name: str) -> bytes:
-    """Returns the contents of the file *name*; raises `SourceError` if it is no plain file or too large."""
+    """Returns the contents of the file *name*; raises `SourceError` if it is not a regular file or too large."""
     try:
         handle = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with open(handle, "rb") as file:
             status = os.fstat(handle)
             if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST:
-                raise SourceError(f"{folder} is no release: {name} is no plain file of at most {LARGEST:,} bytes")
+                raise SourceError(f"{folder} is no release: {name} is not a regular file of at most {LARGEST:,} bytes")
             return file.read(LARGEST)
     except OSError as error:
         raise SourceError(f"{folder} is no release: {name} cannot be read ({error.strerror})") from None
@@ -207,8 +207,8 @@ def files_of(folder: Path) -> set[str]:
 def verify(folder: Path) -> dict[str, Any]:
     """Checks that the release in *folder* has all its files, unchanged, and no others; returns its manifest.
 
-    A signature may lie beside them, and is not checked. A link is a fault, and so is a subfolder that holds no file of
-    the release. Raises `SourceError`, whose message names the first fault.
+    It may also have cryptographic signatures, which are not verified. Links are faults, and so are subfolders without
+    files of the release. Raises `SourceError`, whose message names the first fault.
     """
     manifest = read(folder)
     stated_files = manifest["files"]
@@ -231,7 +231,7 @@ def verify(folder: Path) -> dict[str, Any]:
 
 
 def _inside(folder: Path) -> tuple[set[str], set[str]]:
-    """Returns the relative paths of files and of folders below *folder*; `SourceError` for links and special files."""
+    """Returns the relative paths of files and folders in *folder*; raises `SourceError` for links and special files."""
     files, folders = set[str](), set[str]()
     for path in folder.rglob("*"):
         name, mode = path.relative_to(folder).as_posix(), path.lstat().st_mode
@@ -242,14 +242,14 @@ def _inside(folder: Path) -> tuple[set[str], set[str]]:
 
 
 def digest_of(folder: Path) -> str:
-    """Returns the digest of a release: the SHA-256 of its manifest, which lists that of every file."""
+    """Returns the digest of a release: the SHA-256 of its manifest, which lists the SHA-256 of every file."""
     return hashlib.sha256(_bytes_of(folder, NAME)).hexdigest()
 
 
 def public_settings(settings: Any, name: str = "") -> Any:
-    """Returns a tree of *settings* without logins and details of the machine: paths become file names.
+    """Returns a tree of *settings* without logins and details of the machine; paths are reduced to file names.
 
-    *name*: of the setting, if *settings* is the value of one.
+    *name*: the setting's name if *settings* is the value of one setting.
     """
     if isinstance(settings, Mapping):
         return {key: public_settings(value, key) for key, value in settings.items()}
@@ -263,7 +263,7 @@ def public_settings(settings: Any, name: str = "") -> Any:
 
 
 def stated_settings(settings: Any) -> Any:
-    """Returns what `public_settings` left of a tree of *settings*, without the settings that it does not state."""
+    """Returns *settings*, a result of `public_settings`, without the settings that it replaced by a placeholder."""
     if not isinstance(settings, Mapping):
         return settings
     return {key: stated_settings(value) for key, value in settings.items() if value != _NOT_PUBLISHED}

@@ -2,11 +2,11 @@
 
     database → pieces → Parquet → pages → figures → manifest → place → log → latest
 
-The database is scratch: the release holds its tables as Parquet. A publisher that is killed at any step leaves the
-earlier release unchanged. The next publisher deletes the remains.
+The database is temporary: the release has its tables as Parquet files. If the process is killed at any step, the
+earlier release is unchanged, and the next publication deletes the remains.
 
 The same inputs and program give the same bytes, whatever the machine's threads, time zone and locale. Only the manifest
-says when and by which runs: with the list of digests, it alone differs.
+and the list of digests differ, because the manifest states the time and the runs.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ DATABASE, FIGURES = "release.duckdb", "figures"
 class Publication:
     """Everything that a release is made from.
 
-    - *source*, *additions*, *is_free*, *everything*, *own_licence*: as for `write_database`. *pieces_of*: for `Pieces`.
+    - *source*, *additions*, *is_free*, *everything*, *own_licence*: as for `write_database`. *pieces_of*: see `Pieces`.
     - *provenance*: facts about data, settings and program, for the manifest.
-    - *scores_only*: whether to leave out every text, every log-probability and the pages of papers.
+    - *scores_only*: whether to leave out all texts, log-probabilities and pages of papers.
     - *again*: whether to publish even if no table has changed.
     """
 
@@ -65,9 +65,9 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A release after publishing.
+    """The result of publishing: a release.
 
-    *new*: False for the latest release, returned because nothing has changed. *tables*: rows by table.
+    *new*: False if it is the previous release, because nothing has changed. *tables*: table → number of rows.
     """
 
     name: str
@@ -139,9 +139,10 @@ def write_pages(
     about: Mapping[str, Any],
     at: Callable[[str], None] = lambda step: None,
 ) -> None:
-    """Writes the pages, figures and card of a release to the folder *target*, from its tables and manifest alone.
+    """Writes the pages, figures and card of a release to the folder *target*, only from its tables and manifest.
 
-    *tables*: as `opened` takes them; beside a database lie its Parquet files. *at*: as for `publish`.
+    *tables*: a folder or a database, as for `opened`; the Parquet files must be next to a database. *at*: as for
+    `publish`.
     """
     with opened(tables) as connection:
         shown = write_site(connection, target, about, at)
@@ -150,7 +151,7 @@ def write_pages(
 
 
 def _same(latest: Path, building: Path, about: Mapping[str, Any]) -> bool:
-    """Returns whether the release in *latest* holds all that the one in *building* says."""
+    """Returns whether the release in *latest* has the same contents as the unfinished one in *building*."""
     old = read(latest)
     if (
         any(old.get(name) != about.get(name) for name in ("texts", "hidden_boards", "correctness"))
@@ -169,12 +170,12 @@ def histories(release_store: ReleaseStore, release: Path) -> list[dict[str, Any]
     """Returns differences from the human baseline, edition by edition, for each signature that editions share.
 
     Raw scores of editions are never compared. *release*: the new release (see `opened`). *release_store*: its store,
-    whose folder holds the latest releases of the other editions, of which those of the same venue and sample count.
+    whose folder contains the latest releases of other editions; those of the same venue and sample are compared.
     Raises `SourceError` if one of these was altered. Keys of a row:
 
-    - *title*: of the metric. *editions*: their keys, oldest first.
+    - *title*: the metric's title. *editions*: keys of the editions, oldest first.
     - *lines*: (candidate, its values in each edition). All values are None if the candidate is not in the edition.
-    - *changes*: those of `gre_bench.board.years`; *p* is Holm-corrected.
+    - *changes*: see `gre_bench.board.years`; *p* is Holm-corrected.
     """
     tables = {release_store.edition: _anchored(release)}
     for other in _siblings(release_store):
@@ -212,7 +213,7 @@ def _year(edition: str, row: Row | None) -> dict[str, Any]:
 
 
 def _siblings(release_store: ReleaseStore) -> list[str]:
-    """Returns the other editions of the same venue and sample that have a release in the folder."""
+    """Returns the other editions of the same venue and sample that have a release in the store's folder."""
     own = edition_of(release_store.edition)
     keys = [path.name.removesuffix("-latest") for path in release_store.folder.glob("*-latest") if path.exists()]
     known = [edition_of(key) for key in keys if re.match(r".+-\d{4}(-.+)?$", key) and key != release_store.edition]

@@ -30,7 +30,7 @@ from gre_bench.store import now
 
 
 class ReleaseStore:
-    """All releases of one edition, given by itself or its key, in *folder*."""
+    """The releases of one edition in *folder*; *edition*: the edition or its key."""
 
     def __init__(self, folder: Path, edition: Edition | str):
         self.folder = Path(folder)
@@ -40,9 +40,9 @@ class ReleaseStore:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Holds the lock for publishing and for adding to the log; raises `LockedError` if another process holds it.
+        """Holds the lock for publishing and for writing the log; raises `LockedError` if another process holds it.
 
-        If the code within the ``with`` block raises an error, unfinished releases are deleted.
+        If the block raises an exception, unfinished releases are deleted.
         """
         busy = (
             f"releases of {self.edition} in {self.folder} are being written by another process; "
@@ -53,7 +53,7 @@ class ReleaseStore:
                 self.log.mend()
                 yield
             except BaseException:
-                # An incomplete release takes disk space that the next one may need.
+                # An unfinished release takes disk space that the next one may need.
                 with suppress(OSError):
                     self._sweep()
                 raise
@@ -64,19 +64,19 @@ class ReleaseStore:
         return [f"{self.edition}-r{number}" for number in sorted(numbers)]
 
     def next_name(self) -> str:
-        """Returns the name for the next release: one more than the highest number in the folder and the log."""
+        """Returns the name of the next release, with a number above all numbers in the folder and the log."""
         names = (*self.names(), *(entry["release"] for entry in self.log.entries()))
         return f"{self.edition}-r{max((int(name.rpartition('-r')[2]) for name in names), default=0) + 1}"
 
     def building_folder(self, name: str) -> Path:
-        """Returns a new folder for building the release *name*; deletes those of killed processes."""
+        """Returns a new folder for building the release *name*; first deletes the folders of killed processes."""
         self._sweep()
         folder = self.folder / f".{name}.building"
         folder.mkdir()
         return folder
 
     def _sweep(self) -> None:
-        """Deletes the building folders of unfinished releases, and whatever else has such a name."""
+        """Deletes the building folders of unfinished releases, and anything else with such a name."""
         for left in self.folder.glob(f".{self.edition}-r*.building"):
             if left.is_dir() and not left.is_symlink():
                 shutil.rmtree(left)
@@ -84,7 +84,7 @@ class ReleaseStore:
                 left.unlink()
 
     def move_in(self, folder: Path, name: str) -> Path:
-        """Makes the files of the building *folder* read-only, and moves it to its final path in one step."""
+        """Makes the files in the building *folder* read-only, and atomically moves it to its final path."""
         files = [path for path in folder.rglob("*") if path.is_file()]
         with ThreadPoolExecutor(16) as pool:
             list(pool.map(lambda path: path.chmod(0o444) or _sync(path), files))
@@ -93,9 +93,9 @@ class ReleaseStore:
         return self.folder / name
 
     def newest(self) -> dict[str, Any] | None:
-        """Returns the log line that published the latest release: the one with the latest date, then the last line.
+        """Returns the log line that published the latest release, by date and then by position in the log.
 
-        Releases that are retired, or whose manifest is missing or changed, do not count.
+        Retired releases, and releases whose manifest is missing or changed, do not count.
         """
         entries, latest = self.log.entries(), None
         valid = {*self.names()} - {entry["release"] for entry in entries if entry["what"] == "retired"}
@@ -122,7 +122,7 @@ class ReleaseStore:
             return False
 
     def point(self) -> str | None:
-        """Makes the link ``ICLR-2025-latest`` point to the `newest` release, whose name it returns, or deletes it."""
+        """Points the link ``ICLR-2025-latest`` to the `newest` release, or deletes it; returns the release's name."""
         latest = self.newest()
         name = latest["release"] if latest else None
         if name is None:
@@ -136,10 +136,10 @@ class ReleaseStore:
         return name
 
     def take_in(self, folder: Path, name: str) -> None:
-        """Copies the release *name* in *folder*, and the log beside it, from elsewhere.
+        """Copies the release *name* from *folder*, with the log next to it, into this store.
 
-        Does nothing if the release is here already. Raises `SettingsError` if another release has its name here, or if
-        releases of the edition were published here.
+        Does nothing if the store already has the release. Raises `SettingsError` if the store has another release of
+        this name, or if releases of the edition were published here.
         """
         with self.lock():
             own, log = self.folder / name, folder.parent / self.log.path.name
@@ -188,7 +188,7 @@ def _with_zone(text: str) -> str:
 
 
 class _Entry(BaseModel, strict=True):
-    """A line of the log. Earlier versions wrote more: a signature, and the digest of the line before."""
+    """A line of the log. Earlier versions also wrote a cryptographic signature and the digest of the previous line."""
 
     what: Literal["published", "erratum", "retired"]
     release: Line
@@ -204,16 +204,16 @@ class _Entry(BaseModel, strict=True):
 
 
 class ReleaseLog:
-    """The log of releases in the file *path*. Only a process that holds the lock of `ReleaseStore` may add lines."""
+    """The log of releases in the file *path*. Only the process that holds the `ReleaseStore`'s lock may add lines."""
 
     def __init__(self, path: Path):
         self.path = path
         self.edition = path.name.removesuffix(".log.jsonl")
 
     def entries(self, release: str | None = None) -> list[dict[str, Any]]:
-        """Returns the lines in order, all or those about *release*, without an incomplete last one.
+        """Returns the lines in order (if given, only those about *release*), without an incomplete last line.
 
-        Raises `SourceError` if the log cannot be read, or if a line has another form.
+        Raises `SourceError` if the log cannot be read or a line is malformed.
         """
         if self.path.is_symlink():
             raise SourceError(f"{self.path} is a link; get the log itself from where it came")
@@ -236,7 +236,7 @@ class ReleaseLog:
             os.fsync(file.fileno())
 
     def mend(self) -> None:
-        """Removes an incomplete last line, which a killed process may leave."""
+        """Removes an incomplete last line, which a killed process may have left."""
         if self.path.is_file():
             content = self.path.read_bytes()
             length = content.rfind(b"\n") + 1
@@ -250,7 +250,6 @@ class ReleaseLog:
             entry = None
         if entry is None or not re.fullmatch(re.escape(self.edition) + r"-r\d{1,9}", entry.release):
             raise SourceError(
-                f"{self.path}, line {number}: is no line about a release of {self.edition}; get it again from where it "
-                "came"
+                f"{self.path}, line {number}: is not about a release of {self.edition}; get it again from where it came"
             )
         return entry.model_dump(exclude_none=True)

@@ -1,6 +1,6 @@
-"""Makes the repository of a board: a release, a folder for submissions, and the workflows that check them.
+"""Makes the Git repository of a board: a release, a folder for submissions, and the workflows that check them.
 
-Nothing of it is particular to one edition but the release and two lines of text.
+Only the release and two lines of text are specific to one edition.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ RELEASE, SUBMISSIONS, WORKFLOWS = "release", "submissions", ".github/workflows"
 
 
 def write_repository(release: Path, target: Path) -> list[Path]:
-    """Writes the repository of the board of *release*, a release's folder, to *target*; returns what was written.
+    """Writes the repository for the board of *release*, a release's folder, to *target*; returns what was written.
 
-    The release lies in it under its own name, with the log of errata beside it.
+    It contains the release under its own name, and the log with its errata.
 
-    A repository that is there gets the new release, versions and workflows; its own texts and submissions stay. Raises
-    `SettingsError` if *target* holds anything else, or if the release's texts may not be passed on.
+    In an existing repository, the release, the versions and the workflows are updated; its own texts and submissions
+    are kept. Raises `SettingsError` if *target* contains anything else, or if the release has texts that may not be
+    redistributed.
     """
     about = manifest.verify(release)
     if about["texts"] == TEXTS[True]:
         raise SettingsError(f"{about['release']} has texts that may not be passed on; publish without --all-texts")
     is_board = any(map(manifest.is_release, (target / RELEASE).glob("*")))
     if target.exists() and not is_board and (not target.is_dir() or any(target.iterdir())):
-        raise SettingsError(f"{target} is no repository of a board, and not empty; name a new folder")
+        raise SettingsError(f"{target} is neither empty nor the repository of a board; name a new folder")
     templates = resource("deployments", "github")
     version = f"gre-bench=={about['program']['version']}\n"
     texts = {
@@ -40,7 +41,7 @@ def write_repository(release: Path, target: Path) -> list[Path]:
         f"{SUBMISSIONS}/README.md": (templates / "submissions.md").read_text(encoding="utf-8"),
     }
     workflows = {f"{WORKFLOWS}/{path.name}": path.read_text(encoding="utf-8") for path in templates.glob("*.yml")}
-    # Git must not change the ends of lines: the release lists the digest of every file.
+    # Git must not convert line endings, because the release lists the digest of every file.
     made = {"requirements.txt": version, ".gitattributes": f"{RELEASE}/** -text\n", **workflows}
     made |= {name: text for name, text in texts.items() if not (target / name).exists()}
     for name, text in made.items():

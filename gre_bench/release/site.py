@@ -2,7 +2,7 @@
 
 index.html   candidates/<candidate>.html   papers/<paper>.html
 
-Rows of the database and of the manifest go to the templates as they come.
+Rows of the database and of the manifest are passed to the templates unchanged.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ METHOD = """\
 }"""
 TEXTS = {True: "all: not to be passed on", False: "where their licence allows it"}
 MINUS = re.compile(r"(?<![\w-])-(?=\d)")
-"""A minus sign, and no hyphen of a name."""
+"""A minus sign before a number, as opposed to a hyphen in a name."""
 SCORES_ONLY = "none, and no log-probabilities of tokens: scores only"
 TABLES = {
     "scores": "every score, with the keys of its log-probabilities",
@@ -78,7 +78,7 @@ TABLES = {
     "reviews": "the reviews, texts where the licence allows it",
     "judgments": "the judgments, texts where the licence allows it",
 }
-"""The tables that most readers need, and what each holds."""
+"""The tables that most readers need → what they contain."""
 _ABOUT = (
     ("evaluation LM", "evaluation_lm"), ("its digest", "lm_digest"), ("precision", "dtype"),
     ("quantisation", "quantisation"), ("judgments by", "writer"), ("synopsis by", "synopsis_writer"),
@@ -95,9 +95,9 @@ def write_site(
 ) -> tuple[Board, ...]:
     """Writes all pages of a release to *folder*; returns its boards.
 
-    - *connection*: to the release's database.
+    - *connection*: a connection to the release's database.
     - *about*: the release's manifest. If it has no key ``tables`` (rows by table), the page offers no downloads.
-    - *at*: called before each step with the name of the step.
+    - *at*: called before each step with the step's name.
     """
     shown_boards = boards(connection, about["settings"]["board"]["headline"])
     with_papers = about["texts"] != SCORES_ONLY
@@ -146,9 +146,9 @@ def write_site(
 
 
 def boards(connection: duckdb.DuckDBPyConnection, wanted: str | None = None) -> tuple[Board, ...]:
-    """Returns the boards of a release in the order of the page; *connection* is to the release's database.
+    """Returns the boards of a release in the order of the page; *connection*: a connection to its database.
 
-    *wanted*: the metric that the settings name as headline. If it has no board, the first board's answer says so.
+    *wanted*: the headline metric of the settings. If it has no board, the first board's answer says so.
     """
     signatures = {row["signature_id"]: row for row in rows(connection, "signatures")}
     board_rows = rows(connection, "boards")
@@ -245,10 +245,10 @@ def _facts(shown_boards: Sequence[Board], about: Mapping[str, Any]) -> tuple[tup
 
 
 def _validations(connection: duckdb.DuckDBPyConnection) -> tuple[dict[str, Any], ...]:
-    """Returns the validation of each metric on the boards that was validated; metrics with effects come first.
+    """Returns the validations of the boards' metrics; metrics with effects come first.
 
     *effects* are measured on this edition's reviews. A metric that was validated on another edition has none; *detail*
-    then names the changes that it does not pass.
+    then lists the perturbations that it does not pass.
     """
     signatures = {row["signature_id"]: row for row in rows(connection, "signatures")}
     titles = {row["metric"]: row["metric_title"] for row in rows(connection, "boards")}
@@ -276,8 +276,8 @@ def _validations(connection: duckdb.DuckDBPyConnection) -> tuple[dict[str, Any],
 def _strata(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
     """Returns the strata of the sampled papers: *name*, *sizes* (papers by value), and *tables*.
 
-    A table, one for each metric, holds a candidate's row for each value, or None. A stratum whose papers have one value
-    has no table.
+    There is one table per metric, with each candidate's row for each value, or None. If all papers have the same value,
+    there are no tables.
     """
     sections = []
     for name, group in groupby(rows(connection, "strata"), key=lambda row: row["stratum"]):
@@ -293,8 +293,7 @@ def _strata(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
 def _provenance(about: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Returns the facts at the bottom of the page, such as the program's version, snapshots and seeds.
 
-    The page of a release does not say when it was made, so that the same inputs give the same page; the manifest says
-    it.
+    The page does not say when the release was made, so that the same inputs give the same page; the manifest does.
     """
     made = "see manifest.json" if about.get("tables") else about["created_at"]
     lines = [("made", made), ("program", f"gre-bench {about.get('program', {}).get('version', '')}")]
@@ -331,8 +330,7 @@ def _rights(connection: duckdb.DuckDBPyConnection, about: Mapping[str, Any]) -> 
 def texts_given_out(licences: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yields a line for each kind of text and licence: how many texts there are, by whom, and how many are included.
 
-    *licences*: the rows of the query ``rights``. Candidates are in one line if the words of all of their texts are
-    included, or of none.
+    *licences*: the rows of the query ``rights``. Candidates share a line if all of their texts are included, or none.
     """
     by_licence: dict[tuple[str, str, str], list[tuple[int, str | None]]] = {}
     for row in licences:
@@ -350,7 +348,7 @@ def texts_given_out(licences: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def citation(about: Mapping[str, Any]) -> str:
-    """Returns BibTeX entries for the release, of its edition's year, and for the method."""
+    """Returns BibTeX entries for the release, dated by its edition's year, and for the method."""
     name, year = about["release"], edition_of(about["edition"]).year
     snapshots = ", ".join(snapshot["digest"][:16] for snapshot in about.get("snapshots", ()))
     program = f"gre-bench {about.get('program', {}).get('version', '')}".strip()

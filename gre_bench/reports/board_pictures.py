@@ -1,4 +1,4 @@
-"""Draws rows of a board, for a notebook and for Prefect, which shows the board as Markdown."""
+"""Draws the rows of a board for notebooks, and formats boards as Markdown for Prefect."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def as_markdown(
     lms: Mapping[str, str],
     wanted: str | None = None,
 ) -> str:
-    """Returns the boards of *rows* as Markdown: for each its sentence, six columns and validation; one picture.
+    """Returns the boards of *rows* as Markdown: a sentence, six columns and the validation of each, and one picture.
 
     A metric's specific form has no board of its own beside the metric's, which has it as *above chance*.
 

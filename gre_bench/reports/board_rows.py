@@ -1,4 +1,4 @@
-"""Reads the board and the pairs of a release, in the same form as those of an edition."""
+"""Reads the boards and the pairs of a release, in the same form as for an edition."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from gre_bench.store.queries import (
 
 
 def release_store_of(release: str, out: Path) -> tuple[ReleaseStore, str]:
-    """Returns the release store and the name of a *release*, given as a folder or by its name in the folder *out*.
+    """Returns the release store and the name of a *release*, given as a folder or as a name in the folder *out*.
 
-    Raises `SettingsError` for what is no name of a release. Whether it exists is not checked.
+    Does not check whether the release exists. Raises `SettingsError` if *release* is not the name of a release.
     """
     path = Path(release)
     folder = path.parent if path.parent != Path(".") or path.is_dir() else out
@@ -41,7 +41,7 @@ def release_store_of(release: str, out: Path) -> tuple[ReleaseStore, str]:
 
 
 def release_folder(name: str, state: Path) -> Path | None:
-    """Returns the folder of the release *name* under *state*, or *name* itself; None for anything else."""
+    """Returns the folder of the release *name* under *state*, or the path *name* if it is a release; else None."""
     if name in find_editions(state):
         return None
     if manifest.is_release(Path(name)):
@@ -54,23 +54,23 @@ def release_folder(name: str, state: Path) -> Path | None:
 
 
 def release_boards(folder: Path, metric: str | None = None) -> list[LeaderboardRow]:
-    """Returns the rows of the boards of a release, or of that of *metric*: validated metrics, then the best first.
+    """Returns the rows of all boards of a release, or of *metric*'s board: validated metrics first, best rows first.
 
-    Raises `SourceError` if the release was altered, and `SettingsError` if it does not have *metric*.
+    Raises `SourceError` if the release was altered, and `SettingsError` if it has no board of *metric*.
     """
     with _signed(folder, metric) as (connection, signatures):
         return fetch(connection, LEADERBOARD, signature_ids=list(signatures.values()))
 
 
 def release_sentence(folder: Path) -> str:
-    """Returns who leads the first board of a release, and how sure; the errors are those of `release_boards`."""
+    """Returns a sentence on who leads the first board of a release, and how surely; raises as `release_boards` does."""
     with _signed(folder, None) as (connection, signatures):
         read = partial(fetch, connection)
         return sentence_of(read, read(LEADERBOARD, signature_ids=list(signatures.values())))
 
 
 def release_pairs(folder: Path, metric: str, candidate: str | None = None) -> list[CandidatePairRow]:
-    """Returns the planned pairs of *metric* in a release, or those of *candidate*; the end of its name is enough.
+    """Returns the planned pairs of *metric* in a release, or only those of *candidate*, a name or the end of one.
 
     Raises `SettingsError` for an unknown candidate, and the errors of `release_boards`.
     """
@@ -84,7 +84,7 @@ def release_pairs(folder: Path, metric: str, candidate: str | None = None) -> li
 
 
 def papers_of_release(folder: Path) -> tuple[str, list[str], list[str]]:
-    """Returns the name of the release in *folder*, and the ids of its papers, all and sampled.
+    """Returns the name of the release in *folder*, the ids of all its papers, and those of its sampled papers.
 
     Raises `SourceError` if the release was altered.
     """
@@ -97,7 +97,7 @@ def papers_of_release(folder: Path) -> tuple[str, list[str], list[str]]:
 
 @contextmanager
 def _signed(folder: Path, metric: str | None) -> Iterator[tuple[Any, dict[str, str]]]:
-    """Verifies a release; yields a connection to its tables, and metric → signature's id, or *metric*'s alone."""
+    """Verifies a release; yields a connection to its tables, and metric → signature id, for all metrics or *metric*."""
     manifest.verify(folder)
     with opened(folder) as connection:
         signatures = {row["metric"]: row["signature_id"] for row in rows(connection, "signatures")}
@@ -110,8 +110,8 @@ def one_candidate(store: Store, name: str) -> dict[str, Any]:
     """Returns a candidate's rows on the current boards, and its papers.
 
     - *rows*: one per board, validated metrics first; *of*: the number of ranked candidates in its group.
-    - *human*: the human baseline on the first board on which the candidate has scores; *papers*: its
-      `paper_leads` there.
+    - *human*: the human baseline on the first board where the candidate has scores.
+    - *papers*: the candidate's `paper_leads` on that board.
     """
     signatures = store.read(CURRENT_SIGNATURES)
     rows = store.read(LEADERBOARD, signature_ids=[row["signature_id"] for row in signatures])
@@ -131,11 +131,11 @@ def one_candidate(store: Store, name: str) -> dict[str, Any]:
 
 
 def paper_leads(store: Store, signature_id: str, name: str) -> list[dict[str, Any]]:
-    """Returns the candidate's papers by its lead over the human baseline, the largest first.
+    """Returns one row per paper of a candidate, sorted by its lead over the human baseline, largest first.
 
-    Each row has its *mean* over the paper's references in nats, *human*, the baseline's, and *lead*, the difference.
-    The last two are over the references that both were scored against; None where there is none, or for the baseline.
-    Papers without a lead come last, by their mean.
+    *mean*: the candidate's mean score over the paper's references, in nats. *human*, *lead*: the baseline's mean, and
+    the mean difference, over the references that both were scored against. They are None without such references, and
+    for the baseline itself. Papers without a lead come last, sorted by *mean*.
     """
     values: dict[tuple[str, str], dict[str, float]] = {}
     for row in store.read(CANDIDATE_PAIRS, signature_id=signature_id, candidates=list({name, HUMAN})):

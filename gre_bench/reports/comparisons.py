@@ -1,9 +1,10 @@
 """Compares two boards or sets of effects: editions, files, releases, published tables.
 
-Each side is read as a list of figures: a figure is one number, such as a candidate's mean score or a change's effect.
+Each side is read as a list of figures. A figure is a number, such as a candidate's mean score or a perturbation's
+effect.
 
-Releases are compared as far as their scores may be: with the same edition and signature by scores, ranks and pairs;
-with another year or sample by differences from the human baseline; with different signatures by ranks alone.
+What is compared of two releases depends on them. With the same edition and signature: scores, ranks and pairs. With
+another year or sample: differences from the human baseline. With different signatures: only ranks.
 """
 
 from __future__ import annotations
@@ -40,9 +41,10 @@ _FIELDS = ("evaluation_lm", "lm_digest", "writer", "synopsis_writer", "form", "a
 
 
 def ranked(first: Side, second: Side) -> dict[str, Any]:
-    """Returns how consistently two boards rank candidates under each common metric; `SettingsError` without one.
+    """Returns how consistently two boards rank candidates, for each metric that both have.
 
-    If exactly one board is a published table, the result also lists both boards' scores side by side.
+    Raises `SettingsError` if they have no metric in common. If exactly one board is a published table, the result also
+    lists both boards' scores side by side.
     """
     rows = published.consistency(first.figures, second.figures)
     metrics = [row.metric for row in rows]
@@ -56,7 +58,7 @@ def ranked(first: Side, second: Side) -> dict[str, Any]:
         figures = ([figure for figure in side.figures if figure.metric in metrics] for side in (first, second))
         beside = [asdict(row) for row in published.beside(*figures)]
         if not _same_lms(*((first, second) if first.signatures is None else (second, first)), metrics):
-            # Scores of different signatures: their ranks can be compared, but their differences mean nothing.
+            # The scores have different signatures: ranks can be compared, but differences mean nothing.
             no_difference = {"difference": None, "overlap": None, "within": None}
             beside = [{**row, **no_difference} for row in beside]
         result["beside"] = beside
@@ -64,7 +66,7 @@ def ranked(first: Side, second: Side) -> dict[str, Any]:
 
 
 def _same_lms(table: Side, run: Side, metrics: Sequence[str]) -> bool:
-    """Returns whether *run* used the evaluation LM and writer of the published *table* in all *metrics*."""
+    """Returns whether *run* used the same evaluation LM and writer as the published *table*, in all *metrics*."""
     models = load_models()
     wanted = published.LMS.get(table.name)
     if wanted is None or not run.signatures:
@@ -88,10 +90,10 @@ _ITEM, _VALUE = ("item", "change", "candidate", "model"), ("value", "d", "score"
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two boards, or of the two sets of effects, that are compared.
+    """One of two boards, or of two sets of effects, that are compared.
 
-    *left_out*: candidate without a rank, or change without an effect → the reason. *signatures*: metric → signature of
-    a run; None for a published table.
+    *left_out*: candidate without a rank, or perturbation without an effect → the reason. *signatures*: metric →
+    signature of a run; None for a published table.
     """
 
     name: str
@@ -108,9 +110,9 @@ def from_table(name: str) -> Side:
 
 
 def from_run(name: str, kind: Kind, state: Path) -> Side:
-    """Returns the board or the effects of an edition under *state*, or of a file that a command writes with ``--json``.
+    """Returns the board or the effects of an edition under *state*, or of a file that a command wrote with ``--json``.
 
-    Raises `SettingsError` or `UnfinishedError` if there is nothing to compare, `SourceError` for another file.
+    Raises `SettingsError` or `UnfinishedError` if there is nothing to compare, and `SourceError` for any other file.
     """
     if Path(name).is_file():
         tree = _json(Path(name))
@@ -134,7 +136,7 @@ def _edition(key: str, kind: Kind, state: Path) -> Any:
         raise UnfinishedError(f"edition {key} has no scores yet; run: gre-bench refresh --edition {key}")
     ids = [row["signature_id"] for row in signatures]
     if kind == "effects":
-        # The effects under the signatures planned last; if there are none, all effects of the edition.
+        # The effects under the last planned signatures; if there are none, all effects of the edition.
         effects = store.read(EFFECTS, signature_ids=ids) or store.read(EFFECTS, signature_ids=None)
         if not effects:
             raise SettingsError(f"edition {key} has no effects yet; run: gre-bench study validate --edition {key}")
@@ -163,14 +165,14 @@ def _side(name: str, kind: Kind, tree: Any) -> Side:
 
 
 def _by_model(figures: tuple[Figure, ...]) -> tuple[Figure, ...]:
-    """Returns *figures* with the names of the models file, unless two would then have the same name."""
+    """Returns *figures* with models named as in the models file, unless two figures would then have the same name."""
     known = known_as()
     named = tuple(replace(figure, item=known.get(figure.item.lower(), figure.item)) for figure in figures)
     return named if len({(item.metric, item.item) for item in named}) == len(named) else figures
 
 
 def _lack(row: Mapping[str, Any], kind: Kind) -> tuple[str, str] | None:
-    """Returns the name of *row* and why it has no number; None if it has one."""
+    """Returns the name in *row* and why it has no number; None if it has a number."""
     if kind == "board":
         return None if row.get("rank", 1) is not None else (row["candidate"], row.get("unranked") or "without a rank")
     return None if row.get("problem") is None else (f"{row['metric']}, {row['change']}", row["problem"])
@@ -179,7 +181,7 @@ def _lack(row: Mapping[str, Any], kind: Kind) -> tuple[str, str] | None:
 def _figure(row: Mapping[str, Any]) -> Figure:
     value = float(_first(row, _VALUE))
     if not math.isfinite(value):
-        raise ValueError(f"{value} is no number to compare")
+        raise ValueError(f"{value} is not a number, so it cannot be compared")
     low, high = (None if row.get(end) is None else float(row[end]) for end in ("low", "high"))
     return Figure(str(row["metric"]), str(_first(row, _ITEM)), value, low, high)
 
@@ -202,10 +204,11 @@ _STATES = ("only_first", "only_second", "other_state", "other_score")
 
 
 class ReleaseSide(NamedTuple):
-    """One of the two compared releases, with its manifest.
+    """One of two compared releases; *about*: its manifest.
 
-    *signatures*: by metric. *board*, *anchored*: signature's id → candidate → row of the board, or with its difference
-    from the human baseline. *answers*: signature's id → who leads (`answer`).
+    - *signatures*: metric → signature. *answers*: signature id → who leads (`answer`).
+    - *board*: signature id → candidate → row of the board.
+    - *anchored*: signature id → candidate → row with its difference from the human baseline.
     """
 
     name: str
@@ -218,9 +221,9 @@ class ReleaseSide(NamedTuple):
 
 
 def compare_releases(names: tuple[str, str], state: Path) -> dict[str, Any]:
-    """Verifies both releases, given by names or folders, and returns what differs: metrics, provenance and tables.
+    """Verifies two releases, *names* or folders, and returns how they differ in metrics, provenance and tables.
 
-    Raises `SettingsError` for an unknown release, `SourceError` for an altered one.
+    Raises `SettingsError` for an unknown release, and `SourceError` for an altered one.
     """
     first, second = (_release_side(name, state) for name in names)
     pairs = changed_pairs(first.folder, second.folder)
@@ -305,7 +308,7 @@ def _both(boards: tuple[Mapping[str, Row], ...], name: str, fields: tuple[str, .
 
 
 def _add_changes(candidates: list[dict[str, Any]], first: Mapping[str, Row], second: Mapping[str, Row]) -> None:
-    """Adds each candidate's differences from the human baseline in both releases, and their tested change."""
+    """Adds each candidate's difference from the human baseline in both releases, and the test of its change."""
     kept = ("difference", "low", "high", "papers")
     tested: list[dict[str, Any]] = []
     for row in candidates:

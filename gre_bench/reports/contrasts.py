@@ -1,7 +1,7 @@
 """Compares candidates, and evaluation LMs, of one edition pair by pair.
 
-A file names pairs of candidates, and each pair is compared on a board. Fix it before the first score: nothing here can
-check that.
+A file names pairs of candidates, and each pair is compared on a board. Write the file before the first score: the
+program cannot check this.
 
     [[contrast]]
     name = "reflection"
@@ -9,16 +9,17 @@ check that.
     first = "gpt-4o+reflect5"
     second = "gpt-4o"
 
-A contrast is about the metrics of the board, or about those that its entry names in ``metrics``. The file's SHA-256
-stands in each release whose settings name the file (``board.contrasts``), so readers can tell whether it was changed.
+A contrast covers the metrics of the board, or those that its entry names in ``metrics``. Each release whose settings
+name the file (``board.contrasts``) states the file's SHA-256, so readers can detect later changes.
 
-A contrast of two candidates that are ranked in one group is a test of the board, and has its p-value. Others are
-corrected over the board's family of tests and themselves. Further tests are corrected each on their own, over all
-contrasts and metrics of an LM: of the parts by chance and above, and at equal length (`gre_bench.stats.length`).
+A contrast of two candidates that are ranked in one group is one of the board's tests, and has the same p-value. The
+other contrasts are corrected over the board's family of tests and themselves. The following tests are corrected
+separately, each over all contrasts and metrics of an LM: of the chance score, of the score above chance, and at equal
+length (`gre_bench.stats.length`).
 
-Scores of two evaluation LMs have different signatures and are not compared. Only quantities without a unit are: ranks,
-correlations, and leads over the human baseline in standard errors. The results also count on how many tests of both
-LMs' boards (Holm-corrected, 5%) they agree.
+Scores of two evaluation LMs have different signatures and cannot be compared. Only quantities without a unit can:
+ranks, correlations, and leads over the human baseline in standard errors. The results also state on how many tests of
+both LMs' boards (Holm-corrected, 5%) the LMs agree.
 """
 
 from __future__ import annotations
@@ -69,9 +70,9 @@ LEVEL, POWER, SPLITS = 0.95, 0.8, 200
 
 
 class PlannedContrast(strict.NamedEntry, frozen=True):
-    """A question that the difference of two candidates answers, named in full or by the ends of their names.
+    """A question that the difference between two candidates answers; *first*, *second*: names, or ends of names.
 
-    *metrics*: empty means all of the board.
+    *metrics*: if empty, all metrics of the board.
     """
 
     name: str = Field(pattern=r"^[A-Za-z0-9._-]+$")
@@ -88,14 +89,14 @@ class PlannedContrast(strict.NamedEntry, frozen=True):
 
 
 class ContrastsFile(NamedTuple):
-    """The contrasts of a file, in its order, and the SHA-256 of the file."""
+    """The contrasts of a file, in the file's order, and the file's SHA-256."""
 
     contrasts: tuple[PlannedContrast, ...]
     sha256: str
 
 
 def load(path: Path) -> ContrastsFile:
-    """Returns the contrasts of the TOML file *path*; raises `SettingsError` for a faulty one, or one without any."""
+    """Returns the contrasts of the TOML file *path*; raises `SettingsError` if the file is faulty or has none."""
     entries = strict.read_entries(path, "contrasts file", "contrast", PlannedContrast, named=True)
     if not entries:
         raise SettingsError(f"contrasts file {path} has no [[contrast]]; write one for each question")
@@ -103,10 +104,10 @@ def load(path: Path) -> ContrastsFile:
 
 
 def compare_contrasts(state: Path, edition: str, path: Path, metrics: list[str] | None = None) -> dict[str, Any]:
-    """Tests the contrasts of the file *path* on one edition: `contrast_rows` and `stability`.
+    """Tests the contrasts of the file *path* on one edition; returns `contrast_rows` and `stability`.
 
-    *metrics*: None means those shown on the board. The evaluation LM of the board comes first, then others that have
-    scored the same metrics. Raises `SettingsError` for an unknown candidate or metric, or a wrong file.
+    *metrics*: None means the metrics on the board. Results by the board's evaluation LM come first, then those by other
+    LMs that have scored the same metrics. Raises `SettingsError` for an unknown candidate or metric, or a faulty file.
     """
     file, store = load(path), Store(state, edition)
     planned = store.read(PLANNED_SIGNATURES)
@@ -123,7 +124,7 @@ def compare_contrasts(state: Path, edition: str, path: Path, metrics: list[str] 
 
 
 def _of_other_lms(shown: Sequence[SignatureRow], planned: Sequence[SignatureRow]) -> list[SignatureRow]:
-    """Returns the signatures of *planned* that differ from those *shown* by the evaluation LM alone, newest first."""
+    """Returns the *planned* signatures that differ from a *shown* one only in the evaluation LM, newest first."""
     kept: dict[tuple[str, str], SignatureRow] = {}
     for own in shown:
         for row in planned:
@@ -141,14 +142,14 @@ def contrast_rows(
     """Returns one row per signature and contrast.
 
     *known*: further signatures, among them the specific forms of *signatures*. Raises `SettingsError` for an unknown
-    candidate. Differences are means by paper of paired differences, with 95% interval. *p_holm* is that of the board,
-    or corrected over the board's tests and further contrasts; *tests*: how many.
+    candidate. A difference is the mean by paper of paired differences, with its 95% interval. *p_holm* is the board's,
+    or corrected over the *tests* of the board and the other contrasts, which are counted.
 
-    - *detectable*: the smallest difference that so many papers show with probability 80%, in a single test at 5%.
-    - *chance*, *above_chance*: what the candidates' reviews of other papers score, and the rest; None without these.
-      Papers that exchange their reviews depend on each other, as on the board.
-    - *at_length*: the difference at equal length, in two forms, *common* and *own*. *p* is that of both together
-      (`LengthContrast.p`), and *why_not* says why nothing is told. None without lengths.
+    - *detectable*: the difference that this number of papers detects with a power of 80%, in a single test at 5%.
+    - *chance*, *above_chance*: the difference of the chance scores, and the rest of the difference; None without these.
+      Papers whose reviews were exchanged depend on each other, as on the board.
+    - *at_length*: the difference at equal length, in two forms, *common* and *own*. *p* tests both together
+      (`LengthContrast.p`); *why_not*: why there is no result. None without lengths.
     - *problem*: why there is no test.
     """
     rows: list[dict[str, Any]] = []
@@ -218,7 +219,7 @@ NOT_YET = "the board's tests, which its p-value is corrected over, come when the
 
 
 def _correct(rows: Sequence[dict[str, Any]], tests: Family) -> None:
-    """Gives each of *rows* the p-value of its test in the board's family; rows of no such test are joined to it."""
+    """Sets *p_holm* in *rows* from the board's family of *tests*; contrasts that are not in it are added to it."""
     others: dict[frozenset[str], float] = {}
     for row in rows:
         if test := tests.between(row["first"], row["second"]):
@@ -233,7 +234,7 @@ def _correct(rows: Sequence[dict[str, Any]], tests: Family) -> None:
 
 
 def parts_of(store: Store, signature: SignatureRow, pairs: Pairs, known: Sequence[SignatureRow]) -> dict[str, Pairs]:
-    """Returns the two parts of the scores of *pairs*: what a review of another paper scores, and the rest.
+    """Returns the two parts of the scores of *pairs*: the chance score (of a review of another paper), and the rest.
 
     The result is empty if the specific form of *signature* is not among the *known* signatures.
     """
@@ -272,7 +273,7 @@ def _lists(rows: Sequence[Any]) -> list[list[Any]]:
 
 
 def _shared(pairs: Pairs, names: Sequence[str], words: Any) -> tuple[Any, ...]:
-    """Returns what `contrast_at_length` takes of both *names*: no papers without lengths."""
+    """Returns the arguments of `contrast_at_length` for both *names*, without the papers that lack a length."""
     values = {key[:3]: key[3] for key in zip(*pairs.columns, strict=True)}
     by_paper: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for (name, paper, reference), value in values.items():
@@ -290,8 +291,8 @@ def _shared(pairs: Pairs, names: Sequence[str], words: Any) -> tuple[Any, ...]:
 def stability(store: Store, signature: SignatureRow) -> dict[str, Any] | None:
     """Returns how stable the order of the ranked models is: Spearman's ρ between random halves, over 200 splits.
 
-    *papers*: halves of the papers. *references*: one reference of each paper, drawn at random, against the others. Each
-    has mean and 5% and 95% quantiles. Returns None for fewer than three models of the largest group.
+    *papers*: the papers are split. *references*: one random reference per paper is compared with the others. Each has a
+    mean and 5% and 95% quantiles. Returns None if the largest group has fewer than three models.
     """
     from scipy.stats import rankdata
 
@@ -313,7 +314,7 @@ def stability(store: Store, signature: SignatureRow) -> dict[str, Any] | None:
     values = np.array(pairs.values)
 
     def means(half: np.ndarray) -> np.ndarray:
-        """Returns each candidate's mean over the pairs of *half*, NaN if it has none; papers weigh alike."""
+        """Returns each candidate's mean over the pairs in *half* (NaN without pairs); all papers have equal weight."""
         sums, sizes = (np.bincount(cell[half], weights, len(names) * len(papers)) for weights in (values[half], None))
         with np.errstate(invalid="ignore"):
             by_paper = (sums / sizes).reshape(len(names), len(papers))
@@ -331,7 +332,7 @@ def stability(store: Store, signature: SignatureRow) -> dict[str, Any] | None:
             first = np.isin(papers, chosen)[paper] if split == "papers" else drawn[paper] == reference
             x, y = means(first), means(~first)
             x, y = (rankdata(half[~np.isnan(x + y)]) for half in (x, y))
-            if len(x) >= 3 and np.ptp(x) and np.ptp(y):  # all means of a half may be equal
+            if len(x) >= 3 and np.ptp(x) and np.ptp(y):  # the means in a half may all be equal
                 rho.append(np.corrcoef(x, y)[0, 1])
         if rho:
             low, high = np.quantile(rho, [0.05, 0.95]).tolist()
@@ -345,17 +346,17 @@ SHOWN_PAPERS = 3
 def compare_candidates(state: Path, edition: str, names: Sequence[str], metrics: list[str] | None) -> dict[str, Any]:
     """Compares the two candidates *names* of one edition; returns one row per metric.
 
-    *metrics*: None means those shown on the board. Raises `SettingsError` unless *names* are two different candidates.
+    *metrics*: None means the metrics on the board. Raises `SettingsError` unless *names* are two different candidates.
 
     - *p*: not corrected, so valid only if these two candidates were chosen beforehand. *problem*: why there is no test.
-    - *won*, *lost*: papers of the first candidate. *most*, *least*: those with the largest differences.
+    - *won*, *lost*: papers that the first candidate won or lost. *most*, *least*: papers with the largest differences.
     - *board*: *p_holm*, corrected over the *tests* of the board, and which candidate is *surely_ahead*, if any; None
       unless both are ranked in one group.
     - *chance*, *above_chance*: the same test on the two `parts_of` the scores; None without these.
-    - *validated*, *validation*: whether the metric is validated with its evaluation LM and writer, and in words.
+    - *validated*, *validation*: whether the metric is validated with its evaluation LM and writer; the same in words.
     - *other_lms*: the same test by each other validated *evaluation_lm* that has ranked both.
 
-    *notes* says what a reader must know of the two.
+    *notes* has what a reader must know about the two candidates.
     """
     store = Store(state, edition)
     names = [the_candidate(store, name) for name in names]
@@ -413,13 +414,13 @@ def _compared(store: Store, signature: SignatureRow, names: Sequence[str]) -> di
 
 
 def _on_the_board(tests: Family, names: Sequence[str]) -> dict[str, Any] | None:
-    """Returns the p-value of *names* corrected over all *tests* of a board; None unless they are ranked together."""
+    """Returns the p-value of the two *names*, corrected over a board's *tests*; None unless ranked in one group."""
     test = tests.between(*names)
     return {"p_holm": test.p_holm, "tests": tests.size, "surely_ahead": _surely(test)} if test else None
 
 
 def _by_other_lm(lm_order: LMOrder, names: Sequence[str]) -> dict[str, Any] | None:
-    """Returns what another evaluation LM says of *names*; scores of two LMs do not compare, so without a difference."""
+    """Returns the test of *names* by another evaluation LM, without the difference, which is in that LM's own scale."""
     if (test := lm_order.tests.between(*names)) is None:
         return None
     leader = names[0] if test.difference > 0 else names[1]
@@ -434,7 +435,7 @@ def _surely(test: PairTest) -> str | None:
 
 
 def leads(scored: Sequence[CandidatePairRow], names: Sequence[str]) -> dict[str, float]:
-    """Returns paper → mean difference of the two *names*, over the references that both were scored against."""
+    """Returns paper → mean difference between the two *names*, over the references that both were scored against."""
     values = {(row["candidate_id"], row["paper_id"], row["reference_id"]): row["value"] for row in scored}
     by_paper: dict[str, list[float]] = {}
     for (name, paper, reference), value in values.items():
@@ -445,20 +446,20 @@ def leads(scored: Sequence[CandidatePairRow], names: Sequence[str]) -> dict[str,
 
 
 def _tested(scored: Sequence[CandidatePairRow]) -> list[PairTest]:
-    """Returns the test of every two candidates; raises ValueError if two share fewer than two papers."""
+    """Returns the tests of all pairs of candidates; raises ValueError if a pair shares fewer than two papers."""
     names = ("candidate_id", "paper_id", "reference_id", "value", "unit")
     columns: list[list[Any]] = [[row[name] for row in scored] for name in names]
     return Pairs(*columns).tests()
 
 
 LM = ("evaluation_lm", "lm_digest", "dtype", "quantisation", "attention", "template_digest", "engine_version")
-"""Fields of a signature that identify the evaluation LM; in all others the two should agree."""
+"""Fields of a signature that identify the evaluation LM; two compared signatures should agree in all others."""
 
 
 def are_lms(store: Store, names: Sequence[str]) -> bool:
-    """Returns whether all *names* are evaluation LMs, or beginnings of signatures, and none is a candidate.
+    """Returns whether all *names* are evaluation LMs, or beginnings of signature ids, and none is a candidate.
 
-    Raises `SettingsError` if exactly one is unknown and the other is no candidate.
+    Raises `SettingsError` if exactly one name is unknown and the other is not a candidate.
     """
     signatures = store.read(PLANNED_SIGNATURES)
     candidates = [row["candidate_id"] for row in store.read(CANDIDATES)]
@@ -470,7 +471,7 @@ def are_lms(store: Store, names: Sequence[str]) -> bool:
 
 
 def compare_lms(state: Path, edition: str, names: Sequence[str], metrics: Sequence[str] | None) -> dict[str, Any]:
-    """Compares two evaluation LMs, or two signatures by their beginnings; one row per metric that both have scored.
+    """Compares two evaluation LMs, or two signatures (beginnings of ids); one row per metric that both have scored.
 
     *metrics*: None means all. Raises `SettingsError` if the two share no metric, or fewer than two scored pairs.
     """
@@ -487,7 +488,7 @@ def compare_lms(state: Path, edition: str, names: Sequence[str], metrics: Sequen
 
 
 def _signatures_of(name: str, signatures: Sequence[SignatureRow]) -> list[SignatureRow]:
-    """Returns the signatures whose id begins with *name*, else those of the evaluation LM *name*."""
+    """Returns the signatures whose id begins with *name*; if there are none, those of the evaluation LM *name*."""
     by_id = [row for row in signatures if len(name) >= 6 and row["signature_id"].startswith(name)]
     return by_id or [row for row in signatures if row["evaluation_lm"] == name]
 
@@ -495,9 +496,9 @@ def _signatures_of(name: str, signatures: Sequence[SignatureRow]) -> list[Signat
 def _closest(
     metric: str, first: Sequence[SignatureRow], second: Sequence[SignatureRow]
 ) -> tuple[SignatureRow, SignatureRow]:
-    """Returns the first two signatures of *metric* that differ in the fewest fields beside the evaluation LM's.
+    """Returns the first two signatures of *metric* that differ in the fewest fields, not counting those in `LM`.
 
-    Raises `SettingsError` if both sides hold the same single one.
+    Raises `SettingsError` if both sides have the same single signature.
     """
     both = [(a, b) for a in first for b in second if a["metric"] == b["metric"] == metric]
     both = [(a, b) for a, b in both if a["signature_id"] != b["signature_id"]]
@@ -525,7 +526,7 @@ def _by_both(store: Store, first: SignatureRow, second: SignatureRow) -> dict[st
         tests = [side.tests() for side in sides]
     except ValueError as problem:
         return row | {"problem": str(problem)}
-    with suppress(ValueError):  # fewer than three candidates, or one LM that scores all alike
+    with suppress(ValueError):  # fewer than three candidates, or an LM that gives all the same score
         row["agreement"] = asdict(agreement(kept.values, sides[1].values, kept.papers, kept.candidates, seed=SEED))
     ranked = [ranks(side.values, kept.papers, kept.candidates) for side in sides]
     ahead = [ahead_of(tested, HUMAN) for tested in tests]
@@ -542,7 +543,7 @@ def _by_both(store: Store, first: SignatureRow, second: SignatureRow) -> dict[st
 
 
 def _shared_pairs(left: Sequence[BoardPairRow], right: Sequence[BoardPairRow]) -> tuple[Pairs, Pairs]:
-    """Returns the pairs that both LMs have scored, by each, in the same order."""
+    """Returns the pairs that both LMs have scored, with the scores by each LM, in the same order."""
     sides = [
         {(row["candidate_id"], row["paper_id"], row["reference_id"]): row for row in side} for side in (left, right)
     ]
@@ -554,7 +555,7 @@ def _shared_pairs(left: Sequence[BoardPairRow], right: Sequence[BoardPairRow]) -
 
 
 def _by_pair(first: Pairs, second: Pairs, name: str) -> dict[str, Any]:
-    """Returns a candidate's number of pairs, and Spearman's correlation of the two LMs' scores on these, if defined."""
+    """Returns a candidate's number of pairs, and Spearman's ρ of the two LMs' scores on these pairs, if defined."""
     from scipy.stats import spearmanr
 
     left, right = (side.of_candidates([name]).values for side in (first, second))

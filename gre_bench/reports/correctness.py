@@ -1,4 +1,4 @@
-"""Reads the results of a study of planted flaws, which lie beside an edition's store, and puts them into a line."""
+"""Reads the results of a study of planted flaws, stored next to an edition's store, and summarises them in a line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RESULTS = "correctness.json"
 
 
 class Tested(TypedDict):
-    """A mean with its 95% interval and p-value by paper; *p_holm*: corrected for the families, for a family alone."""
+    """A mean with its 95% interval and p-value by paper; *p_holm*: corrected over all families, only for a family."""
 
     value: float
     low: float
@@ -26,11 +26,11 @@ class Tested(TypedDict):
 
 
 class ReviewerResult(TypedDict):
-    """What one reviewer's reviews tell of planted flaws, by one metric (`gre_bench.stats.detection`).
+    """How well one reviewer's reviews reveal planted flaws, by one metric (`gre_bench.stats.detection`).
 
     *score*, *other*, *again*, *specific*: the score, its two nulls, and the gain over another paper with the same flaw.
-    *detected*: the share of flaws detected. *true*: the same share of the script that names every flaw. *rate*: the
-    estimated share of flaws that the reviewer names; None where it cannot be known.
+    *detected*: the share of flaws detected. *true*: the same share for the control that names every flaw. *rate*: the
+    estimated share of flaws that the reviewer names; None if it cannot be estimated.
     """
 
     metric: str
@@ -58,8 +58,8 @@ class TooFew(TypedDict):
 class Results(TypedDict):
     """The results of a study: see `gre_bench.studies.flaws`.
 
-    *too_few*: reviewers without a row under a metric, as fewer than two papers have the scores of all four texts.
-    *unlike*: metrics whose evaluation LM, writer or texts are not those of the board; only `correctness_of` adds it.
+    *too_few*: reviewers without a row for a metric, because fewer than two papers have scores for all four texts.
+    *unlike*: metrics whose evaluation LM, writer or texts differ from the board's; only `correctness_of` adds it.
     """
 
     edition: str
@@ -104,7 +104,7 @@ def results_file(store: Store) -> Path:
 
 
 def correctness_of(store: Store) -> Results | None:
-    """Returns the results of the study of *store*'s edition; None if there was none.
+    """Returns the results of the planted-flaw study of *store*'s edition; None if there was no study.
 
     Raises `StoreError` for a damaged file.
     """
@@ -127,7 +127,7 @@ NOT_MEASURED = "correctness: not measured"
 
 
 def line(results: Results | None) -> str:
-    """Returns one line for a board: which reviewers tell of planted flaws, by the first metric."""
+    """Returns one line for a board: which reviewers find planted flaws, by the first metric."""
     if results is None:
         return NOT_MEASURED
     rows = [row for row in results["rows"] if row["metric"] == results["rows"][0]["metric"]] if results["rows"] else []

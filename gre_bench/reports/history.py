@@ -1,8 +1,8 @@
-"""Compares candidates through the years by their differences from anchors, because each edition has its own papers.
+"""Compares candidates across years by their differences from anchors, because each edition has its own papers.
 
-An anchor is a candidate that every edition scores again. Raw scores of two years also differ because the papers differ.
-Only differences from the anchors' mean score are therefore compared between years. The result gives the change of this
-difference and its interval, under one signature.
+An anchor is a candidate that every edition scores. Raw scores of two years also differ because the papers differ. So
+only differences from the anchors' mean score are compared across years. The result has the change of this difference
+and its interval, under one signature.
 """
 
 from __future__ import annotations
@@ -23,12 +23,14 @@ from gre_bench.store.queries import ANCHORED, CURRENT_SIGNATURES, KNOWN_CANDIDAT
 def history(
     state: Path, editions: Sequence[str] | None, metrics: Sequence[str] | None, anchors: Sequence[str]
 ) -> dict[str, Any]:
-    """Returns how far each candidate is from the mean of the *anchors* in each edition, and how this changed.
+    """Returns each candidate's difference from the mean of the *anchors* in each edition, and how it changed.
 
-    *editions*: editions, or venues, each for all of its editions. *editions*, *metrics*: None means all. *anchors*:
-    names of candidates, or their ends; the result has them in full. *rows*: one per metric, signature, candidate and
-    edition; *tables* and *changes* are made of them. *few*: papers of editions with fewer than `FEW`. *left_out*:
-    edition without rows → the reason. Raises `SettingsError` if none has rows.
+    *editions*: editions, or venues, which stand for all their editions. *editions*, *metrics*: None means all.
+    *anchors*: candidates' names or ends of names; the result has them in full.
+
+    In the result, *rows* has one row per metric, signature, candidate and edition; *tables* and *changes* are computed
+    from these. *few*: editions with fewer papers than `FEW`. *left_out*: edition without rows → the reason. Raises
+    `SettingsError` if no edition has rows.
     """
     anchored: list[str] = []
     known = find_editions(state)
@@ -64,5 +66,5 @@ def history(
 
 
 def _meant(name: str, known: Sequence[str]) -> Sequence[str]:
-    """Returns the *known* editions of the venue *name*, or *name* itself if there is none."""
+    """Returns the *known* editions of the venue *name*; if there are none, *name* itself."""
     return [key for key in known if edition_of(key).venue == name] or [name]

@@ -1,4 +1,4 @@
-"""Publishes editions; writes the pages and figures that a release would have now, and those of published tables."""
+"""Publishes editions; also writes pages and figures of an unpublished edition, and of published tables."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def publish_edition(
 
     - *everything*: include all texts, whatever their licence. *again*: publish even if nothing has changed.
     - *wait_s*: how many seconds to wait for a run that is still writing.
-    - *hidden*: boards not to show, each with metric, signature_id, verdict and detail.
-    - *scores_only*: leave out every text, every log-probability of tokens and the pages of papers.
+    - *hidden*: boards to leave out, each with metric, signature_id, verdict and detail.
+    - *scores_only*: leave out all texts, the log-probabilities of tokens, and the pages of papers.
 
     Raises `LockedError` if a run is still writing, and `UnfinishedError` without a board or with missing pairs. Raises
     `SettingsError` if the latest release is dated in the future.
@@ -87,7 +87,7 @@ def publication_of(
 ) -> Publication:
     """Returns the contents of a release of *store*, with the arguments and errors of `publish_edition`.
 
-    Raises `SettingsError` too for an edition of planted flaws.
+    Also raises `SettingsError` for an edition of planted flaws.
     """
     if any(row["paper_id"].endswith(f"{MARK}{HARMLESS}") for row in store.read(SAMPLE)):
         raise SettingsError(
@@ -114,7 +114,7 @@ def publication_of(
 
 
 def _check_whole(store: Store, signatures: Sequence[SignatureRow]) -> None:
-    """Raises `UnfinishedError` if pairs are missing, or if the rank statistics are not those of the scores."""
+    """Raises `UnfinishedError` if scores are missing, or if the rank statistics are older than the scores."""
     ids = [row["signature_id"] for row in with_specific(store, signatures)]
     counts = store.read(PROGRESS, signature_ids=ids)
     if missing := sum(row["unfinished"] for row in counts):
@@ -130,7 +130,7 @@ def _check_whole(store: Store, signatures: Sequence[SignatureRow]) -> None:
 
 
 def additions(store: Store, settings: Settings, signatures: Sequence[SignatureRow]) -> Additions:
-    """Returns the tables that a release adds; the board of the headline metric comes first, then validated ones."""
+    """Returns the tables that a release adds; the headline metric's board comes first, then validated metrics'."""
     ids = [row["signature_id"] for row in signatures]
     passed = {row["signature_id"] for row in store.read(VALIDATIONS, signature_ids=ids) if row["verdict"] == "pass"}
     named = models.load(settings.writing.models)
@@ -144,7 +144,7 @@ def additions(store: Store, settings: Settings, signatures: Sequence[SignatureRo
 
 
 def of_program(signatures: Sequence[SignatureRow], passed: Collection[str], headline: str | None) -> Additions:
-    """Returns the `additions` that need no store. *passed*: ids of signatures whose metric passed validation."""
+    """Returns the `additions` that do not need a store; *passed*: ids of signatures whose metric passed validation."""
     places = {name: position for position, name in enumerate(METRICS.own)}
     shown = sorted(signatures, key=lambda row: (row["metric"] != headline, row["signature_id"] not in passed,
                                                 places.get(row["metric"], len(places)), row["metric"]))  # fmt: skip
@@ -159,7 +159,7 @@ def of_program(signatures: Sequence[SignatureRow], passed: Collection[str], head
 
 
 def provenance(store: Store, settings: Settings, signatures: Sequence[SignatureRow]) -> dict[str, Any]:
-    """Returns what the numbers under *signatures* depend on, for the manifest, without details of the machine."""
+    """Returns, for the manifest, what the numbers under *signatures* depend on, except details of the machine."""
     draw = store.read(DRAW)
     ids = [row["signature_id"] for row in signatures]
     verdicts = {row["signature_id"]: row for row in store.read(VALIDATIONS, signature_ids=ids)}
@@ -183,7 +183,7 @@ def provenance(store: Store, settings: Settings, signatures: Sequence[SignatureR
 
 
 def contrasts_of(store: Store, path: Path | None, signatures: Sequence[SignatureRow]) -> dict[str, Any] | None:
-    """Tests the contrasts of the file *path*, if there is one: its name, digest and entries, and the rows."""
+    """Tests the contrasts of the file *path*; returns its name, digest, entries and result rows, or None without it."""
     if path is None:
         return None
     file = contrasts.load(path)
@@ -206,7 +206,7 @@ def _model(name: str, known: models.Model | None) -> dict[str, Any]:
 
 
 def lm_id(row: SignatureRow) -> str:
-    """Returns the id under which the log-probabilities of a signature's evaluation LM are stored."""
+    """Returns the id under which the log-probabilities of the evaluation LM of the signature *row* are stored."""
     fields = ("engine_version", "dtype", "quantisation", "attention", "template_digest")
     return LMIdentity(row["evaluation_lm"], row["lm_digest"], **{name: row[name] for name in fields}).lm_id
 
@@ -217,7 +217,7 @@ def releases(state: Path, edition: str) -> ReleaseStore:
 
 
 def database_of(store: Store, folder: Path, everything: bool = False) -> Path:
-    """Writes the database that a release of the edition would have now to *folder*; returns its path."""
+    """Writes to *folder* the database that a release of the edition would have now; returns its path."""
     copy, database, settings = folder / store.read_file.name, folder / DATABASE, _settings(store)
     signatures = _signatures(store)
     store.copy.copy_to(copy)
@@ -228,9 +228,9 @@ def database_of(store: Store, folder: Path, everything: bool = False) -> Path:
 
 
 def write_edition_pages(store: Store, folder: Path) -> None:
-    """Writes the pages of an edition as it is now to *folder*, without a release.
+    """Writes the pages of an edition in its current state to *folder*, without a release.
 
-    They have all texts, whatever their licence. Raises `UnfinishedError` if the edition has no board.
+    The pages have all texts, whatever their licence. Raises `UnfinishedError` if the edition has no board.
     """
     database, settings = database_of(store, folder, True), _settings(store)
     add_pieces(database, pieces_of(settings.evaluation_lm))
@@ -271,10 +271,10 @@ def plot_edition(store: Store, out: Path) -> list[Path]:
 
 
 def plot_table(table: str, out: Path) -> list[Path]:
-    """Writes the pictures of the published board *table* and a page of it to the folder *out*; returns the files.
+    """Writes pictures and a page of the published board *table* to the folder *out*; returns the files.
 
-    A published table has no intervals, no human baseline and no dates, so none are drawn. Raises `SettingsError` if
-    *table* is not a board.
+    They have no intervals, no human baseline and no dates, because published tables lack these. Raises `SettingsError`
+    if *table* is not a board.
     """
     if table not in published.LMS:
         raise SettingsError(f"{table} is no board; boards are: table6, table7, table10")

@@ -25,7 +25,7 @@ from gre_bench.store.queries import (
 
 
 def shown_signatures(store: Store, metrics: list[str] | None) -> list[SignatureRow]:
-    """Returns the signatures of the latest plan, or the latest planned one of each of *metrics*.
+    """Returns the signatures of the latest plan, or the latest planned signature of each of *metrics*.
 
     Raises `SettingsError` for a metric without scores, and `UnfinishedError` for an edition without scores.
     """
@@ -44,29 +44,29 @@ def shown_signatures(store: Store, metrics: list[str] | None) -> list[SignatureR
 
 
 def headline_metric(store: Store) -> str | None:
-    """Returns the metric that the settings of the board's run name as its headline; None if they name none."""
+    """Returns the headline metric in the settings of the board's run; None if they do not name one."""
     planned_with = store.read(BOARD_SETTINGS)
     return json.loads(planned_with[0]["settings"])["board"].get("headline") if planned_with else None
 
 
 def headline_signature(store: Store) -> SignatureRow:
-    """Returns the signature of the board to read first; raises `UnfinishedError` for an edition without scores."""
+    """Returns the signature of the board that is read first; raises `UnfinishedError` for an edition without scores."""
     signatures = {row["signature_id"]: row for row in shown_signatures(store, None)}
     rows = store.read(LEADERBOARD, signature_ids=list(signatures))
     return signatures[headline(rows, headline_metric(store))] if rows else next(iter(signatures.values()))
 
 
 def sentence(store: Store) -> str:
-    """Returns who leads the board to read first, and how sure that is; the errors are those of `shown_signatures`."""
+    """Returns a sentence on who leads the edition's first board, and how surely; raises as `shown_signatures` does."""
     signatures = shown_signatures(store, None)
     rows = store.read(LEADERBOARD, signature_ids=[row["signature_id"] for row in signatures])
     return sentence_of(store.read, rows, headline_metric(store)) if rows else ""
 
 
 def sentence_of(read: Read, rows: Sequence[LeaderboardRow], wanted: str | None = None) -> str:
-    """Returns the first sentence of the answer of the board to read first of *rows*, with its metric and papers.
+    """Returns the first sentence of the first board's answer, with its metric and number of papers.
 
-    *read*: reads the store or release of the *rows*. *wanted*: the metric that the settings name as headline.
+    *read*: runs queries on the store or release of the boards' *rows*. *wanted*: the headline metric of the settings.
     """
     first = headline(rows, wanted)
     own = [row for row in rows if row["signature_id"] == first and row["group_name"] is None]
@@ -75,7 +75,7 @@ def sentence_of(read: Read, rows: Sequence[LeaderboardRow], wanted: str | None =
 
 
 def with_specific(store: Store, signatures: Sequence[SignatureRow]) -> list[SignatureRow]:
-    """Returns *signatures*, and those of their specific forms, which give scores above chance, as far as planned."""
+    """Returns *signatures* and, if planned, the signatures of their specific forms, which give scores above chance."""
     planned = store.read(PLANNED_SIGNATURES)
     by_id = {row["signature_id"]: row for row in planned}
     specific = [by_id[name] for row in signatures if (name := specific_of(row, planned))]
@@ -83,7 +83,7 @@ def with_specific(store: Store, signatures: Sequence[SignatureRow]) -> list[Sign
 
 
 def the_candidate(store: Store, name: str) -> str:
-    """Returns the full name of the candidate whose name ends in *name*; `SettingsError` unless one alone does."""
+    """Returns the full name of the candidate whose name ends in *name*; raises `SettingsError` unless it is unique."""
     known = [row["candidate"] for row in store.read(KNOWN_CANDIDATES)]
     return resolved(name, known, f"edition {store.key} has no candidate")
 
@@ -91,8 +91,8 @@ def the_candidate(store: Store, name: str) -> str:
 def the_edition(edition: str | None, state: Path) -> str:
     """Returns *edition*; if it is None, the key of the only edition under *state* that a run has written.
 
-    If no run has written any, it is the only one loaded from a release. Raises `SettingsError` if *edition* is None and
-    the number of such editions is not one.
+    If there is no such edition, returns the only one that was loaded from a release. Raises `SettingsError` if
+    *edition* is None and there is not exactly one.
     """
     if edition is not None:
         return edition

@@ -1,6 +1,6 @@
 """Verifies a release.
 
-The checks cover its files, its line in the release log, and the numbers and pages that can be made of its tables.
+Checks its files, its line in the release log, and the numbers and pages that can be recomputed from its tables.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ from gre_bench.store.queries import OWN_VIEWS, SignatureRow
 
 
 def verify_release(folder: Path, again: bool = False) -> dict[str, Any]:
-    """Verifies the release in *folder* and returns facts about it; raises `SourceError`, which names what is wrong.
+    """Verifies the release in *folder* and returns facts about it; raises `SourceError` for the first fault.
 
-    *again*: also make its numbers, pages and figures again, as `make_again` does.
+    *again*: also recompute its numbers, pages and figures, as `make_again` does.
     """
     about = manifest.verify(folder)
     release_store, name = release_store_of(str(folder.resolve()), folder.parent)
@@ -68,7 +68,7 @@ def verify_release(folder: Path, again: bool = False) -> dict[str, Any]:
 
 
 def _check_logged(release_store: ReleaseStore, folder: Path, name: str, digest: str) -> None:
-    """Raises `SourceError` unless the log has this release with this *digest*, as the newest if *folder* is a link."""
+    """Raises `SourceError` unless the log lists this release and *digest*; if *folder* is a link, as the newest."""
     stated = [entry["digest"] for entry in release_store.log.entries(name) if entry["what"] == "published"]
     if not stated:
         raise SourceError(
@@ -82,7 +82,7 @@ def _check_logged(release_store: ReleaseStore, folder: Path, name: str, digest: 
 
 
 NEAR = 1e-9
-"""Largest relative difference between two equal statistics: the last digits depend on the processor."""
+"""The largest relative difference at which statistics count as equal: their last digits depend on the processor."""
 STATISTICS = {
     "separation": ("signature_id",),
     "chance": ("signature_id", "candidate_id"),
@@ -98,9 +98,9 @@ STATISTICS = {
 OF_CATALOGUE = {"usd", "conflict"}
 """Columns of ``profiles`` that depend on prices and families of models."""
 NOT_COMPUTED = {"likely_low", "likely_high", "more_papers", "needed"}
-"""Columns of ``rank_statistics`` that earlier versions filled, and nothing reads."""
+"""Columns of ``rank_statistics`` that earlier versions filled and that nothing reads."""
 OF_TEXTS = {"covered"}
-"""Columns of ``profiles`` that depend on the texts themselves, not on their number of words alone."""
+"""Columns of ``profiles`` that depend on the texts themselves, not only on their numbers of words."""
 STATED = (
     "texts, log-probabilities, plan and sample",
     "what is known of models: prices, cutoffs, registers of what they learnt",
@@ -113,11 +113,11 @@ OF_PROGRAM = {
     "changes": ("change",),
     "signatures_shown": ("signature_id",),
 }
-"""The tables that hold only what this program knows, with their keys."""
+"""The tables whose rows come from the program itself, with their keys."""
 
 
 class ReleaseTables(Store):
-    """The tables of a release, as a store. What is written goes to *written*: name of the query → rows."""
+    """The tables of a release as a store; rows that are written to it go to *written*: name of the query → rows."""
 
     def __init__(self, edition: str, connection: Any):
         super().__init__(Path(), edition)
@@ -137,7 +137,7 @@ class ReleaseTables(Store):
         return nullcontext(self._connection)
 
     def fill_board(self) -> None:
-        """Does nothing: the board of an opened release is made of its tables."""
+        """Does nothing, because the board of an opened release is computed from its tables."""
 
     def write(self, *steps: tuple[str, Sequence[Any] | Mapping[str, Any]]) -> None:
         for name, values in steps:
@@ -145,14 +145,14 @@ class ReleaseTables(Store):
 
 
 def make_again(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
-    """Makes what can be made of a release again, from its own tables alone; returns what is equal.
+    """Recomputes a release from its own tables, as far as possible; returns what was recomputed.
 
         scores ← log-probabilities      statistics ← scores      boards, contrasts, pages, figures ← both
 
-    *about*: its manifest; both must be verified before. Nothing is believed that can be made again. What cannot, is
-    named: *stated* is taken as the release states it, and *left_out* was not made here. *to_the_last_digit*: whether
-    statistics are equal; otherwise they differ by less than `NEAR`. Raises `SourceError`, which names the first
-    difference.
+    *about*: its manifest; files and manifest must be verified before. Whatever can be recomputed is compared. In the
+    result, *stated* lists what is taken from the release unchecked, and *left_out* what was not recomputed here.
+    *to_the_last_digit*: whether statistics are exactly equal; otherwise they differ by less than `NEAR`. Raises
+    `SourceError`, which names the first difference.
     """
     try:
         return _made_again(folder, about)
@@ -168,7 +168,7 @@ def make_again(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Unlike(Exception):
-    """The first difference, in words that ``when it is made again`` can follow."""
+    """The first difference, phrased so that ``when it is made again`` can follow."""
 
 
 def _made_again(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
@@ -206,7 +206,7 @@ def _made_again(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of_manifest(name: str, stated: object, made: object) -> bool:
-    """Returns whether *made* is the manifest's *name* to the last digit; raises `_Unlike` if it is not nearly so."""
+    """Returns whether *made* equals *stated*, the manifest's *name*, exactly; raises `_Unlike` unless nearly equal."""
     made = plain({name: made})[name]
     if not _near(stated, made):
         raise _Unlike(f"{name} of its manifest.json are others")
@@ -214,7 +214,7 @@ def _of_manifest(name: str, stated: object, made: object) -> bool:
 
 
 def _scores(connection: Any, signature: SignatureRow) -> int:
-    """Computes the scores of *signature* from their log-probabilities, if they are made so; returns how many."""
+    """Recomputes the scores of *signature* from log-probabilities, if its metric uses these; returns how many."""
     recipe = recipe_of(signature["metric"])
     if recipe.formula is None:
         return 0
@@ -233,7 +233,7 @@ def _pair(signature: SignatureRow, row: Row) -> str:
 
 
 def _statistics(connection: Any, edition: str, signatures: Sequence[SignatureRow], withheld: bool) -> bool:
-    """Computes the `STATISTICS`, but those of *withheld* texts; returns whether all are equal to the last digit."""
+    """Recomputes the `STATISTICS`, except those of *withheld* texts; returns whether all are exactly equal."""
     store = ReleaseTables(edition, connection)
     ids, exact = {row["signature_id"] for row in signatures}, True
     views = {row["view_name"] for row in fetch(connection, OWN_VIEWS)}
@@ -260,7 +260,7 @@ def _statistics(connection: Any, edition: str, signatures: Sequence[SignatureRow
 
 
 def _of_program(connection: Any, shown: Sequence[SignatureRow], headline: str | None) -> bool:
-    """Makes the tables `OF_PROGRAM` for the boards *shown*, and returns whether they are equal to the last digit."""
+    """Recomputes the tables `OF_PROGRAM` for the boards *shown*; returns whether they are exactly equal."""
     validations = table_rows(connection, "validations")
     added = of_program(shown, {row["signature_id"] for row in validations if row["verdict"] == "pass"}, headline)
     made: dict[str, Sequence[Row]] = {
@@ -277,9 +277,9 @@ def _same(
     table: str, key: Sequence[str], stated: Sequence[Row], made: Sequence[Row], skipped: set[str],
     metrics: Mapping[str, str],
 ) -> bool:  # fmt: skip
-    """Returns whether rows are equal to the last digit; raises `_Unlike` if they differ by more than `NEAR`.
+    """Returns whether *stated* and *made* rows are exactly equal; raises `_Unlike` if they differ by more than `NEAR`.
 
-    *key*: columns that name a row. *skipped*: columns that are not compared. *metrics*: signature's id → metric.
+    *key*: columns that identify a row. *skipped*: columns not to compare. *metrics*: signature id → metric.
     """
     rows = [{tuple(row[name] for name in key): row for row in side} for side in (stated, made)]
     exact = True
@@ -308,7 +308,7 @@ def _near(first: object, second: object, scale: float = 0.0) -> bool:
 
 
 def _pages(folder: Path, about: Mapping[str, Any]) -> tuple[int, int]:
-    """Returns how many pages and figures are equal, byte for byte, as are the other files that are no tables."""
+    """Rebuilds all files except tables and compares their bytes; returns the numbers of pages and of figures."""
     stated = {name for name in about["files"] if not name.startswith(f"{FOLDER}/")}
     with TemporaryDirectory(prefix="gre-bench-") as scratch:
         target = Path(scratch)

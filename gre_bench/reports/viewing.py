@@ -1,4 +1,4 @@
-"""Provides what ``gre-bench view`` shows: the editions of a state folder with their runs, releases, and all pages."""
+"""Provides what ``gre-bench view`` shows: the editions of a state folder with their runs, releases and pages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from gre_bench.store import Store, find_editions
 
 PAGES_OF = ("index.html", "candidates", "papers")
 FRESH_S = 20.0
-"""The pages of an edition that a run is writing are made again after this many seconds at the earliest."""
+"""The minimum number of seconds before the pages of an edition that a run is writing are rebuilt."""
 _SHOWN = (
     "state", "stage", "started_at", "updated_at", "due", "done", "pairs_per_s", "remaining_s", "message", "metrics",
 )  # fmt: skip
@@ -38,8 +38,8 @@ _SHOWN = (
 class Viewing:
     """The pages of the folder *state*, made without writing to it.
 
-    Nothing is passed on here, so pages of editions have texts of any licence. They are made on request, in a temporary
-    folder that `close` deletes. Raises `SettingsError` if there is no room for it.
+    The pages are only shown on this machine, so they have texts of any licence. They are made on request, in a
+    temporary folder that `close` deletes. Raises `SettingsError` if there is no room for it.
     """
 
     def __init__(self, state: Path):
@@ -59,7 +59,7 @@ class Viewing:
         self._folder.cleanup()
 
     def overview(self) -> list[dict[str, Any]]:
-        """Returns one row per edition: the status of its last run, whether a run writes it now, and its releases."""
+        """Returns one row per edition: the status of its last run, whether a run is writing it, and its releases."""
         return [self._edition(key) for key in find_editions(self.state)] + list(self._released_alone())
 
     def page(self) -> str:
@@ -69,7 +69,7 @@ class Viewing:
     def file(self, parts: tuple[str, ...]) -> Path | None:
         """Returns the file to send for the *parts* of an address, such as ``("editions", KEY, "index.html")``.
 
-        Returns None unless it is a page of an edition, or a file that its release's manifest names, without links.
+        Returns None for all but pages of an edition and files that a release's manifest lists; links are not followed.
         Raises `GreBenchError` if an edition has no pages to show, or a release's manifest was altered.
         """
         if len(parts) < 3 or any(part in ("", ".", "..") or re.search(r"[\x00-\x1f/\\]", part) for part in parts):
@@ -107,7 +107,7 @@ class Viewing:
                        "releases": names}  # fmt: skip
 
     def _sentence(self, name: str, read: Callable[[], str]) -> str:
-        """Returns what *read* says of the board *name*, which never changes under this name."""
+        """Returns the result of *read*, the sentence on the board *name*, from a cache: this board never changes."""
         if name not in self._sentences:
             try:
                 self._sentences[name] = read()
@@ -121,7 +121,7 @@ class Viewing:
         )
 
     def _pages(self, key: str) -> Path:
-        """Returns the folder of an edition's pages, made again if its store has changed, at most every `FRESH_S`."""
+        """Returns the folder of an edition's pages; rebuilds them if its store has changed, at most every `FRESH_S`."""
         store = Store(self.state, key)
         with self._guard:
             lock = self._locks.setdefault(key, threading.Lock())
@@ -158,11 +158,11 @@ OF_RELEASES = {
     "Content-Security-Policy": "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
     "sandbox allow-scripts allow-downloads; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }
-"""Headers of a release's files, whose scripts may be anybody's: they send no request, and no other page is theirs."""
+"""Headers for a release's files, whose scripts may be malicious: they may send no requests nor access other pages."""
 
 
 def server_of(viewing: Viewing, port: int) -> ThreadingHTTPServer:
-    """Returns a server on *port* of this machine, 0 for any free one; raises `SettingsError` if it cannot be used."""
+    """Returns a server on *port* of this machine (0: any free port); raises `SettingsError` if it cannot be used."""
     handler = type("Handler", (_Handler,), {"viewing": viewing})
     try:
         return _Server((HOST, port), handler)
@@ -175,7 +175,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignores errors of clients that hang up; prints any other error, which is a bug."""
+        """Ignores errors from clients that disconnect; prints any other error, which is a bug."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
@@ -223,7 +223,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_CONNECT = do_TRACE = _refused
 
     def log_message(self, format: str, *_: object) -> None:
-        """Logs nothing, because the pages that a user looks at are private."""
+        """Logs nothing, because it is private which pages a user looks at."""
 
     def version_string(self) -> str:
         return "gre-bench"

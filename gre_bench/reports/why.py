@@ -1,7 +1,7 @@
-"""Explains a number on the board by its pairs, tokens, texts, prompts and digests, and computes the number again.
+"""Explains a number on the board by its pairs, tokens, texts, prompts and digests, and recomputes the number.
 
 The number is the mean over papers of the mean of a paper's pairs. For GEM, the score of a pair is the difference of two
-log-probabilities. A log-probability is the sum over the tokens of a reply to a prompt, and prompts are made of texts.
+log-probabilities. A log-probability is a sum over the tokens of a reply to a prompt, and prompts are made of texts.
 Each of these steps is checked, and the results of the checks are recorded.
 """
 
@@ -61,8 +61,8 @@ def why(
 ) -> Why:
     """Returns what a candidate's mean score under *signature* depends on, with the results of all checks.
 
-    *paper_id*: return only the pairs of this paper, with their tokens, texts and prompts. *recount*: whether to
-    score the pairs again and compare. Raises `SettingsError` for a candidate or paper without pairs.
+    *paper_id*: return only this paper's pairs, with their tokens, texts and prompts. *recount*: whether to score the
+    pairs again and compare the scores. Raises `SettingsError` for a candidate or paper without pairs.
     """
     store = ReadCopy(state, edition)
     candidate_id = the_candidate(store, candidate_id)
@@ -82,7 +82,7 @@ def why(
             meant = did_you_mean(paper_id, (row["paper_id"] for row in pairs))
             raise SettingsError(f"edition {store.key}: no pair of paper {paper_id}; {meant}")
     if store.is_loaded:
-        return answer  # a release holds no texts that could be checked, shown or scored again
+        return answer  # a release has no texts that could be checked, shown or scored again
     due = cases(store, signature, candidate_of(store, candidate_id), source)
     wanted = {(row["paper_id"], row["reference_id"]) for row in answer.pairs if row["state"] == "scored"}
     by_place = {(case.paper_id, case.reference_id): case for case in due}
@@ -113,9 +113,9 @@ def check_mean(answer: Why) -> None:
 
 
 def _check_texts(answer: Why, kept: Mapping[tuple[str, str], Case], source: Origin) -> None:
-    """Checks by digests that texts and prompts are those that were scored.
+    """Checks by digests that the current texts and prompts are those that were scored.
 
-    *kept*, here and below: the cases rebuilt from the present texts, by (paper, reference).
+    *kept*, here and below: (paper, reference) → the case, rebuilt from the current texts.
     """
     scored = [row for row in answer.pairs if row["state"] == "scored"]
     lost = [row for row in scored if (row["paper_id"], row["reference_id"]) not in kept]
@@ -134,7 +134,7 @@ def _check_texts(answer: Why, kept: Mapping[tuple[str, str], Case], source: Orig
 
 
 def _recount(answer: Why, store: ReadCopy, source: Origin, kept: Mapping[tuple[str, str], Case]) -> None:
-    """Scores the cases *kept* again, and records in *answer* whether scores and signature are unchanged."""
+    """Scores the cases in *kept* again, and records in *answer* whether scores and signature are unchanged."""
     today = signed_again(store, answer.signature, source)
     # pyrefly: ignore[bad-typed-dict-key]
     different = [name for name in today if name != "signature_id" and today[name] != answer.signature[name]]
@@ -161,8 +161,8 @@ def _recount(answer: Why, store: ReadCopy, source: Origin, kept: Mapping[tuple[s
 def _without_each(answer: Why, source: Origin, due: Sequence[Case]) -> None:
     """Adds to *answer* the candidate's judgments, best first, each with the nats that the score loses without it.
 
-    *due*: the cases of one paper, whose pairs were scored again. A single judgment cannot be left out, and only
-    judgments can.
+    *due*: the cases of one paper, whose pairs were scored again. Does nothing if there is only one judgment, or if the
+    metric does not read judgments.
     """
     lines = [line for line in due[0].candidate.splitlines() if line.strip()] if due else []
     if len(lines) < 2 or due[0].source != "judgments" or not recipe_of(answer.signature["metric"]).formula:
@@ -201,8 +201,8 @@ class Why:
     """The evidence behind a candidate's number: its row on the *board*, the last *run*, its *pairs*, and the *checks*.
 
     *papers*: `paper_leads`. *details*: texts, prompts and log-probabilities of each pair of one paper. *judgments*: the
-    candidate's, each with the nats that the score of the paper loses without it. *paper*, *reviews*: where its texts
-    come from.
+    candidate's judgments, each with the nats that the paper's score loses without it. *paper*, *reviews*: the origins
+    of the paper's texts.
     """
 
     edition: str
@@ -227,7 +227,7 @@ class Why:
 
 
 def detail(answer: Why, store: ReadCopy, kept: Mapping[tuple[str, str], Case], source: Origin) -> None:
-    """Adds the evidence for each pair of *answer* that has a case, and checks the sums in it.
+    """Adds the evidence for each pair of *answer* that has a case, and checks the sums in the evidence.
 
     Raises `SettingsError` if log-probabilities are missing in *store*.
     """
@@ -264,7 +264,7 @@ def detail(answer: Why, store: ReadCopy, kept: Mapping[tuple[str, str], Case], s
 def _spans(store: ReadCopy, row: Row, recipe: Recipe) -> list[WhySpanRow]:
     """Returns the spans behind the score of the pair *row*, in the order of its predictions.
 
-    Of several evaluation LMs, they are of the one that gives the stored score, else of the first with all spans.
+    If several evaluation LMs have spans, takes those that give the stored score, else the first complete ones.
     """
     by_lm: dict[str, dict[str, WhySpanRow]] = defaultdict(dict)
     for span in store.rows(WHY_SPANS, predictions=list(row["predictions"])):
@@ -278,7 +278,7 @@ def _spans(store: ReadCopy, row: Row, recipe: Recipe) -> list[WhySpanRow]:
 
 
 def _gains(terms: Sequence[Row]) -> list[dict[str, Any]]:
-    """Returns each token's log-probability with and without the review, and its gain; empty if the tokens differ."""
+    """Returns each token's log-probability with and without the review, and its gain; [] if the tokens differ."""
     given, alone = terms
     pieces = given["pieces"] or [f"#{number}" for number in given["ids"]]
     if len(given["logprobs"]) != len(alone["logprobs"]):
@@ -291,16 +291,16 @@ def _gains(terms: Sequence[Row]) -> list[dict[str, Any]]:
 
 _WORD = re.compile(r"[^\W\d_][\w-]{3,}|[A-Z]{3,}")
 NAMED = 4
-"""The most words that are named as shared, or as lacking."""
+"""The maximum number of words that are listed as shared, and as lacking."""
 LEAST_GAIN, LEAST_SURPRISE = 0.2, 6.0
-"""Nats that a shared word gains, and that it has without the review, to be named: "the" says nothing."""
+"""Minimum gain of a listed word in nats, and minimum surprise without the review, which excludes words like "the"."""
 
 
 def _named(tokens: Sequence[Row], review: str) -> dict[str, list[str]]:
-    """Returns words of the reference: *shared* with the *review*, by their gain, and *lacking* from it, by surprise.
+    """Returns words of the reference: *shared* with the *review*, by gain, and *lacking* from it, by surprise.
 
-    A word's gain and surprise are the sums over its *tokens*, in nats. Words that the review has under another ending
-    count as shared. Shared words that gain nothing, and the opening of a judgment ("The reviewer questions"), are left
+    A word's gain and surprise are the sums over its *tokens*, in nats. Words that the review has with another ending
+    count as shared. Shared words without a gain, and the opening of a judgment ("The reviewer questions"), are left
     out.
     """
     text = "".join(row["token"] for row in tokens)
@@ -342,12 +342,12 @@ def same(first: float, second: float) -> bool:
 
 
 TOLERANCE = 1e-6
-"""Largest relative difference between a stored number and the recomputed one."""
+"""The largest relative difference at which a stored and a recomputed number count as equal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The last run that scored a candidate's pairs, and a job with its settings."""
+    """The last run that scored a candidate's pairs, and a job with that run's settings."""
 
     job: Job
     run: Row
@@ -358,7 +358,7 @@ class Origin:
 
 
 def origin(store: Store, signature: SignatureRow, candidate_id: str, state: Path) -> Origin:
-    """Returns the origin of a candidate's scores under *signature*; raises `StoreError` if no run scored them."""
+    """Returns the run and the job behind a candidate's scores under *signature*; `StoreError` if no run scored them."""
     runs = store.rows(WHY_RUN, signature_id=signature["signature_id"], candidate_id=candidate_id)
     if not runs:
         raise StoreError(f"edition {store.key}: {candidate_id} has no pair that was scored by {signature['metric']}")
@@ -368,7 +368,7 @@ def origin(store: Store, signature: SignatureRow, candidate_id: str, state: Path
 
 
 def cases(store: Store, signature: SignatureRow, candidate: Candidate, source: Origin) -> list[Case]:
-    """Returns the cases of *candidate* from the texts that the store holds now; a pair without a text has none."""
+    """Returns the cases of *candidate*, made from the store's current texts; pairs without a text are left out."""
     scoring = source.settings.scoring
     assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
     entries = sample(store, {}, None, assw_by, scoring.synopsis_of)
@@ -394,7 +394,7 @@ def _moved(
 
 
 def signed_again(store: Store, signature: SignatureRow, source: Origin) -> dict[str, Any]:
-    """Returns the fields of the signature as it would be today: others if the evaluation LM or engine has changed."""
+    """Returns the signature's fields as of today, which differ if the evaluation LM or the engine has changed."""
     scoring = source.settings.scoring.model_copy(update={"metrics": (signature["metric"],)})
     assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
     _, signatures = steps.sign_metrics(source.job.backends, scoring, signature["writer"], assw_by)
@@ -405,7 +405,7 @@ def signed_again(store: Store, signature: SignatureRow, source: Origin) -> dict[
 
 
 def scored_again(store: Store, signature: SignatureRow, source: Origin, due: Sequence[Case]) -> Scored:
-    """Scores the cases *due* again, without any stored log-probability."""
+    """Scores the cases *due* again, without using stored log-probabilities."""
     work = MetricWork(signature["metric"], signature["signature_id"], tuple(due))
     return steps.score_papers("why", source.job.backends, source.settings.scoring, [work], {})
 
@@ -413,8 +413,8 @@ def scored_again(store: Store, signature: SignatureRow, source: Origin, due: Seq
 def compared(pairs: Sequence[dict[str, Any]], scored: Scored) -> list[tuple[dict[str, Any], float]]:
     """Adds new scores to *pairs* as *recount*; returns (row, difference) for each pair that has both scores.
 
-    The difference is relative to the absolute log-probabilities behind the new score, or to the stored score if there
-    are none.
+    The difference is relative to the sum of the absolute log-probabilities behind the new score; without these, to the
+    stored score.
     """
     by_pair = {(score.paper_id, score.reference_id): score for score in scored.scores}
     rows = []
@@ -423,7 +423,7 @@ def compared(pairs: Sequence[dict[str, Any]], scored: Scored) -> list[tuple[dict
         row["recount"] = score.value if score else None
         if row["state"] != "scored" or score is None:
             continue
-        # A score is a small difference of large log-probabilities; these are what must agree.
+        # A score is a small difference between large log-probabilities, so the tolerance is relative to the latter.
         scale = sum(
             abs(scored.spans[prediction].total) for prediction in score.predictions if prediction in scored.spans
         )

@@ -4,15 +4,15 @@ An edition lives in one folder: ``edition.duckdb`` (written and opened only unde
 ``read-HASH.duckdb`` (a copy for readers, named by its content), ``current`` (the name of the copy), ``status.json``.
 The store is the checkpoint: a run asks the store what is missing and continues from there.
 
-edition     the store: creates, writes, reads and copies it
+edition     the store: creating, writing, reading and copying it
 database    the edition's DuckDB file: connections, transactions, error messages
-read_copy   the copy for readers: replaces and opens it
-asking      sends a user's own query to a separate process and reads the answer
+read_copy   the copy for readers: replacing and opening it
+asking      runs a user's own query in a separate process, with limits
 sandbox     the program of this separate process
 schema      tables, views and their version
 statements  SQL by name
-queries     the queries of ``sql/queries`` by name, their rows, and records as columns for DuckDB
-files       the lock, and errors of writing
+queries     the queries of ``sql/queries`` by name, the types of their rows, and bulk data for DuckDB
+files       the edition's lock, and errors while writing files
 """
 
 from gre_bench.store.database import connect, interrupted, lacks, of_statement, quoted

@@ -1,6 +1,6 @@
 """Runs a user's SQL statement in a separate read-only process, `gre_bench.store.sandbox`, with limits.
 
-The limits are on time, memory, disk and size of the result.
+The limits are on time, memory, disk space and the size of the result.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ PROGRAM = Path(__file__).with_name("sandbox.py")
 THREADS = 4
 MB = 1_000_000
 MOST_CHARACTERS = 400
-"""The most characters of DuckDB's own message that a line shows."""
+"""The maximum number of characters of DuckDB's own message in an error message."""
 PASSED_ON = ("LD_LIBRARY_PATH",)
-"""Environment variables that Python itself may need; the others may hold secrets and are not passed on."""
+"""Environment variables that the process gets, because Python may need them; others may hold secrets."""
 CODES: dict[str, Callable[[Any], Any]] = {
     "dict": lambda pairs: {_hashable(decoded(key)): decoded(value) for key, value in pairs},
     "bytes": base64.b64decode,
@@ -51,9 +51,10 @@ CODES: dict[str, Callable[[Any], Any]] = {
 def ask(key: str, copy: Path, text: str, bounds: QuerySettings) -> tuple[list[str], list[Row]]:
     """Runs the SQL statement *text* on the file *copy*; returns the column names and the rows of the result.
 
-    *copy* is a private copy of the store of edition *key*, which the separate process opens and then deletes. *bounds*
-    are limits on time, memory, disk and size of the result. Raises `SettingsError` for a faulty statement or an
-    exceeded limit, and `StoreError` for a damaged copy.
+    - *copy*: a private copy of the store of edition *key*, which the separate process opens and then deletes.
+    - *bounds*: limits on time, memory, disk space and the size of the result.
+
+    Raises `SettingsError` for a faulty statement or an exceeded limit, and `StoreError` for a damaged copy.
     """
     try:
         text.encode()
@@ -100,7 +101,7 @@ def ask(key: str, copy: Path, text: str, bounds: QuerySettings) -> tuple[list[st
 
 
 def decoded(cell: Any) -> Any:
-    """Returns the value of *cell*: plain JSON, or ``{type: coded value}`` for a type that JSON lacks (see `CODES`)."""
+    """Returns the value of *cell*, which is plain JSON, or ``{type: coded value}`` for other types (see `CODES`)."""
     if isinstance(cell, list):
         return [decoded(item) for item in cell]
     if not isinstance(cell, dict):
@@ -111,7 +112,7 @@ def decoded(cell: Any) -> Any:
 
 @contextmanager
 def _started(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Starts the separate process in *folder*, with no environment but `PASSED_ON`; always kills it at the end."""
+    """Starts the separate process in *folder* with only the variables `PASSED_ON`; always kills it at the end."""
     environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     with (folder / "errors").open("wb") as errors:
         process = subprocess.Popen(
@@ -133,7 +134,7 @@ def _lines(
 ) -> Iterator[dict[str, Any]]:
     """Sends *request* to the process and yields its replies, one parsed line of JSON at a time.
 
-    Yields ``{"bound": "seconds"}`` beyond the time of *bounds*, and ``{"bound": "result"}`` for too large replies.
+    Yields ``{"bound": "seconds"}`` when the time of *bounds* is up, and ``{"bound": "result"}`` for too much output.
     """
     until = time.monotonic() + bounds.seconds
     assert process.stdin is not None and process.stdout is not None
@@ -157,7 +158,7 @@ def _lines(
 
 
 def _exceeded(bound: str, bounds: QuerySettings) -> str:
-    """Returns one line that says which limit, such as ``memory``, the query exceeded, and what to do."""
+    """Returns an error message for an exceeded limit, *bound*, such as ``memory``, with advice on what to do."""
     if bound == "room":
         return f"no room in {gettempdir()} for the query's temporary files; make room, or set TMPDIR to another folder"
     most = getattr(bounds, bound)

@@ -1,7 +1,7 @@
-"""The DuckDB file of an edition, and every connection of the program but that of a user's query (see `sandbox`).
+"""Opens the DuckDB file of an edition, and all other connections except those of users' queries (see `sandbox`).
 
 A database file may come from anybody, and its views and macros run whenever a query names them. Every connection is
-therefore closed: it opens no file but those it was opened for, loads no extension, and no statement changes that.
+therefore locked down: it opens only the files it was made for, loads no extension, and no statement can change this.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ def connect(
     folders: Sequence[Path] = (),
     read_only: bool = False,
 ) -> duckdb.DuckDBPyConnection:
-    """Returns a closed connection to the database *file*, or to an empty database in memory.
+    """Returns a locked-down connection to the database *file*, or to an empty database in memory.
 
-    - *attached*: database files that the connection can read, by the name of their catalogue; None: one in memory.
-    - *config*, *settings*: DuckDB's settings, made before and after *file* is open.
-    - *folders*: folders whose files statements may read and write, such as Parquet files.
-    - *read_only*: whether *file* can only be read.
+    - *attached*: catalogue name → database file that the connection can also read; None: an empty one in memory.
+    - *config*, *settings*: DuckDB settings to apply before and after *file* is opened.
+    - *folders*: folders in which statements may read and write files, such as Parquet files.
+    - *read_only*: whether to open *file* only for reading.
 
     Raises `duckdb.Error` if a file cannot be opened. Raises `SourceError` if a path is not UTF-8.
     """
@@ -61,7 +61,7 @@ def connect(
     )
     try:
         if connection.execute(statement("queries", "locked")).fetchall() == [(True,)]:
-            return connection  # the file is open in this process, and its settings are made
+            return connection  # the file is already open in this process, with these settings
         for name, path in (attached or {}).items():
             what = f"{quoted(path)} as {name} (read_only, type duckdb)" if path else f"':memory:' as {name}"
             connection.execute(f"attach {what}")
@@ -77,17 +77,17 @@ def connect(
 
 
 def reader(file: Path) -> duckdb.DuckDBPyConnection:
-    """Returns a closed connection that reads *file*, the database of an edition, which never changes.
+    """Returns a locked-down connection that reads *file*, an edition's database that never changes.
 
-    Its views are those of the program that wrote it. Raises `duckdb.Error` if the file cannot be opened.
+    The views are those of the program version that wrote it. Raises `duckdb.Error` if the file cannot be opened.
     """
     return connect(file, config={"threads": "1"}, read_only=True)
 
 
 def lacks(error: duckdb.Error) -> str | None:
-    """Returns one line about *error* if it is for lack of memory, files or permission; None if a file may be at fault.
+    """Returns a message if *error* means that memory, file handles or permissions are lacking; None for other causes.
 
-    DuckDB reports such a lack in the midst of a file as an error of the file.
+    If such a lack occurs while DuckDB reads a file, DuckDB reports it as an error of the file.
     """
     reason = str(error).splitlines()[0]
     if isinstance(error, duckdb.OutOfMemoryException) or any(sign in str(error) for sign in _NO_MEMORY):
@@ -102,13 +102,16 @@ def quoted(path: Path) -> str:
 
 DUCKDB_WAIT_S = 30.0
 LOG_SIZE = "128MB"
-"""Size at which DuckDB's log is merged into the file. Larger: fewer merges, but the run after a kill replays more."""
+"""Size at which DuckDB's write-ahead log is merged into the file.
+
+With a larger size there are fewer merges, but after a kill the next run has more to replay.
+"""
 
 
 class Database:
-    """The DuckDB *file* of edition *key*, opened for each transaction; within `held` it stays open between them.
+    """The DuckDB *file* of edition *key*, which is opened for each transaction, unless a block keeps it open.
 
-    *copy*: returns the path of the copy for readers, which only error messages name.
+    *copy*: returns the path of the copy for readers, for error messages.
     """
 
     def __init__(self, key: str, file: Path, copy: Callable[[], Path]):
@@ -121,7 +124,7 @@ class Database:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keeps the file open between the transactions of the block: opening it takes longer than most of them."""
+        """Keeps the file open between the block's transactions, because opening it takes longer than most of them."""
         self._held = True
         try:
             yield
@@ -131,11 +134,11 @@ class Database:
 
     @contextmanager
     def transaction(self, then: str | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Yields a connection inside one transaction: committed at the end, rolled back on an error, always closed.
+        """Yields a connection inside one transaction, which is committed at the end, and rolled back on an error.
 
-        A transaction within another is part of it. *then*: a statement to execute after the commit. Raises `Clash` if
-        a statement adds a row with an existing key. Raises `StoreError` for a fault of the disk or the file, and
-        `Stopped` if a signal interrupts a query.
+        A nested transaction is part of the outer one. *then*: a statement to execute after the commit. Raises `Clash`
+        if a statement adds a row with an existing key. Raises `StoreError` if the disk or the file fails, and `Stopped`
+        if a signal interrupts a query.
         """
         if self._running is not None:
             yield self._running
@@ -150,14 +153,14 @@ class Database:
                 finally:
                     self._running = None
         except (duckdb.Error, StoreError):
-            # After some faults (a full disk) DuckDB refuses every statement until the file is opened again.
+            # After some errors, such as a full disk, DuckDB refuses all statements until the file is opened again.
             self.let_go()
             raise
 
     def making(self, file: Path) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
-        """Yields a connection to *file*, another DuckDB file than the edition's, as `transaction` does.
+        """Yields a connection to the new DuckDB file *file*, inside one transaction, as `transaction` does.
 
-        Afterwards all data is in *file* and none in a write-ahead log, so that *file* can be moved alone.
+        Afterwards all data is in *file* and none in a write-ahead log, so that *file* can be moved by itself.
         """
         return self._transaction(file, "checkpoint")
 
@@ -182,16 +185,16 @@ class Database:
             connection.close()
 
     def checkpoint(self) -> None:
-        """Merges DuckDB's write-ahead log into the edition's file, so that the file can be copied alone.
+        """Merges DuckDB's write-ahead log into the edition's file, so that the file can be copied by itself.
 
-        DuckDB also merges the log when it closes a file, but does not report a failure then. Raises as `transaction`
-        does.
+        DuckDB also merges the log when it closes a file, but does not report failures then. Raises the errors of
+        `transaction`.
         """
         with self.transaction("checkpoint"):
             pass
 
     def let_go(self) -> None:
-        """Closes the file that `held` keeps open; the next transaction opens the file again."""
+        """Closes the file if a block keeps it open; the next transaction opens it again."""
         if self._open is not None:
             self._open.close()
             self._open = None
@@ -212,7 +215,7 @@ class Database:
                 time.sleep(0.1)
 
     def fault(self, file: Path, error: duckdb.Error) -> StoreError:
-        """Returns the `StoreError` for DuckDB's *error* on *file*; its message says what is wrong and what to do."""
+        """Returns a `StoreError` for DuckDB's *error* on *file*, whose message says what is wrong and what to do."""
         reason = str(error).splitlines()[0]
         if lack := lacks(error):
             return StoreError(f"edition {self.key}: {file}: {lack}")
@@ -231,19 +234,20 @@ class Database:
 
 
 def interrupted(error: Exception) -> bool:
-    """Whether *error* is DuckDB's for a signal during a query, in place of the exception of Python's handler.
+    """Whether *error* is the one that DuckDB raises if a signal interrupts a query.
 
-    While DuckDB reads a Python object it raises an error of its own, which ends with that exception.
+    DuckDB raises it instead of the exception of Python's signal handler. While DuckDB reads a Python object, the
+    message of its error ends with that exception.
     """
     ends = tuple(f": {Stopped.__name__}: {sign}" for sign in ("SIGINT", "SIGTERM"))
     return str(error) == "Query interrupted" or str(error).endswith(ends)
 
 
 def of_statement(error: duckdb.Error) -> bool:
-    """Whether *error* comes from an SQL statement or its values, and so from a bug in the calling code.
+    """Whether *error* comes from an SQL statement or its values, which means a bug in the calling code.
 
-    It does not if it is a fault of the disk, the memory or the file.
+    Errors of the disk, the memory or the file are not of this kind.
     """
     of_machine = (duckdb.OperationalError, duckdb.InternalError, duckdb.FatalException)
-    # Damage within a file is raised as DuckDB's base class of errors.
+    # For damage within a file, DuckDB raises the base class of its errors.
     return not (type(error) is duckdb.Error or isinstance(error, of_machine)) or "constraint" in str(error)

@@ -1,4 +1,4 @@
-"""The store of one edition, with one writer and many readers, and a private copy of it for a release."""
+"""The store of one edition, with one writer and many readers, and private copies of it."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 
 def find_editions(state: Path) -> list[str]:
-    """Returns the keys of the editions under *state*, sorted: those made here, then those loaded from releases."""
+    """Returns the sorted keys of the editions under *state*: first those made here, then those loaded from releases."""
     folders = [path for path in sorted((state / "editions").glob("*")) if path.is_dir()]
     own = [path.name for path in folders if (path / "edition.duckdb").is_file()]
     return own + [path.name for path in folders if path.name not in own and (path / LOADED).is_file()]
 
 
 BESIDE = ("start_run", "end_run")
-"""Queries that change nothing which a board depends on."""
+"""Queries that change nothing that a board depends on."""
 LOADED = "release"
 """The file that marks an edition as loaded from a release, and names the release."""
 SAMPLE_EDITION = "SAMPLE-2026"
@@ -55,7 +55,7 @@ _MAKERS = {SAMPLE_EDITION: "gre-bench demo makes it",
 
 
 def no_edition(state: Path, key: str) -> SettingsError:
-    """Returns the error for a missing edition *key*; its message names the folder *state* and similar keys."""
+    """Returns the error for a missing edition *key*, whose message names the folder *state* and similar keys."""
     folder = Path(state).absolute()
     problem = f"no edition {key}" + (f" ({_MAKERS[key]})" if key in _MAKERS else "")
     if not folder.is_dir():
@@ -116,12 +116,12 @@ class Store:
 
     @property
     def read_file(self) -> Path:
-        """The copy for readers; there is none before something was committed."""
+        """The path of the copy for readers, which is missing until something was committed."""
         return self.copy.file
 
     @property
     def is_readable(self) -> bool:
-        """Whether there is a copy for readers. Its file may be replaced at any time, so ask for no path."""
+        """Whether there is a copy for readers. Do not test its path instead: it may be replaced at any time."""
         return self.copy.exists
 
     @property
@@ -130,11 +130,11 @@ class Store:
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the edition was loaded from a release, so that it has the copy for readers alone."""
+        """Whether the edition was loaded from a release, so that it has only the copy for readers."""
         return self.release_file.is_file() and self.is_readable
 
     def refuse_loaded(self) -> None:
-        """Raises `SettingsError` if the edition was loaded from a release, so that nothing can be written into it."""
+        """Raises `SettingsError` if the edition was loaded from a release and therefore cannot be written."""
         if self.is_loaded:
             raise SettingsError(
                 f"edition {self.key} was loaded from a release and can only be read; name another --state for one of "
@@ -143,13 +143,13 @@ class Store:
 
     @contextmanager
     def lock(self, command: str, wait_s: float = 0.0) -> Iterator[None]:
-        """Holds the edition's lock for writing, in the name of *command*; first creates the store if there is none.
+        """Holds the edition's write lock in the name of *command*; first creates the store if there is none.
 
         Raises `LockedError`, which names the holder, if another process still holds it after *wait_s* seconds, and
         `StoreError` for a store of another schema version.
         """
         with files.held(self.key, self.lock_file, command, wait_s):
-            # What killed writers left: the lock is held, so no other process writes these files.
+            # Files that killed writers left: no other process is writing them, because this one holds the lock.
             for left in (*self.folder.glob(".read.*"), *self.folder.glob(".*.json.[0-9]*")):
                 left.unlink(missing_ok=True)
             self.refuse_loaded()
@@ -164,7 +164,7 @@ class Store:
 
     @contextmanager
     def loading(self, release: str) -> Iterator[Path]:
-        """Yields the path of a new copy for readers, made from *release*; then moves that copy into place."""
+        """Yields the path for a new copy for readers, to be made from *release*; then moves that copy into place."""
         with files.held(self.key, self.lock_file, "import release"):
             beside = self.folder / f".read.{os.getpid()}.duckdb"
             try:
@@ -176,12 +176,12 @@ class Store:
                 beside.unlink(missing_ok=True)
 
     def discard(self) -> None:
-        """Deletes a store that holds nothing; does nothing if another process is writing it."""
+        """Deletes the store if it is empty; does nothing if another process is writing it."""
         if not self.is_being_written():
             for file in self.folder.glob("*"):
                 if file.is_file():
                     file.unlink(missing_ok=True)
-            with suppress(OSError):  # a report of refused rows stays
+            with suppress(OSError):  # a report of refused rows may remain
                 self.folder.rmdir()
 
     def is_being_written(self) -> bool:
@@ -206,7 +206,7 @@ class Store:
     def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """Yields a connection to the store itself inside one transaction, as `Database.transaction` does.
 
-        The board may depend on what the block changes; see `fill_board`.
+        The block may change what the board depends on; see `fill_board`.
         """
         self._filled = False
         try:
@@ -217,7 +217,7 @@ class Store:
             raise
 
     def fill_board(self) -> None:
-        """Fills the tables ``board`` and ``strata``, unless nothing has changed since this was last done.
+        """Fills the tables ``board`` and ``strata``, unless nothing has changed since the last time.
 
         Raises `StoreError` if they cannot be filled from the other tables.
         """
@@ -233,9 +233,10 @@ class Store:
         self._filled = True
 
     def write(self, *steps: tuple[str, Sequence[Any] | Mapping[str, Any]]) -> None:
-        """Runs several queries in one transaction, each of *steps* being (name of a query, values).
+        """Runs the queries *steps*, pairs of a query's name and its values, in one transaction.
 
-        A mapping holds the query's parameters. A list of records is its table ``incoming``; an empty list does nothing.
+        If the values are a mapping, they are the query's parameters. If they are a list of records, they are its table
+        ``incoming``; for an empty list, the query is skipped.
         """
         beside = all(query in BESIDE for query, _ in steps)
         with self._database.transaction() if beside else self.transaction() as run:
@@ -254,7 +255,7 @@ class Store:
             return fetch(run, query, **parameters)
 
     def columns(self, query: Query[Any], **parameters: Any) -> list[list[Any]]:
-        """Returns the result of *query* as one list per column, faster than `rows`. No column may hold a null."""
+        """Returns the result of *query* as one list per column, faster than `rows`. No column may contain nulls."""
         with self._database.transaction() as run:
             return fetch_columns(run, query, **parameters)
 
@@ -271,7 +272,7 @@ class Store:
                 raise self.copy.fault(error) from None
 
     def read_mended(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
-        """Returns the same as `read`, but replaces a damaged copy first, which takes the lock: for runs that write."""
+        """Returns the same as `read`, after replacing a damaged copy; takes the lock, so it is for writing runs."""
         try:
             return self.read(query, **parameters)
         except StoreError:
@@ -282,7 +283,7 @@ class Store:
             return self.read(query, **parameters)
 
     def query(self, text: str, bounds: QuerySettings | None = None) -> tuple[list[str], list[Row]]:
-        """Runs a user's SQL statement *text* on a private copy; returns the column names and the rows of the result.
+        """Runs a user's SQL statement *text* on a private copy; returns the result's column names and rows.
 
         Raises `SettingsError` with the first line of DuckDB's error, or if a limit of *bounds* is exceeded.
         """
@@ -297,7 +298,7 @@ class Store:
 
     @contextmanager
     def reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Yields one read-only connection to the copy for readers, so that several queries read the same copy."""
+        """Yields one read-only connection to the copy for readers, so that all queries of a block read the same one."""
         self._check_there()
         with self.copy.opened() as connection:
             try:
@@ -317,7 +318,7 @@ class Store:
 
     @property
     def way_on(self) -> str:
-        """The end of an error message about a missing board: what a user does now to get one."""
+        """The end of an error message about a missing board, which tells the user how to get one."""
         if self.is_being_written():
             return "a run is writing it now; follow it: gre-bench status, then ask again"
         return f"run: gre-bench refresh --edition {self.key}"
@@ -325,8 +326,8 @@ class Store:
     def copy_for_readers(self, at_most_every_s: float = 0.0) -> None:
         """Replaces the copy for readers by a copy of the store as it is now.
 
-        Does nothing if this object made one less than *at_most_every_s* seconds ago. If copying is slow, that is
-        lengthened so that copying takes at most a twentieth of a run.
+        Does nothing if this object made a copy less than *at_most_every_s* seconds ago. If copying is slow, this
+        interval is lengthened, so that copying takes at most a twentieth of a run.
         """
         began = time.monotonic()
         if began - self._copied_at < (at_most_every_s and max(at_most_every_s, 20 * self._copy_s)):
@@ -339,7 +340,7 @@ class Store:
         self._copy_s = self._copied_at - began
 
     def copy_store(self, beside: Path) -> None:
-        """Copies the store's file, with all committed transactions and a filled board, to *beside*.
+        """Copies the store's file, with all committed transactions and a filled board, to the new file *beside*.
 
         The caller must hold the lock.
         """
@@ -353,20 +354,20 @@ class Store:
         self._database.let_go()
 
     def fault(self, error: duckdb.Error) -> StoreError:
-        """Returns the `StoreError` for DuckDB's *error* on a private copy of the store."""
+        """Returns a `StoreError` for DuckDB's *error* while it read a private copy of the store."""
         return self._database.fault(self.file, error)
 
     def save_status(self, values: Mapping[str, Any]) -> None:
-        """Replaces ``status.json`` by *values* and a checksum, in one step; raises `StoreError` if that fails."""
+        """Replaces ``status.json`` atomically with *values* and a checksum; raises `StoreError` if that fails."""
         text = json.dumps(values, indent=1, default=str)
         data = json.dumps(json.loads(text) | {"crc": _sum(text)}, indent=1).encode()
         with putting(self.key, self.status_file):
             replace_file(self.status_file, data, keep=False)
 
     def status(self) -> dict[str, Any] | None:
-        """Returns the status of the current or last run; None before the first.
+        """Returns the status of the current or last run; None before the first run.
 
-        Raises `StoreError` if the file cannot be read, has another shape or does not match its checksum.
+        Raises `StoreError` if the file cannot be read, has another structure or does not match its checksum.
         """
         try:
             status = json.loads(self.status_file.read_text())
@@ -384,14 +385,14 @@ class Store:
 
 
 class ReadCopy(Store):
-    """A `Store` for readers: all its queries read the copy for readers, so `rows` needs no lock and never waits."""
+    """A `Store` whose queries all read the copy for readers, so that `rows` needs no lock and never waits."""
 
     def rows(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
         return self.read(query, **parameters)
 
 
 class Frozen(ReadCopy):
-    """A private copy of *store* in *file*, with an open connection: reading never waits, no run changes it."""
+    """A private copy of *store* in *file*, with an open connection. Reading never waits, and no run changes it."""
 
     def __init__(self, store: Store, file: Path, connection: duckdb.DuckDBPyConnection):
         super().__init__(store.folder.parent.parent, store.key)
@@ -410,7 +411,7 @@ class Frozen(ReadCopy):
 
 @contextmanager
 def frozen(store: Store, command: str, wait_s: float = 0.0) -> Iterator[Frozen]:
-    """Copies *store* while holding its lock in the name of *command*, yields the copy, and deletes it at the end.
+    """Copies *store* under its lock, which *command* holds; yields the copy, and deletes it at the end.
 
     Raises `LockedError` if a run is still writing after *wait_s* seconds.
     """
@@ -428,16 +429,16 @@ def frozen(store: Store, command: str, wait_s: float = 0.0) -> Iterator[Frozen]:
 
 @contextmanager
 def scratch_of(store: Store) -> Iterator[Store]:
-    """Yields an edition that begins as the copy for readers of *store* and can be written; deletes it at the end.
+    """Yields a temporary edition that starts as a copy of *store* and can be written; deletes it at the end.
 
-    *store* may be loaded from a release. Texts that the release withholds are missing, with the judgments and synopses.
+    *store* may be loaded from a release. Rows are left out if the release withholds the text that they must have.
     """
     store._check_there()
     with TemporaryDirectory(prefix="gre-bench-") as folder:
         given, scratch = Path(folder) / "given.duckdb", Store(Path(folder), store.key)
         store.copy.copy_to(given)
         with scratch.lock("copy"):
-            pass  # this makes its tables
+            pass  # taking the lock creates the tables
         try:
             with connect(scratch.file, {"given": given}, NEW_FILE) as run:
                 for table in schema.TABLES:
@@ -451,13 +452,13 @@ def scratch_of(store: Store) -> Iterator[Store]:
 
 
 _MADE = ("meta", "student_t", "board", "strata")
-"""Tables that a new edition has, or that are filled from the others."""
+"""Tables that are not copied: a new edition has them already, or fills them from the others."""
 _WITHHELD = {"VARCHAR": "''", "VARCHAR[]": "[]", "TIMESTAMP WITH TIME ZONE": "now()"}
-"""Type → what a required cell holds whose value a release leaves out."""
+"""Type → the SQL value of a required cell whose value a release leaves out."""
 
 
 def _copy_table(run: duckdb.DuckDBPyConnection, table: str) -> None:
-    """Copies *table* from the catalogue ``given``; a row without a text that it must have is left out."""
+    """Copies *table* from the catalogue ``given``, without the rows whose required text is missing."""
     rows = run.sql(f"from given.{table}")
     given, cells = rows.columns, []
     for name, kind, nullable, *_ in run.execute(f"describe {table}").fetchall():

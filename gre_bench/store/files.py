@@ -1,4 +1,4 @@
-"""The lock of an edition, ``edition.lock``, which a process must hold to write, and errors of writing a file."""
+"""The lock of an edition, ``edition.lock``, which a process must hold to write, and errors while writing files."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ KEPT = "what was committed is kept: make room and give the same command again"
 def putting(key: str, *files: Path) -> Iterator[None]:
     """Turns an `OSError` in the block into a `StoreError` for edition *key*.
 
-    *files*: the file that the block writes, which the message names, then its temporary files. They are deleted after
-    an error, because they may be incomplete.
+    *files*: first the file that the block writes, which the message names, then temporary files. After an error the
+    temporary files are deleted, because they may be incomplete.
     """
     try:
         yield
@@ -35,7 +35,7 @@ def putting(key: str, *files: Path) -> Iterator[None]:
 
 
 SETTLE_S = 0.5
-"""Seconds for which the lock is tried at least: `is_held`, in another process, holds it for a moment."""
+"""The minimum number of seconds to try for the lock, because `is_held` in another process holds it for a moment."""
 
 
 @contextmanager

@@ -1,7 +1,7 @@
-"""The queries of ``sql/queries`` that return rows, with the type of their rows where code outside relies on it.
+"""The queries of ``sql/queries`` that return rows, with the types of rows that other packages rely on.
 
-The SQL says what a row is, and ``docs/columns.toml`` what a column means. Tests compare the types with DuckDB's
-``describe``. Here records become columns for bulk queries, and DuckDB's rows dictionaries.
+The SQL defines the rows, and ``docs/columns.toml`` explains the columns. Tests compare the types with DuckDB's
+``describe``. Functions here convert records to columns for bulk queries, and DuckDB's rows to dictionaries.
 """
 # ruff: noqa: UP013 - a class for each of these tables of columns would be four times as long
 
@@ -24,15 +24,15 @@ Row_co = TypeVar("Row_co", covariant=True)
 QueryRow = TypeVar("QueryRow")
 
 Row = Mapping[str, Any]
-"""A row of a release or of a user's own query: no type states its columns."""
+"""A row of a release or of a user's own query, whose columns no type declares."""
 
 Plain = dict[str, Any]
-"""A row whose columns no type states: its SQL does."""
+"""A row whose columns are declared only by its SQL."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query(Generic[Row_co]):
-    """A query of ``sql/queries``: its *name*, the type of its rows, *row*, and its parameters if a call states none."""
+    """A query of ``sql/queries``: its *name*, the type of its rows, *row*, and *defaults* for its parameters."""
 
     name: str
     row: type[Row_co]
@@ -40,7 +40,7 @@ class Query(Generic[Row_co]):
 
 
 def plain(*names: str) -> Iterator[Query[Plain]]:
-    """Yields the queries *names*, whose rows no type states."""
+    """Yields the queries *names*, whose rows are of the type `Plain`."""
     return (Query(name, Plain) for name in names)
 
 
@@ -219,14 +219,14 @@ WHY_SPANS = Query("why_spans", WhySpanRow)
 
 
 def columns(values: Sequence[Any]) -> dict[str, list[Any]]:
-    """Returns one or more records, all dataclasses or all mappings, as one list per column, for bulk queries."""
+    """Returns column → list of values, for records that are all dataclasses or all mappings; at least one record."""
     if is_dataclass(values[0]):
         return {field.name: [getattr(value, field.name) for value in values] for field in fields(values[0])}
     return {name: [row[name] for row in values] for name in values[0]}
 
 
 def as_arrow(values_of: Mapping[str, list[Any]]) -> Any:
-    """Returns an Arrow table, which DuckDB reads in place, many times faster than Python lists."""
+    """Returns *values_of* (column → values) as an Arrow table, which DuckDB reads much faster than Python lists."""
     import pyarrow
 
     def flat(lists: list[Any]) -> Any:
@@ -239,14 +239,14 @@ def as_arrow(values_of: Mapping[str, list[Any]]) -> Any:
 
 
 def fetch(connection: duckdb.DuckDBPyConnection, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
-    """Runs *query* with its *parameters* and returns all its rows, as dictionaries of the type that it declares."""
+    """Runs *query* with *parameters* and returns all rows as dictionaries of the type that *query* declares."""
     cursor = connection.execute(statement("queries", query.name), {**query.defaults, **parameters} or None)
     names = [column[0] for column in cursor.description]
     return cast(list[QueryRow], [dict(zip(names, row, strict=True)) for row in cursor.fetchall()])
 
 
 def fetch_columns(connection: duckdb.DuckDBPyConnection, query: Query[Any], **parameters: Any) -> list[list[Any]]:
-    """Runs *query* with its *parameters* and returns one list per column; no column may hold a null."""
+    """Runs *query* with *parameters* and returns one list per column; no column may contain nulls."""
     arrays = connection.execute(statement("queries", query.name), {**query.defaults, **parameters}).fetchnumpy()
     return [column.tolist() for column in arrays.values()]
 
@@ -254,7 +254,7 @@ def fetch_columns(connection: duckdb.DuckDBPyConnection, query: Query[Any], **pa
 def distinct(names: Sequence[str]) -> list[str]:
     """Returns *names* in the same order, with repeated names made unique: the second ``name`` becomes ``name_2``.
 
-    If that name is taken, it gets the next free number.
+    If ``name_2`` is taken, the next free number is used.
     """
     used, last = set(names), dict.fromkeys(names, 0)
     results = []

@@ -1,7 +1,7 @@
 """The copy of an edition that readers open: a file named by its content, which never changes.
 
-The file ``current`` names the copy to open. The writer puts a new copy beside it, replaces ``current`` in one step, and
-then deletes the other copies. A reader that has a copy open keeps it.
+The file ``current`` names the copy to open. The writer adds a new copy, replaces ``current`` atomically, and then
+deletes the other copies. A reader that has opened a copy can still read it.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from gre_bench.core.whole_files import replace_file, sha256
 from gre_bench.store.database import lacks, reader
 
 CURRENT = "current"
-"""The file of one line that names the copy to open."""
+"""A file of one line: the name of the copy to open."""
 EARLIER = "read.duckdb"
-"""The copy of an edition that an earlier version of the program wrote: it has no board."""
+"""The name of the copy in editions that earlier versions of the program wrote, which lack a board."""
 _CLONE = 0x40049409
 _Result = TypeVar("_Result")
 
 
 class _Kept(threading.local):
-    """The connections that `kept_open` keeps open in this thread, by folder, each with its file."""
+    """The connections that `kept_open` keeps open in this thread: folder → (file, connection)."""
 
     by_folder: dict[Path, tuple[Path, duckdb.DuckDBPyConnection]] | None = None
 
@@ -41,10 +41,10 @@ _KEPT = _Kept()
 
 @contextmanager
 def kept_open() -> Iterator[None]:
-    """Keeps copies for readers open between the queries of the block, until a copy is replaced.
+    """Keeps each copy for readers open between the queries of the block, until the copy is replaced.
 
-    This saves time: opening a copy takes longer than most queries. A nested block changes nothing. Threads that start
-    within the block open their own connections.
+    This saves time, because opening a copy takes longer than most queries. A nested block has no effect. Threads that
+    start within the block open their own connections.
     """
     if _KEPT.by_folder is not None:
         yield
@@ -67,7 +67,7 @@ class CopyForReaders:
 
     @property
     def file(self) -> Path:
-        """The copy that ``current`` names; without one, the path of `EARLIER`, which may be there."""
+        """The path of the copy that ``current`` names; without ``current``, the path of `EARLIER`."""
         try:
             name = (self.folder / CURRENT).read_text().strip()
         except (OSError, UnicodeDecodeError):
@@ -79,9 +79,9 @@ class CopyForReaders:
         return (self.folder / CURRENT).is_file() or (self.folder / EARLIER).is_file()
 
     def put(self, beside: Path) -> None:
-        """Makes the file *beside*, a new copy of the store, the current one; only the writer may call this.
+        """Makes *beside*, a new file with a copy of the store, the current copy; only the writer may call this.
 
-        Even if the process is killed halfway, ``current`` names a whole copy.
+        Even if the process is killed halfway, ``current`` names a complete copy.
         """
         file = self.folder / f"read-{sha256(beside)[:16]}.duckdb"
         os.replace(beside, file)
@@ -107,7 +107,7 @@ class CopyForReaders:
             yield kept[self.folder][1]
 
     def copy_to(self, target: Path) -> None:
-        """Copies the copy for readers to the private file *target*."""
+        """Writes a private copy of the current copy to the file *target*."""
 
         def copy(file: Path) -> None:
             with file.open("rb") as source, target.open("wb") as private:
@@ -116,14 +116,14 @@ class CopyForReaders:
         self._of_current(copy)
 
     def fault(self, error: duckdb.Error) -> StoreError:
-        """Returns the error that says that DuckDB could not read the copy, why, and what to do."""
+        """Returns a `StoreError` saying that DuckDB could not read the copy, why, and what to do."""
         lack = lacks(error)
         return (
             StoreError(f"edition {self.key}: {self.file}: {lack}") if lack else self.unread(str(error).splitlines()[0])
         )
 
     def unread(self, reason: str) -> StoreError:
-        """Returns the error that says that the copy cannot be used, why (*reason*), and what to do."""
+        """Returns a `StoreError` saying that the copy cannot be used, why (*reason*), and what to do."""
         loaded = self.folder / "release"
         todo = f"gre-bench refresh --edition {self.key} makes a new one"
         if loaded.is_file():
@@ -132,7 +132,7 @@ class CopyForReaders:
         return StoreError(f"edition {self.key}: {self.file} cannot be read ({reason}); {todo}")
 
     def _of_current(self, use: Callable[[Path], _Result]) -> _Result:
-        """Returns *use* of the current copy; if the writer replaced it meanwhile, of the new one."""
+        """Calls *use* with the path of the current copy, and again if the writer replaced the copy meanwhile."""
         file = self.file
         while True:
             try:
@@ -145,7 +145,7 @@ class CopyForReaders:
 
 
 def clone(source: BinaryIO, target: BinaryIO) -> None:
-    """Copies the open file *source* to *target*; where the file system can, they share their bytes."""
+    """Copies the open file *source* to *target*, as a copy-on-write clone if the file system supports it."""
     try:
         fcntl.ioctl(target.fileno(), _CLONE, source.fileno())
     except OSError:

@@ -1,11 +1,11 @@
-"""The separate process that runs one SQL statement of a user. It imports nothing of this package.
+"""The separate process that runs one SQL statement of a user. It imports nothing from this package.
 
-It reads one line of JSON from standard input: the statement, the path of a private copy of the store, and limits. Where
-Linux supports it, it then gives up access to TCP and to files outside its folder. It opens the copy, deletes the copy's
-file, and runs the statement.
+It reads one line of JSON from standard input: the statement, the path of a private copy of the store, and limits. Then
+it gives up access to TCP and to files outside its folder, if Linux supports this. It opens the copy, deletes its file,
+and runs the statement.
 
-It writes lines of JSON: first the names of the columns, then chunks of rows. The last line says which columns hold
-coded cells, or why there is no result. A coded cell is ``{type: text}``, for a value that JSON cannot hold.
+It writes lines of JSON: first the names of the columns, then chunks of rows. The last line says which columns contain
+coded cells, or why there is no result. A coded cell, ``{type: text}``, stands for a value that JSON cannot represent.
 """
 
 from __future__ import annotations
@@ -27,35 +27,35 @@ import duckdb
 
 ROWS = 256
 SLACK = 2**28
-"""Bytes of memory that the system's limit allows beyond DuckDB's own, which gives better messages."""
-NO_QUERY = "a statement of {} is no query; begin it with select, from, with, describe, show or explain"
+"""Bytes by which the system's limits exceed DuckDB's own limits, so that DuckDB's better messages come first."""
+NO_QUERY = "a statement of {} is not a query; begin it with select, from, with, describe, show or explain"
 HIDDEN = {
     '"COPY_QUERY_NODE"': "a query changes nothing, not even by a copy within a with",
     '"function_name":"json_execute_serialized_sql"': "json_execute_serialized_sql is refused; give the query itself",
 }
-"""Parts of a query that would do more than read, under the names of DuckDB's parser."""
+"""Name in DuckDB's syntax tree of a query part that does more than read → the message that refuses it."""
 PLAIN = {
     "BIGINT", "BOOLEAN", "DOUBLE", "FLOAT", "HUGEINT", "INTEGER", "SMALLINT", "TINYINT", "UBIGINT", "UHUGEINT",
     "UINTEGER", "USMALLINT", "UTINYINT", "VARCHAR",
 }  # fmt: skip
-"""Types whose values, and lists of them, JSON can hold."""
+"""Types whose values, and lists of values, JSON can represent."""
 RULESET, RULE, RESTRICT, NO_NEW_PRIVILEGES, TCP = 444, 445, 446, 38, 3
-"""Linux constants: the system calls of landlock, which needs no privilege and binds root too, and its arguments."""
+"""Linux constants for landlock, which needs no privileges and restricts root too: system calls and arguments."""
 READING, READ_FILE = 0b1101, 0b100
-"""Landlock's rights on folders (run and read files, list folders), and on a single file (read)."""
+"""Landlock rights for a folder (to execute and read files, and to list folders) and for a single file (to read)."""
 MACHINE = ("/proc/self", "/proc/stat", "/sys/devices/system/cpu", "/sys/fs/cgroup")
-"""Where DuckDB reads the number of processors and the amount of memory; without the first it crashes."""
+"""Where DuckDB reads the number of processors and the amount of memory; without ``/proc/self`` it crashes."""
 SIGNS = {"room": (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT)),
          "spill": ("max_temp_directory_size", os.strerror(errno.EFBIG))}  # fmt: skip
-"""Limit → texts in DuckDB's errors that mean that it was exceeded."""
+"""Limit → texts in DuckDB's errors that show that this limit was exceeded."""
 
 
 class Refused(Exception):
-    """The user's statement is refused; the message says why."""
+    """Raised if the user's statement is refused; the message says why."""
 
 
 def main() -> None:
-    """Reads one request (see `gre_bench.store.asking.ask`), runs its statement and writes the reply."""
+    """Reads one request (see `gre_bench.store.asking.ask`), runs its statement, and writes the reply."""
     request = json.loads(sys.stdin.readline())
     signal.alarm(int(request["seconds"]) + 5)
     confine(request["folder"])
@@ -79,7 +79,7 @@ def main() -> None:
 
 
 def limit(request: dict[str, Any]) -> None:
-    """Sets the system's limits on the memory of this process and the size of its files, from *request*, in bytes."""
+    """Sets the system's limits on this process's memory and file sizes to those of *request*, in bytes."""
     bounds = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: request["spill"] + SLACK}
     if sys.platform == "linux":
         with open("/proc/self/statm") as statm:
@@ -90,9 +90,9 @@ def limit(request: dict[str, Any]) -> None:
 
 
 def confine(folder: str) -> None:
-    """Gives up this process's access to TCP and to most files; does nothing where Linux does not support this.
+    """Gives up this process's access to TCP and to most files; does nothing if the system does not support this.
 
-    Files in *folder* and files that Python needs stay accessible.
+    Files in *folder* and files that Python needs remain accessible.
     """
     system = ctypes.CDLL(None)
     call = system.syscall
@@ -114,9 +114,9 @@ def confine(folder: str) -> None:
 
 
 def opened(request: dict[str, Any]) -> duckdb.DuckDBPyConnection:
-    """Opens the private copy that *request* names and deletes its file name.
+    """Opens the private copy that *request* names, and unlinks its file.
 
-    Through this connection DuckDB can open no other file, and no statement can change its settings.
+    Through this connection, DuckDB can open no other file, and no statement can change its settings.
     """
     folder = request["folder"]
     config = {
@@ -137,9 +137,9 @@ def opened(request: dict[str, Any]) -> duckdb.DuckDBPyConnection:
 
 
 def the_statement(connection: duckdb.DuckDBPyConnection, text: str, parsing: str) -> duckdb.Statement:
-    """Returns the only statement of *text*; raises `Refused` for none, several, or one that does more than read.
+    """Returns the one statement of *text*; raises `Refused` for none, several, or one that does more than read.
 
-    *parsing*: the SQL by which DuckDB returns the syntax tree of a statement, as JSON.
+    *parsing*: an SQL query that returns a statement's syntax tree as JSON.
     """
     statements = connection.extract_statements(text)
     if len(statements) != 1:
@@ -152,10 +152,10 @@ def the_statement(connection: duckdb.DuckDBPyConnection, text: str, parsing: str
     except ValueError:
         raise Refused(NO_QUERY.format("this kind")) from None
     if kind == duckdb.StatementType.EXPLAIN:
-        # EXPLAIN ANALYZE runs the statement, so that must be a query too.
+        # EXPLAIN ANALYZE runs the explained statement, which must therefore be a query too.
         the_statement(connection, re.sub(r"(?i)^explain(\s+analy[sz]e)?", " ", statement.query), parsing)
     elif kind == duckdb.StatementType.MULTI:
-        # The parser splits a pivot without named columns into several statements, and also a COPY of one.
+        # The parser splits a pivot without named columns into several statements, and so a COPY of such a pivot.
         if not re.match(r"(?i)[\s(]*(pivot|unpivot|from|select|with|describe|summarize)\b", statement.query):
             raise Refused("a pivot must stand alone or within select, from or with; name its columns by in (...)")
     elif kind != duckdb.StatementType.SELECT:
@@ -170,7 +170,7 @@ def the_statement(connection: duckdb.DuckDBPyConnection, text: str, parsing: str
 def answer(connection: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> None:
     """Runs the statement of *request* and writes its result as lines of JSON.
 
-    If that exceeds the allowed number of bytes, writes ``{"bound": "result"}`` and stops. Raises `Refused`.
+    If the result exceeds the allowed number of bytes, writes ``{"bound": "result"}`` and stops. Raises `Refused`.
     """
     result = connection.execute(the_statement(connection, request["text"], request["parsing"]))
     columns = result.description or []
@@ -189,7 +189,7 @@ def answer(connection: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> No
 
 
 def coded_cell(cell: Any) -> Any:
-    """Returns *cell* as a JSON value. A value that JSON cannot hold becomes ``{name of its type: coded value}``."""
+    """Returns *cell* as JSON. A value that JSON cannot represent becomes ``{name of its type: coded value}``."""
     if cell is None or isinstance(cell, bool | int | float | str):
         return cell
     if isinstance(cell, list | tuple):
@@ -212,16 +212,16 @@ def say(**fields: Any) -> int:
 
 
 def _line(error: BaseException) -> str:
-    """Returns DuckDB's message as one line, without the position in the query and without advice to change settings."""
+    """Returns DuckDB's message as one line, without the position in the query or advice to change settings."""
     if "read-only mode" in str(error):
         return "a query changes nothing, not even within a with"
     return " ".join(re.split('LINE 1:| Use "SET', str(error))[0].split()) or type(error).__name__
 
 
 def _end_with_the_asker(folder: str) -> None:
-    """Waits until the sender of the request ends, then deletes *folder* and ends this process.
+    """Waits until the process that sent the request ends, then deletes *folder* and ends this process.
 
-    Otherwise, if the sender were killed, the query would run on and the folder would remain.
+    Otherwise, if the sender were killed, the query would keep running and the folder would remain.
     """
     os.read(sys.stdin.fileno(), 1)
     shutil.rmtree(folder, ignore_errors=True)

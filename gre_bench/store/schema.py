@@ -1,4 +1,4 @@
-"""The tables of ``sql/schema.sql``, the views of ``sql/views``, and the version of this schema."""
+"""Creates the tables of ``sql/schema.sql`` and the views of ``sql/views``, and checks the schema's version."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from gre_bench.store.statements import statement, statements
 
 SCHEMA_VERSION = 11
 EARLIEST = 9
-"""The earliest schema version that is brought up to date: it lacks the tables ``board``, ``strata``, ``pair_tests``."""
+"""The earliest schema version that can be upgraded; it lacks the tables ``board``, ``strata`` and ``pair_tests``."""
 NEW_FILE = {"storage_compatibility_version": "v1.4.0", "default_block_size": "65536"}
-"""How DuckDB writes the files of editions and releases: the oldest format that readers are likely to use.
+"""DuckDB settings for new files of editions and releases: the oldest format that readers are likely to use.
 
-The block size, in bytes, is a quarter of DuckDB's own: a small file is 2.7 times smaller with it, a large one 20%.
+The block size, in bytes, is a quarter of DuckDB's default. It makes a small file 2.7 times smaller, a large one 20%.
 """
 
 TABLES = tuple(statements("schema"))
-"""Names of the tables; a table comes after those that it refers to."""
+"""Names of the tables; a table comes after the tables that it refers to."""
 VIEWS = ("words_kept", "pairs", "progress", "leaderboard", "chance_corrected")
 
 
 def define(connection: duckdb.DuckDBPyConnection) -> None:
-    """Creates missing tables and replaces all views, unless the store has the current definitions already.
+    """Creates missing tables and replaces all views, unless the store already has the current definitions.
 
     The comment of the table ``meta`` holds the SHA-256 of the definitions.
     """
@@ -49,13 +49,13 @@ def _definitions() -> tuple[list[str], str]:
 
 
 def fill(connection: duckdb.DuckDBPyConnection) -> None:
-    """Fills the tables ``board`` and ``strata`` from the other tables; what they held goes."""
+    """Fills the tables ``board`` and ``strata`` from the other tables, in place of their earlier rows."""
     connection.execute(statement("queries", "fill_board"))
     connection.execute(statement("queries", "fill_strata"))
 
 
 def check_version(connection: duckdb.DuckDBPyConnection, key: str) -> None:
-    """Raises `StoreError` unless the store of edition *key* states a schema version that this program writes."""
+    """Raises `StoreError` unless the schema version of edition *key*'s store is one that this program can write."""
     try:
         version = fetch(connection, VERSION)[0]["schema_version"]
     except (duckdb.ProgrammingError, IndexError):

@@ -2,7 +2,7 @@
 
 A kind is a file ``sql/<kind>.sql`` or all files of a folder ``sql/<kind>/``. Names are unique within a kind. In a file,
 ``-- name: papers`` starts the statement *papers*, which ends at the next ``-- name:`` line. A file without ``-- name:``
-lines holds one statement, named like the file. Each file is read once. `CHANGES` makes the plain changes of each table.
+lines holds one statement, named like the file. Each file is read once. `CHANGES` are statements that fit any table.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ CHANGES = {
     "clear": "deletes rows\ndelete from {} where signature_id in (select unnest($signature_ids::varchar[]))",
     "empty": "deletes all rows\ndelete from {}",
 }
-"""Verb → what it does to a table: the query ``put_papers`` puts the incoming rows into the table ``papers``."""
+"""Verb → the SQL that it stands for: the query ``put_papers`` puts the incoming rows into the table ``papers``."""
 
 
 def statement(kind: str, name: str) -> str:
     """Returns the SQL text of the statement *name* of a *kind*, such as ``queries``; raises `StoreError` if missing.
 
-    A query that no file holds may be one of `CHANGES`, such as ``put_papers``.
+    A query that is in no file may be one of `CHANGES`, such as ``put_papers``.
     """
     known = statements(kind)
     if name not in known:
@@ -45,7 +45,7 @@ def statement(kind: str, name: str) -> str:
 
 
 def statements(kind: str) -> Mapping[str, str]:
-    """Returns the SQL text of all statements of a *kind* by name, sorted by file name, and within a file by line.
+    """Returns name → SQL text for all statements of a *kind*, sorted by file name, and within a file by line.
 
     Raises `StoreError` if a file cannot be read, a statement is empty, or a name occurs twice or is not ``lower_case``.
     """

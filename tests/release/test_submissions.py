@@ -235,7 +235,7 @@ def test_a_repository_of_a_board_is_made_anew_around_what_its_owners_wrote(board
     (tmp_path / "full").mkdir()
     (tmp_path / "full/other.txt").touch()
     code, _, error = ended(*words[:4], tmp_path / "full", "--state", board / "state")
-    assert code == 2 and "no repository of a board, and not empty" in error
+    assert code == 2 and "neither empty nor the repository of a board" in error
 
 
 def steps(name: str) -> list[dict]:

@@ -1,1 +1,1 @@
-"""What a run of the pipeline needs besides its stages: job, runners, workers, progress, spending, Prefect server."""
+"""What runs the stages of the pipeline: job, runners, workers, progress, spending, Prefect server."""

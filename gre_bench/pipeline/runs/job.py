@@ -1,6 +1,6 @@
 """The job of a run (what it must do), its progress, and its record in the store.
 
-The progress is in the edition's ``status.json``, and in a log that programs can read.
+The progress is written to the edition's ``status.json``, and to a machine-readable log.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ LOG = logging.getLogger("gre_bench.run")
 class Progress:
     """Counts the finished texts or pairs of a run in the edition's ``status.json``, which progress bars show.
 
-    *shown*: whether the run appears there, and ends when the budget's hours are used up; an import, for example, does
-    not. Each event is a line of ``logs/RUN.jsonl`` in the state, a JSON object without secrets. Nothing is read from
-    this log: the store decides what is done. If a line cannot be written, the run continues without a log.
+    *shown*: whether the run appears there and is stopped when the budget's hours are used up, unlike an import, for
+    example. Each event is a line of ``logs/RUN.jsonl`` in the state folder, a JSON object without secrets. The program
+    never reads this log: the store is the checkpoint. If a line cannot be written, the run continues without a log.
     """
 
     def __init__(self, store: Store, run_id: str, command: str, settings: Settings, shown: bool = True):
@@ -74,7 +74,7 @@ class Progress:
             "pid": os.getpid(),
             "host": socket.gethostname(),
             "started_at": now().isoformat(),
-            "metrics": (last or {}).get("metrics", []),  # of the last run, until this run has counted its own pairs
+            "metrics": (last or {}).get("metrics", []),  # the last run's, until this run has counted its own pairs
             "due": 0,
             "done": 0,
             "pairs_per_s": None,
@@ -102,7 +102,7 @@ class Progress:
         self.status["log"] = self._log and str(self._log)
 
     def _clean(self, value: Any) -> Any:
-        """Returns *value* without secrets, however deep they lie."""
+        """Returns *value* with all secrets removed, at any depth."""
         if isinstance(value, dict):
             return {name: self._clean(part) for name, part in value.items()}
         if isinstance(value, list | tuple):
@@ -110,7 +110,7 @@ class Progress:
         return masked(value, self._secrets) if isinstance(value, str) else value
 
     def stage(self, name: str, metrics: Sequence[Mapping[str, Any]] = ()) -> None:
-        """Starts the stage *name*; *metrics*: rows with a metric's numbers of pairs by state, shown from now on."""
+        """Starts the stage *name*. *metrics*: one row per metric with its numbers of pairs by state, to show now."""
         if metrics:
             self.status["metrics"] = [{key: row[key] for key in ("metric", *STATES)} for row in metrics]
         self.status["stage"] = name
@@ -119,7 +119,7 @@ class Progress:
         self._save()
 
     def expect(self, due: int) -> None:
-        """Sets how many texts or pairs the current stage has to do."""
+        """Sets the number of texts or pairs that the current stage has to process."""
         self.status |= {"due": due, "done": 0, "pairs_per_s": None, "remaining_s": None}
         self._began = time.monotonic()
         self._save()
@@ -151,12 +151,12 @@ class Job:
     """What a run must do with the edition of *settings* under the folder *state*.
 
     - *candidates*: score only these; None means all. *limit*: use only this number of papers (a pilot).
-    - *retry_failed*: whether to try again the texts and scores that failed for good.
+    - *retry_failed*: whether to retry texts and scores that failed permanently.
     - *wait_s*: seconds to wait for another process that holds the edition's lock.
-    - *changes*: change → id of the candidate that it makes. Only a validation changes reviews.
-    - *texts_first*: whether to score nothing while texts of *candidates* are missing.
-    - *left_out*: ids of papers to leave out: a validation's, which its evaluation LM or writer was learnt from.
-    - *in_place_of*: what a dry run writes with, in place of a step and its kind of text.
+    - *changes*: perturbation → id of its candidate, for a validation; other jobs have none.
+    - *texts_first*: whether to score nothing as long as texts of *candidates* are missing.
+    - *left_out*: ids of papers to leave out of a validation, because its evaluation LM or writer was trained on them.
+    - *in_place_of*: for a dry run: takes a step and its kind of text, and returns what runs instead of the step.
     """
 
     settings: Settings
@@ -176,7 +176,7 @@ class Job:
 
     @property
     def writer_context(self) -> WriterContext:
-        """What a text writer needs. A state folder's editions share its archive; each pays for its own requests."""
+        """What text writers need. Editions in a state folder share its reply archive, but have separate accounts."""
         from gre_bench.writing.catalog import WriterContext
 
         edition, writing = self.settings.edition, self.settings.writing
@@ -194,9 +194,9 @@ class Job:
 def last_run(store: Store) -> dict[str, Any] | None:
     """Returns the status of the current or last run of *store*; None before the first.
 
-    An edition that was loaded has no run: its state is ``loaded``, and the message names the release.
-    The state of a run that was killed is ``cut short``, and the message says how to continue it. Raises `StoreError` if
-    the status is damaged.
+    For an edition that was loaded, the state is ``loaded``, and the message names the release. For a run that was
+    killed, the state is ``cut short``, and the message says how to continue it. Raises `StoreError` if the status is
+    damaged.
     """
     if store.is_loaded:
         release = store.release_file.read_text(encoding="utf-8")
@@ -209,9 +209,9 @@ def last_run(store: Store) -> dict[str, Any] | None:
 
 
 def _same_command(store: Store) -> str:
-    """Returns a command that does again what this process was started for, in the same state folder."""
+    """Returns a command that repeats what this process was started for, in the same state folder."""
     if flow_run := os.environ.get("PREFECT__FLOW_RUN_ID"):
-        return f"prefect flow-run retry {flow_run}"  # keeps the parameters of the run
+        return f"prefect flow-run retry {flow_run}"  # this keeps the run's parameters
     program, *words = sys.argv
     if Path(program).name != "gre-bench" or words[:1] == ["new"]:  # a Python program, or an edition that is there now
         words = ["refresh", "--edition", store.key]
@@ -221,17 +221,18 @@ def _same_command(store: Store) -> str:
 
 
 def settings_of(store: Store) -> Settings:
-    """Returns the settings of the edition's last refresh, by the store's read-only copy, or the default settings."""
+    """Returns the settings of the edition's last refresh, from the copy for readers, or the default settings."""
     last = store.read(LAST_SETTINGS)
     return load_over(json.loads(last[0]["settings"]) if last else {}, edition_of(store.key).overrides)
 
 
 @contextmanager
 def recorded(store: Store, command: str, settings: Settings, shown: bool = True) -> Iterator[Progress]:
-    """Records a run of *command* as a row of the table ``runs``, and yields its `Progress`; the caller holds the lock.
+    """Records a run of *command* as a row of the table ``runs``, and yields its `Progress`.
 
-    If the block raises, the failure is recorded. *shown*: whether the status file shows the run. The read-only copy of
-    the store is already made at the start, so the next run finds these settings even if this one is killed.
+    The caller must hold the lock. If the block raises an exception, the failure is recorded. *shown*: whether the
+    status file shows the run. The copy for readers is updated at the start, so the next run finds these settings even
+    if this one is killed.
     """
     check(settings.budget, settings.writing.models)
     run_id = f"{now():%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:6]}"
@@ -255,7 +256,7 @@ def recorded(store: Store, command: str, settings: Settings, shown: bool = True)
             store.copy_for_readers,
         )
         for step in filter(None, last):
-            # The fault that ended the run, such as a full disk, may prevent this too. Only the first fault is reported.
+            # The error that ended the run, such as a full disk, may prevent this too. Only the first one is reported.
             with suppress(StoreError):
                 step()
         raise
@@ -264,7 +265,7 @@ def recorded(store: Store, command: str, settings: Settings, shown: bool = True)
 
 
 def ending(error: BaseException) -> tuple[str, str]:
-    """Returns the outcome and the message that are recorded for a run that raised *error*."""
+    """Returns the outcome and the message to record for a run that raised *error*."""
     if isinstance(error, KeyboardInterrupt | Stopped):
         return "stopped", "stopped by hand; the same command goes on from there"
     if isinstance(error, Paused):

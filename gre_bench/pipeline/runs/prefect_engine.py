@@ -1,12 +1,12 @@
-"""Runs flows under Prefect, checks Prefect's server, and decides the state in which a flow run ends.
+"""Runs flows under Prefect, checks Prefect's server, and chooses the final state of a flow run.
 
-A paused run has not failed: it counts as completed, in a Prefect state named ``Paused``. Its work is kept, and the next
-run of the same deployment continues it.
+A paused run has not failed: its final Prefect state is of the type completed, with the name ``Paused``. Its work is
+kept, and the next run of the same deployment continues it.
 
 Prefect starts a step only when its server allows it. If the server does not answer, Prefect retries for about a minute
-(``PREFECT_CLIENT_MAX_RETRIES``, Prefect 3.8), so a restarted server or a locked database loses nothing. If the server
-stays away, the run stops at one of its next steps, and finished work is kept. From then on Prefect's retries are off,
-because each further request would take another minute.
+(``PREFECT_CLIENT_MAX_RETRIES``, Prefect 3.8). A server restart or a locked database therefore does no harm. If the
+server stays down, the run stops at one of its next steps, and finished work is kept. Prefect's retries are then turned
+off, because each further request would take another minute.
 """
 
 from __future__ import annotations
@@ -53,29 +53,31 @@ from prefect.server.api.server import create_app
 server = uvicorn.Server(uvicorn.Config(create_app(ephemeral=True, final=True), log_level="error", lifespan="on"))
 server.run([socket.socket(fileno=int(sys.argv[1]))])
 """
-"""Prefect's server on a socket that listens already. So who connects waits until the server has started."""
+"""A program that runs Prefect's server on a socket that already listens, so that clients wait until it has started."""
 START_S, END_S = 120.0, 5.0
-"""Seconds that a server of this run has to start, and to end."""
+"""Timeouts in seconds for this run's own server to start, and to end."""
 TRIES_S = (0.0, 1.0, 3.0)
-"""Seconds to wait before each check of the server."""
+"""Seconds to wait before each attempt to reach the server."""
 EVENT_TRIES = 2
-"""Further tries to send an event, without a wait. Prefect keeps the event for the next one; its ten tries with waits
-would keep a process for minutes whose server is gone."""
+"""Number of immediate retries when an event cannot be sent; Prefect keeps the event for the next attempt.
+
+Prefect's default, ten retries with waits, would delay a process by minutes if its server is gone.
+"""
 RETURN_S = 60.0
-"""How many seconds a server has to come back if it does not answer when a flow ends."""
+"""How many seconds to wait for a server that does not answer when a flow ends."""
 GLANCE_S = 2.0
 ROOM, NO_ROOM = 12 * 2**20, 2**20
-"""Bytes that a disk must have left for Prefect's own server to start, which writes 6 MB; and to go on at all."""
+"""Free disk space in bytes that Prefect's own server needs to start (it writes 6 MB), and to continue."""
 EVERY_S = 10.0
 """Seconds between two checks of a run in another work pool."""
 EDITION = "{settings.edition.venue}-{settings.edition.year}"
-"""How Prefect names the flow runs of an edition."""
+"""The template for Prefect's names of an edition's flow runs."""
 DONE, PAUSED = "done", "paused"
 WELL = (PAUSED, "waiting", "unchanged")
-"""Outcomes that are no fault, besides done.
+"""Outcomes, besides done, that are not errors.
 
 ``paused``: a budget is used up, and its owner may raise it. ``waiting``: a service allows more requests later.
-``unchanged``: everything was done before.
+``unchanged``: there was nothing to do.
 """
 
 
@@ -94,7 +96,7 @@ def configure_prefect(folder: Path) -> None:
 
 
 def perform(engine: bool, flow: Callable[[], Any], plain: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Returns the summary of *flow*, which runs under Prefect; without *engine*, that of *plain*, the same steps.
+    """Runs *flow* under Prefect or, without *engine*, the same work as the function *plain*; returns the summary.
 
     Raises `ServiceDown` if Prefect's server does not answer.
     """
@@ -106,10 +108,10 @@ def perform(engine: bool, flow: Callable[[], Any], plain: Callable[[], dict[str,
 
 @contextmanager
 def own_server() -> Iterator[None]:
-    """Has Prefect use, in the block, a server of this run on a free loopback port, with its files in ``PREFECT_HOME``.
+    """Starts a Prefect server for this run on a free loopback port, which Prefect uses within the block.
 
-    The server ignores Ctrl-C, to outlive a run that is ending, and ends with this process. Raises `ServiceDown` if it
-    cannot start.
+    Its files are in ``PREFECT_HOME``. It ignores Ctrl-C, so that it outlives a run that is stopping, and ends with this
+    process. Raises `ServiceDown` if it cannot start.
     """
     from prefect.events.worker import EventsWorker
     from prefect.logging.handlers import APILogWorker
@@ -147,7 +149,7 @@ def own_server() -> Iterator[None]:
 
 
 def ended(work: Callable[..., dict[str, Any]], *arguments: Any, strict: bool = False) -> Any:
-    """Calls *work* with *arguments*, and returns what the flow that calls this function must return.
+    """Calls *work* with *arguments*, and returns what the calling flow must return: a Prefect state or a summary.
 
     That is a Prefect state with the outcome's name, such as ``Incomplete``, which holds message and summary. The name
     of done is ``Completed``; without a message, the summary alone is returned. If *work* raised `Paused`, the state
@@ -196,7 +198,7 @@ def _state(outcome: str, message: str, data: object) -> Any:
 
 
 def summary_of(returned: Any) -> dict[str, Any]:
-    """Returns the summary that a flow returned in this process; raises it if it is a `Paused` exception."""
+    """Returns the summary in *returned*, what a flow of this process returned; raises it if it is a `Paused`."""
     if isinstance(returned, Paused):
         raise returned
     return returned
@@ -205,7 +207,7 @@ def summary_of(returned: Any) -> dict[str, Any]:
 def run_deployed(deployment: str, parameters: dict[str, Any]) -> dict[str, Any]:
     """Runs the Prefect deployment *deployment*, ``<flow>/<name>``, perhaps on another machine, and waits for its end.
 
-    Returns the outcome, the message and the name of the flow run, a subflow of the present one. Raises
+    Returns the outcome, the message and the name of the flow run, which is a subflow of the current one. Raises
     `UnfinishedError` if it failed, crashed or was cancelled, and `SettingsError` if there is no such deployment.
     """
     from prefect.client.schemas import FlowRun
@@ -232,7 +234,7 @@ def run_deployed(deployment: str, parameters: dict[str, Any]) -> dict[str, Any]:
 def answering() -> Iterator[None]:
     """Raises `ServiceDown` if the Prefect server does not answer before the block, or stops answering within it.
 
-    It is the server that ``PREFECT_API_URL`` names, or one of this run's own.
+    The server is the one that ``PREFECT_API_URL`` names, or else this run's own.
     """
     from prefect.events.clients import PrefectEventsClient
     from prefect.events.worker import EventsWorker, emit_events_to_cloud
@@ -272,7 +274,7 @@ def answering() -> Iterator[None]:
 
 
 def _disk_is_full(least_bytes: int) -> str | None:
-    """Returns a phrase if the disk of Prefect's own database has less than *least_bytes* left, else None."""
+    """Returns a phrase if the disk with Prefect's own database has less than *least_bytes* free; else None."""
     from prefect.settings import PREFECT_HOME
 
     home = PREFECT_HOME.value()
@@ -283,7 +285,7 @@ def _disk_is_full(least_bytes: int) -> str | None:
 
 
 def lost(error: BaseException) -> bool:
-    """Returns whether *error* means that the Prefect server did not answer, or gave a wrong answer."""
+    """Returns whether *error* means that the Prefect server did not answer, or gave an invalid answer."""
     if "prefect.settings" not in sys.modules:  # a run without Prefect does not import it
         return False
     from httpx import HTTPError
@@ -298,7 +300,7 @@ def lost(error: BaseException) -> bool:
         api = _api()
         return bool(api) and url.startswith(str(api))
     if isinstance(error, RuntimeError):
-        # The client's message when it cannot connect to a server for the first time.
+        # The message of Prefect's client if its first connection to a server fails.
         return "API" in str(error)
     return isinstance(error, ConcurrencySlotAcquisitionError | PrefectException)
 
@@ -306,8 +308,8 @@ def lost(error: BaseException) -> bool:
 def await_server(error: BaseException | None = None) -> None:
     """Waits at the end of a flow until the Prefect server answers; if it does not, turns Prefect's retries off.
 
-    There is no wait if *error*, which ended the flow, shows that the run was stopped by hand, or that the server was
-    lost: Prefect has then already waited.
+    *error*: what ended the flow. Does not wait if the user stopped the run, or if the server did not answer, because
+    Prefect has then already waited.
     """
     if not (api := _api()):
         return

@@ -1,4 +1,4 @@
-"""Tells what an edition or a study has spent on LMs and in hours, and what its budget still allows."""
+"""Reports what an edition or a study has spent, in LM requests and in hours, and what its budget still allows."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from gre_bench.store.queries import LAST_SETTINGS, OUTCOMES, TEXT_OUTCOMES, Quer
 from gre_bench.writing.spend_log import SpendLog, Spent, remaining, spend_log_of, stop_at
 
 TICK_S = 10.0
-"""Seconds between two entries of the time in the spend log; if the budget limits hours, entries are more frequent."""
+"""Seconds between two entries of working time in the spend log; more frequent if the budget limits hours."""
 
 
 def check(budget: BudgetSettings, models: Path | None) -> None:
-    """Raises `SettingsError` if *budget* limits a model that is not in the file *models*: that would have no effect."""
+    """Raises `SettingsError` if *budget* limits a model that is not in the file *models*, without any effect."""
     known = load_models(models) if budget.models else {}
     for name in budget.models:
         if name not in known:
@@ -55,9 +55,9 @@ def spend_log(store: Store) -> SpendLog:
 
 
 def in_flight_when_killed(store: Store) -> list[str]:
-    """Returns a line about the requests of killed runs that got no answer, if there are any.
+    """Returns a line about requests of killed runs that got no answer, if there are any.
 
-    The caller must hold the edition's lock and have sent nothing yet: every request without an answer is then lost.
+    The caller must hold the edition's lock and not have sent requests: every request without an answer is then lost.
     """
     count = spend_log(store).whole(store.key).unanswered
     what = f"{count:,} {'request was' if count == 1 else 'requests were'} in flight when a run was killed"
@@ -65,7 +65,7 @@ def in_flight_when_killed(store: Store) -> list[str]:
 
 
 def account(store: Store) -> dict[str, Any]:
-    """Returns an edition's spending (`balance`), and what became of the texts (and grades) that LMs were asked for."""
+    """Returns an edition's spending (`balance`) and the outcomes of the texts and grades requested from LMs."""
     log, last, budget = spend_log(store), _rows(store, LAST_SETTINGS), BudgetSettings()
     with suppress(SettingsError):
         budget = load_over(json.loads(last[0]["settings"])).budget if last else budget
@@ -74,7 +74,7 @@ def account(store: Store) -> dict[str, Any]:
 
 
 def balance(spend_log: SpendLog, account: str, budget: BudgetSettings) -> dict[str, Any]:
-    """Returns what *account* has spent, in total and by model, and what remains of each limit of *budget*."""
+    """Returns what *account* has spent, in total and by model, and what is left of each limit in *budget*."""
     by_model, whole = spend_log.models(account), spend_log.whole(account)
     left = remaining(budget, whole)
     for name, bounds in budget.models.items():
@@ -87,10 +87,10 @@ def balance(spend_log: SpendLog, account: str, budget: BudgetSettings) -> dict[s
 def over(
     rows: Sequence[Mapping[str, Any]], budget: BudgetSettings, spend_log: SpendLog, account: str, how: str = "about"
 ) -> list[str]:
-    """Returns one line for each limit of *budget* that would be exceeded by sending the requests in *rows*.
+    """Returns one line for each limit of *budget* that the requests in *rows* would exceed.
 
-    *rows*: requests, tokens and USD by model, to be added to what *account* has spent. *how*: the word before the
-    amount.
+    *rows*: requests, tokens and USD by model, in addition to what *account* has spent. *how*: the word before an
+    amount, such as ``about``.
     """
     lines = []
     limits: dict[str | None, Bounds] = {None: budget, **budget.models}

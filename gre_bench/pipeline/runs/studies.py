@@ -1,7 +1,7 @@
-"""Keeps a running study within its budget, shows its state, and estimates what it still has to pay for.
+"""Keeps a running study within its budget, shows its state, and estimates the cost of its remaining requests.
 
-A study has no edition and no store. Its spending is logged under its name, and ``status.json`` in its folder states
-how it is doing. All replies are in the reply archive, so a study that is stopped at a limit loses nothing.
+A study has no edition and no store. Its spending is logged under its name, and its status is in ``status.json`` in its
+folder. All replies are in the reply archive, so a study that is stopped at a limit loses nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from gre_bench.writing.http_writer import HttpWriter
 
     Asking = tuple[HttpWriter, Sequence[Chat], Sampling]
-    """An LM's writer, the chats that it would be sent, and how its replies are sampled."""
+    """An LM's writer, the chats to send to it, and the sampling of its replies."""
 
 STATUS = "status.json"
 SHORTEST_TICK_S = 0.05
@@ -41,7 +41,7 @@ CHARACTERS_A_TOKEN = 4.0
 
 
 class _Status(BaseModel, strict=True, extra="ignore"):
-    """What readers of a study's status rely on."""
+    """The fields of a study's status file that its readers rely on."""
 
     state: str = "unknown"
     message: str = ""
@@ -53,9 +53,9 @@ class _Status(BaseModel, strict=True, extra="ignore"):
 def bounded(writer_context: WriterContext, folder: Path) -> Iterator[Callable[..., None]]:
     """Runs the block of a study within the study's budget; yields a function that writes the study's status.
 
-    The function takes the state (running, done, incomplete, paused, stopped, refused or fault) and a message of one
-    line. The block itself must write the end, unless it raises. Raises `SettingsError` at the start if the budget
-    limits an unknown model.
+    The function takes the state (running, done, incomplete, paused, stopped, refused or fault) and a one-line message.
+    The block must write the final state itself, unless it raises an exception. Raises `SettingsError` at the start if
+    the budget limits an unknown model.
     """
     account, budget = writer_context.account, writer_context.budget
     check(budget, writer_context.models)
@@ -68,12 +68,12 @@ def bounded(writer_context: WriterContext, folder: Path) -> Iterator[Callable[..
         put(folder / STATUS, json.dumps(row, indent=1).encode())
 
     def tick() -> None:
-        """Writes the working time to the spend log, so that a budget check before a request counts it.
+        """Writes the working time to the spend log, so that the budget check before a request includes it.
 
-        The interval is at most a hundredth of the budget's hours.
+        The time since the last entry is at most a hundredth of the budget's hours.
         """
         every = TICK_S if budget.hours is None else min(TICK_S, max(SHORTEST_TICK_S, budget.hours * 36))
-        # A spend log that cannot be written stops the next request, which says so.
+        # If the spend log cannot be written, the next request fails and reports it.
         with suppress(StoreError):
             while not finished.wait(every):
                 clock.stop()
@@ -89,7 +89,7 @@ def bounded(writer_context: WriterContext, folder: Path) -> Iterator[Callable[..
             finished.set()
             ticking.join()
     except BaseException as error:
-        # The fault that ended the study, such as a full disk, may prevent this too. Only the first fault is reported.
+        # The error that ended the study, such as a full disk, may prevent this too. Only the first one is reported.
         for last in (clock.stop, partial(say, *ending(error))):
             with suppress(StoreError, SourceError):
                 last()
@@ -128,7 +128,7 @@ def _alive(pid: object) -> bool:
 
 
 def _read(file: Path) -> _Status:
-    """Returns the content of the status file *file*; an unknown state if the file is damaged or of another shape."""
+    """Returns the content of the status file *file*; the state is unknown if the file is damaged or malformed."""
     try:
         return _Status.model_validate(load_json(read_bytes(file)))
     except (OSError, ValueError, SourceError):
@@ -136,9 +136,9 @@ def _read(file: Path) -> _Status:
 
 
 def quoted(name: str, asking: Sequence[Asking]) -> dict[str, Any]:
-    """Returns one row for the LM *name*: requests to send, replies in the archive, tokens, and USD (None if no price).
+    """Returns one row for the LM *name*: requests to send, archived replies, tokens, and USD (None without a price).
 
-    The cost is an upper bound if every reply is usable; an unusable reply would be requested again.
+    The cost is an upper bound, provided that every reply is usable; an unusable reply is requested again.
     """
     requests = archived = most = characters = 0
     for writer, chats, sampling in asking:
@@ -154,7 +154,7 @@ def quoted(name: str, asking: Sequence[Asking]) -> dict[str, Any]:
 
 
 def over_budget(writer_context: WriterContext, rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Returns one line for each limit of the study's budget that the requests in *rows* (see `quoted`) may exceed."""
+    """Returns one line for each limit of the study's budget that the requests in *rows*, from `quoted`, may exceed."""
     bought = [row | {"reply_tokens": row["reply_tokens_at_most"], "usd": row["usd_at_most"]} for row in rows]
     log, account = spend_log_of(writer_context.archive.parent), writer_context.account
     return over(bought, writer_context.budget, log, account, "at most")

@@ -1,7 +1,7 @@
-"""Tells whether a refresh would do anything, without starting Prefect and without opening the store for writing.
+"""Detects that a refresh would do nothing, without starting Prefect or opening the store for writing.
 
-A refresh with the outcome done leaves ``last_refresh.json`` with two digests: of the read-only copy of the store, and
-of all inputs. If neither has changed, another refresh of the same job has nothing to import, write or score.
+A refresh with the outcome done writes two digests to ``last_refresh.json``: of the copy for readers, and of all inputs.
+If neither has changed, another refresh of the same job has nothing to import, write or score.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 FILE = "last_refresh.json"
 _LONGEST = 1_000_000
-"""The most bytes of ``last_refresh.json`` that are read."""
+"""The maximum number of bytes that are read from ``last_refresh.json``."""
 
 
 def remember(store: Store, job: Job, summary: dict[str, Any]) -> None:
-    """Records that the refresh of *job* ended with *summary* and left nothing to do, unless `_inputs` cannot tell."""
+    """Records that the refresh of *job* ended with *summary* and left nothing to do, unless `_inputs` returns None."""
     if (read := _inputs(store, job)) is not None and summary["outcome"] == "done":
         kept = {name: summary[name] for name in ("run_id", "papers", "sampled", "writer", "notes")}
         text = json.dumps({"copy": _digest_of_copy(store), "inputs": read, "summary": kept})
@@ -71,9 +71,9 @@ def _digest_of_copy(store: Store) -> str:
 def _inputs(store: Store, job: Job) -> str | None:
     """Returns a digest of the settings, and of the size and time of every file that a refresh of *job* reads.
 
-    None if these do not decide what the job does. That is so if the evaluation LM runs on a server, failed texts are
-    tried again, or the job is a validation. It is also so if an installed package adds a metric, an LM or a change,
-    whose code may be anywhere.
+    Returns None if the job depends on more than these: if the evaluation LM runs on a server, failed texts are retried,
+    or the job is a validation. The same holds if an installed package adds a metric, an LM or a perturbation, because
+    its code may be anywhere.
     """
     settings = job.settings
     if job.retry_failed or job.changes or settings.evaluation_lm.elsewhere or extended():
@@ -95,7 +95,7 @@ def _inputs(store: Store, job: Job) -> str | None:
 
 
 def _stamps(path: Path) -> Iterator[str]:
-    """Yields name, bytes and modification time in ns of the file *path*, or of each file below the folder *path*."""
+    """Yields the name, size and modification time (ns) of the file *path*, or of each file in the folder *path*."""
     if not path.is_dir():
         about = path.stat() if path.exists() else None
         yield f"{path} {about and (about.st_size, about.st_mtime_ns)}\n"

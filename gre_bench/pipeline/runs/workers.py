@@ -3,8 +3,8 @@
 Papers are distributed in chunks, at most two per worker at a time. A score does not depend on where it was computed. If
 a worker dies, its chunk is left to the next run, and scoring continues.
 
-Threads serve an evaluation LM behind HTTP. Each worker process opens an LM of its own; the runners for processes and
-for Ray are Prefect's task runners. A runner is started by the first step that needs it.
+Threads are for an evaluation LM behind HTTP. Each worker process opens its own LM. The runners for processes and for
+Ray use Prefect's task runners. A runner is started by the first step that needs it.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ GLANCE_S = 0.02
 CLUSTER_TRIES_S = (0.0, 1.0, 3.0)
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 IN_FLIGHT = 2
-"""Chunks per worker: one in progress, one queued, so that no worker waits for the store."""
+"""Chunks per worker: one in progress and one queued, so that no worker waits for the store."""
 MOST_DEATHS = 3
-"""After this many deaths of workers without a result in between, no more chunks are submitted."""
+"""After this many worker deaths in a row, without a result in between, no more chunks are submitted."""
 
 Chunk = TypeVar("Chunk")
 
@@ -50,10 +50,11 @@ Chunk = TypeVar("Chunk")
 class Runner:
     """Runs steps in workers; a context manager. If an exception ends its block, running steps are killed.
 
-    `submit` has a worker call a step with keyword arguments; returns a future. `first_done` waits for one of several.
+    `submit` has a worker call a step with keyword arguments, and returns a future. `first_done` waits until one of
+    several futures is done, and returns it.
 
     - *deaths*: the types of exceptions that mean that a worker died.
-    - *die_together*: whether the death of one worker ends all other workers and the runner.
+    - *die_together*: whether the death of one worker ends the runner with all other workers.
     """
 
     deaths: tuple[type[BaseException], ...] = ()
@@ -77,9 +78,9 @@ class Runner:
 
 
 class Threads(Runner):
-    """Threads in this process, which take their steps from one queue; they need no Prefect engine.
+    """Threads in this process, which take their steps from one queue, without Prefect.
 
-    They are daemons, so that a stopped run does not wait for replies that nobody will read.
+    They are daemon threads, so that a stopped run does not wait for replies that nobody will read.
     """
 
     def __enter__(self) -> Runner:
@@ -96,7 +97,7 @@ class Threads(Runner):
 
     def submit(self, step: Callable[..., Any], values: dict[str, Any]) -> Future[Any]:
         future: Future[Any] = Future()
-        # The context says which flow run a step belongs to.
+        # The context identifies the flow run to which a step belongs.
         self._queue.put((copy_context(), step, values, future))
         return future
 
@@ -125,7 +126,7 @@ class Processes(Runner):
         threads, devices = max(1, len(os.sched_getaffinity(0)) // self._settings.workers), gpus()
         if devices and (visible := os.environ.pop(VISIBLE, None)) is not None:
             # Each worker sets this variable to its own GPU. With each step, Prefect copies this process's environment
-            # to the worker, so a value here would overwrite the worker's.
+            # to the worker, so a value here would overwrite the worker's value.
             self._stack.callback(os.environ.__setitem__, VISIBLE, visible)
         begun = (os.getpid(), threads, devices, multiprocessing.get_context("spawn").Value("i", 0))
         self._runner = ProcessPoolTaskRunner(self._settings.workers, initializer=_begin, initargs=begun)
@@ -134,7 +135,7 @@ class Processes(Runner):
 
     def __exit__(self, *error: Any) -> None:
         if error[0] is not None:
-            # The pool itself would wait for the running steps.
+            # Without this, the pool would wait for the running steps.
             for process in list((self._runner._executor._processes or {}).values()):
                 process.kill()
         self._stack.close()
@@ -148,7 +149,7 @@ class Processes(Runner):
 
 
 class Ray(Runner):
-    """Workers on a Ray cluster: the cluster at ``ray_address``, or one that is started here for the run."""
+    """Workers on a Ray cluster: the one at ``ray_address``, or a local one that is started for this run."""
 
     def __init__(self, settings: RunSettings):
         super().__init__(settings)
@@ -179,7 +180,7 @@ class Ray(Runner):
             cluster = {"num_cpus": self._settings.workers, "include_dashboard": False}
         # RayTaskRunner(address="auto") would start a new cluster.
         self._runner = RayTaskRunner(init_kwargs=quiet | cluster)
-        # Ray installs a handler of its own for SIGTERM when it is started.
+        # When Ray starts, it installs its own handler for SIGTERM.
         signs = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
         handlers = [(sign, signal.getsignal(sign)) for sign in signs]
         try:
@@ -190,13 +191,13 @@ class Ray(Runner):
         wanted = self._settings.gpus_per_worker
         most = max((node["Resources"].get("GPU", 0.0) for node in ray.nodes() if node["Alive"]), default=0.0)
         if wanted > most:
-            # Ray would wait for ever.
+            # Without this, Ray would wait forever.
             self._stack.close()
             raise SettingsError(
                 f"run.gpus_per_worker = {wanted:g}, but no machine of the Ray cluster has more than {most:g} GPUs"
             )
-        # By default a worker with a GPU ends after each step, and so would lose its evaluation LM. A worker's death is
-        # not retried: its chunk is left to the next run.
+        # By default a worker with a GPU ends after each step, and would lose its evaluation LM. A step whose worker
+        # died is not retried: its chunk is left to the next run.
         self._stack.enter_context(remote_options(num_gpus=wanted, max_calls=0, max_retries=0))
         return self
 
@@ -219,7 +220,7 @@ class Ray(Runner):
         by_reference = {future.wrapped_future: future for future in futures}
         while True:
             try:
-                # A blocking wait within Ray would replace the exception that a signal handler raises.
+                # With a blocking wait, Ray would replace the exception that a signal handler raises.
                 done, _ = ray.wait(list(by_reference), num_returns=1, timeout=0)
             except SystemError as error:
                 raise error.__cause__ or error from None
@@ -231,10 +232,10 @@ class Ray(Runner):
 
 
 def why_no_cluster(address: str, tries_s: Sequence[float] = CLUSTER_TRIES_S) -> str | None:
-    """Returns a line if nothing accepts a connection at *address*, host:port of a Ray cluster; else None.
+    """Returns a message if nothing accepts connections at *address*, the host:port of a Ray cluster; else None.
 
-    Ray itself would try for a quarter of an hour. An address of another form, such as ``auto``, is left to Ray.
-    *tries_s*: the seconds before each try.
+    Ray itself would try for 15 minutes. An address of another form, such as ``auto``, is not checked. *tries_s*: the
+    seconds to wait before each attempt.
     """
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not colon or not port.isdigit():
@@ -254,7 +255,7 @@ def why_no_cluster(address: str, tries_s: Sequence[float] = CLUSTER_TRIES_S) -> 
 
 
 def runner_of(settings: RunSettings) -> Runner | None:
-    """Returns the runner that *settings* name, not yet started; None if this process scores by itself.
+    """Returns the runner that *settings* name, not yet started; None if this process does the scoring itself.
 
     Raises `SettingsError` if the settings contradict each other.
     """
@@ -271,7 +272,7 @@ def runner_of(settings: RunSettings) -> Runner | None:
 
 
 def check_runner(settings: Settings) -> None:
-    """Raises `SettingsError` if the runner of *settings* contradicts itself or does not suit the evaluation LM."""
+    """Raises `SettingsError` if the runner's settings contradict each other or do not suit the evaluation LM."""
     runner_of(settings.run)
     if settings.run.runner == "threads" and not settings.evaluation_lm.elsewhere:
         raise SettingsError(
@@ -283,7 +284,7 @@ def check_runner(settings: Settings) -> None:
 def gpus(folder: Path = Path("/dev")) -> tuple[str, ...]:
     """Returns the CUDA names of the GPUs that this process may use: ``CUDA_VISIBLE_DEVICES``, or all if it is unset.
 
-    They are counted by the NVIDIA driver's device files in *folder*, so that torch need not be loaded.
+    To count all GPUs without loading torch, it counts the NVIDIA driver's device files in *folder*.
     """
     if (visible := os.environ.get(VISIBLE)) is not None:
         return tuple(itertools.takewhile(lambda name: name and name != "-1", map(str.strip, visible.split(","))))
@@ -291,10 +292,10 @@ def gpus(folder: Path = Path("/dev")) -> tuple[str, ...]:
 
 
 def _begin(parent: int, threads: int, devices: Sequence[str], count: Any) -> None:
-    """Initialises a worker process, which computes with *threads* threads on the next of *devices*, the GPUs, in turn.
+    """Initialises a worker process with *threads* threads and the next one of the GPUs *devices*.
 
-    It ignores Ctrl-C, which the run's own process, *parent*, handles, and is killed when that ends. *count*: the number
-    of workers started so far, a value shared by all workers.
+    The worker ignores Ctrl-C, which the run's main process, *parent*, handles. It is killed when *parent* ends.
+    *count*: the number of workers started so far, a value shared by all workers.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.setdefault("OMP_NUM_THREADS", str(threads))
@@ -308,23 +309,23 @@ def _begin(parent: int, threads: int, devices: Sequence[str], count: Any) -> Non
 
 @contextmanager
 def working(job: Job, command: str) -> Iterator[tuple[Store, Workers, Progress]]:
-    """Records the run of *command* by *job* in its block, which holds the edition's lock; ends the workers with it."""
+    """Records a run of *command* for *job*; holds the edition's lock within the block, and then ends the workers."""
     store, workers = job.store, Workers(job.settings.run)
     with store.lock(command, job.wait_s), recorded(store, command, job.settings) as progress, workers:
         yield store, workers, progress
 
 
 class Lost:
-    """The result of a chunk whose worker died; *why*: the message stored with the chunk's pairs."""
+    """The result for a chunk whose worker died; *why*: the message to store with the chunk's pairs."""
 
     why = "its worker died, perhaps for lack of memory"
 
 
 class Workers:
-    """Runs the steps that need the evaluation LM where *settings* say; a context manager that ends the workers.
+    """Runs the steps that need the evaluation LM in the runner of *settings*; a context manager that ends the workers.
 
-    ``sign_metrics``: the step of this name; a worker does it if workers have LMs of their own. Raises `SettingsError`
-    if *settings* need Prefect and no flow run is at work here.
+    ``sign_metrics``: the step of this name, which a worker runs if workers have their own LMs. Raises `SettingsError`
+    if *settings* need Prefect outside a flow run.
     """
 
     def __init__(self, settings: RunSettings):
@@ -349,9 +350,9 @@ class Workers:
     def scored(
         self, chunks: Iterator[Chunk], values_of: Callable[[Chunk], dict[str, Any]]
     ) -> Iterator[tuple[Chunk, Scored | Lost]]:
-        """Scores *chunks*; yields each with its result (`Lost` if its worker died), in order of completion.
+        """Scores *chunks*; yields (chunk, result) in order of completion, with `Lost` if the worker died.
 
-        *values_of* returns the keyword arguments of `score_papers` for a chunk, when it is submitted.
+        *values_of*: called when a chunk is submitted; returns the keyword arguments of `score_papers` for the chunk.
         """
         if not self._distributed:
             for chunk in chunks:
@@ -365,7 +366,7 @@ class Workers:
                     break
                 values = values_of(chunk)
                 if self._settings.runner != "ray":
-                    # Not for Ray: a pickled annotation comes back nested in itself (Prefect 3.8).
+                    # Not for Ray: after pickling, the annotation is nested in itself (Prefect 3.8).
                     values = quoted(values)
                 at_work[self._started().submit(steps.score_papers, values)] = chunk
             if not at_work:
@@ -392,7 +393,7 @@ class Workers:
     def _signed_by_worker(
         self, backends: Backends, scoring: ScoringSettings, writer: str, assw_writer: str | None = None
     ) -> tuple[LMIdentity, dict[str, Signature]]:
-        """Has a worker do the step ``sign_metrics``, so that this process need not load the evaluation LM."""
+        """Has a worker run the step ``sign_metrics``, so that this process need not load the evaluation LM."""
         values = {"backends": backends, "scoring": scoring, "writer": writer, "assw_writer": assw_writer}
         runner = self._started()
         try:
@@ -403,9 +404,9 @@ class Workers:
 
 
 def quoted(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns *values* as keyword arguments for a step; within a flow run, they are wrapped in Prefect's `quote`.
+    """Returns *values* as keyword arguments for a step, wrapped in Prefect's `quote` within a flow run.
 
-    Otherwise Prefect would search the values for futures.
+    Without the wrapping, Prefect would search the values for futures.
     """
     if not in_flow():
         return dict(values)

@@ -1,1 +1,1 @@
-"""The pages of a release: their data, layout and rendering."""
+"""The HTML pages of a release: their data, layout and rendering."""

@@ -1,4 +1,4 @@
-"""A board on a page, from a release or a published table: its data, warnings, numbers, axis and CSV."""
+"""A board as shown on a page, from a release or a published table: data, warnings, number formats, axis, CSV."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Flag(NamedTuple):
 class Entry:
     """One candidate under one metric. Intervals are 90%, clustered by paper; None means unknown.
 
-    Columns of the leaderboard have the meaning that ``docs/columns.toml`` gives them. The others:
+    ``docs/columns.toml`` explains the fields that are columns of the leaderboard. The others:
 
     - *tied*: whether no test tells the candidate apart from a neighbour in rank.
-    - *difference*: *mean* less that of the human baseline, paired by paper.
+    - *difference*: *mean* minus the human baseline's mean, paired by paper.
     - *tokens*: tokens read and written for the texts. *unparsable*: share of the reviews without a judgment.
     - *parameters*: in billions. *cutoff*: last day of the training texts. *released*: first day of public use.
-    - *group*: related candidates, which are ranked among themselves. *href*: address of the candidate's page, if any.
+    - *group*: name of a group that is ranked separately. *href*: address of the candidate's page, if any.
     """
 
     candidate: str
@@ -88,10 +88,10 @@ class Board:
       no test tells apart, and LMs that may have been trained on the reviews.
     - *groups*: group of candidates → the sentence on who leads in it.
     - *tipping*: the sentence on AI-written references, if it was computed.
-    - *committee*: the curve of its LM candidates together (`committee_of`), if it was scored.
-    - *tests*: those of its family, of two candidates of a group each; none if the metric orders nobody.
-    - *auc*: with its interval, as text. *about*: names and values of the parts of the signature.
-    - *place*: of the metric in the catalogue. *papers*: the fewest scored papers of a ranked candidate.
+    - *committee*: the curve of the committee of its LM candidates (`committee_of`), if it was scored.
+    - *tests*: its family of tests, each of two candidates of one group; empty if the metric is not validated.
+    - *auc*: the AUC and its interval as text. *about*: names and values of the signature's parts.
+    - *place*: the metric's index in the catalogue. *papers*: the fewest scored papers of any ranked candidate.
     """
 
     metric: str
@@ -123,7 +123,7 @@ class Board:
 
     @property
     def span(self) -> tuple[float, float]:
-        """The ends of the board's axis: all scores, intervals and, unless they are far above it, zero."""
+        """The ends of the axis, which covers all scores and intervals and, unless these are far above it, zero."""
         ends = [value for entry in self.entries for value in (entry.mean, entry.low, entry.high) if value is not None]
         low, high = min(ends, default=0.0), max(ends, default=1.0)
         if low < 0 or low < 0.4 * high:
@@ -140,7 +140,7 @@ class Board:
 _NAMES = {
     "mean": "score", "difference": "vs_human", "difference_low": "vs_human_low", "difference_high": "vs_human_high",
 }  # fmt: skip
-"""Fields of an entry → the names that their columns have everywhere."""
+"""Field of an entry → the name that its column has everywhere else."""
 _COLUMNS = tuple(field.name for field in fields(Entry) if field.name not in ("flags", "href"))
 
 
@@ -153,14 +153,14 @@ def as_csv(board: Board) -> str:
 
 
 def as_link(board: Board) -> str:
-    """Returns the CSV of *board* as a data URL, which a saved page offers without a request."""
+    """Returns the CSV of *board* as a data URL, so that the download works in a saved page, offline."""
     return "data:text/csv;base64," + base64.b64encode(as_csv(board).encode()).decode()
 
 
 def number(value: float | None, digits: int | None = None) -> str:
-    """Returns *value* with its sign (plus, or a true minus) and *digits* decimals; without, two, or one from 100 on.
+    """Returns *value* with its sign (plus, or a true minus) and *digits* decimals; None: two, or one from 100 up.
 
-    Like all functions of numbers here, it returns an empty text for None.
+    Like all number formats here, it returns an empty text if *value* is None.
     """
     if value is None:
         return ""
@@ -169,7 +169,7 @@ def number(value: float | None, digits: int | None = None) -> str:
 
 
 def named(candidate: str) -> Markup:
-    """Returns a candidate's name as HTML, with the maker in a weaker colour. Lines may break before each ``+``."""
+    """Returns a candidate's name as HTML, with the maker in a lighter colour, and line breaks allowed before ``+``."""
     maker, slash, name = candidate.rpartition("/")
     own = Markup("<wbr>+").join(name.split("+"))
     return Markup('<span class="org">{}</span>{}').format(maker + slash, own) if slash else own
@@ -193,7 +193,7 @@ def percent(share: float | None) -> str:
 
 
 def bare(value: float | None) -> str:
-    """Returns *value* as text with at most nine decimals. The page's script sorts tables by this text."""
+    """Returns *value* as text with at most nine decimals, by which the page's script sorts tables."""
     return "" if value is None else repr(round(float(value), 9))
 
 
@@ -254,7 +254,7 @@ def flags(row: Row, writer: str) -> Iterator[Flag]:
 def page_of(key: str) -> str:
     """Returns the file name of the page of the paper or candidate with the id *key*.
 
-    A short, lower-case id without special characters stays as it is. Any other is cut, and a hash is added.
+    A short, lower-case id without special characters is used as it is. Any other id is shortened, and a hash is added.
     """
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", key).strip("-.")
     if plain == key and len(plain) <= 60 and plain.lower() == plain:

@@ -1,4 +1,4 @@
-"""Writes the data for the script of the page of boards: points of plots, scores of pairs, paired tests."""
+"""Writes the data for the script of the boards' page: points of plots, scores of pairs, paired tests."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from gre_bench.stats.pair_tests import pair_tests
 from gre_bench.store import Row
 
 DIGITS = 4
-"""Digits of the largest score: scores are scaled to whole numbers of at most this many digits."""
+"""Scores are scaled to whole numbers with at most this many digits."""
 
 
 def board_data(boards: Sequence[Board], values: Mapping[str, Values], papers: Sequence[Row]) -> str:
-    """Returns, as JSON, the data that the script of the page of boards needs.
+    """Returns, as JSON, the data that the script of the boards' page needs.
 
     *values*: the scores by signature, candidate and (paper, reference). The keys of the JSON are:
     - ``marks``: colour and shape of each model family.
@@ -34,8 +34,8 @@ def board_data(boards: Sequence[Board], values: Mapping[str, Values], papers: Se
     - ``points``: one object per candidate, with the fields of `Entry` that the plots show.
     - ``values``: one text per candidate: scores times ``scale`` in the order of ``units``, joined by commas. A missing
       score is empty.
-    - ``tests``: one list per two candidates: their indices, the difference, both ends of the difference's 90% interval,
-      the p-value, the number of papers, the median, the trimmed mean and, if the board tests the two, its p-value.
+    - ``tests``: one list per pair of candidates: their indices, the difference, the ends of its 90% interval, the
+      p-value, the number of papers, the median, the trimmed mean and, if the board tests the pair, its p-value.
     """
     index_of = {paper["paper_id"]: index for index, paper in enumerate(papers)}
     units = sorted({unit for by_candidate in values.values() for scores in by_candidate.values() for unit in scores})
@@ -84,20 +84,20 @@ def _point(entry: Entry) -> dict[str, Any]:
 
 
 def _short(value: float) -> float:
-    """Returns *value* rounded to six significant digits. Scores are statistically less precise than that."""
+    """Returns *value* rounded to six significant digits, which is finer than the statistical precision of scores."""
     return float(f"{value:.6g}")
 
 
 Unit = tuple[str, str]
-"""Ids of a paper and a reference."""
+"""(paper id, reference id)."""
 Values = Mapping[str, Mapping[Unit, float]]
 """Candidate → (paper, reference) → score."""
 
 
 def pair_values(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, dict[Unit, float]]]:
-    """Returns the scores of all pairs by signature, candidate and (paper, reference).
+    """Returns signature id → candidate → (paper, reference) → score, for the boards on the page.
 
-    *connection*: to a release's database. Only the signatures of boards on the page are read.
+    *connection*: a connection to a release's database.
     """
     by_signature: dict[str, dict[str, dict[Unit, float]]] = {}
     for row in rows(connection, "pair_values"):
@@ -107,7 +107,7 @@ def pair_values(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, di
 
 
 def comparisons(values: Values) -> list[PairTest]:
-    """Returns the paired test, by paper, of every two candidates with at least two papers in common.
+    """Returns the test, paired by paper, of every two candidates with at least two papers in common.
 
     *values*: the scores by candidate and (paper, reference). The p-values are not corrected for the number of tests.
     """
@@ -124,7 +124,7 @@ def comparisons(values: Values) -> list[PairTest]:
 
 
 def by_paper(values: Mapping[Unit, float]) -> dict[str, float]:
-    """Returns the mean score for each paper from *values*, one candidate's scores by (paper, reference)."""
+    """Returns paper → mean score; *values*: one candidate's scores by (paper, reference)."""
     scores_of: dict[str, list[float]] = {}
     for (paper, _), value in values.items():
         scores_of.setdefault(paper, []).append(value)
@@ -132,7 +132,7 @@ def by_paper(values: Mapping[Unit, float]) -> dict[str, float]:
 
 
 def leads(own: Mapping[Unit, float], other: Mapping[Unit, float]) -> dict[str, float]:
-    """Returns the mean score difference, *own* less *other*, for each paper.
+    """Returns paper → mean score difference, *own* minus *other*.
 
     *own*, *other*: the scores of two candidates by (paper, reference). Only references for which both candidates have a
     score count.

@@ -17,9 +17,9 @@ from gre_bench.release.pages.rendering import page
 from gre_bench.store import Row
 
 STATED = ("Maker", "Size", "Came out", "Knowledge cutoff", "Price")
-"""Facts about a model that its card lists as unknown if the models file does not state them."""
+"""Facts about a model that its page lists as unknown if the models file does not state them."""
 EXTREMES = 5
-"""Number of papers shown as best, and as worst."""
+"""How many papers are shown as best, and as worst."""
 
 
 def write_candidates(
@@ -31,10 +31,10 @@ def write_candidates(
     values: Mapping[str, Values],
     papers: Sequence[Row],
 ) -> None:
-    """Writes the page of every candidate of *boards* to the new *folder*.
+    """Writes a page for every candidate of *boards* to the new *folder*.
 
-    *connection*: to the release's database. *name*: of the release. *values*: the scores by signature, candidate and
-    (paper, reference).
+    *connection*: a connection to the release's database. *name*: the release's name. *values*: the scores by signature,
+    candidate and (paper, reference).
     """
     folder.mkdir()
     lines = {paper["paper_id"]: paper for paper in papers}
@@ -71,7 +71,7 @@ def write_candidates(
 
 
 def _card(row: Row, entry: Entry | None) -> list[tuple[str, str]]:
-    """Returns the known facts about a candidate as names and values; for a model, one line lists the unknown facts."""
+    """Returns the facts about a candidate as (name, value); for a model, the last one lists unknown facts."""
     model = row["kind"] == "model"
     maker, slash, _ = (row["entry"] or "").partition("/")
     protocol = row["candidate"].partition("+")[2] if model else ""
@@ -102,10 +102,10 @@ def _card(row: Row, entry: Entry | None) -> list[tuple[str, str]]:
 
 
 def _on_papers(values: Values, candidate: str, human: str | None, lines: Mapping[str, Row]) -> list[dict[str, Any]]:
-    """Returns the *paper*, mean *score* and *lead* over the human baseline for each paper, the largest lead first.
+    """Returns one row per paper: *paper*, mean *score* and *lead* over the human baseline, largest lead first.
 
     Papers without a lead come last. If no paper has a lead, as on the page of the human baseline itself, papers are
-    sorted by score. *lines*: the papers by id.
+    sorted by score. *lines*: paper id → paper.
     """
     ahead = leads(values[candidate], values.get(human or "", {})) if candidate != human else {}
     scored = [{"paper": lines[paper], "score": score, "lead": ahead.get(paper)}
@@ -115,7 +115,7 @@ def _on_papers(values: Values, candidate: str, human: str | None, lines: Mapping
 
 
 def _kinds(own: Sequence[Row], human: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """Yields for each writer how often its judgments open so: (opening, per review, per human review or None)."""
+    """Yields a row per writer: how often its judgments have each opening, per review, and per human review or None."""
     beside = {row["writer"]: row for row in human}
     for row in own:
         other = beside.get(row["writer"])

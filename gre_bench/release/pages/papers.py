@@ -1,6 +1,6 @@
-"""Writes one page per paper: scores, reviews with their judgments, and how much each token of a reference gained.
+"""Writes one page per paper: scores, reviews with their judgments, and the gain of each token of a reference.
 
-A token's gain is how much its log-probability increases when the evaluation LM has read the candidate's review.
+A token's gain is the increase of its log-probability when the evaluation LM has read the candidate's review.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ def write_papers(
     boards: Sequence[Board],
     everything: bool,
 ) -> None:
-    """Writes the page of every paper of *boards* to the new *folder*.
+    """Writes a page for every paper of *boards* to the new *folder*.
 
-    *connection*: to the release's database. *name*: of the release. *everything*: whether it has texts of any licence.
+    *connection*: a connection to the release's database. *name*: the release's name. *everything*: whether the release
+    has all texts, whatever their licence.
     """
     folder.mkdir()
     papers = rows(connection, "papers")
@@ -58,8 +59,9 @@ def _paper(
 ) -> tuple[dict[str, Any], str]:
     """Returns the contents of a paper's page, and the JSON of its heat maps.
 
-    *heat*: the boards with heat maps. *candidates*, *references*: ids in the heat maps. *withheld*: whether a heat map
-    shows tokens without their words. *originals*: texts of reviews by id; None where they may not be shown.
+    The contents have *heat*, the boards with heat maps; *candidates* and *references*, the ids in the heat maps;
+    *withheld*, whether a heat map shows tokens without their words; and *originals*, review id → text, None if the text
+    may not be shown.
     """
     kinds = {row["candidate_id"]: row["kind"] for row in pairs}
     order = sorted(kinds, key=lambda name: (kinds[name] != "human", kinds[name] == "control", name))
@@ -87,7 +89,7 @@ def _paper(
         "references": references,
         "withheld": any(row["pieces"] is None for row in with_gains),
         "originals": {row["review_id"]: row["review"] for row in reversed(shown)},
-        # A human review is a candidate's where it has pairs; a paper's only one is shown as reference alone.
+        # A human review is shown as a candidate if it has pairs; a paper's only one is shown only as a reference.
         "by_candidates": [
             row
             for row in shown
@@ -106,8 +108,8 @@ def _cell(pairs: Sequence[Row]) -> dict[str, Any]:
 def _heat(board: Board, with_gains: Sequence[Row], references: Sequence[str]) -> dict[str, Any]:
     """Returns the data of the heat map of *board* on one paper.
 
-    Each of the *references* has ``pieces``: its text as one piece per token; None if the text may not be shown. Each
-    pair has ``gains``: one number per token of the reference, in tenths of a nat, joined by commas.
+    Each of the *references* has ``pieces``: its text, split into one piece per token; None if the text may not be
+    shown. Each pair has ``gains``: one number per token of the reference, in tenths of a nat, joined by commas.
     """
     own = [row for row in with_gains if row["signature_id"] == board.signature_id]
     pieces = {row["reference_id"]: row["pieces"] for row in own}

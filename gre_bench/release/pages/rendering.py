@@ -41,21 +41,21 @@ SECTIONS = (
     "facts", "lead", "remarks", "validations", "histories", "contrasts", "correctness", "strata", "papers",
     "errata", "provenance", "outcomes", "downloads", "rights", "citation",
 )  # fmt: skip
-"""Parts of the page of boards that it may lack."""
+"""Optional sections of the boards' page."""
 
 
 def board_page(contents: Mapping[str, Any], data: str = "") -> str:
     """Returns the HTML of the page with all boards of a release.
 
-    *contents*: its ``name``, ``edition``, ``published`` and ``boards``, and any of the `SECTIONS`. *data*: the JSON of
-    `board_data`, for the page's script.
+    *contents*: the release's ``name``, ``edition``, ``published`` and ``boards``, and any of the `SECTIONS`. *data*:
+    the JSON of `board_data`, for the page's script.
     """
     values = {"contents": {**dict.fromkeys(SECTIONS, ()), **contents}, "marks": families(contents["boards"])}
     return page("board.html", ("page.js", "board.js", "cloud.js", "pair.js"), data, **values)
 
 
 def overview_page(state: str, editions: Sequence[Mapping[str, Any]]) -> str:
-    """Returns the HTML of the start page of ``gre-bench view``, which lists *editions*, those of the folder *state*.
+    """Returns the HTML of the start page of ``gre-bench view``, which lists the *editions* in the folder *state*.
 
     Unlike other pages, this page may send requests, but only to its own server.
     """
@@ -68,7 +68,7 @@ def overview_page(state: str, editions: Sequence[Mapping[str, Any]]) -> str:
 def page(template: str, scripts: Sequence[str], data: str, allowed: str = "", **values: Any) -> str:
     """Returns the HTML of *template* with its *scripts*, their JSON *data*, and *values* by name.
 
-    *allowed*: further rules of the content security policy. Raises `KeyError` if a value lacks a field.
+    *allowed*: additional rules of the content security policy. Raises `KeyError` if a value lacks a field.
     """
     css, js = f"{_part('page.css')}{CSS}", "\n".join(['"use strict";\n{', *map(_part, scripts), "}"])
     policy = (
@@ -93,7 +93,7 @@ def _hash(text: str) -> str:
 
 
 def _without_controls(value: object) -> object:
-    """Returns *value* without the control characters that a text, such as a title, may have."""
+    """Returns *value* without control characters if it is a text; titles, for example, may contain some."""
     if not isinstance(value, str):
         return value
     clean = without_controls(value)
@@ -110,15 +110,15 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_without_controls,
     )
-    filters = (
-        named, number, plain, bare, p_value, billions, count, percent, across, breadth, ticks, spoken, present, kinds,
-        verdict, changes, as_link, states, passage, badges, groups, effects_span, years_span, latest_first, moves,
-        counted, few_in_years, few_of, other_signature,
-        board_picture,
-        committee_line,
-        committee_picture,
-    )  # fmt: skip
-    environment.filters |= {function.__name__: function for function in filters}
+    environment.filters |= {
+        "named": named, "number": number, "plain": plain, "bare": bare, "p_value": p_value, "billions": billions,
+        "count": count, "percent": percent, "across": across, "breadth": breadth, "ticks": ticks, "spoken": spoken,
+        "present": present, "kinds": kinds, "verdict": verdict, "changes": changes, "as_link": as_link,
+        "states": states, "passage": passage, "badges": badges, "groups": groups, "effects_span": effects_span,
+        "years_span": years_span, "latest_first": latest_first, "moves": moves, "counted": counted,
+        "few_in_years": few_in_years, "few_of": few_of, "other_signature": other_signature,
+        "board_picture": board_picture, "committee_line": committee_line, "committee_picture": committee_picture,
+    }  # fmt: skip
     environment.globals |= {"terms": TERMS, "all_states": STATES, "ranked_apart": RANKED_APART}  # pyrefly: ignore[bad-assignment]
     return environment
 
@@ -126,9 +126,9 @@ def _environment() -> Environment:
 class Badge(NamedTuple):
     """A short note on a board, which opens to show its details.
 
-    - *name*: the note, a few words. *verdict*: pass, fail or undecided; sets its colour.
+    - *name*: the note, a few words. *verdict*: pass, fail or undecided; determines the colour.
     - *lines*: the details as sentences. *facts*: the details as names and values.
-    - *href*: the part of the page with the evidence. *terms*: keys of `TERMS` to explain beside the note.
+    - *href*: the part of the page with the evidence. *terms*: keys of `TERMS` to explain in the details.
     """
 
     name: str
@@ -176,12 +176,12 @@ def badges(board: Board, contents: Mapping[str, Any]) -> list[Badge]:
 
 
 def groups(boards: Sequence[Board]) -> list[str]:
-    """Returns the names of the groups of candidates on *boards*; the main group has none."""
+    """Returns the names of the groups of candidates on *boards*, except the main group, which has no name."""
     return sorted({entry.group for board in boards for entry in board.entries if entry.group})
 
 
 def present(entries: Sequence[Entry]) -> dict[str, bool]:
-    """Returns, for each field of `Entry`, whether any of *entries* has a value there."""
+    """Returns field of `Entry` → whether any of *entries* has a value for it."""
     names = Entry.__dataclass_fields__
     return {name: any(getattr(entry, name) not in (None, (), False, "") for entry in entries) for name in names}
 
@@ -204,7 +204,7 @@ def passage(boards: Sequence[Board]) -> list[str]:
 
 
 def kinds(entries: Sequence[Entry]) -> list[tuple[str, str]]:
-    """Returns (kind, its plural) for each kind of candidate among *entries*; empty if there is only one kind."""
+    """Returns (kind, plural) for each kind of candidate among *entries*; empty if there is only one kind."""
     called = {"model": "models", "human": "human", "control": "controls"}
     present_kinds = [(kind, name) for kind, name in called.items() if any(entry.kind == kind for entry in entries)]
     return present_kinds if len(present_kinds) > 1 else []
@@ -218,7 +218,7 @@ def verdict(validation: str) -> str:
 
 
 def changes(validations: Sequence[Row]) -> dict[str, list[Row]]:
-    """Returns the changes that were tried with any metric, by family: an effect of each, with its name and title."""
+    """Returns family → the perturbations tried with any metric, each as one of its effects, with name and title."""
     by_change = {effect["change"]: effect for row in validations for effect in row["effects"]}
     families_shown = sorted({effect["family"] for effect in by_change.values()})
     return {family: [item for item in by_change.values() if item["family"] == family] for family in families_shown}
@@ -236,13 +236,13 @@ def years_span(history: Row) -> tuple[float, float]:
 
 
 def latest_first(history: Row) -> list[tuple[str, list[Row]]]:
-    """Returns (candidate, its years) for each line of *history*, the largest difference of the latest edition first."""
+    """Returns (candidate, rows by year) for each line of *history*, largest difference in the latest edition first."""
     latest = {name: years[-1]["difference"] for name, years in history["lines"]}
     return sorted(history["lines"], key=lambda line: (latest[line[0]] is None, -(latest[line[0]] or 0.0)))
 
 
 def moves(history: Row) -> dict[str, dict[str, Row]]:
-    """Returns the changes in *history*: two editions, such as ``ICLR-2024 → ICLR-2025``, → candidate → change."""
+    """Returns the changes in *history* by two editions, such as ``ICLR-2024 → ICLR-2025``, and candidate."""
     by_editions: dict[str, dict[str, Row]] = {}
     for item in history["changes"]:
         by_editions.setdefault(f"{item['earlier']} → {item['later']}", {})[item["candidate"]] = item
@@ -250,7 +250,7 @@ def moves(history: Row) -> dict[str, dict[str, Row]]:
 
 
 def states(outcomes: Sequence[Row]) -> dict[str, dict[str, int]]:
-    """Returns title of the board → state of the pairs → their number."""
+    """Returns title of a board → state of pairs → number of pairs."""
     by_board: dict[str, dict[str, int]] = {}
     for outcome in outcomes:
         by_board.setdefault(outcome["title"], dict.fromkeys(STATES, 0))[outcome["state"]] += outcome["pairs"]

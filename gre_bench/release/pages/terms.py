@@ -1,4 +1,4 @@
-"""Explains each term of a board once: beside its column, or in the section on how to read the page."""
+"""Explains each term of a board once: next to its column, or in the section on how to read the page."""
 
 from __future__ import annotations
 
@@ -128,4 +128,4 @@ PASSAGE = (
     "score", "nats", "evaluation_lm", "writer", "signature", "assw", "interval", "human", "difference", "p",
     "above_chance", "rank", "at_length", "pairs", "control", "contamination", "conflict", "validation", "auc",
 )  # fmt: skip
-"""Terms that the passage on how to read the page explains, in order; the others are explained beside their column."""
+"""Terms that the section on how to read the page explains, in order; the others are explained at their columns."""
