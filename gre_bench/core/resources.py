@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 PAPERS = "papers"
-"""Folder of ``deployments/`` with the published experiments."""
+"""The folder in ``deployments/`` that holds the settings of the published experiments."""
 PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def resource(name: Literal["data", "sql", "deployments", "constraints.txt"], *parts: str) -> Path:
-    """Returns the path of a file or folder that comes with the program, in a checkout and in an installation."""
+    """Returns the path of a file or folder that comes with the program, in a checkout or an installation."""
     return _folder(PACKAGE, name).joinpath(*parts)
 
 
@@ -24,9 +24,9 @@ def _folder(package: Path, name: str) -> Path:
 
 
 def patterns(name: str) -> dict[str, Any]:
-    """Returns the table of ``data/rules/NAME.toml``, with the patterns of its table ``parts`` in place of their names.
+    """Returns the table of ``data/rules/NAME.toml`` after substituting the patterns of its table ``parts``.
 
-    A name in its texts stands between < and >, in capitals.
+    In the file, ``<NAME>`` in capitals stands for the pattern of that name.
     """
     tree = tomllib.loads(resource("data", "rules", f"{name}.toml").read_text("utf-8"))
 
@@ -42,7 +42,7 @@ def patterns(name: str) -> dict[str, Any]:
 
 @cache
 def word_lists() -> dict[str, list[str]]:
-    """Returns the lists of ``data/rules/words.txt``: name → words, which may be pairs with a colon."""
+    """Returns the word lists of ``data/rules/words.txt``: name → words, or pairs of words joined by a colon."""
     text = re.sub("(?m)^#.*", "", resource("data", "rules", "words.txt").read_text("utf-8"))
     blocks = (block.partition("]\n") for block in text.split("[")[1:])
     return {name: words.split() for name, _, words in blocks}
