@@ -1,9 +1,10 @@
-"""How near to GPT-4o's judgments any choice among the claims of the writer by rule can come, told the answer.
+"""Measures how close to GPT-4o's judgments an oracle choice among the rule's claims can come.
 
-Run it as `python -m tests.bench.bench_judgment_bounds [first] [last]`; without rows it reads 900-966. Precision and recall
-are those of `bench_rule_judgments`: shares of content words, a review each, then their mean. For each review a search
-takes the claims, at most one a clause, with the highest precision + weight x recall. It is local, from three starts, so
-the figures are what it finds and not a proof; the recall of all claims together is exact, and no choice exceeds it.
+Run it as `python -m tests.bench.bench_judgment_bounds [first] [last]`; the default rows are 900-966. Precision and
+recall are as in `bench_rule_judgments`: shares of content words per review, then their mean. For each review, a search
+chooses the claims, at most one per clause, with the highest precision + weight x recall. The search is local, from
+three starts, so its figures are not proven bounds. The recall of all claims together is exact, and no choice exceeds
+it.
 """
 
 from __future__ import annotations
@@ -29,18 +30,18 @@ def told(text: str) -> Words:
 
 
 def lines(review: str) -> list[list[Words]]:
-    """The words of each line that the writer writes."""
+    """Returns the words of each line that the rule writes."""
     return [[words(line)] for line in judged(judgments_of(review))]
 
 
 def claims(review: str) -> list[list[Words]]:
-    """For each clause the words of its claim in any stance."""
+    """Returns the words of each clause's claim in any stance."""
     made = ({claim_of(clause, stance) for stance in STANCES} for clause in clauses_of(review))
     return [[told(claim) for claim in sorted(one) if claim] for one in made]
 
 
 def cut_claims(review: str) -> list[list[Words]]:
-    """The same, and every claim cut at a comma, a preposition or the like."""
+    """Returns `claims`, and every claim cut at a comma, a preposition or the like."""
     found = []
     for clause in clauses_of(review):
         made = sorted({claim_of(clause, stance) for stance in STANCES})
@@ -55,7 +56,7 @@ def clause_texts(review: str) -> list[list[Words]]:
 
 
 def best(groups: Sequence[Sequence[Words]], target: Words, weight: float) -> tuple[float, float] | None:
-    """Precision and recall of the best choice found of at most one alternative a group; None of no word."""
+    """Returns (precision, recall) of the best choice found, at most one alternative per group; None if it is empty."""
     places = {
         word: place for place, word in enumerate(sorted(target.union(*(one for group in groups for one in group))))
     }

@@ -1,9 +1,9 @@
-"""Measures what reading a board costs, as ratios to a bare read of the same file by DuckDB, in one run.
+"""Measures the cost of reading a board, relative to a bare read of the same file by DuckDB in the same run.
 
     python -m tests.bench.bench_reads STATE EDITION [--times 7]
 
-Each figure is the least CPU time (user and system) of several runs. *in one process*: opening and reading alone, with
-everything imported. *a command*: a new process, with Python's start and all imports.
+Each figure is the least CPU time (user and system) of several runs. *in one process*: only opening and reading, with
+everything already imported. *a command*: a new process, including Python's start and all imports.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BARE = "import duckdb; duckdb.connect({file!r}, read_only=True).execute('from le
 
 
 def least(times: int, run: Callable[[], object]) -> float:
-    """Returns the least CPU seconds of *run*, of this process and of those that it starts."""
+    """Returns the least CPU seconds of *run* over *times* calls, in this process and its child processes."""
     taken = []
     for _ in range(times):
         began = os.times()

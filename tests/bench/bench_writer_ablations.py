@@ -1,10 +1,10 @@
-"""Leaves out one part of `rule-judgments-3` at a time, and measures what is lost on the papers kept aside to choose on.
+"""Ablates one part of `rule-judgments-3` at a time, and measures the loss on the papers held out for model selection.
 
     python -m tests.bench.bench_writer_ablations FILES NEVER FOLDER [PART...]
 
-FILES, NEVER and the sets are those of `tests.bench.bench_writer_forms`; FOLDER holds a `cache-ngram`. For each PART, all
-by default, it prints how many of the sets' reviews get other judgments, and for each set the AUC and its difference from
-the whole rule with the 95% interval by paper.
+FILES, NEVER and the sets are as in `tests.bench.bench_writer_forms`. FOLDER holds a `cache-ngram`. For each PART
+(default: all) it prints how many reviews in the sets get other judgments. For each set it prints the AUC and its
+difference from the complete rule, with the 95% interval by paper.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def empty(*_: object) -> str:
 
 
 def bare(clause: clauses.Clause, stance: clauses.Stance) -> str:
-    """Returns the clause as it stands, cut to the longest line, in place of a claim."""
+    """Returns the clause unchanged, truncated to the longest line, instead of a claim."""
     del stance
     return " ".join(claims._bare(clause.text).split()[: claims.LONGEST_LINE])  # pyright: ignore[reportPrivateUsage]
 
@@ -62,7 +62,7 @@ PARTS: dict[str, tuple[tuple[Any, str, Any], ...]] = {
     "lines said twice": ((judgments, "_same", lambda words, other: False),),
     "all grammar": ((judgments, "claim_of", bare),),
 }  # fmt: skip
-"""Part → what stands in for it: module, name, stand-in."""
+"""Part → its replacements, each as (module, name, replacement)."""
 
 
 def main(files: Path, never: Path, folder: Path, parts: list[str]) -> None:

@@ -1,10 +1,10 @@
-"""Learns the weights of the judgments by rule from the judgments that GPT-4o wrote of real ICLR 2023 reviews.
+"""Trains the weights of the judgments by rule on the judgments that GPT-4o wrote from real ICLR 2023 reviews.
 
 Run it as `python -m tests.bench.fit_judgments [first] [last] [file]`. By default it reads rows 300-899 and writes
 `data/judgments/weights.tsv`. The same rows give the same file. A clause gets the stance of the line with the most
-similar words; a clause without such a line judges nothing. Papers that also stand among the notes under `openreview`
-judge evaluation LMs and are left out. The register beside the weights, `learnt_from.txt`, also holds rows 900-999, on
-which the settings of the writer were chosen.
+similar words; a clause without such a line has no stance. Papers that also occur in the notes under `openreview` serve
+to test evaluation LMs and are left out. The register next to the weights, `learnt_from.txt`, also contains rows
+900-999, on which the settings of the writer were chosen.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from tests.bench.bench_rule_judgments import asked, judged, real_rows, words
 from tests.conftest import ROOT, SHARED
 
 ALIKE, SOURCE = 0.5, 0.3
-"""Cosines from which a clause matches a line: any clause, and the clause most similar to that line."""
+"""The least cosines at which a clause matches a line: for any clause, and for the clause most similar to that line."""
 
 SEEN = 8
-"""The fewest clauses that must have a feature."""
+"""The fewest clauses in which a feature must occur."""
 
 CHOSEN_ON = (900, 999)
 """The rows on which the settings of the writer were chosen."""
 
 PENALTY = 12.0
-"""The penalty on half the square of a weight."""
+"""The coefficient of the L2 penalty (half the square of each weight)."""
 
 SLIGHT = 0.05
-"""A feature is left out if none of its weights is larger than this."""
+"""A feature is dropped if none of its weights is larger than this."""
 
 
 _SAME = {"clari": "clear", "writi": "writt", "ease": "easy", "origi": "novel", "confu": "uncle"}
-"""Stems of words that GPT-4o exchanges for one another."""
+"""Stems of words that GPT-4o uses interchangeably."""
 
 
 def stems(text: str) -> frozenset[str]:
@@ -51,7 +51,7 @@ def stems(text: str) -> frozenset[str]:
 
 
 def stances_of(clauses: Sequence[Clause], lines: Sequence[str], rarity: dict[str, float]) -> list[int]:
-    """Returns for each clause the index of its stance in `STANCES`, or `NONE`."""
+    """Returns the index in `STANCES` of each clause's stance, or `NONE`."""
     if not clauses or not lines:
         return [NONE] * len(clauses)
     texts = [[stems(clause.text) for clause in clauses], [stems(line.split(" ", 3)[-1]) for line in lines]]
@@ -67,7 +67,7 @@ def stances_of(clauses: Sequence[Clause], lines: Sequence[str], rarity: dict[str
 
 
 def fitted(seen: sparse.csr_matrix, classes: np.ndarray) -> np.ndarray:
-    """Returns weights of shape (features, 5) of the log-linear model of *classes*, with a penalty on their squares."""
+    """Returns the weights (features, 5) of an L2-penalised log-linear model of *classes*."""
     target = np.eye(NONE + 1)[classes]
 
     def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
@@ -83,14 +83,14 @@ def fitted(seen: sparse.csr_matrix, classes: np.ndarray) -> np.ndarray:
 
 
 def rows_of(first: int, last: int, sets: Sequence[Register]) -> tuple[list[dict[str, Any]], int]:
-    """Returns the reviews of the rows *first* to *last* without the papers of *sets*, and the number before."""
+    """Returns (reviews of the rows *first* to *last* without the papers of *sets*, number of reviews before that)."""
     rows = real_rows(first, last)
     barred = frozenset().union(*(one.learnt(papers_of(rows)) for one in sets))
     return [row for row in rows if row["paper_id"] not in barred], len(rows)
 
 
 def papers_of(rows: Sequence[dict[str, Any]]) -> list[PaperTexts]:
-    """Returns what registers hold of the papers of *rows*."""
+    """Returns the papers of *rows* in the form that registers record."""
     texts: dict[str, list[str]] = {}
     for row in rows:
         texts.setdefault(row["paper_id"], []).append(row["review"] or "")

@@ -1,8 +1,8 @@
-"""Writes the judgments of a review by rule: its sentences as they stand, each after what the reviewer does in it.
+"""Writes the judgments of a review by rule: its sentences unchanged, each after an opening that states the stance.
 
-This is the built-in replacement for an LM with the prompt of Xu et al. 2025, C.1: "The reviewer criticizes", then the
-sentence. A section, a question mark and cue words decide between appreciates, criticizes, questions and suggests. The
-summary of the paper, thanks, the list of references and lists of keywords make no lines.
+This replaces an LM with the prompt of Xu et al. 2025, C.1: "The reviewer criticizes", then the sentence. The section, a
+question mark and cue words decide between appreciates, criticizes, questions and suggests. The summary of the paper,
+thanks, the list of references and lists of keywords do not become judgments.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ Stance = Literal["appreciates", "criticizes", "questions", "suggests"]
 STANCES: tuple[Stance, ...] = ("appreciates", "criticizes", "questions", "suggests")
 
 _REMEMBERED = 2_000
-"""Number of reviews whose judgments are kept: an import describes the judgments that the next step stores."""
+"""How many reviews' judgments are cached, because an import describes the judgments that the next step stores."""
 
 _SHORTEST = 3
 _LONGEST = 2_000
 _ALIKE = 0.7
-"""Share of common content words above which two sentences say nearly the same; only the first makes a line."""
+"""The share of common content words above which two sentences count as duplicates; only the first makes a line."""
 _COMPARED = 100
-"""Number of earlier lines with which a line is compared."""
+"""The number of earlier lines with which a line is compared."""
 _FEWEST_FUNCTION_WORDS = 0.15
-"""Least share of function words in a sentence of six words or more; lists of keywords have fewer."""
+"""The least share of function words in a sentence of at least six words; lists of keywords have fewer."""
 
 
 def _words(text: str) -> frozenset[str]:
@@ -82,13 +82,13 @@ _ASKS_FOR = re.compile(
 _NO_JUDGMENT = re.compile(
     r"\bthank(?:s|ful)?\b|^\W*(?:please )?(?:see|refer to) (?:the )?(?:above|below|strengths?|weakness\w*)\b", re.I
 )
-"""Matches thanks, and mere references to other parts of the review."""
+"""Matches thanks, and sentences that only refer to other parts of the review."""
 _WORD = re.compile(r"[a-z][\w'-]*")
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What a line holds, for comparison (`tests.bench.bench_writer_forms`); the default is the form that was chosen."""
+    """The form of a line, for comparisons (`tests.bench.bench_writer_forms`); the default is the selected form."""
 
     cut: bool = False
     stance: bool = True
@@ -102,9 +102,9 @@ class Form:
 
 @lru_cache(_REMEMBERED)
 def judgments_of(review: str, form: Form = Form()) -> str:
-    """Returns the judgments of *review*, one on each line; empty if there are none.
+    """Returns the judgments of *review*, one per line; empty if there are none.
 
-    If the review says nothing outside its summary, the summary is read as the review.
+    If the review has no text outside its summary, the summary is read as the review.
     """
     lines = list(_lines(review, form, form.summary)) or list(_lines(review, form, summary=True))
     if form.by_stance:
@@ -163,7 +163,7 @@ def _same(content: frozenset[str], other: frozenset[str], form: Form) -> bool:
 
 
 def stance_of(text: str, words: frozenset[str], kind: Kind) -> Stance | None:
-    """Returns what the reviewer does in *text*, of a section of *kind* and with these *words*; None: unknown."""
+    """Returns the stance of *text*, in a section of *kind* and with the words *words*; None if it is unknown."""
     if _ASKS.search(text):
         return "suggests" if _ASKS_FOR.match(text) else "questions"
     if _WONDERS.search(text):

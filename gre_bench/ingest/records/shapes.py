@@ -115,7 +115,7 @@ def _joined(points: Rows) -> Rows:
 
 
 def _first(record: Row, names: Iterable[str]) -> Any:
-    """Returns the value of the first field of *record* in *names*, which are spelt as by `letters`; else None."""
+    """Returns the value of the first of *names* (spelt as by `letters`) that *record* has; None if it has none."""
     values = {letters(name): value for name, value in record.items()}
     return next((values[name] for name in names if not is_blank(values.get(name))), None)
 
