@@ -160,7 +160,9 @@ class Model(BaseModel, frozen=True, extra="forbid"):
         if not key:
             raise LMError(f"model {self.name} needs an API key: set the environment variable {self.key_env}")
         if not key.isascii() or not key.isprintable() or " " in key:
-            raise LMError(f"model {self.name}: the value of {self.key_env} is no API key (blanks or odd characters)")
+            raise LMError(
+                f"model {self.name}: the value of {self.key_env} is not an API key (blanks or odd characters)"
+            )
         return key
 
 

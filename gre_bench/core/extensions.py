@@ -62,7 +62,7 @@ class Catalogue(Mapping[str, T]):
             except Exception as error:
                 raise _unusable(point, f"{type(error).__name__}: {error}".splitlines()[0]) from error
             if not self._is_entry(point.name, entry):
-                raise _unusable(point, f"{point.value} is no {self.group.rpartition('.')[2]} entry of that name")
+                raise _unusable(point, f"{point.value} is not a {self.group.rpartition('.')[2]} entry of that name")
             entries |= {point.name: entry, **dict(self._forms(entry))}
         return entries
 

@@ -145,7 +145,7 @@ def regular(path: Path) -> io.FileIO:
     if stat.S_ISREG(kind):
         return io.FileIO(handle, "rb")
     os.close(handle)
-    raise no_file(path) if stat.S_ISDIR(kind) else SourceError(f"{path} is no regular file; name a file")
+    raise no_file(path) if stat.S_ISDIR(kind) else SourceError(f"{path} is not a regular file; name a file")
 
 
 def check_name(path: Path) -> None:
@@ -250,7 +250,9 @@ def irregular(path: Path) -> str | None:
     kind = os.lstat(path).st_mode
     if stat.S_ISREG(kind):
         return None
-    return "it is a link" if stat.S_ISLNK(kind) else "it is a folder" if stat.S_ISDIR(kind) else "it is no regular file"
+    return (
+        "it is a link" if stat.S_ISLNK(kind) else "it is a folder" if stat.S_ISDIR(kind) else "it is not a regular file"
+    )
 
 
 def files_in(folder: Path) -> tuple[list[Path], list[tuple[Path, str]]]:

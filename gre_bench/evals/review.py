@@ -115,7 +115,7 @@ class ReviewBoard:
         """
         entry = self._entries.get(paper_id)
         if entry is None:
-            return ReviewScore(problem="unknown_paper", detail=f"{paper_id} is no paper of the sample of {self.key}")
+            return ReviewScore(problem="unknown_paper", detail=f"{paper_id} is not a paper of the sample of {self.key}")
         with self._lock:
             (written,) = steps.write_judgments(
                 self._judged_by, self._job.writer_context, [(f"{paper_id}:{REVIEWER}", review)]

@@ -411,7 +411,7 @@ def prefect_server(settings: Settings, state: Path) -> Iterator[Finding]:
         yield Finding("prefect", "problem", f"server at {where} does not answer: {type(error).__name__}", todo)
         return
     if not healthy:
-        yield Finding("prefect", "problem", f"server at {where} is no healthy Prefect server", todo)
+        yield Finding("prefect", "problem", f"server at {where} is not a healthy Prefect server", todo)
         return
     try:
         _request(url, "/ready")  # unlike /health, it asks the server's database

@@ -687,7 +687,9 @@ def _serve(arguments: argparse.Namespace) -> None:
         more |= {"notes": snapshot.notes(), "versions": dict(snapshot.histories()), "pdf": snapshot.pdf}
     else:
         if pdfs is not None and not pdfs.is_dir():
-            raise SettingsError(f"--pdfs {pdfs} is no folder; name the one that has the papers' PDFs, <paper id>.pdf")
+            raise SettingsError(
+                f"--pdfs {pdfs} is not a folder; name the one that has the papers' PDFs, <paper id>.pdf"
+            )
         files = {path.stem: path for path in pdfs.glob("*.pdf")} if pdfs else {}
         more["notes"] = read_notes_file(source)
         more["pdf"] = lambda paper: files[paper].read_bytes() if paper in files else None

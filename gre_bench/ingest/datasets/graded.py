@@ -67,8 +67,8 @@ def read_grade(row: Row, key: str, names: Sequence[str] = ()) -> float | None:
         return float(names.index(str(value).strip()) + 1)
     number = _number(value)
     if number is None:
-        known = f" and none of {', '.join(names)}" if names else "; name such grades, the worst first, with --grades"
-        raise RefusedError(f"{key} {shown(value)} is no number{known}")
+        known = f", nor one of {', '.join(names)}" if names else "; name such grades, the worst first, with --grades"
+        raise RefusedError(f"{key} {shown(value)} is not a number{known}")
     return number
 
 

@@ -105,7 +105,7 @@ def read_human_ratings(path: Path) -> dict[str, tuple[float, ...]]:
                 if name in ("paper_id", "decision") or not (cell or "").strip():
                     continue
                 if (rating := number_in(cell)) is None:
-                    raise RefusedError(f"{cell!r:.40} in column {name} is no rating")
+                    raise RefusedError(f"{cell!r:.40} in column {name} is not a rating")
                 given.append(rating)
             ratings[paper_id] = tuple(given)
         except RefusedError as reason:

@@ -22,7 +22,7 @@ NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.:/@+-]+")
 _LIST = re.compile(r"""\s*\[\s*["'].*["']\s*,?\s*\]\s*""", re.DOTALL)
 LONGEST_LIST = 1_000_000
 """The most characters of a cell that is read as a list."""
-NO_PATH = ", and is no path: without / at its start, and without . or .. between slashes"
+NO_PATH = ", and is not a path: without / at its start, and without . or .. between slashes"
 UNKNOWN, CONFLICT, UNFINISHED, SECOND, EMPTY = "unknown_paper", "conflict", "unfinished", "second", "empty"
 """Codes of refusals, in this order: the paper is unknown; the store has another record in that position; the text may
 still come; the file has another record in that position; there is no text."""
@@ -126,7 +126,9 @@ class Imported:
         """Adds a note on the removed characters of thinking, if there are any."""
         if self.thinking:
             texts = counted(len(self.thinking), "text")
-            self.notes.append(f"thinking removed, which is no review: {sum(self.thinking):,} characters of {texts}")
+            self.notes.append(
+                f"thinking removed, which is not part of a review: {sum(self.thinking):,} characters of {texts}"
+            )
 
     def refuse(self, number: int, item: str, reason: object, code: str = "", paper_id: str | None = None) -> None:
         """Adds a `Refusal`. *reason*: a text, or the exception that states the reason."""

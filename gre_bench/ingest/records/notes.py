@@ -268,7 +268,7 @@ class _Reading:
             thought = [(heading, *without_thinking(part or "")) for heading, part in parts]
             parts = [(heading, part) for heading, part, _ in thought]
             if thinking := sum(length for *_, length in thought):
-                self._strange(f"{thinking:,} characters of thinking, which are no part of a review", note.note_id)
+                self._strange(f"{thinking:,} characters of thinking, which are not part of a review", note.note_id)
         text = "\n\n".join(f"{heading}:\n{part}" if heading else part for heading, part in parts if part)
         if not text:
             by_ai = "by the venue's AI reviewer without any text; its entry's ai_text may name other fields"

@@ -113,7 +113,7 @@ def _kind(path: Path) -> str:
     if ending == "json" or _JSON.match(head):
         return "json"
     if b"\0" in head and not head.startswith(tuple(_BOMS)):
-        raise SourceError(f"{path.name} is no table, JSON, Parquet or .xlsx file")
+        raise SourceError(f"{path.name} is not a table, JSON, Parquet or .xlsx file")
     return "tsv" if ending in ("tsv", "tab") else "csv"
 
 
@@ -177,7 +177,7 @@ def read_ids(path: Path, kind: str = "paper") -> tuple[str, ...]:
         if not name or name.startswith("#"):
             continue
         if not is_name(name):
-            raise SourceError(f"{path.name}, line {number}: {line!r:.60} is no {kind} id")
+            raise SourceError(f"{path.name}, line {number}: {line!r:.60} is not a {kind} id")
         ids[name] = None
     if not ids:
         raise SourceError(f"{path.name} names no {kind}; write one id a line")

@@ -195,7 +195,7 @@ def _nested(record: Row) -> Iterator[Row]:
         try:
             cell = load_json(cell)
         except ValueError as error:
-            raise RefusedError(f"{names[0]} is no JSON: {str(error)[:100]}") from None
+            raise RefusedError(f"{names[0]} is not JSON: {str(error)[:100]}") from None
     author = {name: record[name] for name in ("candidate", "model") if name in record}
     for item in [cell] if isinstance(cell, dict) else cell or ():
         if isinstance(item, list):

@@ -222,7 +222,7 @@ def rows_of(
     for number, row in table:
         cells = {name: _number(name, cell) for name, cell in row.items()}
         if keep is not None and (not isinstance(cells.get("row"), int) or isinstance(cells["row"], bool)):
-            reason = "row is no whole number, so it is unclear whether the row was requested"
+            reason = "row is not a whole number, so it is unclear whether the row was requested"
             imported.refuse(number, f"row {number}", reason)
         elif keep is None or cells["row"] in keep:
             yield number, cells

@@ -134,7 +134,9 @@ class Venue(BaseModel, frozen=True, extra="forbid"):
         if bad := [pattern for pattern, _ in self.ai_reviewers if not pattern.strip()]:
             raise ValueError(f"ai_reviewers: the pattern {bad[0]!r} is blank and matches nothing")
         if bad := [ai for _, ai in self.ai_reviewers if ai in (HUMAN, *CONTROLS) or not _CANDIDATE.fullmatch(ai)]:
-            raise ValueError(f"ai_reviewers: {bad[0]!r} is no name for an AI reviewer; use letters, digits, . _ and -")
+            raise ValueError(
+                f"ai_reviewers: {bad[0]!r} is not a name for an AI reviewer; use letters, digits, . _ and -"
+            )
         return self
 
     @model_validator(mode="after")
@@ -144,7 +146,7 @@ class Venue(BaseModel, frozen=True, extra="forbid"):
         if (self.status == "venueid") != bool(self.kept):
             raise ValueError("status venueid needs kept, the endings of the venueids that are kept; no other has it")
         if self.status == "venueid" and self.api == 1:
-            raise ValueError("under API v1 a venueid is no status")
+            raise ValueError("under API v1 a venueid is not a status")
         if (self.rating is None) == bool(self.rating_scale) or (self.confidence is None) == bool(self.confidence_scale):
             raise ValueError("a rating and a confidence each need their scale, and a scale its field")
         if self.reviews_released and self.rebuttal_opens and self.rebuttal_opens < self.reviews_released:
