@@ -1,4 +1,4 @@
-"""The public API: scores of one review against another, boards as data frames, and ranking your own reviews.
+"""The public API: scores one review against another, returns boards as data frames, and ranks your own reviews.
 
 Import it as ``gre_bench``. Every error is a `gre_bench.core.errors.GreBenchError` whose text is one line.
 """
@@ -46,7 +46,7 @@ IN_PYTHON = {
     "--state FOLDER": "state=FOLDER",
     "--where ": "where ",
 }
-"""Words of messages for the command line, and what the same thing is called in Python."""
+"""Command-line terms in error messages → the same thing in Python."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,8 @@ class Score:
         nats: the pointwise mutual information (PMI) of the two texts, in nats.
         tokens: the text of each of the reference's n tokens, end of turn included. None if the evaluation LM's
             tokenizer is not available.
-        conditional: n log-probabilities, in nats: of each token given the candidate's judgments.
-        marginal: n log-probabilities, in nats: of each token without them.
+        conditional: the log-probability of each of the n tokens given the candidate's judgments, in nats.
+        marginal: the log-probability of each of the n tokens without the candidate's judgments, in nats.
     """
 
     nats: float
@@ -73,7 +73,7 @@ class OpenedLM:
 
     Attributes:
         lm: the evaluation LM.
-        pieces: splits a text into the texts of its tokens. None if the LM's tokenizer is not available.
+        pieces: a function that splits a text into the texts of its tokens. None if the LM's tokenizer is not available.
     """
 
     lm: EvaluationLM
@@ -111,8 +111,8 @@ def open_lm(name: str | Path = "cache-ngram", **settings: Any) -> OpenedLM:
         The open LM, for `score`.
 
     Raises:
-        LMError: *name* is unknown, or the model is unusable.
-        SettingsError: a setting is unknown or wrong.
+        LMError: *name* is unknown, or the model cannot be used.
+        SettingsError: a setting is unknown or invalid.
     """
     if not isinstance(name, str | Path) or not str(name).strip():
         raise SettingsError(f"an evaluation LM is a name or a folder, not {name!r}; {_known_lms(str(name))}")
@@ -125,16 +125,16 @@ def open_lm(name: str | Path = "cache-ngram", **settings: Any) -> OpenedLM:
 
 
 def judgments(review: str) -> list[str]:
-    """Returns the judgments in a review, made by rule without an LM.
+    """Returns the judgments in a review, extracted by rule without an LM.
 
     Args:
         review: the text of a review.
 
     Returns:
-        One text per judgment, in the review's order; empty if the review judges nothing.
+        One text per judgment, in the review's order; empty if the review contains no judgment.
 
     Raises:
-        SettingsError: *review* is no text, such as an empty cell of a data frame.
+        SettingsError: *review* is not a text, such as an empty cell of a data frame.
     """
     if not isinstance(review, str):
         raise SettingsError(f"a review is a text, not {type(review).__name__}")
@@ -144,14 +144,14 @@ def judgments(review: str) -> list[str]:
 def score(lm: OpenedLM, candidate: Text, reference: Text, synopsis: str | None = None) -> Score:
     """Returns the GEM score of a candidate's judgments against a reference's judgments.
 
-    Warns if either has no line in the form of a judgment. Only judgments should be compared, because raw reviews share
-    style as well as content.
+    Warns if either text has no line in the form of a judgment. Only judgments should be compared, because raw reviews
+    share style as well as content.
 
     Args:
-        lm: what `open_lm` returns.
+        lm: the evaluation LM that `open_lm` returned.
         candidate: the judgments to score: one text, or a list of lines.
         reference: the judgments to compare with, in the same form.
-        synopsis: a synopsis of the paper. With it the score is GEM-S.
+        synopsis: a synopsis of the paper. If it is given, the score is GEM-S.
 
     Returns:
         The score in nats, with the log-probabilities of the reference's tokens.
@@ -183,7 +183,7 @@ SHOWN = (
     "vs_human_low", "vs_human_high", "p", "above_chance", "above_chance_low", "above_chance_high", "papers", "unranked",
     "validation",
 )  # fmt: skip
-"""Columns of a board without details."""
+"""The columns of a board without details."""
 
 
 @_errors_for_python()
@@ -192,17 +192,17 @@ def leaderboard(
 ) -> pandas.DataFrame:
     """Returns the board of an edition or of a release.
 
-    In a notebook, the frame shows its picture.
+    In a notebook, the frame is shown with a chart of the scores.
 
     Args:
         edition: the name of an edition in the folder *state*, the name of a release, or the folder of a release.
-        metric: only this metric; None means all.
+        metric: the only metric to return; None means all.
         state: the folder that holds the edition.
         details: whether to return all columns of the view ``leaderboard``.
 
     Returns:
-        One row per metric and candidate. Validated metrics come first, and the best candidate of a metric comes first.
-        Scores, differences and intervals are in the metric's unit: nats for GEM. Intervals are 90% intervals.
+        One row per metric and candidate: validated metrics first, and within a metric the best candidate first.
+        Scores, differences and intervals are in the metric's unit, such as nats for GEM. Intervals are 90% intervals.
 
     Raises:
         SettingsError: there is no such edition, release or metric.
@@ -222,17 +222,17 @@ def leaderboard(
 def pairs(
     edition: str | Path, metric: str, candidate: str | None = None, state: str | Path = "state"
 ) -> pandas.DataFrame:
-    """Returns the planned pairs of a metric.
+    """Returns the planned pairs (paper, candidate, reference) of a metric.
 
     Args:
         edition: as in `leaderboard`.
         metric: the metric.
-        candidate: only the pairs of this candidate; None means all candidates.
+        candidate: the candidate whose pairs are returned; None means all candidates.
         state: as in `leaderboard`.
 
     Returns:
         One row per pair, with ``candidate``, ``paper_id``, ``reference_id``, ``state``, ``score`` and ``reason``. The
-        score is in the metric's unit. Without a score, the reason says why.
+        score is in the metric's unit. If there is no score, ``reason`` states why.
 
     Raises:
         SettingsError: there is no such edition, release, metric or candidate.
@@ -251,18 +251,18 @@ def pairs(
 
 @_errors_for_python()
 def why(edition: str, candidate: str, metric: str | None = None, state: str | Path = "state") -> pandas.DataFrame:
-    """Returns the papers of a candidate, the largest lead over the human baseline first.
+    """Returns the scores of a candidate by paper, with the largest lead over the human baseline first.
 
     Args:
         edition: the name of an edition in the folder *state*.
         candidate: the candidate; the end of its name is enough.
-        metric: the metric; None means the headline's.
+        metric: the metric; None means the headline metric.
         state: the folder that holds the edition.
 
     Returns:
         One row per paper, with ``paper_id``, ``score``, ``human`` and ``lead``, in the metric's unit. The score is the
-        mean over the paper's references. ``human``, the baseline's score, and ``lead`` are over the references that the
-        two share.
+        mean over the paper's references. ``human``, the human baseline's score, and ``lead`` are means over the
+        references that both are scored against.
 
     Raises:
         SettingsError: there is no such edition, metric or candidate.
@@ -283,14 +283,15 @@ def compare(
         first: a candidate; the end of its name is enough.
         second: the candidate to compare it with.
         edition: the name of an edition in the folder *state*.
-        metric: only this metric; None means all.
+        metric: the only metric to return; None means all.
         state: the folder that holds the edition.
 
     Returns:
-        One row per metric. ``difference`` is the mean score of *first* less that of *second*. ``low`` and ``high`` are
-        its 90% interval. All three are in the metric's unit. ``p`` is of this test alone, right for one question asked
-        beforehand. ``p_board`` is corrected for all tests of the board; None unless both are ranked there together.
-        ``validated`` says whether the metric may order anybody.
+        One row per metric. ``difference`` is the mean score of *first* minus the mean score of *second*. ``low`` and
+        ``high`` are its 90% interval. All three are in the metric's unit. ``p`` is not corrected for multiple tests;
+        use it for a single comparison that was chosen beforehand. ``p_board`` is corrected for all tests of the board,
+        and None unless both candidates are ranked there together. ``validated`` says whether the metric was validated
+        and may rank candidates.
 
     Raises:
         SettingsError: there is no such edition or metric, or these are not two candidates.
@@ -320,7 +321,7 @@ def remove(edition: str, candidate: str, state: str | Path = "state") -> dict[st
         state: the folder that holds the edition.
 
     Returns:
-        How many reviews, judgments and scores went.
+        The numbers of removed reviews, judgments and scores.
 
     Raises:
         SettingsError: *candidate* is the human baseline, a control, or unknown.
@@ -341,16 +342,16 @@ def publish(
 ) -> Path:
     """Publishes an edition as a numbered release.
 
-    A text is included only if its licence lets anyone pass it on, or if it is the title of an own paper.
+    A text is included only if its licence allows redistribution, or if it is the title of an own paper.
 
     Args:
         edition: the name of an edition in the folder *state*.
         state: the folder that holds the edition.
-        out: the folder of the releases; None: ``releases`` of *state*.
-        scores_only: whether texts and log-probabilities of tokens stay out.
+        out: the folder for releases; None means the folder ``releases`` in *state*.
+        scores_only: whether to leave out texts and the log-probabilities of tokens.
 
     Returns:
-        The folder of the release; the latest one if it holds all this already.
+        The folder of the release. If nothing changed since the latest release, that release's folder.
 
     Raises:
         SettingsError: there is no such edition.
@@ -376,19 +377,19 @@ def rank(
     where: Mapping[str, str | Sequence[str]] | None = None,
     state: str | Path = "state",
 ) -> pandas.DataFrame:
-    """Imports reviews as those of a candidate of an edition, scores them, and returns the candidate's results.
+    """Imports a candidate's reviews into an edition, scores them, and returns the candidate's results.
 
     Args:
         reviews: a file or folder in a form that ``gre-bench rank`` reads, or a data frame with the columns ``paper_id``
             and ``review``.
-        on: the name of an edition in the folder *state*, which has a board.
-        name: the candidate.
+        on: the name of an edition in the folder *state*; the edition must have a board.
+        name: the candidate's name.
         replace: whether to replace all reviews that the candidate already has in the edition.
-        partial: whether to leave out rows that cannot be used; otherwise they are an error, and nothing is stored.
+        partial: whether to skip rows that cannot be used; otherwise they raise an error, and nothing is stored.
         licence: the licence of the reviews, such as CC BY 4.0. None: unknown, so releases withhold them.
-        columns: field → the column that holds it, or the columns, such as ``{"review": ["Summary", "Weaknesses"]}``.
-            Other columns are found by their headers and contents.
-        where: column → the value, or the values, of the rows that count.
+        columns: field → its column or columns, such as ``{"review": ["Summary", "Weaknesses"]}``. The columns of other
+            fields are found by their headers and contents.
+        where: column → the value, or values, of the rows to use.
         state: the folder that holds the edition.
 
     Returns:
@@ -425,7 +426,7 @@ def rank(
 
 
 def _pairs(options: Mapping[str, str | Sequence[str]] | None) -> list[str]:
-    """Returns *options* as the command line writes them, each ``NAME=VALUE``."""
+    """Returns *options* in the form of the command line: a list of ``NAME=VALUE``."""
     listed = {name: [given] if isinstance(given, str) else given for name, given in (options or {}).items()}
     return [f"{name}={value}" for name, values in listed.items() for value in values]
 
@@ -456,7 +457,7 @@ def _edition(name: str | Path, state: str | Path) -> Store:
 
 @cache
 def _board_class() -> type[pandas.DataFrame]:
-    """Returns the data frame that shows the picture of its first metric in a notebook, above the table."""
+    """Returns a data frame class that shows a chart of the first metric above the table in a notebook."""
     import pandas
 
     class BoardFrame(pandas.DataFrame):
@@ -471,7 +472,7 @@ def _board_class() -> type[pandas.DataFrame]:
 
 
 def _picture(board: pandas.DataFrame) -> str:
-    """Returns the scores and intervals of the first metric of *board* as SVG; empty if it lacks them."""
+    """Returns a chart of the scores and intervals of the first metric of *board* as SVG; empty if there are none."""
     if not {"metric", "candidate", "kind", "score", "low", "high"} <= {*board.columns} or board.empty:
         return ""
     records: list[Any] = board.to_dict("records")

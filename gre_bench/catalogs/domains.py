@@ -1,4 +1,4 @@
-"""Domains, the kinds of reviewed items, from ``data/domains.toml``: each with its prompts, synopsis and changes.
+"""Domains (kinds of reviewed items) from ``data/domains.toml``, each with its prompts, synopsis and perturbations.
 
 A new domain needs an entry in that file and its prompt files, but no code (Xu et al. 2025, §4.1 and A.4).
 """
@@ -23,22 +23,23 @@ Part = Literal["title", "abstract", "categories"]
 Names = tuple[str, ...]
 
 PEER_REVIEW = "peer-review"
-"""The domain of an edition that names none."""
+"""The domain of an edition whose settings name no domain."""
 
 GIVEN = "given"
-"""The writer name of a synopsis that the source states, so that no LM wrote it."""
+"""The writer's name for a synopsis that was imported with the item, so that no LM wrote it."""
 
 
 class Domain(strict.NamedEntry, frozen=True):
     """One kind of reviewed item, such as papers or restaurants.
 
-    - *item*: what one item is called. *source*: where the domain is described.
+    - *item*: the word for one item, such as ``paper``. *source*: where the domain is described.
     - *synopsis_of*: the parts of an item that make up the text of its *synopsis*, in this order.
-    - *predict*, *judgments*: the names of the prompts of the evaluation LM, and of a writer of judgments.
-    - *abstract*: the prompt with which a writer makes an abstract; None if every item has one.
-    - *headings*: those of a review's sections, as the review form prints them.
+    - *predict*: the name of the evaluation LM's prompt. *judgments*: the name of the prompt for a writer of judgments.
+    - *abstract*: the prompt with which an LM writes an abstract; None if every item has an abstract.
+    - *headings*: the headings of a review's sections, as the review form prints them.
     - *grades*: the names of the human grades, the worst first; empty if grades are numbers.
-    - *changes*: those that apply to reviews of this domain. *left_out*: any other change → why it does not apply.
+    - *changes*: the perturbations that apply to reviews of this domain.
+    - *left_out*: each other perturbation → why it does not apply.
     - *generic*: the judgments of the control ``generic``, one per line.
     """
 
@@ -62,7 +63,10 @@ class Domain(strict.NamedEntry, frozen=True):
         return "\n\n".join(texts) if all(texts) else None
 
     def why_not(self, change: str) -> str | None:
-        """Returns why *change* does not apply, None if it does; raises `SettingsError` for an unknown change."""
+        """Returns why the perturbation *change* does not apply, or None if it applies.
+
+        Raises `SettingsError` for an unknown perturbation.
+        """
         if change not in CHANGES:
             raise SettingsError(f"no change {change!r}; the changes are: {', '.join(CHANGES)}")
         return self.left_out.get(change)
@@ -115,7 +119,7 @@ def domains(path: Path | None = None) -> dict[str, Domain]:
 
 
 def domain_of(name: str, path: Path | None = None) -> Domain:
-    """Returns the domain *name* of *path*; raises `SettingsError`, which lists the known ones, if there is none."""
+    """Returns the domain *name* of the file *path*; for an unknown one, raises `SettingsError`, which lists all."""
     known = domains(path)
     if name not in known:
         raise SettingsError(f"no domain {name!r}; the domains are: {', '.join(known)}; add it to data/domains.toml")

@@ -1,4 +1,4 @@
-"""The LMs that can write reviews, judgments and synopses, from a TOML file: endpoint, prices and sampling of each."""
+"""Reads the LMs that can write reviews, judgments and synopses from a TOML file: endpoint, prices, sampling."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gre_bench.core.urls import base_url
 
 
 class Limits(BaseModel, frozen=True, extra="forbid"):
-    """The limits of one endpoint, shared by all models behind it. A limit per minute of None means no limit."""
+    """The rate limits of one endpoint, shared by all its models. A limit per minute that is None does not apply."""
 
     concurrency: int | None = Field(default=None, ge=1, le=1024, description="requests in flight at once; default: 8")
     requests_per_minute: float | None = Field(default=None, gt=0, description="requests, evenly spaced")
@@ -27,13 +27,13 @@ class Limits(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def seconds(self) -> tuple[float, float]:
-        """(seconds per request, seconds per token): the shortest average intervals allowed; 0 without a limit."""
+        """(seconds per request, seconds per token): the shortest average intervals allowed; 0 if there is no limit."""
         requests, tokens = self.requests_per_minute, self.tokens_per_minute
         return 60 / requests if requests else 0.0, 60 / tokens if tokens else 0.0
 
 
 class Model(BaseModel, frozen=True, extra="forbid"):
-    """One LM, at an OpenAI-compatible chat endpoint or a provider of inspect_ai. None means unknown by default.
+    """One LM, at an OpenAI-compatible chat endpoint or a provider of inspect_ai. A field that is None is unknown.
 
     The API key itself is never stored here, only the name of its environment variable.
     """
@@ -87,7 +87,7 @@ class Model(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def server(self) -> str:
-        """What the model shares its limits with: its endpoint, else its provider, as in ``inspect/anthropic``."""
+        """What models share rate limits by: the endpoint, or else the provider, as in ``inspect/anthropic``."""
         return self.endpoint or f"inspect/{self.model.partition('/')[0]}"
 
     @field_validator("name")
@@ -136,7 +136,10 @@ class Model(BaseModel, frozen=True, extra="forbid"):
         return self
 
     def sampled(self, table: Mapping[str, Any] | None) -> Model:
-        """Returns a copy with the sampling of *table*, in the file's form; raises `SettingsError` for a wrong value."""
+        """Returns a copy with the sampling settings of *table*, written as in the models file.
+
+        Raises `SettingsError` for an invalid value.
+        """
         if not table:
             return self
         try:
@@ -147,22 +150,27 @@ class Model(BaseModel, frozen=True, extra="forbid"):
             ) from None
 
     def key(self) -> str | None:
-        """Returns the API key of `key_env`; None if none is needed; raises `LMError` if it is not set or is no key."""
+        """Returns the API key from the variable `key_env`, or None if the model needs no key.
+
+        Raises `LMError` if the variable is not set, or its value cannot be a key.
+        """
         if self.key_env is None:
             return None
         key = os.environ.get(self.key_env, "").strip()
         if not key:
             raise LMError(f"model {self.name} needs an API key: set the environment variable {self.key_env}")
         if not key.isascii() or not key.isprintable() or " " in key:
-            raise LMError(f"model {self.name}: the value of {self.key_env} is no API key (blanks or odd characters)")
+            raise LMError(
+                f"model {self.name}: the value of {self.key_env} is not an API key (blanks or odd characters)"
+            )
         return key
 
 
 def load(path: Path | None = None) -> dict[str, Model]:
     """Returns model name → model, for all models of the file *path* (None: ``data/models.toml``), in file order.
 
-    Each has the limits of its endpoint. Raises `SettingsError` for a wrong entry. The message names the entry but shows
-    none of its values, because somebody may have pasted an API key there.
+    Each model has the limits of its endpoint. Raises `SettingsError` for a wrong entry. The message names the entry but
+    shows none of its values, because somebody may have pasted an API key there.
     """
     path = path or resource("data", "models.toml")
     try:
@@ -200,13 +208,16 @@ def load(path: Path | None = None) -> dict[str, Model]:
 
 
 def known_as(models: Mapping[str, Model] | None = None) -> dict[str, str]:
-    """Returns each name and alias in lower case → the model's *name*; *models*: None for ``data/models.toml``."""
+    """Returns each name and alias in lower case → the model's *name*. *models*: None means ``data/models.toml``."""
     models = load() if models is None else models
     return {alias.lower(): model.name for model in models.values() for alias in (*model.aliases, model.name)}
 
 
 def limits_of(path: Path, endpoints: list[Any], known: set[str]) -> dict[str, Limits]:
-    """Returns base URL → limits; raises `SettingsError` for a wrong entry, or a URL that is not *known*."""
+    """Returns base URL → limits of *endpoints*, the entries ``[[endpoint]]`` of the models file *path*.
+
+    *known*: the URLs of the models. Raises `SettingsError` for a wrong entry, or for a URL that no model has.
+    """
     results: dict[str, Limits] = {}
     for index, entry in enumerate(endpoints, 1):
         where = f"models file {path}, endpoint (entry {index})"

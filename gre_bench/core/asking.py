@@ -12,14 +12,14 @@ from typing import Generic, TypeVar
 from gre_bench.core.records import Chat, Problem, Reply, Sampling, Writer
 
 RETRIES = 2
-"""How often a chat is sent again if its reply cannot be read."""
+"""The most retries of a chat whose reply cannot be read."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The number of replies, of tokens as the endpoint states them, and of replies that could not be read.
+    """The number of replies, the tokens that the endpoint counted, and the number of replies that could not be read.
 
     *hallucinated*: the number of replies with an "Answer:" that nobody requested.
     """
@@ -54,9 +54,10 @@ def ask(
 ) -> list[ChatOutcome[T]]:
     """Sends each of *chats* to the LM *writer*, and returns one outcome per chat, in the same order.
 
-    - *outcome*: reads one reply. The problem ``unparsable`` sends the chat again, at most `RETRIES` times.
-    - *step*: what each attempt adds to the seed. Seeds are part of a reply's place in the archive, so another step
-      would buy replies a second time.
+    - *outcome*: a function that reads one reply. If it returns the problem ``unparsable``, the chat is sent again, at
+      most `RETRIES` times.
+    - *step*: the number that each attempt adds to the seed. The archive of replies is keyed by seed, so with another
+      step the same replies would be paid for again.
     """
     outcomes = [outcome(reply) for reply in writer.write(chats, sampling)] if chats else []
     for attempt in range(1, RETRIES + 1):

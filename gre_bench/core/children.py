@@ -1,4 +1,4 @@
-"""Makes child processes end when their parent does, even if that was killed. Only Linux can do this."""
+"""Makes child processes end when their parent ends, even if the parent was killed. Works on Linux only."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ PR_SET_PDEATHSIG = 1
 
 
 def dying_with(parent: int, sign: signal.Signals = signal.SIGTERM) -> Callable[[], None]:
-    """Returns a function by which a process receives the signal *sign* when its parent process ends.
+    """Returns a function that makes the calling process receive the signal *sign* when its parent process ends.
 
-    *parent*: the process id of the parent; if it has already ended, the process exits at once. The function does
-    nothing except on Linux. It is safe to call between fork and exec (``preexec_fn``).
+    *parent*: the process id of the parent. If the parent has already ended, the calling process exits at once. The
+    function works only on Linux; elsewhere it does nothing. It may be called between fork and exec (``preexec_fn``).
     """
     if not sys.platform.startswith("linux"):
         return lambda: None

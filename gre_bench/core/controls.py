@@ -1,4 +1,4 @@
-"""Controls: candidates made by rule. A sound metric ranks them below a human.
+"""Controls: candidates made by rule, which a valid metric ranks below the human candidate.
 
 ``other-paper`` is a human review of another paper of the edition. ``generic`` is one fixed text for every paper.
 """
@@ -35,5 +35,5 @@ T = TypeVar("T")
 
 
 def other(items: Sequence[T], index: int) -> T:
-    """Returns the item that lies half the list's length after *index*; the start of the list follows its end."""
+    """Returns the item half the length of *items* after position *index*; the list wraps around at its end."""
     return items[(index + max(1, len(items) // 2)) % len(items)]

@@ -1,24 +1,24 @@
 """The errors of the program that are not bugs.
 
     GreBenchError
-    ├── SettingsError     a setting, option or edition that cannot be used as asked
+    ├── SettingsError     a setting, option or edition that cannot be used
     ├── SourceError       a file or record from outside that cannot be read
-    │   └── ServiceDown   a service that gave no usable answer now; the next run tries again
-    ├── Paused            a service allows no request before a time; the run continues at that time
-    │   └── BudgetReached a limit of the settings is reached; the run continues when the limit is raised
+    │   └── ServiceDown   a service gave no usable answer; the next run retries
+    ├── Paused            a service allows no request before a stated time; the run continues then
+    │   └── BudgetReached a limit of the settings is reached; the run continues once the limit is raised
     ├── PromptError       a prompt file, or values for it, that cannot be used
     ├── ReplyError        an LM's reply that cannot be used
-    ├── ChangeError       a change of a review that its text does not allow
-    ├── SpanError         a reply's log-probability that cannot be trusted
+    ├── ChangeError       a perturbation that cannot be applied to the text of a review
+    ├── SpanError         the log-probability of a reply cannot be computed or trusted
     ├── LMError           an evaluation LM or endpoint that cannot be opened or reached
     ├── UnfinishedError   a result that is not complete yet, such as a board before the first commit
     └── StoreError        an edition's store: locked, of another version, damaged
         ├── Clash         a row to be added already exists
-        ├── LockedError   another process is writing it
-        └── NothingCommitted  no run has committed anything to read (also an UnfinishedError)
+        ├── LockedError   another process is writing to the store
+        └── NothingCommitted  no run has committed anything yet (also an UnfinishedError)
 
-Each error has a message of one line that names the item and says what to do next. An exception outside this tree is a
-bug, and nothing catches it.
+The message of each error is one line that names the item and says what to do next. Any other exception is a bug, and
+nothing catches it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from pathlib import Path
 
 
 class Stopped(BaseException):
-    """The user (Ctrl-C) or the operator (SIGTERM) stopped the run. No failure: ``except Exception`` does not see it."""
+    """The user (Ctrl-C) or the operator (SIGTERM) stopped the run. Not a failure: ``except Exception`` ignores it."""
 
 
 class GreBenchError(Exception):
@@ -49,7 +49,7 @@ class ServiceDown(SourceError): ...
 
 
 class Paused(GreBenchError):
-    """*until*: epoch seconds."""
+    """*until*: when requests are allowed again, in epoch seconds."""
 
     def __init__(self, message: str, until: float):
         super().__init__(f"paused until {datetime.fromtimestamp(until, UTC):%Y-%m-%d %H:%M:%S} UTC: {message}")
@@ -69,7 +69,7 @@ class ReplyError(GreBenchError): ...
 
 
 class ChangeError(GreBenchError):
-    """*code*: the reason, stored in place of the changed text."""
+    """*code*: the reason, stored instead of the perturbed text."""
 
     def __init__(self, code: str, message: str):
         super().__init__(message)
@@ -77,10 +77,10 @@ class ChangeError(GreBenchError):
 
 
 class SpanError(GreBenchError):
-    """Functions return this error in place of the log-probability.
+    """Why a log-probability could not be computed. Functions return this error instead of the log-probability.
 
-    *code*: the reason, stored with the pair. *final*: whether another try cannot help. *broken*: whether the evaluation
-    LM itself misbehaves, which a run reports as a fault.
+    *code*: the reason, stored with the pair. *final*: whether a retry is useless. *broken*: whether the evaluation LM
+    itself misbehaves, which a run reports as a fault.
     """
 
     def __init__(self, code: str, message: str, *, final: bool = True, broken: bool = False):
@@ -109,9 +109,9 @@ class LockedError(StoreError): ...
 
 
 def no_file(path: Path | str) -> SourceError:
-    """Returns the error for a missing file, with its absolute path and the most similar name in its folder.
+    """Returns the error for the missing file *path*, with its absolute path and the most similar name in its folder.
 
-    If *path* is a folder, the error says so.
+    If *path* is a folder, the message says so.
     """
     given, absolute = Path(path), Path(path).absolute()
     if given.is_dir():
@@ -131,12 +131,12 @@ NO_MEMORY = "no memory left"
 OF_THE_MACHINE = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
 )
-"""Error numbers that the machine causes, never a bug: a full, failing or read-only disk, no memory, no file handles."""
+"""Error numbers that mean a fault of the machine: a full, failing or read-only disk, no memory, no file handles."""
 
 OF_A_PATH = frozenset(
     {errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EILSEQ}
 )
-"""Error numbers that a given path causes: too long, a link where none may be, no folder, no permission."""
+"""Error numbers that mean a wrong path: too long, a link where none is allowed, not a folder, no permission."""
 
 
 def fault_of_a_path(error: OSError) -> str | None:

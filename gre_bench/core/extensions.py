@@ -1,8 +1,8 @@
-"""What installed packages add to the program's catalogues: metrics, evaluation LMs, changes of reviews, prompts.
+"""Entries that installed packages add to the program's catalogues: metrics, evaluation LMs, perturbations, prompts.
 
-A package names its additions as entry points, in one group for each catalogue. So every process that the program
-starts finds them, and no file of the program is edited. The modules of a package are imported once a name is looked up
-that the program itself does not have.
+A package declares its additions as entry points, in one group per catalogue. Every process that the program starts
+therefore finds them, and no file of the program is edited. A package's modules are imported only when a name is looked
+up that the program itself does not have.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ T = TypeVar("T")
 
 
 class Catalogue(Mapping[str, T]):
-    """The entries *own* of the program by name, and after them those of installed packages.
+    """A mapping of the program's own entries by name, followed by the entries of installed packages.
 
     - *group*: the group of entry points, such as ``gre_bench.metrics``. An entry point has the name of its entry.
-    - *is_entry*: whether an object that an entry point names is an entry with the entry point's name.
-    - *forms*: an entry → further entries that follow from it, by name.
+    - *own*: name → entry of the program itself.
+    - *is_entry*: (name, object) → whether the object is an entry of that name.
+    - *forms*: entry → further (name, entry) pairs derived from that entry.
 
-    Looking up a name that is not in *own*, and listing all names, raise `SettingsError` if an addition cannot be used.
+    Looking up a name that is not in *own*, or listing all names, raises `SettingsError` if an addition cannot be used.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class Catalogue(Mapping[str, T]):
             except Exception as error:
                 raise _unusable(point, f"{type(error).__name__}: {error}".splitlines()[0]) from error
             if not self._is_entry(point.name, entry):
-                raise _unusable(point, f"{point.value} is no {self.group.rpartition('.')[2]} entry of that name")
+                raise _unusable(point, f"{point.value} is not a {self.group.rpartition('.')[2]} entry of that name")
             entries |= {point.name: entry, **dict(self._forms(entry))}
         return entries
 

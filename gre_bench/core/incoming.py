@@ -1,9 +1,9 @@
-"""The one door for files that come in: tables, notes, logs, snapshots, settings.
+"""Opens and reads every file from outside under limits: tables, notes, logs, snapshots, settings.
 
-A file is a regular file, never a device or a pipe. Four limits hold for every file and are constants: `DEPTH`,
-`EXPANSION`, `LONGEST_ROW` and `MOST_ROWS`. Two are settings, ``inputs.memory`` and ``inputs.seconds``; `limited` sets
-them. All are checked before a row is parsed, so that a small file cannot take the machine. A format that can explode in
-the hands of its library is read in a process of its own (`gre_bench.ingest.records.isolated`).
+Only regular files are read, never a device or a pipe. Four limits are constants: `DEPTH`, `EXPANSION`, `LONGEST_ROW`
+and `MOST_ROWS`. Two are settings, ``inputs.memory`` and ``inputs.seconds``, which `limited` sets. All are checked
+before a row is parsed, so that a small file cannot exhaust the machine's memory. A format whose library may use far
+more memory than the file is read in a separate process (`gre_bench.ingest.records.isolated`).
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from gre_bench.core.errors import SourceError, no_file
 
 MB = 1_000_000
 DEPTH = 100
-"""The most levels of nested arrays and objects."""
+"""The most levels to which arrays and objects may be nested."""
 EXPANSION, FREE = 200, 64 * MB
-"""A packed file may unpack to this multiple of its size; smaller files may unpack to `FREE` bytes."""
+"""A compressed file may unpack to this multiple of its size; any file may unpack to `FREE` bytes."""
 LONGEST_ROW, MOST_ROWS = 64 * 2**20, 2_000_000
-"""The most bytes of a row of a table or of a line, and the most rows of a table that is kept as a whole."""
+"""The most bytes of a table row or of a line, and the most rows of a table that is kept in memory."""
 LONGEST_TEXT = 16 * MB
-"""The most bytes of a file that is one text, such as settings."""
+"""The most bytes of a file that is read as one text, such as a settings file."""
 VALUE = 100
-"""Bytes of memory that a value takes at most, its text not counted: a cell, an element of a list, a field."""
+"""The most bytes of memory for one value (a cell, a list element, a field), without its text."""
 
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)', re.DOTALL)
@@ -43,7 +43,7 @@ _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)', re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class FileLimits:
-    """What the contents of one file may take: *memory* in MB, and *seconds* to read it."""
+    """The limits of one file: *memory* in MB for its contents, and *seconds* to read it."""
 
     memory: float = 4_000
     seconds: float = 600
@@ -68,7 +68,7 @@ def limits() -> FileLimits:
 
 
 class Meter:
-    """Adds up what the contents of the file *path* take, and refuses the file at a limit."""
+    """Adds up the memory and time that reading the file *path* takes, and raises `SourceError` at a limit."""
 
     def __init__(self, path: Path):
         self.name, self.limits = path.name, limits()
@@ -76,7 +76,7 @@ class Meter:
         self.end = time.monotonic() + self.limits.seconds
 
     def take(self, size: int, values: int = 0, rows: int = 0) -> None:
-        """Counts *size* bytes that hold *values* values in *rows* rows; raises `SourceError` if they are too many."""
+        """Counts *size* more bytes with *values* values in *rows* rows; raises `SourceError` above a limit."""
         self.left -= size + VALUE * values
         self.rows += rows
         if self.rows > MOST_ROWS:
@@ -85,7 +85,7 @@ class Meter:
             raise too_large(self.name)
 
     def tick(self) -> None:
-        """Raises `SourceError` if the time is over."""
+        """Raises `SourceError` if the time limit is exceeded."""
         if time.monotonic() > self.end:
             raise too_slow(self.name)
 
@@ -101,13 +101,13 @@ def too_slow(name: str) -> SourceError:
 
 
 def check_expansion(name: str, packed: int, unpacked: int) -> None:
-    """Raises `SourceError` if *packed* bytes of the file *name* may not unpack to *unpacked* bytes."""
+    """Raises `SourceError` if *packed* compressed bytes of the file *name* may not unpack to *unpacked* bytes."""
     if unpacked > max(FREE, EXPANSION * packed):
         raise SourceError(f"{name} unpacks to more than {EXPANSION} times its size; give it unpacked if it is sound")
 
 
 def unzipped(path: Path, meter: Meter) -> zipfile.ZipFile:
-    """Opens the ZIP archive *path*; raises `SourceError` if it unpacks to more than may be read of one file."""
+    """Opens the ZIP archive *path*; raises `SourceError` if its unpacked contents exceed the limits of one file."""
     archive = zipfile.ZipFile(regular(path))
     size = sum(entry.file_size for entry in archive.infolist())
     check_expansion(path.name, path.stat().st_size, size)
@@ -116,14 +116,14 @@ def unzipped(path: Path, meter: Meter) -> zipfile.ZipFile:
 
 
 def values_in(text: bytes) -> int:
-    """Returns how many values the row *text* holds at most: separators and opening brackets, quoted ones included."""
+    """Returns an upper bound of the values in the row *text*: all separators and opening brackets, even quoted ones."""
     return 1 + text.count(b",") + text.count(b"[") + text.count(b"{")
 
 
 def check_depth(text: bytes) -> None:
     """Raises ValueError if the JSON *text* is nested more than `DEPTH` levels deep; brackets in quotes do not count.
 
-    Each step removes the innermost level of the brackets, so no step recurses.
+    Removes the innermost level of brackets in a loop, without recursion.
     """
     if text.count(b"[") + text.count(b"{") <= DEPTH:
         return
@@ -135,7 +135,7 @@ def check_depth(text: bytes) -> None:
 
 
 def regular(path: Path) -> io.FileIO:
-    """Opens the regular file *path* for reading bytes, unbuffered; the user named it, so it may be a link.
+    """Opens the regular file *path* for reading bytes, unbuffered. It may be a link, because the user named it.
 
     Raises FileNotFoundError, and `SourceError` for a folder, a device, a pipe or a name that is not UTF-8.
     """
@@ -145,11 +145,11 @@ def regular(path: Path) -> io.FileIO:
     if stat.S_ISREG(kind):
         return io.FileIO(handle, "rb")
     os.close(handle)
-    raise no_file(path) if stat.S_ISDIR(kind) else SourceError(f"{path} is no regular file; name a file")
+    raise no_file(path) if stat.S_ISDIR(kind) else SourceError(f"{path} is not a regular file; name a file")
 
 
 def check_name(path: Path) -> None:
-    """Raises `SourceError` if the name of *path* is not UTF-8, which no report could state."""
+    """Raises `SourceError` if the name of *path* is not UTF-8, because no report could print it."""
     try:
         str(path).encode()
     except UnicodeEncodeError:
@@ -157,7 +157,7 @@ def check_name(path: Path) -> None:
 
 
 def read_bytes(path: Path, most: float | None = None) -> bytes:
-    """Returns the file's contents; raises `SourceError` for more than *most* bytes (None: ``inputs.memory``)."""
+    """Returns the contents of the file *path*; raises `SourceError` above *most* bytes (None: ``inputs.memory``)."""
     most = limits().memory * MB if most is None else most
     with regular(path) as file:
         size = os.fstat(file.fileno()).st_size
@@ -172,14 +172,14 @@ def read_bytes(path: Path, most: float | None = None) -> bytes:
 
 
 def read_text(path: Path, encoding: str = "utf-8") -> str:
-    """Returns the text of the file *path*, at most `LONGEST_TEXT` bytes; errors are those of `read_bytes`."""
+    """Returns the text of the file *path*, at most `LONGEST_TEXT` bytes; raises the errors of `read_bytes`."""
     return read_bytes(path, LONGEST_TEXT).decode(encoding).replace("\r\n", "\n")
 
 
 def opened(path: Path) -> BinaryIO:
-    """Opens the regular file *path* for reading bytes; what gzip packed is unpacked, whatever the file's name.
+    """Opens the regular file *path* for reading bytes; gzip data is unpacked, whatever the file's name.
 
-    Reading raises `SourceError` beyond `EXPANSION` and ``inputs.seconds``. Raises `SourceError` if there is no file.
+    Raises `SourceError` if there is no such file. Reading raises it above `EXPANSION` or ``inputs.seconds``.
     """
     try:
         return io.BufferedReader(_Metered(path, regular(path)), 2**20)
@@ -190,8 +190,8 @@ def opened(path: Path) -> BinaryIO:
 def lines(path: Path, kept: bool = True) -> Iterator[tuple[int, int, bytes]]:
     """Yields (line number from 1, offset in unpacked bytes, bytes) of every line of *path* that is not blank.
 
-    *kept*: whether ``inputs.memory`` holds for all lines together, not for each. Raises `SourceError` if there is no
-    such file, if it is damaged, or beyond a limit.
+    *kept*: whether ``inputs.memory`` limits all lines together, because the caller keeps them, and not each line.
+    Raises `SourceError` if the file is missing or damaged, or above a limit.
     """
     meter, offset, number = Meter(path), 0, 0
     try:
@@ -209,7 +209,7 @@ def lines(path: Path, kept: bool = True) -> Iterator[tuple[int, int, bytes]]:
 
 
 class _Metered(io.RawIOBase):
-    """The contents of a file, unpacked, as long as they keep to the limits."""
+    """The unpacked contents of a file; reading raises `SourceError` above a limit."""
 
     def __init__(self, path: Path, file: BinaryIO):
         super().__init__()
@@ -245,16 +245,18 @@ class _Metered(io.RawIOBase):
 def irregular(path: Path) -> str | None:
     """Returns why *path*, an entry of a folder that a user named, is not read; None for a regular file.
 
-    A link is never followed, wherever it leads.
+    Links are never followed.
     """
     kind = os.lstat(path).st_mode
     if stat.S_ISREG(kind):
         return None
-    return "it is a link" if stat.S_ISLNK(kind) else "it is a folder" if stat.S_ISDIR(kind) else "it is no regular file"
+    return (
+        "it is a link" if stat.S_ISLNK(kind) else "it is a folder" if stat.S_ISDIR(kind) else "it is not a regular file"
+    )
 
 
 def files_in(folder: Path) -> tuple[list[Path], list[tuple[Path, str]]]:
-    """Returns the regular files of *folder* and its folders, sorted, and (entry, reason) for what is refused there.
+    """Returns the regular files in *folder* and its subfolders, sorted, and (entry, reason) for each refused entry.
 
     Names that begin with a dot are skipped.
     """

@@ -13,7 +13,7 @@ _LISTED = re.compile(r"\s*(?:[-*\u2022]\s*|\d+[.)]\s*)?(?:" + "|".join(OPENINGS)
 
 
 def count(text: str) -> tuple[int, int]:
-    """Returns (number of lines that are judgments, number of other non-blank lines) of *text*."""
+    """Returns (number of judgments, number of other non-blank lines) in *text*."""
     lines = [line for line in text.splitlines() if line.strip()]
     judgments = sum(is_judgment(line) for line in lines)
     return judgments, len(lines) - judgments
@@ -24,7 +24,7 @@ def is_judgment(line: str) -> bool:
 
 
 def yields(text: str, form: Form) -> bool:
-    """Whether *text* has at least one judgment. A review without any is missing data.
+    """Whether *text* has at least one judgment. A review without judgments counts as missing data.
 
     *form*: under ``as_written``, a judgment may follow a list mark ("- The reviewer ..."); under ``strict`` it may not.
     """
@@ -34,16 +34,19 @@ def yields(text: str, form: Form) -> bool:
 
 
 def strict(text: str) -> str:
-    """Returns the lines of *text* that are judgments, stripped and joined by newlines. Other lines are dropped."""
+    """Returns only the judgments in *text*, stripped and joined by newlines."""
     return "\n".join(line.strip() for line in text.splitlines() if is_judgment(line))
 
 
 def prepared(text: str, form: Form, ascii_fold: bool) -> str:
-    """Returns the judgments *text* as it is scored: ``as_written`` keeps all lines, ``strict`` only judgments."""
+    """Returns the form of the judgments *text* that is scored.
+
+    *form*: ``as_written`` keeps all lines, ``strict`` only judgments. *ascii_fold*: whether to convert to ASCII first.
+    """
     text = folded(text) if ascii_fold else text
     return strict(text) if form == "strict" else text
 
 
 def folded(text: str) -> str:
-    """Returns *text* in ASCII as the GEM authors' code has it: NFKD, the rest dropped, double quotes as single ones."""
+    """Returns *text* in ASCII as in the GEM authors' code: NFKD, non-ASCII dropped, double quotes made single."""
     return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().replace('"', "'")

@@ -8,13 +8,13 @@ from collections.abc import Iterable
 from gre_bench.core.errors import SettingsError
 
 SHOWN = 12
-"""How many names one line lists at most."""
+"""The most names listed in one line."""
 
 
 def nearest(name: str, known: Iterable[str]) -> list[str]:
     """Returns all *known* names, the most similar to *name* first, then in alphabetical order.
 
-    The similarity is difflib's ratio, ignoring case, to the known name or to its part after the last ``/``.
+    The similarity is difflib's ratio, ignoring case, with the known name or with its part after the last ``/``.
     """
 
     def far(other: str) -> tuple[float, str]:
@@ -38,14 +38,14 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def listed(names: Iterable[str], most: int = SHOWN) -> str:
-    """Returns *names* in one line: the first *most* names, then the number of names left out."""
+    """Returns *names* as one line: the first *most* names, then how many are left out."""
     names = list(names)
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return (", ".join(names[:most]) or "none yet") + more
 
 
 def resolved(name: str, known: Iterable[str], subject: str) -> str:
-    """Returns what `whole` does; raises `SettingsError`, which begins with *subject*, if no known name fits."""
+    """Returns the result of `whole`; raises `SettingsError`, which begins with *subject*, if no known name matches."""
     names = set(known)
     if match := whole(name, names):
         return match
@@ -53,9 +53,9 @@ def resolved(name: str, known: Iterable[str], subject: str) -> str:
 
 
 def whole(name: str, known: Iterable[str]) -> str | None:
-    """Returns the known name that *name* stands for: the equal one, or the only one that ends in ``/name``; else None.
+    """Returns the known name that equals *name*, or else the only one that ends in ``/`` and *name*; None if neither.
 
-    Raises `SettingsError` if several fit.
+    Raises `SettingsError` if several known names end in it.
     """
     names = set(known)
     if name in names:
@@ -71,5 +71,5 @@ def _end(name: str) -> str:
 
 
 def is_path(name: str) -> bool:
-    """Whether *name* leads elsewhere as a folder: it begins with a slash, or a part between slashes is . or .. only."""
+    """Whether *name* would leave its parent folder: it begins with a slash, or a part between slashes is . or .."""
     return name.startswith("/") or not {".", ".."}.isdisjoint(name.split("/"))

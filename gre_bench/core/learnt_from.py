@@ -1,15 +1,15 @@
-"""Registers of what a model or a rule was learnt from: the file ``learnt_from.txt`` beside its weights.
+"""Registers of the papers and reviews that a model or a rule was trained on: ``learnt_from.txt`` next to its weights.
 
-A line is a kind and the first 16 hex digits of a SHA-256; the lines are sorted. Three kinds are entries:
+Each line is a kind and the first 16 hex digits of a SHA-256; the lines are sorted. Three kinds are entries:
 
 - ``review``: the text of a review, not its judgments.
 - ``abstract``: the abstract of a paper.
 - ``paper``: the id of a paper as its source gives it, such as a forum id of OpenReview.
 
-Digests of texts ignore case, the form of Unicode (NFKC) and the kind and number of blanks. A paper counts as learnt if
-any of its entries is registered: texts alone miss a review that was edited later, and ids alone miss another file of
-the same paper. Two more lines guard the register: ``artefact`` is the digest of the weights that it belongs to, and
-``register`` the digest of all other lines.
+Digests of texts ignore case, Unicode form (NFKC) and white space. A paper counts as trained on if any of its entries is
+registered: texts alone miss a review that was edited later, and ids alone miss another file of the same paper. Two more
+lines protect the register: ``artefact`` is the digest of the weights to which it belongs, and ``register`` is the
+digest of all other lines.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _LINE = re.compile(r"(abstract|artefact|paper|register|review) ([0-9a-f]{16})")
 
 @dataclass(frozen=True, slots=True)
 class PaperTexts:
-    """What is compared with a register: a paper's id, its abstract and the texts of its human reviews."""
+    """The parts of a paper that are looked up in a register: its id, abstract and the texts of its human reviews."""
 
     paper_id: str
     abstract: str | None = None
@@ -47,7 +47,7 @@ class PaperTexts:
 
     @property
     def entries(self) -> frozenset[str]:
-        """The entries of a register of this paper; blank texts have none."""
+        """The register entries of this paper; a blank text has no entry."""
         texts = [("abstract", self.abstract or ""), *(("review", text) for text in self.reviews)]
         named = {f"{kind} {_digest(folded)}" for kind, text in texts if (folded := _folded(text))}
         return frozenset(named | {f"paper {_digest(self.paper_id)}"})
@@ -55,7 +55,7 @@ class PaperTexts:
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """What the artefact *name* was learnt from: the lines of its register, or the *problem* why that is unknown."""
+    """The register of the artefact *name*: its entries, or the *problem* why its training data is unknown."""
 
     name: str
     entries: frozenset[str] | None
@@ -63,7 +63,7 @@ class Register:
     problem: str | None = None
 
     def learnt(self, papers: Iterable[PaperTexts]) -> frozenset[str]:
-        """Returns the ids of those *papers* of which any entry is registered; none if the register is unknown."""
+        """Returns the ids of the *papers* with at least one registered entry; empty if the register is unknown."""
         entries = self.entries or frozenset()
         return frozenset(paper.paper_id for paper in papers if not entries.isdisjoint(paper.entries))
 
@@ -71,8 +71,8 @@ class Register:
 def write_register(folder: Path, papers: Iterable[PaperTexts], others: Iterable[str] = ()) -> None:
     """Writes the register of the artefact in *folder*, whose weights must be there already.
 
-    *papers*: what the artefact was learnt from. *others*: entries of registers of artefacts that had a part in it, such
-    as the writer by rule of the judgments.
+    *papers*: the papers that the artefact was trained on. *others*: entries from the registers of other artefacts that
+    produced its training data, such as the rule that wrote the judgments.
     """
     lines = {entry for paper in papers for entry in paper.entries} | set(others)
     lines.add(f"artefact {_artefact(folder)}")
@@ -81,7 +81,7 @@ def write_register(folder: Path, papers: Iterable[PaperTexts], others: Iterable[
 
 
 def read_register(folder: Path, name: str) -> Register:
-    """Returns the register of the artefact in *folder*; what is missing, damaged, or of other weights is unknown."""
+    """Returns the register in *folder*; it is unknown if the file is missing, damaged, or belongs to other weights."""
     path = folder / FILE
     try:
         stamp = tuple((file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in (path, *_weights(folder)))
@@ -91,7 +91,10 @@ def read_register(folder: Path, name: str) -> Register:
 
 
 def named_registers(names: Iterable[str]) -> list[Register]:
-    """Returns the registers of artefacts, of included ones by name, of others by folder; `SettingsError` if unknown."""
+    """Returns the registers of the artefacts *names*: names of included artefacts, or folders of others.
+
+    Raises `SettingsError` if a register is unknown.
+    """
     registers = [read_register(INCLUDED.get(name, Path(name)), name) for name in names]
     for register in registers:
         if register.problem:

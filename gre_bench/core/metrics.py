@@ -1,7 +1,7 @@
 """The catalogue of all metrics, by name (Xu et al. 2025, §3.2, §4, D.1).
 
-An entry states which texts a metric reads and how it is computed. A metric that compares words has a `Measure`, which
-its entry names. Installed packages add metrics as entry points of the group ``gre_bench.metrics``.
+Each entry states which texts a metric reads and how the metric is computed. The entry of a metric that compares words
+names its `Measure`. Installed packages add metrics as entry points of the group ``gre_bench.metrics``.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ class Recipe:
     """The catalogue's entry of one metric.
 
     *title*: the metric's name on pages.
-    *source*, *synopsis*: whether the metric reads reviews as written or judgments, and which text about the paper;
-    ``beyond``: the judgments of stated reviewers, which a prompt of its own presents.
-    *asks*: the kind of model that computes the metric; ``nothing``: none.
-    *formula*: how log-probabilities become a score; None for a metric without log-probabilities. ``specific`` subtracts
+    *source*: whether the metric reads reviews as written, or judgments.
+    *synopsis*: the text about the paper that the metric reads. ``beyond``: the judgments of the reviewers that
+    ``scoring.beyond`` names, which have their own prompt.
+    *asks*: the kind of model that computes the metric; ``nothing``: no model.
+    *formula*: how the score is computed from log-probabilities; None for a metric without them. ``specific`` subtracts
     the score of the candidate's review of another paper.
-    *needs_reference*: True: one score per (candidate's review, reference); False: one score per candidate's review.
+    *needs_reference*: whether there is one score per (candidate's review, reference), or one per candidate's review.
     *measure*: ``module:name`` of a `gre_bench.metrics.overlap.Measure`, if the metric needs no model.
     """
 
@@ -43,9 +44,9 @@ class Recipe:
 
 
 ALPHA = 0.05
-"""The level of a board's tests."""
+"""The significance level of a board's tests."""
 SPECIFIC = "_specific"
-"""Suffix of the name of a metric that is the excess of another one over chance."""
+"""Suffix of the name of a metric's specific form: its score minus the score by chance."""
 
 
 def _specific(recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
@@ -83,18 +84,18 @@ METRICS = Catalogue(
 
 
 EXAMINER = "examiner."
-"""Prefix of the name of a metric that is an examiner of the settings."""
+"""Prefix of the name of a metric that one of the settings' examiners computes."""
 
 
 def is_known(name: str) -> bool:
-    """Whether `recipe_of` has an entry of the metric *name*; one of another package may be missing here."""
+    """Whether `recipe_of` has an entry for the metric *name*; the package that adds the metric may be missing here."""
     return name.startswith(EXAMINER) or name in METRICS
 
 
 def recipe_of(name: str) -> Recipe:
     """Returns the catalogue's entry of the metric *name*; raises `SettingsError` for an unknown name.
 
-    It is not checked whether the examiner NAME of ``examiner.NAME`` exists.
+    For ``examiner.NAME``, does not check that the examiner NAME exists.
     """
     if name.startswith(EXAMINER):
         title = f"Examiner {name.removeprefix(EXAMINER)}"
@@ -105,13 +106,13 @@ def recipe_of(name: str) -> Recipe:
 
 
 def in_order(names: Iterable[str]) -> list[str]:
-    """Returns the distinct *names* of metrics in the order of tables: first as in `METRICS`, then examiners by name."""
+    """Returns the distinct metric *names* in table order: first as in `METRICS`, then the rest by name."""
     order = {name: index for index, name in enumerate(METRICS)}
     return sorted(set(names), key=lambda name: (order.get(name, len(order)), name))
 
 
 def specific_of(signature: Mapping[str, Any], signatures: Sequence[Mapping[str, Any]]) -> str | None:
-    """Returns the id of the signature in *signatures* that is the specific form of *signature*; None without one.
+    """Returns the id of the signature in *signatures* that is the specific form of *signature*; None if there is none.
 
     The two signatures differ only in the metric and in *chance*.
     """

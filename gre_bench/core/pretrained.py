@@ -1,4 +1,4 @@
-"""Pretrained models that can be fetched by name (``data/pretrained.toml``), and their cache on this machine.
+"""Finds pretrained models by name (``data/pretrained.toml``) in the cache of downloaded models on this machine.
 
 To add a model, add an entry to that file. New code is needed only if none of the conversions fits.
 
@@ -6,7 +6,7 @@ CACHE/smollm2-135m/             a model; its folder appears here only when the m
 CACHE/smollm2-135m/SHA256SUMS   SHA-256 of the file it was made from, its digest in signatures, SHA-256 of its files
 CACHE/.smollm2-135m.*           left over from a killed command; the next command removes it
 
-A model of the Hugging Face Hub has no entry. Its name is ``OWNER/NAME@COMMIT``, and huggingface_hub keeps its files.
+A model on the Hugging Face Hub has no entry. Its name is ``OWNER/NAME@COMMIT``, and huggingface_hub caches its files.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FILE = resource("data", "pretrained.toml")
 Kind = Literal["lm", "embedder"]
 KINDS = {"lm": "evaluation LM", "embedder": "embedder"}
 SETTINGS = {"lm": "evaluation_lm.folder", "embedder": "embedder.folder"}
-"""Kind → the setting that takes the name of such a model."""
+"""Kind of model → the setting that names such a model."""
 
 _SHA256 = r"^[0-9a-f]{64}$"
 
@@ -40,11 +40,11 @@ _SHA256 = r"^[0-9a-f]{64}$"
 class Pretrained(strict.NamedEntry, frozen=True):
     """A pretrained model and the Python wheel that contains it. Sizes are in bytes.
 
-    *conversion*: how the model is made from the extracted file.
+    *conversion*: how the model is converted from the extracted file.
     *package*, *version*: the wheel's name and version in the package registry.
     *member*: the path of the file to extract from the wheel.
     *size*: the approximate size of the model's folder.
-    *source*: URL of the makers. *what*: one sentence about the model.
+    *source*: the makers' URL. *what*: one sentence about the model.
     """
 
     name: str = Field(pattern=r"^[a-z0-9]+(?:[.-][a-z0-9]+)*$")
@@ -74,7 +74,7 @@ def entries() -> dict[str, Pretrained]:
 
 
 def entry_of(name: str) -> Pretrained:
-    """Returns the pretrained model *name*; the `SettingsError` for another name tells the most similar, or all."""
+    """Returns the pretrained model *name*; raises `SettingsError`, which suggests similar names, if it is unknown."""
     known = entries()
     if name not in known:
         near = difflib.get_close_matches(name.lower(), known, n=1)
@@ -100,7 +100,7 @@ _HEAD = "# {name}: made of {member}; digest {digest}"
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A fetched model in the cache: its *digest* in signatures, and file name → SHA-256."""
+    """A cached model. *digest*: its digest in signatures. *files*: file name → SHA-256."""
 
     folder: Path
     digest: str
@@ -111,11 +111,10 @@ class Held:
         return sum(path.stat().st_size for name in self.files if (path := self.folder / name).is_file())
 
     def fault(self, thorough: bool = False) -> str | None:
-        """Returns in words what is wrong with the model's files; None if nothing is.
+        """Returns what is wrong with the model's files, in words; None if nothing is wrong.
 
-        The folder must hold the files that `SUMS` lists and no others, because a loader may read others too. The
-        SHA-256 of each is compared. That of weights is compared only if *thorough*: `refuse_changed` checks them once
-        they are loaded.
+        The folder must hold exactly the files that `SUMS` lists, because a loader may read others too. The SHA-256 of
+        each file is compared. Weights are hashed only if *thorough*: `refuse_changed` checks them once they are loaded.
         """
         paths = [path for path in self.folder.rglob("*") if path.is_symlink() or not path.is_dir()]
         if added := sorted({path.relative_to(self.folder).as_posix() for path in paths} - {*self.files, SUMS}):
@@ -130,10 +129,10 @@ class Held:
 
 
 def cache() -> Path:
-    """Returns the folder of all fetched models, whether or not it exists.
+    """Returns the folder of all cached models, whether or not it exists.
 
-    It is the folder in the environment variable `VARIABLE`, or else a folder in the user's cache. Raises
-    `SettingsError` if the user has no home folder.
+    The environment variable `VARIABLE` names the folder; by default it is in the user's cache. Raises `SettingsError`
+    if the user has no home folder.
     """
     if chosen := os.environ.get(VARIABLE):
         return Path(os.path.abspath(os.path.expanduser(chosen)))
@@ -147,9 +146,9 @@ def cache() -> Path:
 
 
 def held(entry: Pretrained) -> Held | None:
-    """Returns the fetched model of *entry*; None if it was not fetched.
+    """Returns the cached model of *entry*; None if it was not fetched.
 
-    Raises `LMError` if the model in the cache is incomplete, or was made from a file other than the entry's.
+    Raises `LMError` if the cached model is incomplete, or was made from another file than the entry states.
     """
     folder = cache() / entry.name
     if not folder.is_dir():
@@ -166,7 +165,7 @@ def held(entry: Pretrained) -> Held | None:
 
 
 def write_sums(entry: Pretrained, folder: Path, digest: str) -> None:
-    """Writes the file `SUMS` of the model in *folder*, in a form that ``sha256sum -c`` can check.
+    """Writes the file `SUMS` of the model *entry* in *folder*, in the format of ``sha256sum -c``.
 
     *digest*: the model's digest in signatures, written into the first line.
     """
@@ -179,28 +178,28 @@ def write_sums(entry: Pretrained, folder: Path, digest: str) -> None:
 _HUB = re.compile(r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)@([^/@]+)")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 HUB_FILES: list[str] = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja"]
-"""What is fetched of a model: no code, and no weights of a format that can run code."""
+"""The files of a Hub model that are fetched: no code, and no weights in a format that can run code."""
 
 
 def placed(value: str | Path, beside: Path) -> Path:
-    """Returns the model that the setting *value* means: a model's name as it is, or an absolute path.
+    """Returns the model that the setting *value* names: a model's name unchanged, or else an absolute path.
 
-    *beside*: the folder that relative paths start from. If *beside* contains a folder with the name of a model, that
-    folder is meant, and the result is its path.
+    *beside*: the folder that relative paths start from. A folder in *beside* takes precedence over a model of the same
+    name.
     """
     path = Path(os.path.abspath(beside)) / value
     return Path(value) if is_name(Path(value)) and not path.is_dir() else path.resolve()
 
 
 def is_name(folder: Path) -> bool:
-    """Whether *folder* is the name of a pretrained model, or of one on the Hub as ``OWNER/NAME@COMMIT``."""
+    """Whether *folder* is the name of a pretrained model, or of a Hub model as ``OWNER/NAME@COMMIT``."""
     return bool(named(folder) or _HUB.fullmatch(str(folder)))
 
 
 def hub_model(name: str) -> tuple[str, str] | None:
-    """Returns (repository, commit) of a model on the Hub as ``OWNER/NAME@COMMIT``; None if *name* is none.
+    """Returns (repository, commit) of the Hub model *name*, ``OWNER/NAME@COMMIT``; None for a name of another form.
 
-    Raises `SettingsError` if something other than a commit follows the ``@``: branches and tags move.
+    Raises `SettingsError` if a branch or tag follows the ``@``, because these move.
     """
     match = _HUB.fullmatch(name)
     if match and not _COMMIT.fullmatch(match[2]):
@@ -212,7 +211,7 @@ def hub_model(name: str) -> tuple[str, str] | None:
 
 
 def name_of_model(folder: Path) -> str:
-    """Returns the name of the model in *folder* for signatures: ``OWNER/NAME@COMMIT`` for one of the Hub."""
+    """Returns the name that signatures give to the model in *folder*: ``OWNER/NAME@COMMIT`` for a Hub model."""
     *_, repository, snapshots, commit = ("", "", *folder.absolute().parts)
     if snapshots == "snapshots" and repository.startswith("models--"):
         return f"{repository.removeprefix('models--').replace('--', '/', 1)}@{commit}"
@@ -220,7 +219,7 @@ def name_of_model(folder: Path) -> str:
 
 
 def _on_the_hub(name: str, repository: str, commit: str) -> Path:
-    """Returns the folder of a fetched model of the Hub; raises `LMError` if a file of it is not on this machine."""
+    """Returns the folder of a cached Hub model; raises `LMError` if one of its files is not on this machine."""
     try:
         from huggingface_hub import snapshot_download
         from huggingface_hub.errors import LocalEntryNotFoundError
@@ -241,9 +240,9 @@ def named(folder: Path) -> Pretrained | None:
 
 
 def located(folder: Path, kind: Kind) -> Path:
-    """Returns the path of the model's folder, that in the cache if *folder*, a result of `placed`, is a name.
+    """Returns the path of the model *folder*, a result of `placed`: in the cache if it is a name, else unchanged.
 
-    Raises `LMError` if the pretrained model is not of the *kind* that is needed, was not fetched, or is incomplete.
+    Raises `LMError` if a pretrained model is not of the needed *kind*, was not fetched, or is incomplete.
     """
     if hub := hub_model(str(folder)):
         if kind != "lm":
@@ -264,7 +263,7 @@ def located(folder: Path, kind: Kind) -> Path:
 
 
 def refuse_changed(folder: Path, digest: str) -> None:
-    """Raises `LMError` if *folder* is a model in the cache whose recorded digest is not *digest*, that of now."""
+    """Raises `LMError` if *folder* is a cached model whose recorded digest differs from *digest*, computed now."""
     entry = entries().get(folder.name) if folder.parent == cache() else None
     model = held(entry) if entry else None
     if entry and model and model.digest != digest:

@@ -11,9 +11,9 @@ from gre_bench.core.resources import resource
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A number printed in a paper, with *digits* decimals, and the number of texts or papers (*items*) behind it.
+    """A number printed in a paper. *digits*: its decimals. *items*: the number of texts or papers that it is based on.
 
-    *anomaly*: a code if the printed number is doubtful; *note*: the explanation. Both are usually empty.
+    *anomaly*: a code if the printed number is doubtful. *note*: the explanation. Both are usually empty.
     """
 
     row: str
@@ -27,7 +27,7 @@ class Printed:
 
 @cache
 def printed(table: str) -> tuple[Printed, ...]:
-    """Returns the printed numbers of *table*, such as ``001_table1``, row by row."""
+    """Returns the numbers printed in *table*, such as ``001_table1``, row by row."""
     with resource("data", "published", f"{table}.csv").open(encoding="utf-8", newline="") as lines:
         return tuple(
             Printed(row["row"], row["column"], float(row["value"]), len(row["value"].partition(".")[2]),

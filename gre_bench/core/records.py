@@ -1,7 +1,7 @@
-"""The data types of the benchmark. Their values never change once made.
+"""The data types of the benchmark, all immutable.
 
-Every score belongs to a `Case`: (paper, candidate, reference). A score comes with its `Signature`, and a missing score
-with its `Problem`. Nothing here reads or writes files.
+Every score belongs to a `Case`: (paper, candidate, reference). A score has a `Signature`, and a missing score has a
+`Problem`. Nothing here reads or writes files.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ HUMAN = "human"
 """Name of the human baseline among the candidates."""
 
 FIXED_WRITER = "fixed"
-"""Writer of judgments that come without a review (the generic control)."""
+"""The writer's name for judgments that were not made from a review (the generic control)."""
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._]{0,63}$"
 """The form of the name of a venue or a sample."""
 
 NO_REFERENCE = "none"
-"""Stands for the reference in a pair of a metric that needs none."""
+"""The reference id in pairs of a metric that needs no reference."""
 
 
 def digest(value: object) -> str:
@@ -73,7 +73,7 @@ def edition_of(key: str) -> Edition:
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """A submission.
+    """A submitted paper.
 
     *text*: its body without references and appendices. *source_row*: the number of its row in the imported file.
     """
@@ -86,7 +86,7 @@ class Paper:
 
     @property
     def whole(self) -> str:
-        """The paper as one text, as every LM gets it: title, abstract, body."""
+        """The text of the paper that LMs read: title, abstract, body."""
         abstract = f"Abstract\n\n{self.abstract}" if self.abstract else None
         return "\n\n".join(part for part in (self.title, abstract, self.text) if part)
 
@@ -95,8 +95,8 @@ class Paper:
 class Review:
     """One review of one paper, by `HUMAN` or a candidate.
 
-    *slot*: its number among the paper's human reviews, if the source states one. *rating*: the reviewer's rating of the
-    paper. *grade*: a grade that somebody gave to the review.
+    *slot*: its number among the paper's human reviews, if the source numbers them. *rating*: the reviewer's rating of
+    the paper. *grade*: a grade that somebody gave to the review.
     """
 
     review_id: str
@@ -121,7 +121,7 @@ class Judgments:
 class Candidate:
     """An author whose reviews are scored. Fields that do not apply are None.
 
-    *change*: for a control or a changed review, what was done to the human review.
+    *change*: for a control or a perturbed review, what was done to the human review.
     """
 
     candidate_id: str
@@ -134,7 +134,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Synopsis:
-    """A text about a paper that the evaluation LM gets besides the reviews (GEM-S)."""
+    """A text about a paper that the evaluation LM reads in addition to the reviews (GEM-S)."""
 
     paper_id: str
     kind: SynopsisKind
@@ -143,10 +143,10 @@ class Synopsis:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One pair to be scored: the texts of a candidate's review of a paper, and of a reference for the same paper.
+    """One pair to score: the texts of a candidate's review of a paper, and of a reference for the same paper.
 
-    *synopsis*: None if the metric reads none.
-    *moved*: the candidate's review of another paper, whose score the metric subtracts as chance; None if it does not.
+    *synopsis*: None if the metric reads no synopsis.
+    *moved*: the candidate's review of another paper, whose score is subtracted as chance; None if nothing is.
     """
 
     paper_id: str
@@ -160,24 +160,24 @@ class Case:
 
     @property
     def name(self) -> str:
-        """How messages name the pair: by its paper, candidate and reference."""
+        """The pair's name in messages: its paper, candidate and reference."""
         return f"paper {self.paper_id}, candidate {self.candidate_id}, reference {self.reference_id}"
 
 
 _OF_THE_MACHINE = re.compile(r", (?:\d+ tokens|one text) on [a-z]+$|\+unicode-[\d.]+$")
-"""The end of an engine's version that says how and where it computed."""
+"""The end of an engine's version that states how and where it computed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Everything that a score depends on besides its texts. Scores of different signatures are never mixed.
+    """Everything that a score depends on except its texts. Scores of different signatures are never mixed.
 
     A field that does not apply is ``none``.
     *lm_digest*: digest of the evaluation LM's files. *template_digest*: digest of its chat template.
-    *form*: whether stray lines of judgments are kept or dropped; ``original`` if the metric reads reviews as written.
-    *text_cut*: how reviews as written are shortened.
+    *form*: whether lines that are not judgments are kept or dropped; ``original`` for reviews as written.
+    *text_cut*: how reviews as written are truncated.
     *engine_version*: version of the code that computes log-probabilities.
-    *chance*: the rule and seed that choose the review of another paper whose score is subtracted.
+    *chance*: the rule and seed by which the review of another paper is chosen, whose score is subtracted.
     """
 
     metric: str
@@ -203,17 +203,17 @@ class Signature:
 
     @property
     def validated_as(self) -> Signature:
-        """Returns the signature under which a validation counts for this one: without what only rounds its scores.
+        """Returns the signature whose validation also counts for this one: without fields that only affect rounding.
 
-        That is the precision of the evaluation LM's weights, and what the engine's version says of the machine: how the
-        work is divided, on which device, and Python's Unicode tables.
+        These are the precision of the evaluation LM's weights, and the part of the engine's version that describes the
+        machine: how the work is divided, the device, and Python's Unicode tables.
         """
         engine = _OF_THE_MACHINE.sub("", self.engine_version)
         return self if self.evaluation_lm == "none" else replace(self, dtype="any", engine_version=engine)
 
 
 def signature_of(row: Mapping[str, Any]) -> Signature:
-    """Returns the signature of which *row* is a row of a store: its fields, beside its id."""
+    """Returns the signature in *row*, a row of a store that holds the signature's fields and its id."""
     fields: dict[str, Any] = {name: value for name, value in row.items() if name != "signature_id"}
     fields["chance"] = row.get("chance") or "none"
     return Signature(**fields)
@@ -233,8 +233,8 @@ class Problem:
     """Why a pair has no score.
 
     *code*: the reason as one word, such as ``empty_text``. *message*: the reason in words.
-    *final*: True: another try cannot help; False: the next run tries again.
-    *broken*: the model that computes scores misbehaves itself, which a run reports as a fault.
+    *final*: whether a retry is useless; if False, the next run retries.
+    *broken*: whether the model that computes scores misbehaves, which a run reports as a fault.
     """
 
     code: str
@@ -247,7 +247,7 @@ class Problem:
 class Score:
     """The score of one pair, or the problem that prevented it. Exactly one of *value* and *problem* is set.
 
-    *value*: in the metric's unit; nats for metrics from log-probabilities.
+    *value*: the score in the metric's unit, which is nats for metrics computed from log-probabilities.
     *predictions*: ids of the evaluation LM's predictions that the score was computed from.
     """
 
@@ -265,7 +265,7 @@ class Score:
 
 
 def scored(signature_id: str, case: Case, result: float | Problem, predictions: tuple[str, ...] = ()) -> Score:
-    """Returns the `Score` of *case*: a value, or a problem whose message gets the name of the case before it."""
+    """Returns the `Score` of *case*; the message of a problem is prefixed with the case's name."""
     ids = signature_id, case.paper_id, case.candidate_id, case.reference_id
     if isinstance(result, Problem):
         return Score(*ids, None, replace(result, message=f"{case.name}: {result.message}"))
@@ -273,7 +273,7 @@ def scored(signature_id: str, case: Case, result: float | Problem, predictions: 
 
 
 def missing_text(case: Case) -> Problem | None:
-    """Returns why an LM that reads the paper cannot grade *case*; None if nothing prevents the grading."""
+    """Returns why an LM that reads the paper cannot grade *case*; None if it can."""
     if not (case.synopsis or "").strip():
         return Problem("no_paper", "there is no text of the paper to grade the review by")
     return None if case.candidate.strip() else Problem("empty_text", "the candidate's text is empty")
@@ -281,7 +281,7 @@ def missing_text(case: Case) -> Problem | None:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What an evaluation LM computes a log-probability of: the text *reply*, given a review *x* and a *synopsis*.
+    """The input of one log-probability by an evaluation LM: of the text *reply*, given a review *x* and a *synopsis*.
 
     *prompt*: the name of the prompt that presents these texts.
     """
@@ -296,7 +296,7 @@ class Prediction:
 class Chat:
     """The messages of one conversation with an LM.
 
-    *reply*: the reply whose log-probability is computed; empty if the LM is to write the reply.
+    *reply*: the reply whose log-probability is computed; empty if the LM writes the reply.
     """
 
     system: str
@@ -306,7 +306,7 @@ class Chat:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How an LM samples its replies. A value of None is left out of the request, for models that refuse it."""
+    """How an LM samples its replies. A parameter that is None is left out of the request, for models that reject it."""
 
     temperature: float | None = 0.0
     max_tokens: int = 4000
@@ -319,13 +319,13 @@ Outcome = Literal["ok", "refused", "empty", "cut", "rate_limited", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What an LM wrote, without its thinking, or why there is no usable text.
+    """The text that an LM wrote, without its thinking, or why there is no usable text.
 
-    *text*: set for the outcome ``ok``, and for ``cut`` (the text before the token limit).
-    *detail*: the outcome in words. *final*: whether another try cannot help.
+    *text*: set for the outcomes ``ok`` and ``cut`` (the text before the token limit).
+    *detail*: the outcome in words. *final*: whether a retry is useless.
     *model*: the model that the endpoint says it used.
-    *thinking*: the number of characters of thinking that were removed.
-    *prompt_tokens*, *reply_tokens*: as the endpoint counts them; None if it does not state them.
+    *thinking*: how many characters of thinking were removed.
+    *prompt_tokens*, *reply_tokens*: the endpoint's own counts; None if it states none.
     *archived*: whether the reply came from the archive of earlier replies, so that no request was sent.
     """
 
@@ -343,9 +343,9 @@ class Reply:
 class Writer(Protocol):
     """An LM that answers chats. `write` returns one reply for each chat, in the same order.
 
-    *identity*: the model and its revision, which go into signatures; it does not depend on the endpoint.
-    A chat that fails gets a `Reply` with the reason, and the other chats are still answered. `write` raises an error
-    only if the writer cannot be used at all.
+    *identity*: the model and its revision, for signatures, whatever the endpoint.
+    If a chat fails, its `Reply` states the reason, and the other chats are still answered. `write` raises an error only
+    if the writer cannot be used at all.
     """
 
     @property
@@ -359,7 +359,7 @@ class Written:
     """A text that was requested from a writer, or the reason why there is none.
 
     *item*: the name of the requested text, such as a review's id. *outcome*: ``ok``, or a code for the reason. The
-    other fields are those of the `Reply` that the text comes from.
+    other fields are copied from the `Reply` that contained the text.
     """
 
     item: str
@@ -375,9 +375,9 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class SpanLogprob:
-    """The log-probability of a reply, in nats: the *total*, and by token.
+    """The log-probability of a reply, in nats: the *total*, and for each token.
 
-    *escaped*: how many control tokens occurred in the texts and were treated as plain text.
+    *escaped*: how many control tokens in the texts were treated as plain text.
     """
 
     total: float
@@ -388,7 +388,7 @@ class SpanLogprob:
 
 @dataclass(frozen=True, slots=True)
 class LMIdentity:
-    """The part of a signature that identifies an evaluation LM; *digest* is that of the model's files."""
+    """The part of a signature that identifies an evaluation LM. *digest*: the digest of the model's files."""
 
     name: str
     digest: str
@@ -405,10 +405,10 @@ class LMIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A pair in the plan of scores, with its *case* if it can be scored now, or the reason if it cannot.
+    """A pair in the plan of scores, with its *case* if it can be scored now, or else the reason.
 
-    *state*: ``due``: can be scored. ``waiting``: a text is still to be written. ``excluded``: a rule leaves the pair
-    out of the metric. ``failed``: a text could not be written.
+    *state*: ``due``: can be scored. ``waiting``: a text must still be written. ``excluded``: a rule excludes the pair
+    from the metric. ``failed``: a text could not be written.
     *reason*: a code for the reason; *detail*: the reason in words. Both are None for a due pair.
     """
 

@@ -1,6 +1,6 @@
-"""Extracts the useful parts of an LM's reply, and the number that a reply or a cell of a file states.
+"""Extracts the useful parts of an LM's reply, and the number in a reply or in a cell of a file.
 
-A reply may be hostile, so every function runs in linear time. An ambiguous number is none.
+A reply may be hostile, so every function runs in linear time. An ambiguous number is read as None.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from gre_bench.core.errors import ReplyError
 from gre_bench.core.judgments import yields
 
 REVIEW_PARTS = ("summary", "strengths", "weaknesses", "questions")
-"""Tags of a generated review (Xu et al. 2025, C.3)."""
+"""The tags in a generated review (Xu et al. 2025, C.3)."""
 
 ASSW_PARTS = ("strengths_claimed_by_the_paper", "weaknesses_claimed_by_the_paper")
-"""Tags of author-stated strengths and weaknesses (Xu et al. 2025, C.4)."""
+"""The tags around author-stated strengths and weaknesses (Xu et al. 2025, C.4)."""
 
 TIMES, LOOP, TAIL = 4, 200, 8000
 """A loop repeats one passage at least `TIMES` times and fills at least `LOOP` characters of the last `TAIL`."""
@@ -33,11 +33,11 @@ _IN_SENTENCE = re.compile(r"(?:[\w,(][ \t]+|\()\Z"), re.compile(r"[ \t]+[^\sA-Z\
 _BLANK = re.compile(r"\s*")
 _QUOTED = re.compile(r"[`'\"“‘«]\Z"), re.compile(r"[`'\"”’»]")
 _NEAR = 40
-"""The characters before and after a tag that decide whether a sentence mentions it."""
+"""The characters before and after a tag that show that a sentence mentions the tag."""
 _CHANNELS = re.compile(r"\s*(?:<\|start\|>assistant)?<\|channel\|>")
 _FINAL = re.compile(r"<\|channel\|>final\b[^<]*<\|message\|>(.*?)(?:<\|(?:end|return|start)\|>|\Z)", re.DOTALL)
 _BARE_CHANNELS = re.compile(r"\s*analysis.*?assistantfinal", re.DOTALL)
-"""The channels of gpt-oss, and what is left of their marks where a server drops special tokens."""
+"""The channels of gpt-oss, and what remains of their marks if a server drops special tokens."""
 
 _DECIMAL_COMMA = re.compile(r"([+-]?)(\d+),(\d+)")
 _LABELLED = re.compile(
@@ -45,7 +45,7 @@ _LABELLED = re.compile(
     r"(?!(?:or|to|and|of|out|bis|oder|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\b)(?P<label>[^\W\d_].*)",
     re.DOTALL | re.IGNORECASE,
 )
-"""A number and its label; spreadsheets turn ``7-8`` into ``8-Jul``."""
+"""A number and its label. Spreadsheets turn ``7-8`` into ``8-Jul``."""
 _PERCENTAGE = re.compile(r"\d+(?:[.,]\d+)?\s*%")
 _GOES_ON = re.compile(
     r"\s*(?:[-–—~/&+,:\u2212]|\.{2,}|…|(?:to|or|and|of|out of)\b)\s*[+-]?\d|[.,'’·]?\d|\s*[½¼¾%]", re.IGNORECASE
@@ -53,14 +53,14 @@ _GOES_ON = re.compile(
 
 
 def judgments(text: str) -> str:
-    """Returns *text* as it is; raises ``ReplyError("no_judgments")`` if no line is a judgment."""
+    """Returns *text* unchanged; raises ``ReplyError("no_judgments")`` if no line is a judgment."""
     if not yields(text, "as_written"):
         raise ReplyError("no_judgments")
     return text
 
 
 def tagged(text: str, names: Sequence[str]) -> dict[str, str]:
-    """Returns a mapping from each tag of *names* that occurs in *text* to the tag's content, stripped.
+    """Returns tag → stripped content, for each tag of *names* that occurs in *text*.
 
     Tags in *text* may be in upper or lower case. A tag that is not closed ends at the next opening tag of *names*, or
     at the end of the text. If a tag occurs twice, the last occurrence counts.
@@ -82,7 +82,7 @@ def tagged(text: str, names: Sequence[str]) -> dict[str, str]:
 
 
 def assw(text: str) -> tuple[list[str], list[str]]:
-    """Returns (strengths, weaknesses) as the paper's authors state them, each as a list of points.
+    """Returns (strengths, weaknesses), two lists of points that the paper's authors state, from the reply *text*.
 
     Raises ``ReplyError("no_assw")`` if one of the two tags is missing or there are no points.
     """
@@ -98,7 +98,7 @@ def assw(text: str) -> tuple[list[str], list[str]]:
 def repeats_itself(text: str) -> bool:
     """Whether *text* ends in a loop: one passage repeated many times, as a small LM with greedy decoding may write.
 
-    The loop holds at least `TIMES` repetitions and `LOOP` characters. Its first and last passage may be cut off.
+    The loop has at least `TIMES` repetitions and `LOOP` characters. Its first and last passage may be incomplete.
     Method: reverse the text and compute the longest border of each prefix, in linear time (Knuth, Morris and Pratt
     1977). A prefix of length n whose longest border has length b repeats a passage of length n − b.
     """
@@ -119,11 +119,14 @@ def repeats_itself(text: str) -> bool:
 def without_thinking(text: str) -> tuple[str, int]:
     """Returns (*text* without the LM's thinking, number of characters removed).
 
-    Thinking is a block between tags such as ``<think>``, ``<thinking>`` or ``[THINK]``, or the channels of gpt-oss
-    other than ``final``. A block starts at the beginning of a line or right after another block. It ends at the first
-    closing tag that no sentence mentions, or else at the first closing tag. A block that is not closed runs to the end
-    of the text. The opening tag may be missing, because some chat templates write it. All text before a closing tag
-    without an opening tag is removed, unless a sentence mentions the tag. After a block, such a tag must start a line.
+    Thinking is a block between tags such as ``<think>``, ``<thinking>`` or ``[THINK]``, or a gpt-oss channel other than
+    ``final``:
+
+    - A block starts at the beginning of a line or right after another block.
+    - It ends at the first closing tag that no sentence mentions, or else at the first closing tag. A block that is not
+      closed runs to the end of the text.
+    - The opening tag may be missing, because some chat templates write it. Then all text before the closing tag is
+      removed, unless a sentence mentions the tag. After a block, such a closing tag must start a line.
     """
     if _CHANNELS.match(text):
         visible = "".join(_FINAL.findall(text)).strip()
@@ -160,7 +163,7 @@ def without_thinking(text: str) -> tuple[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class _Tag:
-    """A tag around thinking, from *start* to *end*; *mentioned*: whether it is part of a sentence about it."""
+    """A tag around thinking, from *start* to *end*. *mentioned*: whether a sentence merely mentions the tag."""
 
     name: str
     closes: bool
@@ -185,9 +188,10 @@ def _after_blanks(text: str, start: int) -> int:
 
 
 def _closing(tags: Sequence[_Tag], first: int, name: str) -> int:
-    """Returns the index after the tag that closes a block called *name*, whose tags begin at *first*.
+    """Returns the index after the tag that closes the block *name*. *first*: the index of the first tag to look at.
 
-    The search ends where the next block begins after a closing tag. Returns ``len(tags) + 1`` if nothing closes it.
+    The search ends at the tag that opens the next block after a closing tag. Returns ``len(tags) + 1`` if no tag closes
+    the block.
     """
     mention = None
     for index in range(first, len(tags)):
@@ -202,9 +206,9 @@ def _closing(tags: Sequence[_Tag], first: int, name: str) -> int:
 
 
 def number_in(value: object) -> float | None:
-    """Returns the finite number that *value* is, or that a text states and nothing else; None for anything else.
+    """Returns *value* if it is a finite number, or the number in a text that holds nothing else; else None.
 
-    A text may have a decimal comma. With three digits after it, the comma may as well separate thousands: that is none.
+    A text may have a decimal comma. Returns None if three digits follow the comma, which may then separate thousands.
     """
     if isinstance(value, str):
         value = value.strip().replace("\u2212", "-")
@@ -221,9 +225,9 @@ def number_in(value: object) -> float | None:
 
 
 def rating_in(value: object) -> float | None:
-    """Returns the number of *value* as `number_in` does; it may have a label, as in ``6: weak accept``.
+    """Returns the number in *value* as `number_in` does, but a label may follow it, as in ``6: weak accept``.
 
-    None for a range, a fraction or a second number, such as ``7-8``, ``2/5`` or ``6 or 7``.
+    Returns None for a range, a fraction or a second number, such as ``7-8``, ``2/5`` or ``6 or 7``.
     """
     number = number_in(value)
     match = _LABELLED.fullmatch(value.strip().replace("\u2212", "-")) if isinstance(value, str) else None
@@ -235,5 +239,5 @@ def rating_in(value: object) -> float | None:
 
 
 def goes_on(after: str) -> bool:
-    """Whether *after*, the text right after a number, makes it part of a decimal, a range, a fraction or a list."""
+    """Whether *after*, the text right after a number, makes the number part of a decimal, range, fraction or list."""
     return _GOES_ON.match(after) is not None

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 PAPERS = "papers"
-"""Folder of ``deployments/`` with the published experiments."""
+"""The folder in ``deployments/`` that holds the settings of the published experiments."""
 PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def resource(name: Literal["data", "sql", "deployments", "constraints.txt"], *parts: str) -> Path:
-    """Returns the path of a file or folder that comes with the program, in a checkout and in an installation."""
+    """Returns the path of a file or folder that comes with the program, in a checkout or an installation."""
     return _folder(PACKAGE, name).joinpath(*parts)
 
 
@@ -23,9 +23,9 @@ def _folder(package: Path, name: str) -> Path:
 
 
 def patterns(name: str) -> dict[str, Any]:
-    """Returns the table of ``data/rules/NAME.toml``, with the patterns of its table ``parts`` in place of their names.
+    """Returns the table of ``data/rules/NAME.toml`` after substituting the patterns of its table ``parts``.
 
-    A name in its texts stands between < and >, in capitals.
+    In the file, ``<NAME>`` in capitals stands for the pattern of that name.
     """
     import tomllib
 

@@ -1,9 +1,9 @@
-"""Splits a review into sections and sentences. Nothing is lost: ``join(split(text)) == text`` for every text.
+"""Splits a review into sections and sentences without loss: ``join(split(text)) == text`` for every text.
 
 A section starts at a line that names a part of a review, in one of the usual forms: "Summary Of The Paper:",
 "**Strengths**", "# Questions", "<weaknesses>", "Clarity: good".
-A sentence ends before a list item, at the end of a paragraph, and at ``. ? !`` if a new sentence may follow. The points
-in "e.g.", "et al.", "Fig. 3" and "0.85" end no sentence.
+A sentence ends before a list item, at the end of a paragraph, and at ``. ? !`` if a new sentence may follow. The
+periods in "e.g.", "et al.", "Fig. 3" and "0.85" do not end a sentence.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Literal
 
 Kind = Literal["summary", "strengths", "weaknesses", "mixed", "questions", "aspects", "verdict", "minor", "update",
                "references", "other"]  # fmt: skip
-"""Kinds of sections; *aspects* is clarity, novelty and the like, *verdict* the summary of the review."""
+"""Kinds of sections. *aspects*: clarity, novelty and the like. *verdict*: the summary of the review."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence as written, in three parts that follow each other.
+    """A sentence as written, in three consecutive parts.
 
     *mark*: the list mark before the sentence, with its indent; empty if there is none.
     *text*: the sentence. *gap*: the blanks and line breaks after it.
@@ -121,7 +121,7 @@ _BLANKS = re.compile(r"[ \t]*")
 
 
 def split(text: str) -> tuple[Section, ...]:
-    """Returns the sections of *text* in order; joined together, they give the whole text unchanged."""
+    """Returns the sections of *text* in order; `join` gives back the same text."""
     marks: list[tuple[int, int, Kind]] = []
     kind: Kind = "other"
     for line in _LINE.finditer(text):
@@ -138,7 +138,7 @@ def split(text: str) -> tuple[Section, ...]:
 
 
 def join(sections: Iterable[Section]) -> str:
-    """Returns the text of *sections*; the inverse of `split`, also if sentences were removed or changed."""
+    """Returns the text of *sections*, the inverse of `split`; sentences may have been removed or changed."""
     return "".join(
         section.heading + "".join(sentence.mark + sentence.text + sentence.gap for sentence in section.sentences)
         for section in sections
@@ -146,14 +146,14 @@ def join(sections: Iterable[Section]) -> str:
 
 
 def sentences(text: str) -> list[str]:
-    """Returns the non-empty sentences of *text*, a text without headings; list marks are left out."""
+    """Returns the non-empty sentences of *text*, which has no headings, without list marks."""
     return [sentence.text for sentence in _sentences(text) if sentence.text]
 
 
 def heading_in(sentence: str, before: Kind) -> tuple[int, Kind]:
     """Returns (length, kind of section) of the heading at the start of *sentence*, as in "Weaknesses: it is slow".
 
-    Returns (0, *before*), the kind of the section before the sentence, if there is no heading.
+    If there is no heading, returns (0, *before*). *before*: the kind of the section before the sentence.
     """
     return _heading(sentence, before) or (0, before)
 
@@ -178,9 +178,9 @@ def _heading(line: str, before: Kind) -> tuple[int, Kind] | None:
 
 
 def _below(kind: Kind, before: Kind, core: str) -> Kind:
-    """Returns the kind of the section that a heading opens, which is *kind*, that of its words, in all cases but one.
+    """Returns the kind of the section that a heading opens: *kind*, the kind of its words *core*, with one exception.
 
-    A single aspect, such as "Clarity", within strengths, weaknesses or questions continues that section, *before*.
+    A single aspect, such as "Clarity", within strengths, weaknesses or questions continues the section *before*.
     """
     several = re.search(r",|/|&| and ", core)
     return before if kind == "aspects" and not several and before in ("strengths", "weaknesses", "questions") else kind
@@ -209,7 +209,7 @@ def _sentences(body: str) -> Iterable[Sentence]:
 
 
 def _cuts(body: str) -> Iterable[int]:
-    """Yields the position in *body* at which each sentence starts, except the first sentence.
+    """Yields the position in *body* at which each sentence starts, except the first.
 
     Blanks after a sentence belong to that sentence. The indent of a line belongs to the sentence that starts the line.
     """

@@ -1,7 +1,7 @@
 """Rosters: lists of the models that a year's boards rank, with the settings that these boards share.
 
-A roster is a shipped file in ``data/rosters`` or a user's own file. A settings file uses it by ``roster = "NAME"``. The
-roster's settings then apply, except where the settings file or ``--set`` states other values.
+A roster is a shipped file in ``data/rosters`` or a user's own file. A settings file selects it by ``roster = "NAME"``.
+The roster's settings then apply, except those that the settings file or ``--set`` overrides.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.resources import resource
 
 METRICS = ("gem", "gem_s_abstract", "gem_s_assw")
-"""Metrics of a roster that names none."""
+"""The metrics of a roster that does not name any."""
 
 
 class RosterModel(BaseModel, frozen=True, extra="forbid", defer_build=True):
     """One model of a roster, by its name in the models file.
 
-    *guideline*: the name of a shipped guideline that the model gets.
-    *sampling*: sampling settings, such as ``temperature``, that replace those in the models file.
+    *guideline*: the name of a shipped guideline that the model is given.
+    *sampling*: sampling settings, such as ``temperature``, that override the models file.
     """
 
     name: str = Field(min_length=1)
@@ -57,12 +57,12 @@ def roster_names() -> list[str]:
 
 
 def roster_file(name: str, beside: Path) -> Path:
-    """Returns the file of the roster *name*: a shipped one, or a file ``*.toml`` relative to the folder *beside*."""
+    """Returns the file of the roster *name*: a shipped roster, or a path ``*.toml`` relative to the folder *beside*."""
     return beside / name if name.endswith(".toml") else resource("data", "rosters", f"{name}.toml")
 
 
 def roster_tree(file: Path) -> dict[str, Any]:
-    """Returns group → setting → value of the roster *file*; `SettingsError` if it is missing or wrong."""
+    """Returns group → setting → value of the roster *file*; raises `SettingsError` if it is missing or invalid."""
     try:
         roster = Roster.model_validate(strict.read_table(file, "roster"))
     except FileNotFoundError:
@@ -82,7 +82,7 @@ def roster_tree(file: Path) -> dict[str, Any]:
 
 
 def merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """Returns the settings *below* (group → setting → value), overridden by those that *above* states."""
+    """Returns the settings *below* (group → setting → value), overridden by the settings *above*."""
     tree = dict(below)
     for name, value in above.items():
         mine = tree.get(name)

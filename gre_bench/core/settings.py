@@ -26,7 +26,7 @@ from gre_bench.core.rosters import merged, roster_file, roster_tree
 from gre_bench.core.urls import base_url
 
 _MODELS = (("evaluation_lm", "folder"), ("embedder", "folder"))
-"""Paths that may also be the name of a pretrained model."""
+"""The settings whose value is a path or the name of a pretrained model."""
 _LOGIN = r"^(?:env:[A-Za-z_][A-Za-z0-9_]*|block:[a-z0-9][a-z0-9-]*)$"
 _SECRETS = ("username", "password", "token", "mfa_code", "totp_secret")
 
@@ -38,7 +38,7 @@ INSTEAD = {
     "release.sign": "sign the file SHA256SUMS of the release with minisign, cosign or gpg",
     "scoring.chance_seed": "the reviews that are exchanged for chance are chosen by seed 0",
 }
-"""Settings that are gone → what to use in their place."""
+"""Removed setting → what to use instead."""
 LICENCE = r"[!-+\--~](?:[ -+\--~]{0,98}[!-+\--~])?"
 """The form of a licence's name: up to 100 printable ASCII characters without a comma."""
 
@@ -51,7 +51,7 @@ class _Group(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False, defer_
     @model_validator(mode="before")
     @classmethod
     def _lists_of_one(cls, tree: Any) -> Any:
-        """Makes a list of a text that is given where a list of texts belongs: ``scoring.metrics = "gem"``."""
+        """Wraps a text in a list where a list of texts is expected, as in ``scoring.metrics = "gem"``."""
         if not isinstance(tree, dict):
             return tree
         lists = {name for name, field in cls.model_fields.items() if "tuple[str, ..." in str(field.annotation)}
@@ -117,16 +117,17 @@ class EditionSettings(_Group, frozen=True):
 
     @property
     def likely_references(self) -> int:
-        """The references a paper of the human candidate, for estimates; ``all``: 3, as ICLR papers have 4 reviews.
+        """The likely number of references per paper for the human candidate, for estimates.
 
-        ``all`` with ``min_reviews = 1``: 0, as such venues have one review a paper, and no human candidate.
+        For ``all`` it is 3, because ICLR papers have 4 reviews. For ``all`` with ``min_reviews = 1`` it is 0, because
+        such venues have one review per paper, and no human candidate.
         """
         if self.references != "all":
             return self.references
         return 0 if self.fewest_reviews == 1 else 3
 
     def likely_pairs(self, others: int) -> int:
-        """Returns the pairs a paper and metric of the human candidate and *others* candidates, for estimates."""
+        """Returns the likely pairs per paper and metric, of the human and *others* more candidates, for estimates."""
         return self.likely_references + others * (self.likely_references + (self.references == "all"))
 
     @property
@@ -135,7 +136,7 @@ class EditionSettings(_Group, frozen=True):
 
 
 class SourceSettings(_Group, frozen=True):
-    """Files that `refresh` imports first; importing twice changes nothing."""
+    """Files that `refresh` imports first. Importing a file again changes nothing."""
 
     papers: Path | None = _field(None, "papers to import (.jsonl, .csv or .parquet)")
     reviews: Path | None = _field(None, "reviews to import (.jsonl, .csv or .parquet)")
@@ -189,7 +190,7 @@ class FetchSettings(_Group, frozen=True):
 
     @property
     def secrets(self) -> dict[str, str]:
-        """Each secret of the login, and where it is: ``env:LOGIN_TOTP_SECRET`` or ``block:login-totp-secret``."""
+        """Secret of the login → where it is stored: ``env:LOGIN_TOTP_SECRET`` or ``block:login-totp-secret``."""
         if self.login.startswith("env:"):
             return {name: f"{self.login}_{name.upper()}" for name in _SECRETS}
         return {name: f"{self.login}-{name.replace('_', '-')}" for name in _SECRETS}
@@ -218,7 +219,7 @@ class WritingSettings(_Group, frozen=True):
 
 
 class EvaluationLMSettings(_Group, frozen=True):
-    """The LM whose log-probabilities make the scores."""
+    """The LM from whose log-probabilities the scores are computed."""
 
     backend: str = _field("cache-ngram", "kind of evaluation LM")
     folder: Path | None = _field(
@@ -316,7 +317,7 @@ class ScoringSettings(_Group, frozen=True):
 
 
 class ValidationSettings(_Group, frozen=True):
-    """How a metric is validated: which changes are made to human reviews, by whom, and what counts as passing."""
+    """How a metric is validated: which perturbations of human reviews, by which writers, and what counts as passing."""
 
     changes: tuple[str, ...] | None = _field(None, "changes of reviews; default: all that the level allows")
     level: Literal["review", "judgments"] = _field(
@@ -335,7 +336,7 @@ class ValidationSettings(_Group, frozen=True):
 
 
 class BoardSettings(_Group, frozen=True):
-    """How a board is laid out. These settings change no score."""
+    """How a board is laid out. These settings do not affect scores."""
 
     groups: dict[str, tuple[str, ...]] = _field(
         {}, "groups of candidates, each ranked separately: names or patterns such as lab/*"
@@ -348,7 +349,7 @@ class BoardSettings(_Group, frozen=True):
 
 
 class RunSettings(_Group, frozen=True):
-    """How the work is divided and scheduled. These settings change no score."""
+    """How the work is divided and scheduled. These settings do not affect scores."""
 
     chunk_papers: int = _field(8, "papers scored and committed together", ge=1)
     read_copy_every_s: float = _field(20.0, "seconds between two copies for readers", ge=0)
@@ -363,7 +364,7 @@ class RunSettings(_Group, frozen=True):
 
 
 class QuerySettings(_Group, frozen=True):
-    """The limits of one query of ``gre-bench sql``. They change no score. One MB is 1,000,000 bytes."""
+    """The limits of one query of ``gre-bench sql``. They do not affect scores. One MB is 1,000,000 bytes."""
 
     seconds: float = _field(60.0, "seconds after which a query is stopped", gt=0, le=86_400)
     memory: int = _field(2_000, "memory of a query in MB", ge=100)
@@ -372,14 +373,14 @@ class QuerySettings(_Group, frozen=True):
 
 
 class InputSettings(_Group, frozen=True):
-    """The limits for each file that comes in: tables, notes, logs, snapshots. They change no score."""
+    """The limits for each imported file: tables, notes, logs, snapshots. They do not affect scores."""
 
     memory: int = _field(int(DEFAULT.memory), "memory in MB that the contents of one file may take", ge=1_000)
     seconds: float = _field(DEFAULT.seconds, "seconds to read one file", gt=0, le=86_400)
 
 
 class ReleaseSettings(_Group, frozen=True):
-    """What ``gre-bench year`` publishes of metrics that did not prove themselves."""
+    """What ``gre-bench year`` publishes of metrics that failed validation or were not validated."""
 
     unvalidated: Literal["hide", "show", "refuse"] = _field(
         "hide",
@@ -389,7 +390,7 @@ class ReleaseSettings(_Group, frozen=True):
 
 
 class Bounds(_Group, frozen=True):
-    """How much may be spent. A limit that is left out does not apply."""
+    """Spending limits. A limit that is not set does not apply."""
 
     requests: int | None = _field(None, "requests to LMs; 0: use only archived replies", ge=0)
     prompt_tokens: int | None = _field(None, "tokens that LMs read", ge=1)
@@ -426,7 +427,7 @@ class Settings(_Group, frozen=True):
     @model_validator(mode="before")
     @classmethod
     def _roster_expands(cls, tree: Any) -> Any:
-        """Replaces a roster's name by the roster's settings. Recorded settings then need no roster file."""
+        """Replaces a roster's name by the roster's settings, so that recorded settings need no roster file."""
         named = tree.get("roster") if isinstance(tree, dict) else None
         return merged(_of_roster(named, Path.cwd()), tree | {"roster": None}) if isinstance(named, str) else tree
 
@@ -451,8 +452,8 @@ def load(path: Path | None, overrides: tuple[str, ...] = ()) -> Settings:
     """Returns the settings of the TOML file *path*, with *overrides* such as ``edition.papers=20``.
 
     *path*: a file, or the name of a shipped file in ``deployments/``, such as ``demo``; None: the defaults. A relative
-    path starts from the file's folder, in an override from the current one. Raises `SettingsError` for a missing file
-    or a wrong setting.
+    path in the file starts from the file's folder, and in an override from the current folder. Raises `SettingsError`
+    for a missing file or an invalid setting.
     """
     tree = _read(path) if path else {}
     for override in overrides:
@@ -463,8 +464,9 @@ def load(path: Path | None, overrides: tuple[str, ...] = ()) -> Settings:
 def load_over(tree: dict[str, Any], overrides: tuple[str, ...] = ()) -> Settings:
     """Returns the settings in *tree* (group → setting → value), such as recorded ones, with *overrides*.
 
-    An override that names a snapshot replaces recorded notes, PDFs and texts, and the reverse. Settings in *tree* that
-    this version lacks are left out: another version may have recorded them. Raises `SettingsError` for a wrong setting.
+    An override that names a snapshot replaces recorded notes, PDFs and texts, and vice versa. Settings in *tree* that
+    this version lacks are ignored, because another version may have recorded them. Raises `SettingsError` for an
+    invalid setting.
     """
     tree = {group: _of_this_version(group, values) for group, values in tree.items() if group in Settings.model_fields}
     overridden = {text.partition("=")[0] for text in overrides}
@@ -485,7 +487,7 @@ def _of_this_version(group: str, values: Any) -> Any:
     return {name: value for name, value in values.items() if name in kind.model_fields}
 
 
-# Of commands that read no settings file: the defaults of one group, changed by overrides of this group alone.
+# For commands that read no settings file: the settings of one group, changed only by overrides of that group.
 
 
 def budget_of(given: BudgetSettings, overrides: tuple[str, ...]) -> BudgetSettings:
@@ -506,7 +508,7 @@ def evaluation_lm_of(overrides: tuple[str, ...]) -> EvaluationLMSettings:
 
 
 def parse(tree: dict[str, Any], origin: str = "settings") -> Settings:
-    """Returns the settings in *tree* (group → setting → value); the `SettingsError` for a wrong one names *origin*."""
+    """Returns the settings in *tree* (group → setting → value). *origin*: their source, for error messages."""
     try:
         return Settings.model_validate(tree)
     except ValidationError as error:
@@ -537,13 +539,13 @@ def _rooted(tree: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _of_roster(name: str, beside: Path) -> dict[str, Any]:
-    """Returns the settings of the roster *name*, as `roster_file` takes it, with absolute paths."""
+    """Returns the settings of the roster *name* with absolute paths. *name*, *beside*: see `roster_file`."""
     file = roster_file(name, beside).resolve()
     return _rooted(roster_tree(file), file.parent)
 
 
 def _bounded(tree: dict[str, Any], overrides: tuple[str, ...], what: str, example: str) -> Settings:
-    """Returns the settings in *tree*, changed by *overrides* of the group of *example*, else `SettingsError`."""
+    """Returns the settings in *tree*, changed by *overrides*, which must belong to the same group as *example*."""
     for override in overrides:
         if not override.startswith(example.partition(".")[0] + "."):
             raise SettingsError(f"--set {override}: only {what} can be set here, such as {example}")
@@ -595,7 +597,7 @@ def _line(error: Mapping[str, Any]) -> str:
         return f"setting {setting} is gone; {INSTEAD[setting]}"
     group: type[BaseModel] = Settings
     if error["loc"][:-1]:
-        # Deeper than a group there are only the bounds of one model.
+        # Below a group, only the bounds of one model are nested.
         stated = Settings.model_fields[str(error["loc"][0])].annotation
         group = stated if len(error["loc"]) == 2 and isinstance(stated, type) else Bounds
     near = difflib.get_close_matches(str(error["loc"][-1]), group.model_fields, n=1)

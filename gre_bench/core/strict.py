@@ -25,13 +25,19 @@ Kind = TypeVar("Kind", bound=NamedEntry)
 
 
 def load_json(text: str | bytes) -> Any:
-    """Returns the value of the JSON *text*; `ValueError` for bad JSON, deep nesting, or a duplicate key (RFC 8259)."""
+    """Returns the value of the JSON *text*.
+
+    Raises `ValueError` for invalid JSON, deep nesting, or a duplicate key (RFC 8259).
+    """
     check_depth(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text)
     return json.loads(text, object_pairs_hook=_object)
 
 
 def load_toml(text: str) -> dict[str, Any]:
-    """Returns the table of *text*; `TOMLDecodeError` for bad TOML, too deep nesting or thousands of digits."""
+    """Returns the table of the TOML *text*.
+
+    Raises `TOMLDecodeError` for invalid TOML, deep nesting, or a number of thousands of digits.
+    """
     try:
         return tomllib.loads(text)
     except RecursionError:
@@ -43,7 +49,7 @@ def load_toml(text: str) -> dict[str, Any]:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Returns the table of the TOML file *path*; errors are those of `read_text` and `load_toml`."""
+    """Returns the table of the TOML file *path*; raises the errors of `read_text` and `load_toml`."""
     return load_toml(read_text(path))
 
 
@@ -63,8 +69,8 @@ def read_table(path: Path, title: str) -> dict[str, Any]:
 def read_entries(path: Path, title: str, key: str, kind: type[Kind], named: bool = False) -> dict[str, Kind]:
     """Returns name → entry for the entries ``[[key]]`` of the TOML file *path*, which messages call *title*.
 
-    *named*: whether the message about a wrong entry states its name. Raises `SettingsError` for a file that cannot be
-    read or holds anything else, for a wrong entry, and for a name that occurs twice.
+    *named*: whether the message about an invalid entry states the entry's name. Raises `SettingsError` for a file that
+    cannot be read or holds anything else, for an invalid entry, and for a duplicate name.
     """
     try:
         tree = read_table(path, title)
@@ -88,9 +94,10 @@ def read_entries(path: Path, title: str, key: str, kind: type[Kind], named: bool
 
 
 def faults(error: ValidationError, whole: str = "") -> list[str]:
-    """Returns one line for each fault that *error* holds: the field and the reason, never the value.
+    """Returns one line for each fault in *error*: the field and the reason.
 
-    A user may have pasted a secret into a wrong field. *whole*: the name of a fault of the entry as a whole.
+    The value is never included, because a user may have pasted a secret into a wrong field. *whole*: what to write
+    instead of the field for a fault of the whole entry.
     """
     named = ((".".join(map(str, item["loc"])) or whole, item["msg"]) for item in error.errors())
     return [f"{field}: {reason}" if field else reason for field, reason in named]

@@ -1,4 +1,4 @@
-"""Makes texts safe to show in a terminal, on a page, and in tables of CSV or Markdown, which are made only here."""
+"""Makes texts safe for a terminal or a page, and writes all CSV and Markdown tables of the program."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Controls except tab and line feed, line ends, changes of writing direction, and lone surrogates."""
+"""Control characters except tab and line feed, line separators, writing-direction marks, and lone surrogates."""
 
 
 def plain(text: object) -> str:
-    """Returns *text* without control characters, which could steer a terminal."""
+    """Returns *text* without control characters, which a terminal would execute."""
     return "".join(mark for mark in str(text) if mark.isprintable() or mark in "\n\t")
 
 
@@ -23,7 +23,7 @@ def without_controls(text: str) -> str:
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """Returns *number* followed by its noun, such as ``1 row`` or ``2,000 rows``."""
+    """Returns *number* followed by its noun in singular or plural, such as ``1 row`` or ``2,000 rows``."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
@@ -32,9 +32,9 @@ FORMULA = ("=", "+", "-", "@", "\t", "\n", "\r", "＝", "＋", "－", "＠")
 
 
 def csv_cell(value: Any) -> Any:
-    """Returns *value* so that a spreadsheet can open it safely: without terminal controls, and never a formula.
+    """Returns *value* as a CSV cell that a spreadsheet can open safely: without control characters or formulas.
 
-    A text that a spreadsheet would read as a formula gets an apostrophe before it.
+    A text that a spreadsheet would read as a formula is prefixed with an apostrophe.
     """
     if value is None or isinstance(value, bool | int | float):
         return value
@@ -43,7 +43,7 @@ def csv_cell(value: Any) -> Any:
 
 
 def csv_table(names: Sequence[str], rows: Iterable[Sequence[Any]], end: str = "\n") -> str:
-    """Returns *rows* as CSV under the heading *names*; *end* ends each line. Unknown values (None) are empty cells."""
+    """Returns *rows* as CSV with the header *names*. *end*: the line terminator. None becomes an empty cell."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator=end)
     writer.writerow(map(csv_cell, names))
@@ -52,7 +52,7 @@ def csv_table(names: Sequence[str], rows: Iterable[Sequence[Any]], end: str = "\
 
 
 def markdown_cell(value: Any) -> str:
-    """Returns *value* as text in one line of Markdown: no markup, no HTML, no bar, no terminal control."""
+    """Returns *value* as one line of plain Markdown text: markup, HTML, bars and control characters are neutralised."""
     if value is None:
         return ""
     text = f"{value:.6g}" if isinstance(value, float) else " ".join(plain(value).split("\n"))
@@ -62,9 +62,9 @@ def markdown_cell(value: Any) -> str:
 
 
 def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]], numeric: Sequence[bool] = ()) -> list[str]:
-    """Returns the lines of a Markdown table; its cells are Markdown already, such as that of `markdown_cell`.
+    """Returns the lines of a Markdown table. Its cells must be Markdown already, such as from `markdown_cell`.
 
-    *numeric*: for each column, whether it is aligned to the right; none is by default.
+    *numeric*: for each column, whether it is right-aligned; by default none is.
     """
     rule = ["---:" if right else "---" for right in numeric or [False] * len(heads)]
     return [f"| {' | '.join(cells)} |" for cells in (heads, rule, *rows)]

@@ -1,4 +1,4 @@
-"""Checks and cleans the URLs of services, so that no password or key in a URL gets into logs."""
+"""Checks and cleans the URLs of services, so that no password or key in a URL reaches the logs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _ACCOUNT = re.compile(r"(?<=://)[^/\s]*@")
 def base_url(url: str) -> str:
     """Returns *url* without a final slash.
 
-    Raises `ValueError` if it is no http(s) URL, or contains a user, a password, a query or a fragment. The message
-    never contains the URL.
+    Raises `ValueError` if *url* is not an http(s) URL, or contains a user, a password, a query or a fragment. The
+    message never contains the URL.
     """
     problem = ValueError("not an http(s) URL")
     try:

@@ -1,4 +1,4 @@
-"""Files that processes share: written completely or not at all, even if the process is killed, and locked."""
+"""Writes files atomically, even if the process is killed, and locks files that processes share."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from gre_bench.core.errors import LockedError, SourceError, StoreError
 
 READ_ONLY = 0o444
 POLL_S = 0.02
-"""Seconds between two tries to lock a file that another process holds."""
+"""Seconds between two attempts to lock a file that another process has locked."""
 
 
 def put(path: Path, data: bytes, mode: int = 0o644, keep: bool = True) -> None:
-    """Writes a file as `replace_file` does; raises `SourceError` if it cannot be written."""
+    """Writes a file like `replace_file`, but raises `SourceError` if it cannot be written."""
     try:
         replace_file(path, data, mode, keep)
     except OSError as error:
@@ -60,7 +60,7 @@ def unwritten(path: Path, error: OSError) -> SourceError:
 
 @contextmanager
 def usable(owner: str) -> Iterator[None]:
-    """Turns an `OSError` within the ``with`` block into a `StoreError` that names *owner*."""
+    """Turns an `OSError` within the ``with`` block into a `StoreError` that begins with *owner*."""
     try:
         yield
     except OSError as error:
@@ -78,10 +78,10 @@ def locked(
     The file and its folder are created if they do not exist. The system releases the lock if the process ends.
 
     Args:
-        owner: what errors call the owner of the file.
-        busy: the error's message if the lock is held by another, or a function that returns it.
-        wait_s: for how many seconds to wait for the lock; without a limit if None.
-        remove: remove the file before the lock is released.
+        owner: the name of the file's owner in error messages.
+        busy: the error's message if another process holds the lock, or a function that returns the message.
+        wait_s: how many seconds to wait for the lock; None: without a limit.
+        remove: whether to remove the file before the lock is released.
 
     Yields:
         The file's descriptor.

@@ -1,5 +1,5 @@
-"""The benchmark as a task of inspect_ai: ``inspect eval gre_bench/review`` has any model review papers.
+"""The benchmark as an inspect_ai task: ``inspect eval gre_bench/review`` makes any model review papers.
 
-The reviews get the same scores as on the edition's board. `gre-bench import inspect` puts the reviews of an inspect_ai
-log on a board (`gre_bench.ingest.records.inspect_logs`).
+The reviews are scored as on the edition's board. `gre-bench import inspect` puts the reviews in an inspect_ai log on a
+board (`gre_bench.ingest.records.inspect_logs`).
 """

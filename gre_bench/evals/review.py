@@ -1,9 +1,9 @@
 """The inspect_ai task ``gre_bench/review``, in which a model reviews the papers of an edition, and its scorers.
 
 A `ReviewBoard` scores single reviews as the edition's board does: with the same writer of judgments, evaluation LM and
-references. It reads the store's copy for readers and stores nothing. Many evaluations can therefore run during a
-refresh. The scorers are GEM and GEM-S, in nats, with the metrics *mean* and *stderr* computed as on boards. They score
-any log whose samples are papers of an edition: ``inspect score LOG --scorer gre_bench/gem -S edition=KEY``.
+references. It reads the read-only copy of the store and stores nothing, so many evaluations can run during a refresh.
+The scorers are GEM and GEM-S, in nats, with the metrics *mean* and *stderr* computed as on boards. They score any log
+whose samples are papers of an edition: ``inspect score LOG --scorer gre_bench/gem -S edition=KEY``.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ from gre_bench.tasks import steps
 from gre_bench.writing.lm_writer import chat_of
 
 METRICS = ("gem", "gem_s_abstract")
-"""Metrics that score a single review against the references of its paper."""
+"""The metrics that can score a single review against the references of its paper."""
 PROMPT = "review"
 
 REVIEWER = "model"
-"""Name of the scored candidate; no score depends on it."""
+"""The name of the scored candidate, which does not affect scores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,8 @@ class ReviewScore:
     """The scores of one review against the references of its paper, or the reason why it has none.
 
     *nats*: reference id → score in nats; references without a score are absent. *problem*: a code for why the review,
-    or one of the references, has no score, else empty; *detail* says it in words. *judgments*: those that were scored.
+    or one of the references, has no score; else empty. *detail*: the problem in words. *judgments*: the judgments that
+    were scored.
     """
 
     nats: dict[str, float] = field(default_factory=dict)
@@ -101,7 +102,7 @@ class ReviewBoard:
         self._lock = Lock()
 
     def papers(self, limit: int | None = None) -> list[Paper]:
-        """Returns the first *limit* papers of the edition's sample; None: all papers that the board scores."""
+        """Returns the first *limit* papers of the edition's sample; None means all papers that the board scores."""
         if limit is not None and limit < 1:
             raise SettingsError(f"limit {limit}: a review needs at least one paper")
         return sampled_papers(self._store, limit or limit_of(self._store))
@@ -109,11 +110,12 @@ class ReviewBoard:
     def score(self, metric: str, paper_id: str, review: str) -> ReviewScore:
         """Writes *review* as judgments and scores it by *metric* against the references of the paper *paper_id*.
 
-        What cannot be scored states the problem. Calls of several threads run one at a time, because they share one LM.
+        If it cannot be scored, the result states the problem. Calls from several threads run one at a time, because
+        they share one LM.
         """
         entry = self._entries.get(paper_id)
         if entry is None:
-            return ReviewScore(problem="unknown_paper", detail=f"{paper_id} is no paper of the sample of {self.key}")
+            return ReviewScore(problem="unknown_paper", detail=f"{paper_id} is not a paper of the sample of {self.key}")
         with self._lock:
             (written,) = steps.write_judgments(
                 self._judged_by, self._job.writer_context, [(f"{paper_id}:{REVIEWER}", review)]
@@ -148,10 +150,10 @@ class ReviewBoard:
 
 
 def open_board(edition: str, state: str | Path = "state") -> ReviewBoard:
-    """Returns the scorer of single reviews for *edition*, whose data lies in the folder *state*.
+    """Returns the scorer of single reviews for *edition*, whose data is in the folder *state*.
 
-    Calls return the same object until the edition's data changes. Raises `SettingsError` if the edition does not exist,
-    has no board, or new scores would have other signatures than those on the board.
+    Returns the same object until the edition's data changes. Raises `SettingsError` if the edition does not exist or
+    has no board, or if new scores would have other signatures than the board.
     """
     store = Store(Path(state).resolve(), edition)
     if not store.exists:
@@ -199,7 +201,7 @@ def stderr() -> Metric:
 def gem(edition: str, state: str = "state") -> Scorer:
     """Returns the inspect_ai scorer GEM, which scores a review as the board of *edition* does (Xu et al. 2025, §3).
 
-    *state*: the folder that keeps everything a run makes.
+    *state*: the folder that holds everything a run makes.
     """
     return _scorer("gem", edition, state)
 
@@ -231,7 +233,10 @@ def _scorer(name: str, edition: str, state: str) -> Scorer:
 
 
 def _as_score(scored: ReviewScore, signature_id: str) -> Score:
-    """Returns the mean over the references in nats, with each value as metadata; unscored without any."""
+    """Returns *scored* as an inspect_ai score: the mean over the references in nats, with each value as metadata.
+
+    Without any value, the sample counts as unscored.
+    """
     metadata = {"nats": scored.nats, "signature": signature_id}
     if not scored.nats:
         judged = {"answer": scored.judgments, "metadata": metadata}
@@ -242,7 +247,7 @@ def _as_score(scored: ReviewScore, signature_id: str) -> Score:
 
 
 def _pairs(scores: list[SampleScore]) -> tuple[list[float], list[str]]:
-    """Returns (values, paper ids), an item for each (review, reference) pair, whose value is the review's mean."""
+    """Returns (values, paper ids), one item per (review, reference) pair; the value is the review's mean score."""
     values: list[float] = []
     papers: list[str] = []
     for index, item in enumerate(scores):
@@ -259,9 +264,9 @@ _log = logging.getLogger(__name__)
 def review(edition: str, state: str = "state", limit: int | None = None) -> Task:
     """Returns the inspect_ai task: the model reviews papers of *edition*, and GEM and GEM-S score its reviews.
 
-    *state*: the folder that keeps everything a run makes. *limit*: only the first papers of the sample; None: all that
-    the board scores. The prompt is that of Xu et al. 2025, C.3. Temperature and token limit are the benchmark's
-    defaults, unless inspect_ai's options change them. Papers without a text are left out with a warning.
+    *state*: the folder that holds everything a run makes. *limit*: how many papers of the sample to review, from the
+    first; None: all that the board scores. The prompt is from Xu et al. 2025, C.3. Temperature and token limit are the
+    benchmark's defaults, unless inspect_ai's options override them. Papers without a text are skipped with a warning.
     """
     with errors_for_users():
         board = open_board(edition, state)

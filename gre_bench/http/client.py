@@ -1,12 +1,11 @@
-"""Requests to LM endpoints: bounded in size and time, with the key masked, retried by one policy, in bounded threads.
+"""Sends requests to LM endpoints with limits of size, time and threads, one retry policy, and the API key masked.
 
-Writers, examiners and evaluation LMs share all of this. Only faults that may pass are retried: no connection, no answer
-in time, or a status for which `passes` is true. The wait before a retry is the one that the endpoint states. Without a
-stated wait, it doubles with each try. Random jitter is added to both. Lasting faults, such as a bad request, are not
-retried.
+Writers, examiners and evaluation LMs all use this module. Only transient faults are retried: no connection, a timeout,
+or a status for which `passes` is true. The wait before a retry is what the endpoint states. If it states none, the wait
+doubles with each attempt. Both get random jitter. Permanent faults, such as a bad request, are not retried.
 
 Secrets are masked in every encoding in which servers and libraries may repeat them: plain text, URL encoding, hex and
-base64, also inside a longer encoded text. A secret that somebody disguises on purpose is not found.
+base64, also inside a longer encoded text. A secret that is obfuscated on purpose is not found.
 """
 
 from __future__ import annotations
@@ -30,21 +29,22 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 GRACE_S = 2.0
-"""Seconds that a stopped run waits for requests in flight, because they are paid for."""
+"""Seconds that a stopped run waits for requests in flight, because they are paid for anyway."""
 
 LARGEST_PROBLEM = 64 * 2**10
-"""Largest number of bytes read from the body of an answer that is no success; error messages are short."""
+"""The most bytes read from the body of an unsuccessful answer, because error messages are short."""
 
 PASSING = frozenset({408, 409, 425, 429})
-"""The statuses below 500 of faults that may pass; all statuses from 500 count as such too."""
+"""The transient statuses below 500; all statuses from 500 on count as transient too."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often an endpoint is tried, and how many requests run at once.
+    """How often a request is sent, and how many requests run at once.
 
     *concurrency*: the most requests in flight, unless a caller sets another limit. *timeout_s*: for one complete
-    answer. *attempts*: the tries of one request, the first included. *first_wait_s*: if the endpoint states no wait.
+    answer. *attempts*: how often one request is sent at most, the first time included. *first_wait_s*: the wait before
+    the first retry if the endpoint states none.
     """
 
     concurrency: int = 8
@@ -54,11 +54,11 @@ class RetryPolicy:
     longest_wait_s: float = 120.0
 
     def wait(self, attempt: int, stated_s: float | None = None) -> float | None:
-        """Returns the seconds to wait after the failed try *attempt* (from 0); None: no further try.
+        """Returns the seconds to wait after the failed attempt *attempt* (from 0); None: do not retry.
 
-        Without a wait *stated_s* by the endpoint, it is ``U(0.5, 1) · min(longest, first · 2^attempt)``. With one, it
-        is ``stated + U(0, 0.5) · first``, and a wait beyond *longest_wait_s* ends the tries. The random part spreads
-        the retries of clients that failed at the same moment.
+        *stated_s*: the wait that the endpoint states. Without it, the wait is ``U(0.5, 1) · min(longest, first ·
+        2^attempt)``. With it, the wait is ``stated + U(0, 0.5) · first``; if that exceeds *longest_wait_s*, there is no
+        retry. The random part spreads the retries of clients that failed at the same moment.
         """
         if attempt + 1 >= self.attempts or (stated_s is not None and stated_s > self.longest_wait_s):
             return None
@@ -72,7 +72,7 @@ def passes(status: int) -> bool:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Returns the seconds that the header Retry-After states, as a number or a date; None if it states none."""
+    """Returns the seconds in the header Retry-After, which may be a number or a date; None if there are none."""
     stated = headers.get("retry-after", "").strip()
     try:
         seconds = float(stated)
@@ -86,11 +86,11 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of a request.
+    """The outcome of a request.
 
-    *status*: None if the connection failed or the answer took too long. *body*: with the key masked; without success,
-    only its beginning. The names of *headers* ignore case. *fault*: the name of the error, such as ``ConnectTimeout``,
-    if no complete answer came; *reason*: its message.
+    *status*: None if the connection failed or the answer took too long. *body*: with the key masked; for an
+    unsuccessful status only its beginning. The names of *headers* ignore case. *fault*: the name of the error, such as
+    ``ConnectTimeout``, if no complete answer came. *reason*: the message of that error.
     """
 
     status: int | None
@@ -113,7 +113,10 @@ class Body:
         self._most, self._seconds, self._until = most, seconds, time.monotonic() + seconds
 
     def add(self, part: bytes, success: bool) -> bool:
-        """Adds *part*, and returns whether to read on; raises ``httpx2.ReadTimeout`` if the time is over."""
+        """Adds *part* and returns whether to read on; raises ``httpx2.ReadTimeout`` if the time limit is exceeded.
+
+        *success*: whether the answer's status is a success.
+        """
         import httpx2
 
         self.content += part
@@ -170,7 +173,7 @@ class HttpClient:
             return Answer(None, fault=type(error).__name__, reason=self.masked(str(error)))
         if received.too_large:
             return Answer(response.status_code, fault="ReadError", reason=received.too_large)
-        # The key must be masked before any text is shortened: a key that was cut in half would not be found.
+        # Mask the key before any text is shortened: a key that was cut in half would not be found.
         clean = self.masked(received.content.decode("latin-1")).encode("latin-1")
         return Answer(response.status_code, clean, response.headers)
 
@@ -181,7 +184,10 @@ class HttpClient:
 
 @cache
 def _certificates(from_environment: bool) -> ssl.SSLContext:
-    """Returns the trusted certificates, also those of environment variables if *from_environment*; loads them once."""
+    """Returns the trusted certificates, which are loaded once.
+
+    *from_environment*: whether to trust the certificates that environment variables name, too.
+    """
     import httpx2
 
     return httpx2.create_ssl_context(trust_env=from_environment)
@@ -191,7 +197,7 @@ class Gate(Generic[T]):
     """The state that the threads of one batch of requests share: when to wait, and when to stop.
 
     After *enough* failed requests in a row, the endpoint counts as down. Once the batch stops, the event `over` is set,
-    and `stopped` is the result of every unanswered request. `bound`: the error that names a reached budget limit.
+    and `stopped` is the result of every unanswered request. `bound`: the error about a reached budget limit.
     """
 
     def __init__(self, enough: int):
@@ -204,7 +210,7 @@ class Gate(Generic[T]):
         self.bound: Exception | None = None
 
     def stop(self, result: T, bound: Exception | None = None) -> T:
-        """Stops the batch; returns the result that every unanswered request gets: *result* of the first call."""
+        """Stops the batch; returns the result for every unanswered request, which is *result* of the first call."""
         with self._lock:
             self.stopped = stopped = self.stopped or result
             self.bound = self.bound or bound
@@ -212,21 +218,21 @@ class Gate(Generic[T]):
         return stopped
 
     def ready(self) -> bool:
-        """Waits while the endpoint asked for a pause; returns False if the batch stops, so that nothing may be sent."""
+        """Waits out a pause that the endpoint asked for; returns False if the batch stops and nothing may be sent."""
         while (left := self._not_before - time.monotonic()) > 0:
             if self.over.wait(left):
                 break
         return not self.over.is_set()
 
     def wait(self, seconds: float, stated_s: float | None) -> None:
-        """Waits *seconds*, less if the batch stops, before this thread goes on; during *stated_s* no thread sends."""
+        """Waits *seconds* in this thread, or until the batch stops. *stated_s*: how long no thread may send."""
         if stated_s is not None:
             with self._lock:
                 self._not_before = max(self._not_before, time.monotonic() + stated_s)
         self.over.wait(seconds)
 
     def count(self, lost: bool) -> bool:
-        """Counts a request that was answered or *lost* after all retries; returns whether the endpoint seems down."""
+        """Counts a request that was answered, or *lost* after all retries; returns whether the endpoint seems down."""
         with self._lock:
             self._lost = self._lost + 1 if lost else 0
             return self._lost >= self._enough
@@ -235,8 +241,9 @@ class Gate(Generic[T]):
 def by_threads(work: Callable[[T], R], items: Iterable[T], count: int, stop: Callable[[], object]) -> list[R]:
     """Calls *work* with each of *items* in at most *count* threads, and returns the results in the order of *items*.
 
-    If *work* raises, *stop* is called; when all threads have ended, the first error is raised. If a signal interrupts
-    the call, *stop* is called, and the threads get `GRACE_S` seconds. Later ones do not keep the process alive.
+    If *work* raises, *stop* is called, and the first error is raised when all threads have ended. If a signal
+    interrupts the call, *stop* is called, and the threads get `GRACE_S` seconds to end. Threads that take longer do not
+    keep the process alive.
     """
     todo = list(items)
     indices = iter(range(len(todo)))
@@ -273,11 +280,11 @@ def by_threads(work: Callable[[T], R], items: Iterable[T], count: int, stop: Cal
 
 
 SHORTEST_SECRET = 8
-"""A shorter secret is a placeholder or a word; removing it would only garble the text."""
+"""The fewest characters of a secret that is masked: a shorter one is a placeholder or a common word."""
 
 
 def masked(text: str, secrets: Iterable[str], mark: str = "[secret]") -> str:
-    """Returns *text* with *mark* in place of each secret. Secrets shorter than `SHORTEST_SECRET` are not masked."""
+    """Returns *text* with each of *secrets* replaced by *mark*, except secrets shorter than `SHORTEST_SECRET`."""
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= SHORTEST_SECRET:
             for writing in _writings(secret):
@@ -290,7 +297,7 @@ def _writings(secret: str) -> tuple[str, ...]:
     raw = secret.encode()
     results = [secret, quote(secret), quote(secret, safe=""), quote_plus(secret), raw.hex(), raw.hex().upper()]
     for ahead in range(3):
-        # The neighbours of a secret change only the first and the last character of its base64.
+        # The characters next to a secret affect only the first and the last character of its base64.
         coded = base64.b64encode(b"\0" * ahead + raw).decode()
         results.append(coded[4 if ahead else 0 : (ahead + len(raw)) // 3 * 4])
     results += [text.replace("+", "-").replace("/", "_") for text in results[-3:]]

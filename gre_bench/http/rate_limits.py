@@ -1,7 +1,7 @@
 """Reads the rate limits that a response states in its headers or in the JSON body of an error.
 
-Servers state times as seconds from now, as epoch seconds, or as dates of their own clock. All times are converted to
-epoch seconds of this machine's clock, using the server's ``Date`` header.
+Servers state times as seconds from now, as epoch seconds, or as dates by their own clock. All times are converted to
+epoch seconds by this machine's clock, using the server's ``Date`` header.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _AGAIN = re.compile(r"try again in (?:(\d+) hours?)?(?:,? ?(?:and )?(\d+) minute
 class Limit:
     """A rate limit of a server: *limit* requests within *window_s* seconds.
 
-    *remaining*: what the current window still allows. *resets_at*: its end (epoch seconds); None if no window is open.
+    *remaining*: the requests that the current window still allows. *resets_at*: the end of the window (epoch seconds);
+    None if no window is open.
     """
 
     limit: int
@@ -33,7 +34,7 @@ class Limit:
 
 
 def from_headers(headers: Mapping[str, str], now: float) -> Limit | None:
-    """Returns the limit of the ``ratelimit-*`` headers, or None; *now*: epoch seconds of the response."""
+    """Returns the limit in the ``ratelimit-*`` headers, or None. *now*: when the response came, in epoch seconds."""
     known = _lower(headers)
     limit, remaining = _number(known.get("ratelimit-limit")), _number(known.get("ratelimit-remaining"))
     if limit is None or remaining is None:
@@ -48,7 +49,7 @@ def from_headers(headers: Mapping[str, str], now: float) -> Limit | None:
 
 
 def from_body(headers: Mapping[str, str], body: object, now: float) -> Limit | None:
-    """Returns the limit under ``details`` of an error's JSON *body*, or None; *now* as in `from_headers`."""
+    """Returns the limit under ``details`` in an error's JSON *body*, or None. *now*: as in `from_headers`."""
     details = body.get("details") if isinstance(body, Mapping) else None
     if not isinstance(details, Mapping) or (limit := _number(details.get("limit"))) is None:
         return None
@@ -60,7 +61,7 @@ def from_body(headers: Mapping[str, str], body: object, now: float) -> Limit | N
 
 
 def wait_of(headers: Mapping[str, str], body: object, now: float) -> float | None:
-    """Returns how many seconds a refusal asks to wait, the longest if it states several; None if it states none."""
+    """Returns how many seconds a refused client must wait: the longest of the stated times; None if none is stated."""
     known = _lower(headers)
     waits = [_after(known, now)]
     if _number(known.get("ratelimit-remaining")) == 0:
@@ -85,7 +86,7 @@ def _after(known: Mapping[str, str], now: float) -> float | None:
 
 
 def _reset(known: Mapping[str, str], details: Mapping[str, Any], now: float) -> float | None:
-    """Returns ``resetTime``, a date or an epoch in s or ms, as epoch seconds of this machine's clock; or None."""
+    """Returns ``resetTime``, a date or epoch time in s or ms, as epoch seconds by this machine's clock; or None."""
     value = details.get("resetTime")
     stated = _number(value)
     if stated is not None:

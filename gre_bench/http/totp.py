@@ -1,4 +1,4 @@
-"""One-time codes as authenticator apps show them, for logins with a second factor (RFC 6238: SHA-1, 30 s, 6 digits)."""
+"""Computes one-time codes as authenticator apps do, for two-factor logins (RFC 6238: SHA-1, 30 s, 6 digits)."""
 
 from __future__ import annotations
 

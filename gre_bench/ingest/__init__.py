@@ -1,1 +1,1 @@
-"""Turns outside sources into records: OpenReview notes, PDFs, users' files and data sets of other studies."""
+"""Converts external sources into records: OpenReview notes, PDFs, users' files and data sets of other studies."""

@@ -1,14 +1,14 @@
-"""A frozen snapshot of a venue-year: raw notes with their versions, PDFs or texts, and the SHA-256 of every file.
+"""Makes and reads snapshots of a venue-year: raw notes with versions, PDFs or texts, and SHA-256 of every file.
 
     <folder>/manifest.json       format, venue, year, source, time, counts, and each file's SHA-256 and bytes
-             notes.jsonl         the notes as they were received, one per line, a submission before its replies
-             histories.jsonl     note_id and its versions as they were received, if they were requested
+             notes.jsonl         the notes as received, one per line, a submission before its replies
+             histories.jsonl     note_id and its versions as received, if they were requested
              reviews.jsonl       which version of each review counts, of how many, and by which rule
-             papers.jsonl        each paper's PDF, which version that is, its licence, whether it was sampled
+             papers.jsonl        each paper's PDF, its version and licence, whether the paper was sampled
              pdfs/<sha256>.pdf   every distinct PDF
-             texts.parquet       paper_id, text: if the user has texts
+             texts.parquet       paper_id, text: if the user supplies texts
 
-A snapshot never changes once it exists. Everything that is read from it is checked against the manifest. `changes`
+A snapshot never changes once it exists. All data that is read from it is checked against the manifest. `changes`
 compares two snapshots.
 """
 
@@ -46,7 +46,7 @@ MANIFEST, NOTES, PAPERS, TEXTS = "manifest.json", "notes.jsonl", "papers.jsonl",
 HISTORIES, REVIEWS = "histories.jsonl", "reviews.jsonl"
 
 _SHOWN, _SHORT = 6, 60
-"""The most changed fields of a note that are named, and the most characters of a value that is shown."""
+"""The most changed fields of a note that are listed, and the most characters of a value that is shown."""
 _FREE = re.compile(r"(?:CC0(?:[ -]1\.0)?|CC[ -]BY(?:[ -]SA)?[ -]\d\.\d)", re.I)
 _FILE = r"^(?:(?:notes|papers|histories|reviews)\.jsonl|texts\.parquet|pdfs/[0-9a-f]{64}\.pdf)$"
 
@@ -111,14 +111,14 @@ def _changed(folder: Path, name: str) -> SourceError:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """An open snapshot. Methods that read a damaged file of it raise `SourceError`."""
+    """An open snapshot. Methods raise `SourceError` if they read a damaged file."""
 
     folder: Path
     manifest: Manifest
 
     @classmethod
     def open(cls, folder: Path) -> Snapshot:
-        """Opens the snapshot in *folder*, and checks its manifest and the sizes of its files; `verify` reads them all.
+        """Opens the snapshot in *folder*, and checks its manifest and file sizes; `verify` checks the contents.
 
         Raises `SourceError` if the snapshot is missing, damaged or of another format.
         """
@@ -134,11 +134,11 @@ class Snapshot:
 
     @property
     def digest(self) -> str:
-        """SHA-256 (hex) over the names and hashes of the files; it does not depend on when the snapshot was made."""
+        """SHA-256 (hex) over the names and hashes of the files, independent of when the snapshot was made."""
         return self.manifest.digest
 
     def verify(self) -> None:
-        """Reads every file again; raises `SourceError` for the first that differs, is missing, or is a stranger."""
+        """Reads every file again; raises `SourceError` for the first file that differs, is missing, or is unlisted."""
         if _read_manifest(self.folder) != self.manifest:
             raise _changed(self.folder, MANIFEST)
         for file in self.manifest.files:
@@ -164,9 +164,9 @@ class Snapshot:
             yield note
 
     def reviews(self) -> Iterator[dict[str, Any]]:
-        """Yields a row for each review: which of its versions counts.
+        """Yields a row for each review that states which of its versions counts.
 
-        Columns: review_id, paper_id, versions (how many), version (the id of the one that counts; None for the current
+        Columns: review_id, paper_id, versions (how many), version (id of the version that counts; None for the current
         note), written_at (epoch ms), rule (why that version counts), licence.
         """
         return self._rows(REVIEWS)
@@ -221,7 +221,7 @@ class Snapshot:
 
 
 UNSTATED: Row = {"pdf": None, "pdf_problem": None, "pdf_version_status": "unknown", "licence": None, "sampled": None}
-"""Facts about a paper that are unknown if a user supplies its files."""
+"""The values of a paper's properties that are unknown if a user supplies its files."""
 
 
 def make_snapshot(
@@ -241,13 +241,13 @@ def make_snapshot(
     grouped: bool = False,
     link: bool = False,
 ) -> Snapshot:
-    """Freezes the raw *notes* of the *edition*, and the PDFs and texts of their papers, in the new *folder*.
+    """Makes a snapshot of the raw *notes* of the *edition*, with the PDFs and texts of their papers, in *folder*.
 
-    - *pdfs*, *texts*: by paper id. Those of papers without a note are counted and left out.
-    - *papers*: {paper id: known facts about it}, named as in `UNSTATED`. *histories*: {note id: its versions}.
+    - *pdfs*, *texts*: by paper id. PDFs and texts of papers without a note are counted and left out.
+    - *papers*: {paper id: its known properties}, named as in `UNSTATED`. *histories*: {note id: its versions}.
     - *reviews*: the rows of `Snapshot.reviews`. *source*, *remarks*, *counts*, *previous*: as in `Manifest`.
-    - *grouped*: whether *notes* already come paper by paper, each submission first.
-    - *link*: whether the PDF files are named by their SHA-256 and never change. The snapshot then uses hard links.
+    - *grouped*: whether *notes* are already grouped by paper, each submission first.
+    - *link*: whether the PDF files are named by their SHA-256 and never change, so that they can be hard-linked.
 
     Raises `SourceError` if *folder* exists, or if a PDF cannot be read or does not match its name.
     """
@@ -308,7 +308,7 @@ def make_snapshot(
 
 
 def _ordered(notes: Iterable[Row]) -> Iterator[Row]:
-    """Yields *notes* forum by forum in their first order, each submission first."""
+    """Yields *notes* grouped by forum, each submission first; forums are in order of first occurrence."""
     forums: dict[object, list[Row]] = {}
     for number, note in enumerate(notes, start=1):
         if not isinstance(note, dict):
@@ -334,7 +334,7 @@ def _put_rows(path: Path, rows: Iterable[Row]) -> Frozen:
 
 
 def _put_pdfs(beside: Path, pdfs: Mapping[str, Path], link: bool) -> tuple[list[Frozen], dict[str, str]]:
-    """Writes *pdfs* to *beside*, equal ones once; returns their entries for the manifest, and {paper id: SHA-256}."""
+    """Writes *pdfs* into the folder *beside*, equal ones once; returns (manifest entries, {paper id: SHA-256})."""
     files, shas = dict[str, Frozen](), dict[str, str]()
     for paper_id, path in sorted(pdfs.items()):
         try:
@@ -349,7 +349,7 @@ def _put_pdfs(beside: Path, pdfs: Mapping[str, Path], link: bool) -> tuple[list[
             continue
         files[name] = _frozen(name, data)
         if link:
-            with suppress(OSError):  # on another file system, or one without links, a copy serves as well
+            with suppress(OSError):  # between file systems, or on one without links, the file is copied instead
                 os.link(path, beside / name)
                 continue
         (beside / name).write_bytes(data)
@@ -357,10 +357,10 @@ def _put_pdfs(beside: Path, pdfs: Mapping[str, Path], link: bool) -> tuple[list[
 
 
 def changes(before: Snapshot, after: Snapshot) -> dict[str, Any]:
-    """Returns what changed from the snapshot *before* to the snapshot *after*.
+    """Returns the changes from the snapshot *before* to the snapshot *after*.
 
     ``since``: the digest of *before*. ``counts``: {event and kind of note, such as "edited Official_Review": how many}.
-    ``lines``: a line of text for each change.
+    ``lines``: one line of text per change.
     """
     old, new = _seen(before.notes()), _seen(after.notes())
     lines: list[str] = []
@@ -391,7 +391,7 @@ def changes(before: Snapshot, after: Snapshot) -> dict[str, Any]:
 
 
 class _Seen(NamedTuple):
-    """What is compared of a note; *status*: ``withdrawn``, ``desk_rejected`` or empty.
+    """The properties of a note that are compared. *status*: ``withdrawn``, ``desk_rejected`` or empty.
 
     *fields*: {name of a field: (hash of its value, and the value if it is short enough for a message)}.
     """
@@ -421,7 +421,7 @@ def _seen(notes: Iterable[Row]) -> dict[str, _Seen]:
 
 
 def _edits(was: Mapping[str, tuple[str, str | None]], now: Mapping[str, tuple[str, str | None]]) -> list[str]:
-    """Returns the changed fields of a note, sorted; each with its old and its new value if both are short."""
+    """Returns the changed fields of a note, sorted, each with its old and new value if both are short."""
     edits = []
     for name in sorted({name for name, _ in was.items() ^ now.items()}):
         if name not in was or name not in now:
@@ -433,9 +433,9 @@ def _edits(was: Mapping[str, tuple[str, str | None]], now: Mapping[str, tuple[st
 
 
 def may_publish(licence: str | None) -> bool:
-    """Whether *licence* allows anyone to pass on a text for any purpose, as CC0, CC BY and CC BY-SA do.
+    """Whether *licence* allows anyone to redistribute a text for any purpose, as CC0, CC BY and CC BY-SA do.
 
-    A text without a licence may not be passed on. Licences that exclude commercial use or changes do not suffice,
+    A text without a licence must not be redistributed. Licences that exclude commercial use or changes do not suffice,
     because users of the benchmark may do both.
     """
     return licence is not None and _FREE.fullmatch(licence.strip()) is not None

@@ -1,4 +1,4 @@
-"""``gre-bench models bench scoring``: measures how fast methods of scoring run here, and the hours for an edition."""
+"""``gre-bench models bench scoring``: measures how fast scoring methods run on this machine, and hours per edition."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from gre_bench.ingest.records.tables import reviews_from
 from gre_bench.pipeline.intake import row_range
 
 EDITION_PAIRS = 300 * 21 * 2 * 3
-"""The pairs of an edition as in Xu et al. 2025, §5: papers × candidates × references × metrics."""
+"""The number of pairs in an edition as in Xu et al. 2025, §5: papers × candidates × references × metrics."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The texts to score in a measurement.
+    """The texts that a measurement scores.
 
-    *papers*: one list of predictions (replies whose log-probability is computed) per paper. *pairs*: the number of
-    (candidate, reference, synopsis) in all papers.
+    *papers*: for each paper, its predictions (replies whose log-probability is computed). *pairs*: the number of
+    (candidate, reference, synopsis) triples in all papers.
     """
 
     papers: list[list[Prediction]]
@@ -39,10 +39,10 @@ class Load:
 def load(file: Path | None, rows: str | None, papers: int, candidates: int, synopses: int) -> Load:
     """Returns the texts to score for *papers* papers, each with *candidates* candidates and *synopses* synopses.
 
-    *file*: a file of judgments, or only its *rows*, such as ``0:300``; None means the shipped sample. The first and the
-    last review of a paper are its references, and the second review is a candidate. Further candidates are the second
-    reviews of other papers. Other reviews serve as synopses, so that all texts have real lengths. Raises
-    `SettingsError` if the file has too few papers.
+    *file*: a file of judgments; None means the shipped sample. *rows*: the rows of the file to use, such as ``0:300``.
+    The first and the last review of a paper are its references, and the second review is a candidate. Further
+    candidates are the second reviews of other papers. Other reviews serve as synopses, so that all texts have realistic
+    lengths. Raises `SettingsError` if the file has too few papers.
     """
     source, span = file or resource("data", "sample", "reviews.jsonl"), row_range(rows) if rows else None
     imported = reviews_from(source, {}, {}, (), by=HUMAN, writer="given", rows=span, make_papers=True)
@@ -74,14 +74,14 @@ def bench_scoring(
     weights: Any, load: Load, *, rounds: int, budget: int | None, server: Any = None, growth: bool = False,
     on_round: Callable[[int, str], None],
 ) -> dict[str, Any]:  # fmt: skip
-    """Measures how fast each method of scoring runs with the LM *weights* on *load*, *rounds* times each.
+    """Measures how fast each scoring method runs with the LM *weights* on *load*, *rounds* times each.
 
     - *budget*: the most tokens in one batch of the engine; None means the engine's default.
-    - *server*: an LM behind a server, to be measured too.
-    - *growth*: whether to measure the method trie on 1, 2, 4 and 8 times the papers, too.
-    - *on_round*: is called with the number of finished rounds and the method's name.
+    - *server*: an LM behind a server, to be measured as well.
+    - *growth*: whether to measure the method trie also on 1, 2, 4 and 8 times the papers.
+    - *on_round*: a function that is called with the number of finished rounds and the method's name.
 
-    Its ``methods`` is method → values as `gre_bench.lm.measurement.report` describes them, with ``hours_per_edition``.
+    In the result, ``methods`` is method → values (see `gre_bench.lm.measurement.report`), with ``hours_per_edition``.
     """
     from gre_bench.lm import measurement
 

@@ -1,4 +1,4 @@
-"""Estimates the requests to LMs before they are sent: what they cost, and whether papers fit the LMs' contexts."""
+"""Estimates what requests to LMs will cost before they are sent, and whether papers fit the LMs' contexts."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from gre_bench.writing.spend_log import cost
 PAPER_TOKENS, REVIEW_TOKENS, JUDGMENT_TOKENS, SYNOPSIS_TOKENS, PROMPT_TOKENS = 12_000, 900, 300, 400, 500
 CHARACTERS_A_TOKEN = 4.2
 WRITES = {"reviews": REVIEW_TOKENS, "judgments": JUDGMENT_TOKENS, "assw": SYNOPSIS_TOKENS, "grades": JUDGMENT_TOKENS}
-"""The assumed tokens of one reply, by kind of text; thinking is not counted."""
+"""Kind of text → the assumed tokens of one reply, without thinking."""
 
 Item = Paper | Case | tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """Requests to one LM for the kind of text *what*; *reads*, *writes*: the tokens of one of them."""
+    """Planned requests to one LM for the kind of text *what*. *reads*, *writes*: prompt and reply tokens of each."""
 
     what: str
     name: str
@@ -49,7 +49,10 @@ class Asking:
 
 @dataclass(slots=True)
 class Bill:
-    """The planned requests of a run; each added review adds a request to *judge*, None if a rule writes judgments."""
+    """The planned requests of a run.
+
+    *judge*: the LM that writes judgments, to which each review adds a request; None if a rule writes judgments.
+    """
 
     judge: str | None = None
     lines: list[Asking] = field(default_factory=list)
@@ -71,7 +74,7 @@ class Bill:
         return dict(counts)
 
     def rows(self, models: Mapping[str, Model]) -> list[dict[str, Any]]:
-        """Returns one row per model, guidelines or none: requests, tokens, and USD (None if a price is unknown)."""
+        """Returns one row per model, with or without guidelines: requests, tokens, and USD (None if unknown)."""
         rows: dict[str, dict[str, Any]] = {}
         for line in self.lines:
             name = guided(line.name)[0]
@@ -89,12 +92,15 @@ def _characters(item: Item) -> int:
 
 
 def judgments(judge: str, texts: int, what: str = "judgments") -> Asking:
-    """Returns the requests to the LM *judge* for the judgments of *texts* reviews of usual length."""
+    """Returns the requests to the LM *judge* for the judgments of *texts* reviews of typical length."""
     return Asking(what, judge, texts, REVIEW_TOKENS + PROMPT_TOKENS, JUDGMENT_TOKENS)
 
 
 def refresh_texts(lms: NamedLMs, papers: int, judged: int, tokens: int = PAPER_TOKENS) -> Iterator[Asking]:
-    """Yields the requests of a refresh of *papers* papers, each of *tokens* tokens, with *judged* reviews to judge."""
+    """Yields the requests of a refresh of *papers* papers of *tokens* tokens each.
+
+    *judged*: the number of reviews that need judgments.
+    """
     for name in lms.reviewers:
         yield Asking("reviews", name, papers, tokens + PROMPT_TOKENS, REVIEW_TOKENS)
     if lms.judge:
@@ -107,12 +113,12 @@ def refresh_texts(lms: NamedLMs, papers: int, judged: int, tokens: int = PAPER_T
 class FitRow:
     """How many papers fit the LM *name* when it does a *task*: ``review`` or ``assw``.
 
-    - *papers*: the number of papers checked: of those that fit, that may not and that do not, and of those for which
-      this is unknown because the models file states no context.
-    - *context*, *reply*, *max_output*, *left*: tokens of the LM's context, of the longest reply that is requested and
-      of the longest that it can give, and those left for the prompt.
-    - *longest*: the length of the longest prompt, in tokens, as text. *basis*: how tokens were counted.
-    - *over_long*: the setting that says whether papers that do not fit are cut or not sent.
+    - *papers*: the number of papers checked. Further counts: papers that fit, may not fit or do not fit, and papers for
+      which this is unknown because the models file states no context.
+    - *context*: the LM's context in tokens. *reply*: the tokens of the longest reply that is requested. *max_output*:
+      the tokens of the longest reply that the LM can give. *left*: the tokens left for the prompt.
+    - *longest*: the length of the longest prompt in tokens, as text. *basis*: how tokens were counted.
+    - *over_long*: the setting that says whether papers that do not fit are truncated or skipped.
     """
 
     name: str
@@ -132,7 +138,7 @@ class FitRow:
 
     @property
     def trouble(self) -> str:
-        """Returns one line that says what does not fit; an empty string if everything fits or the fit is unknown."""
+        """Returns one line that says what does not fit; empty if everything fits or this is unknown."""
         if self.max_output is not None and self.reply > self.max_output:
             return f"{self.name}: the settings ask for {self.reply:,} tokens, it gives at most {self.max_output:,}"
         if self.does_not_fit + self.may_not_fit == 0:
@@ -147,7 +153,7 @@ class FitRow:
 
 
 def fit_rows(settings: Settings, writer_context: WriterContext, papers: Sequence[Paper]) -> Iterator[FitRow]:
-    """Yields how many of *papers* fit, for each LM that reads whole papers: the candidates, and the writer of ASSW."""
+    """Yields how many of *papers* fit, for each LM that reads whole papers: the candidates and the writer of ASSW."""
     lms = named_lms(settings)
     readers = [(name, "review") for name in lms.reviewers] + ([(lms.assw, "assw")] if lms.assw else [])
     for name, task in readers:

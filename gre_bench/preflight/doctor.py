@@ -1,4 +1,4 @@
-"""Checks what a run needs before it starts; if a check finds a problem, its finding says what to do.
+"""Checks everything that a run needs before it starts. If a check finds a problem, its finding says what to do.
 
 No check costs money or changes the edition, and no finding contains a secret.
 """
@@ -48,23 +48,23 @@ from gre_bench.store.queries import LAST_SETTINGS
 OLDEST_PYTHON = (3, 11)
 GIB = 2**30
 MOST_SLOWER = 3
-"""A precision that this CPU computes more times slower than float32 is named."""
+"""A precision gets a warning if this CPU computes it more than this many times slower than float32."""
 MOST_BEHIND_S = 120.0
-"""Seconds that the clock may be behind the newest file."""
+"""The most seconds that the clock may be behind the newest file."""
 MOST_APART_S = 60.0
-"""Seconds that the clock may be off that of an endpoint."""
+"""The most seconds that the clock may differ from an endpoint's clock."""
 TORCH_BACKENDS = ("transformers", "gem-smollm2")
 INSTALL = f"pip install gre-bench -c {resource('constraints.txt')}"
 LITTLE_DISK, TOO_LITTLE_DISK = 10 * GIB, GIB
 PAIR = 22_000
 """Bytes per pair in the store with texts and log-probabilities: measured 12 kB at 1,800 pairs, 22 kB at 640."""
 STORE = 64 * 2**20
-"""Bytes of everything else: an empty store, logs, validation records, Prefect's own files."""
+"""Bytes of all other files: an empty store, logs, validation records, Prefect's files."""
 COPIES = 3
-"""How many copies exist at once: the store, the copy for readers, and the next copy while it is made."""
+"""How many copies of the store exist at once: the store, the read-only copy, and the next copy while it is made."""
 PDF = 3_000_000
 REPLY = 64_000
-"""Bytes of an archived reply, whose prompt holds the paper."""
+"""Bytes of an archived reply with its prompt, which contains the paper."""
 LINE = "The reviewer criticizes the lack of an ablation of the second stage."
 HEALTH_S = 10.0
 ONE_TRY = FetchSettings(timeout_s=10.0, attempts=1)
@@ -77,7 +77,7 @@ Verdict = Literal["ok", "warning", "problem"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one check; *to_do*, what the user should do, may be empty if the verdict is ok."""
+    """The result of one check. *to_do*: what the user should do; may be empty if the verdict is ok."""
 
     check: str
     verdict: Verdict
@@ -86,7 +86,7 @@ class Finding:
 
 
 def examine(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Runs all checks, of the machine before those of services; yields each finding as soon as it is known.
+    """Runs all checks, first of the machine and then of services, and yields each finding as soon as it is known.
 
     An error of a check becomes a finding with the verdict ``problem``. Secrets are masked.
     """
@@ -110,7 +110,7 @@ def python(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def packages(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks that the packages of an install without extras are present, in the tested versions."""
+    """Checks that the packages of an installation without extras are present in the tested versions."""
     needed = [line for line in importlib.metadata.requires("gre-bench") or [] if "extra ==" not in line]
     names = [re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0] for line in needed]
     missing = [name for name in names if _version(name) is None]
@@ -133,8 +133,8 @@ def packages(settings: Settings, state: Path) -> Iterator[Finding]:
 def gpu(settings: Settings, state: Path) -> Iterator[Finding]:
     """Checks torch and the devices that torch finds.
 
-    Missing torch is a problem only if the evaluation LM or the embedder needs it. A missing GPU is one only if the
-    settings name the device cuda.
+    Missing torch is a problem only if the evaluation LM or the embedder needs it. A missing GPU is a problem only if
+    the settings name the device cuda.
     """
     from gre_bench.lm.catalog import dtype_of
     from gre_bench.lm.weights import times_slower, torch_here
@@ -180,7 +180,7 @@ def state_folder(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def clock(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks that the clock, by which run ids, budgets and schedules go, is not behind the times of existing files."""
+    """Checks that the clock is not behind the times of existing files: run ids, budgets and schedules depend on it."""
     files = [*state.glob("editions/*/status.json"), *state.glob("spending.jsonl"), Path(__file__)]
     ahead = max((file.stat().st_mtime - time.time() for file in files if file.is_file()), default=0.0)
     time_now = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
@@ -206,7 +206,7 @@ def store(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def validation(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Tells which metrics a year's board would leave out, by the validation records known here."""
+    """Reports which metrics a year's board would leave out according to the validation records on this machine."""
     todo = "release.unvalidated decides; gre-bench study validate makes a record"
     for row in expected_verdicts(settings, state):
         line, fine = gate(row, settings), row["verdict"] in ("pass", "undecided")
@@ -214,7 +214,7 @@ def validation(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def _nearest(path: Path) -> Path:
-    """Returns *path*, or the nearest existing folder above it."""
+    """Returns *path* if it exists, or else its nearest existing parent folder."""
     whole = path.resolve()
     return next(folder for folder in (whole, *whole.parents) if folder.exists())
 
@@ -227,7 +227,7 @@ def _version(name: str) -> str | None:
 
 
 def disk(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks the free disk space: a problem if the edition may not fit, a warning below twice its need."""
+    """Checks the free disk space: a problem if the edition may not fit, a warning below twice the needed space."""
     free, needed = shutil.disk_usage(_nearest(state)).free, bytes_needed(settings, state)
     problem, warning = free < max(TOO_LITTLE_DISK, needed), free < max(LITTLE_DISK, 2 * needed)
     verdict = "problem" if problem else "warning" if warning else "ok"
@@ -237,7 +237,7 @@ def disk(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def bytes_needed(settings: Settings, state: Path) -> int:
-    """Returns the most bytes that a fetch and a refresh with *settings* will add to the folder *state*."""
+    """Returns an upper bound of the bytes that a fetch and a refresh with *settings* add to the folder *state*."""
     edition, writing, sources = settings.edition, settings.writing, settings.sources
     pairs = edition.papers * edition.likely_pairs(len(CONTROLS) + len(writing.candidates))
     pairs *= len(settings.scoring.with_chance)
@@ -258,7 +258,7 @@ def use(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def budget(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks that all prices which the budget needs are known, and reports what is spent or used up."""
+    """Checks that all prices which the budget needs are known, and reports the spending and the reached limits."""
     from gre_bench.pipeline.runs.spending import check
     from gre_bench.writing.spend_log import ModelBudget, remaining, spend_log_of, spending_line
 
@@ -286,7 +286,7 @@ def budget(settings: Settings, state: Path) -> Iterator[Finding]:
 def evaluation_lm(settings: Settings, state: Path) -> Iterator[Finding]:
     """Opens the evaluation LM and the embedder, if a metric needs them, and runs each once.
 
-    The evaluation LM must find a review likelier when the same review comes before it, or the finding is a warning.
+    The evaluation LM must find a review likelier after the same review than without it; otherwise, this is a warning.
     """
     recipes = [recipe_of(name) for name in settings.scoring.metrics]
     if any(recipe.formula for recipe in recipes):
@@ -314,7 +314,7 @@ def evaluation_lm(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def learnt(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks whether the evaluation LM or the writer of judgments was learnt from papers of the edition."""
+    """Checks whether the evaluation LM or the writer of judgments was trained on papers of the edition."""
     from gre_bench.pipeline.learnt import learnt_here
 
     exam = learnt_here(settings, state)
@@ -362,7 +362,7 @@ def endpoints(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def fit(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks that the edition's papers, or a paper of usual length, fit the context of each LM that reads papers."""
+    """Checks that the edition's papers, or a paper of typical length, fit the context of each LM that reads papers."""
     from gre_bench.pipeline.planning import sampled_papers
     from gre_bench.preflight.bill import CHARACTERS_A_TOKEN, PAPER_TOKENS, fit_rows
 
@@ -388,7 +388,7 @@ def fit(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def _named_models(settings: Settings) -> list[Model]:
-    """Returns the LMs that the settings name, each once; raises `SettingsError` for one not in the models file."""
+    """Returns the distinct LMs in the settings; raises `SettingsError` for an LM that is not in the models file."""
     wanted = dict.fromkeys(guided(name)[0] for name in named_lms(settings).all)
     models = load_models(settings.writing.models)
     for name in wanted:
@@ -411,7 +411,7 @@ def prefect_server(settings: Settings, state: Path) -> Iterator[Finding]:
         yield Finding("prefect", "problem", f"server at {where} does not answer: {type(error).__name__}", todo)
         return
     if not healthy:
-        yield Finding("prefect", "problem", f"server at {where} is no healthy Prefect server", todo)
+        yield Finding("prefect", "problem", f"server at {where} is not a healthy Prefect server", todo)
         return
     try:
         _request(url, "/ready")  # unlike /health, it asks the server's database
@@ -433,7 +433,7 @@ def prefect_server(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def ray_cluster(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks that something answers at the address of the Ray cluster, if the settings name one."""
+    """Checks that the address of the Ray cluster, if the settings name one, accepts connections."""
     if address := settings.run.ray_address:
         lacking = why_no_cluster(address, (0.0,))
         yield Finding("ray", "problem" if lacking else "ok", lacking or f"something answers at {address}",
@@ -468,7 +468,7 @@ def _pools(url: str) -> Iterator[Finding]:
 def _request(url: str, path: str, body: dict[str, Any] | None = None) -> Any:
     """Returns the JSON reply of the server at *url* to a GET of *path*, or to a POST if *body* is given.
 
-    Raises `OSError` if the server does not answer or refuses, and `ValueError` if the reply is not JSON.
+    Raises `OSError` if the server does not answer or refuses the request, and `ValueError` if the reply is not JSON.
     """
     headers = {"content-type": "application/json"}
     if key := os.environ.get("PREFECT_API_KEY", "").strip():
@@ -481,7 +481,7 @@ def _request(url: str, path: str, body: dict[str, Any] | None = None) -> Any:
 
 
 def openreview(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks the login for fetching by sending one request. The request counts against the service's limits."""
+    """Checks the OpenReview login by sending one request, which counts against the service's limits."""
     from gre_bench.tasks.fetch import secret
 
     fetch, sources = settings.fetch, settings.sources
@@ -517,7 +517,7 @@ def openreview(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def _login_trial(settings: Settings, state: Path, login: Login, account: str, verdict: Verdict) -> Finding:
-    """Sends one request with *login*, counted in the record of requests if *state* exists, and returns the finding.
+    """Sends one request with *login* and returns the finding; the request is recorded if *state* exists.
 
     *account*: a description of the login. *verdict*: the verdict if the request is refused.
     """

@@ -1,6 +1,6 @@
 """Estimates what a refresh would do, and how long it would take, by running its stages on a copy of the store.
 
-The copy is deleted afterwards. Nothing is paid for: texts and grades by LMs are counted and priced, but not requested.
+The copy is deleted afterwards. This costs nothing: texts and grades by LMs are counted and priced, but not requested.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from gre_bench.tasks import steps
 from gre_bench.writing.catalog import WriterContext, by_rule
 
 TRIED_PAPERS = 2
-"""Papers scored to measure the pairs per second."""
+"""How many papers are scored to measure the pairs per second."""
 
 
 def estimate(job: Job, scratch: Path) -> dict[str, Any]:
     """Returns what a refresh by *job* would do: pairs by metric and state, requests to LMs with their cost, seconds.
 
-    The seconds are extrapolated from scoring a few of the pairs that are due. *scratch*: an empty folder for the copy
-    of the store; the caller must delete it. Raises the errors of a refresh.
+    The seconds are extrapolated from scoring a few of the due pairs. *scratch*: an empty folder for the copy of the
+    store, which the caller must delete. Raises the errors of a refresh.
     """
     job = in_domain(usable(job))
     original, copy = (Store(state, job.settings.edition.edition) for state in (job.state, scratch))
@@ -83,7 +83,7 @@ def estimate(job: Job, scratch: Path) -> dict[str, Any]:
 
 
 def _pace(job: Job, due: dict[str, Any], work: Any, bill: Bill) -> tuple[float, str]:
-    """Returns the seconds of scoring all *due* pairs, by scoring those of a few papers, and what that is based on.
+    """Returns (estimated seconds to score all *due* pairs, basis of the estimate), by scoring a few papers.
 
     Pairs that an LM grades are not scored but added to *bill*.
     """
@@ -106,9 +106,9 @@ def _pace(job: Job, due: dict[str, Any], work: Any, bill: Bill) -> tuple[float, 
 def _counting(
     step: Callable[[str, WriterContext, Sequence[Any]], list[Written]], bill: Bill, kind: str
 ) -> Callable[[str, WriterContext, Sequence[Any]], list[Written]]:
-    """Returns a step that works like *step* for a writer by rule, and adds the requests to an LM to *bill*.
+    """Returns a step that runs *step* for a writer by rule, and adds the requests to *bill* for an LM.
 
-    Their texts of *kind* are returned as still to be written.
+    An LM's texts are returned as not written yet. *kind*: the kind of text.
     """
 
     def counted(name: str, writer_context: WriterContext, items: Sequence[Any]) -> list[Written]:

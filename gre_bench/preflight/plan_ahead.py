@@ -1,6 +1,6 @@
-"""Estimates, before anything is sent, what an edition or a year's board will take: requests, tokens, hours, cost.
+"""Estimates the requests, tokens, hours and cost of an edition or a year's board before anything is sent.
 
-Quantities that are known are counted. The rest is assumed, and the result states each assumption.
+Known quantities are counted. The others are assumed, and the result states each assumption.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ SUBMISSIONS = 12_000
 REVIEWS_A_PAPER = 4
 
 More = Callable[[int], tuple[list[Asking], int]]
-"""Number of papers → texts that LMs write, and pairs that are scored, in addition to those of a refresh."""
+"""Number of papers → (texts that LMs write, pairs that are scored) in addition to the work of a refresh."""
 
 
 def plan_year(settings: Settings, state: Path, rates: Path | None = None) -> dict[str, Any]:
-    """Returns what `plan_ahead` returns, with the validation of metrics without a record added to the work.
+    """Returns the plan of `plan_ahead`, plus the validation of each metric that has no validation record.
 
-    The plan's ``verdicts`` say which metrics have a record, by names alone.
+    The plan's ``verdicts`` say which metrics have a record, judged by names alone.
     """
     new = [row["metric"] for row in expected_verdicts(settings, state) if row["verdict"] == "missing"]
     changes = list(chosen_changes(settings)) if new else []
@@ -80,14 +80,14 @@ def plan_year(settings: Settings, state: Path, rates: Path | None = None) -> dic
 def plan_ahead(
     settings: Settings, state: Path, rates: Path | None = None, again: bool = False, more: More | None = None
 ) -> dict[str, Any]:
-    """Returns what a fetch and then a refresh with *settings* would take; sends and writes nothing.
+    """Returns the estimated work of a fetch and a refresh with *settings*; sends and writes nothing.
 
     - *rates*: the file with the output of ``gre-bench models bench scoring --json`` on the machine that will score.
     - *again*: whether to count the requests of a fetch as if nothing had been fetched.
     - *more*: a function that returns texts and pairs to add to those of a refresh.
 
-    The seconds of fetching follow from the service's known limits. Tokens and USD are stated for each LM; None means
-    unknown. Raises `SettingsError` for an LM that is not in the models file, or for a file *rates* that cannot be read.
+    The seconds of fetching are computed from the service's known limits. Tokens and USD are stated for each LM; None
+    means unknown. Raises `SettingsError` for an LM that is not in the models file, or for an unreadable file *rates*.
     """
     edition, assumed = settings.edition, list[str]()
     venue = venue_of(edition.venue, edition.year)
@@ -132,7 +132,7 @@ def plan_ahead(
 def _fetching(
     settings: Settings, state: Path, venue: Venue, journal: Journal | None, assumed: list[str]
 ) -> dict[str, Any]:
-    """Returns what a fetch will take; adds each assumption to *assumed*.
+    """Returns the estimated work of a fetch, and adds each assumption to *assumed*.
 
     ``requests`` is kind → number. ``seconds`` is the time until the service's limits allow the last request.
     """
@@ -175,7 +175,7 @@ def _stated(budget: RequestBudget, kind: str) -> str:
 
 
 def _already(state: Path, venue: Venue, store: Store, journal: Journal | None) -> dict[str, Any]:
-    """Returns what the folder *state* holds for the edition: numbers of records by kind, and the paths of snapshots."""
+    """Returns what the folder *state* already holds for the edition: counts of records by kind, paths of snapshots."""
     snapshots = sorted((state / "snapshots").glob(f"{venue.venue}-{venue.year}-*/manifest.json"))
     readable = store.is_readable
     rows = {query.name: len(store.read(query)) for query in (PAPERS, REVIEWS, TEXTS)} if readable else {}
@@ -191,7 +191,7 @@ def _already(state: Path, venue: Venue, store: Store, journal: Journal | None) -
 
 
 def _writing(settings: Settings, store: Store, papers: int, assumed: list[str]) -> list[Asking]:
-    """Returns the texts that LMs, not rules, would write for *papers* papers, those that exist already included."""
+    """Returns the texts that LMs (not rules) would write for *papers* papers, including texts that exist already."""
     texts = [len(row["text"]) for row in store.read(TEXTS) if row["text"]] if store.is_readable else []
     tokens = round(sum(texts) / len(texts) / CHARACTERS_A_TOKEN) if texts else PAPER_TOKENS
     if not texts:
@@ -218,9 +218,9 @@ def _row(item: Asking, models: dict[str, Model]) -> dict[str, Any]:
 
 
 def _scoring(settings: Settings, papers: int, more: int, rates: Path | None, assumed: list[str]) -> dict[str, Any]:
-    """Returns the number of pairs of *papers* papers plus *more*, and the GPU hours at the pace in the file *rates*.
+    """Returns the number of pairs of *papers* papers plus *more*, and the GPU hours at the speed in the file *rates*.
 
-    Without *rates* the hours are None, and a line added to *assumed* says how to measure the pace.
+    Without *rates* the hours are None, and a line added to *assumed* says how to measure the speed.
     """
     edition = settings.edition
     each = edition.likely_pairs(len(CONTROLS) + len(settings.writing.candidates))
@@ -242,13 +242,13 @@ def _models(settings: Settings, store: Store) -> int:
 
 
 def _committees(settings: Settings, store: Store) -> int:
-    """Returns the most scores a paper and metric of ``study committee``: it tries every next member, and adds human."""
+    """Returns the most scores per paper and metric of ``study committee``: it tries every next member, and human."""
     models = _models(settings, store)
     return settings.edition.likely_references * (models * (models + 1) // 2) if models > 1 else 0
 
 
 def _stand_ins(settings: Settings, store: Store) -> int:
-    """Returns the scores a paper and metric of ``study references``: LM candidates on each other, people on people."""
+    """Returns the scores per paper and metric of ``study references``: LMs against LMs, humans against humans."""
     models = _models(settings, store)
     people = settings.edition.likely_references + 1
     return models * (models - 1) + people * (people - 1)

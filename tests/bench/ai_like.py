@@ -1,18 +1,18 @@
-"""Estimates which share of sentences reads like an AI's, after Liang et al. (arXiv 2403.07183), and plants known shares.
+"""Estimates the share of AI-like sentences after Liang et al. (arXiv 2403.07183), and tests this with planted shares.
 
     python -m tests.bench.ai_like STATE HUMAN AI [OTHER...]
 
 HUMAN: Parquet of reviews written before LMs could (column `review`). AI: Parquet of reviews by LMs (`paper_id`,
 `candidate`, `review`). STATE: a folder with the editions ICLR-2020 and ICLR-2023, whose human reviews are in neither.
-OTHER: more Parquet files like AI, and `.notes.jsonl.gz` of OpenReview, of which each signature is read as a whole.
+OTHER: more Parquet files like AI, and `.notes.jsonl.gz` of OpenReview, in which each signature is read as a whole.
 
-A sentence is the set of its describing words (by their endings, such as *-ive* or *-ly*), each present or absent by
-itself. Its probability is (1 − α) P + α Q, P from HUMAN and Q from AI; α is the maximum of the likelihood over all
-sentences. Intervals: 95%, resampling papers.
+A sentence is represented by its set of descriptive words (by endings such as *-ive* or *-ly*), which are modelled as
+independent. Its probability is (1 − α) P + α Q, with P from HUMAN and Q from AI. α maximises the likelihood over all
+sentences. Intervals are 95%, by resampling papers.
 
-The first table plants reviews of AI, of papers or of LMs that Q has not seen, among human reviews of either year, until
-their share of sentences is reached. A cell has the mean estimate of 10 plantings, and how many of their intervals hold
-the truth. The second table reads texts that are known as a whole.
+The first table mixes reviews from AI, of papers or by LMs that Q has not seen, into human reviews of either year, until
+the intended share of sentences is reached. A cell has the mean estimate of 10 plantings, and how many of the intervals
+contain the truth. The second table estimates the share for whole files of known origin.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ DESCRIBING = re.compile(r"[a-z]*(?:ly|al|ive|ous|ful|able|ible|ic|less|ary|(?<!m
 SHARES = (0.0, 0.1, 0.2, 0.3)
 REVIEWS, PLANTINGS, RESAMPLES = 200, 10, 100
 FEWEST, LIMIT = 5, 30.0
-"""The fewest sentences of either side with a word that counts, and the largest log ratio of a sentence."""
+"""The fewest sentences per side in which a word must occur, and the largest log ratio of a sentence."""
 
 
 def sentences(text: str) -> list[frozenset[str]]:
-    """Returns the describing words of each sentence of *text*; headings, under four words, are none."""
+    """Returns the descriptive words of each sentence of *text*; headings and sentences under four words are skipped."""
     parts = [re.findall(r"[a-z]{3,}", part) for part in re.split(r"[.!?\n]+", text.lower()) if len(part.split()) > 3]
     return [frozenset(filter(DESCRIBING.fullmatch, part)) for part in parts]
 
 
 class Wording:
-    """How much likelier a sentence is by an AI: log Q − log P, from reviews of both sides."""
+    """The log-likelihood ratio log Q − log P of a sentence by an AI against a human, from reviews of both sides."""
 
     def __init__(self, human: Iterable[str], ai: Iterable[str]):
         sides = [[words for text in side for words in sentences(text)] for side in (human, ai)]
@@ -66,7 +66,7 @@ class Wording:
 
 
 def share(ratios: np.ndarray) -> float:
-    """Returns the α of the largest likelihood: the likelihood is concave, so its slope falls."""
+    """Returns the α of the largest likelihood, by a search for the zero of its slope: the likelihood is concave."""
     gain = np.expm1(ratios)
     low, high = 0.0, 1.0
     for _ in range(15):
@@ -76,7 +76,7 @@ def share(ratios: np.ndarray) -> float:
 
 
 def interval(by_paper: Sequence[np.ndarray], seed: int = 0) -> tuple[float, float, float]:
-    """Returns the share and its interval; *by_paper*: the ratios of each paper's sentences."""
+    """Returns (share, low, high) with its interval. *by_paper*: the ratios of each paper's sentences."""
     random, size = np.random.default_rng(seed), len(by_paper)
     resampled = [share(np.concatenate([by_paper[i] for i in random.integers(size, size=size)]))
                  for _ in range(RESAMPLES)]  # fmt: skip
@@ -84,7 +84,7 @@ def interval(by_paper: Sequence[np.ndarray], seed: int = 0) -> tuple[float, floa
 
 
 def human_reviews(state: Path, edition: str) -> dict[str, list[tuple[str, str]]]:
-    """Returns id and text of the human reviews of each paper of the sample."""
+    """Returns paper id → [(review id, text)] of the human reviews of each sampled paper."""
     found: dict[str, list[tuple[str, str]]] = defaultdict(list)
     with Store(state, edition).reading() as connection:
         sql = ("select distinct paper_id, review_id, text from reviews join (select distinct paper_id from sample) "
@@ -95,7 +95,7 @@ def human_reviews(state: Path, edition: str) -> dict[str, list[tuple[str, str]]]
 
 
 def by_paper(wording: Wording, texts: Iterable[tuple[str, str]]) -> list[np.ndarray]:
-    """Returns the ratios of the sentences of each paper; *texts*: paper and review."""
+    """Returns the ratios of the sentences of each paper. *texts*: (paper, review) pairs."""
     found: dict[str, list[np.ndarray]] = defaultdict(list)
     for paper, text in texts:
         found[paper].append(wording.ratios(text))
@@ -103,7 +103,7 @@ def by_paper(wording: Wording, texts: Iterable[tuple[str, str]]) -> list[np.ndar
 
 
 def planted(human: list[np.ndarray], ai: list[np.ndarray], wanted: float, number: int) -> tuple[float, float, bool]:
-    """Plants reviews of *ai* among those of *human*; returns the true share, the estimate, and whether it is held."""
+    """Mixes reviews of *ai* into *human*; returns (true share, estimate, whether the interval contains the truth)."""
     random = np.random.default_rng(number)
     kept = [human[i] for i in random.permutation(len(human))[:REVIEWS]]
     sizes = sum(map(len, kept))
@@ -119,7 +119,7 @@ def planted(human: list[np.ndarray], ai: list[np.ndarray], wanted: float, number
 
 
 def texts_of(path: Path) -> dict[str, list[tuple[str, str]]]:
-    """Returns paper and text of the reviews in *path* by their candidates."""
+    """Returns candidate → [(paper, text)] of the reviews in the file *path*."""
     found: dict[str, list[tuple[str, str]]] = defaultdict(list)
     if path.suffix == ".parquet":
         for row in parquet.read_table(path, columns=["paper_id", "candidate", "review"]).to_pylist():
@@ -135,7 +135,7 @@ def texts_of(path: Path) -> dict[str, list[tuple[str, str]]]:
 
 
 def known(wording: Wording, files: Iterable[Path]) -> list[list[str]]:
-    """Rows of the texts in *files*: file, candidate, reviews, and the share of sentences read as an AI's."""
+    """Returns a row for each candidate in *files*: file, candidate, reviews, and the share of AI-like sentences."""
     lines = []
     for path in files:
         for name, texts in sorted(texts_of(path).items()):
@@ -146,7 +146,7 @@ def known(wording: Wording, files: Iterable[Path]) -> list[list[str]]:
 
 
 def proof(state: Path, human: Sequence[str], ai: Mapping[str, list[tuple[str, str]]]) -> list[list[str]]:
-    """Rows of planted reviews: which, among whose, and each of the `SHARES`."""
+    """Returns a row for each test with planted reviews: which reviews, mixed into which, and each of `SHARES`."""
     papers = sorted({paper for texts in ai.values() for paper, _ in texts})
     kept = set(np.random.default_rng(0).permutation(papers)[: len(papers) // 2])
     splits = {"the same LMs, other papers": ([text for texts in ai.values() for paper, text in texts if paper in kept],
@@ -179,7 +179,7 @@ def show(head: Sequence[str], lines: Iterable[Sequence[str]]) -> None:
 
 
 def sides(human: Path, ai: Path) -> tuple[list[str], dict[str, list[tuple[str, str]]]]:
-    """Returns the reviews of both sides."""
+    """Returns (human reviews, AI reviews by candidate) from the two files."""
     return [text for text in parquet.read_table(human, columns=["review"])["review"].to_pylist() if text], texts_of(ai)
 
 

@@ -1,8 +1,8 @@
-"""Compares the speed of BERTScore and ROUGE-L with the simplest way to compute each: every pair on its own.
+"""Compares the speed of our BERTScore and ROUGE-L with the simplest computation, one pair at a time.
 
 Run it as `python -m tests.bench.bench_bertscore [papers]` (default 10). It uses the real ICLR 2023 reviews if they are
-on this machine, else the sample's. Candidates of a paper are its human review, the same without every other sentence,
-and the reviews of two other papers. Each is compared with two references. Both ways must give equal scores.
+on this machine, else the sample's. Candidates of a paper are its human review, that review without every other
+sentence, and the reviews of two other papers. Each is compared with two references. Both ways must give equal scores.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def pair_by_pair(embedder: Embedder, asked: Sequence[Case]) -> list[float]:
 
 
 def library(asked: Sequence[Case]) -> list[float]:
-    """Returns ROUGE-L by rouge-score, in the way that its page shows."""
+    """Returns ROUGE-L by the library rouge-score, used as in its documentation."""
     from rouge_score.rouge_scorer import RougeScorer
 
     scorer = RougeScorer(["rougeL"], use_stemmer=True)

@@ -1,12 +1,12 @@
-"""Measures how much of what a reviewer tells another one has told.
+"""Measures how much of a reviewer's information another reviewer has already given.
 
     python -m tests.bench.bench_beyond EDITION REVIEWER --state STATE [--backend cache-ngram]
 
 EDITION has reviews by several candidates, with judgments by one writer. All figures are mean nats by paper.
 
-- *beyond*: what a candidate's review tells of a human one beyond a review by REVIEWER of the same paper.
-- *beyond another paper's*: the same beyond a review by REVIEWER of the next paper. What this takes from the plain score
-  is common style; *shared* is only what the review of the same paper takes more.
+- *beyond*: the information of a candidate's review about a human review, beyond REVIEWER's review of the same paper.
+- *beyond another paper's*: the same, beyond REVIEWER's review of the next paper. The difference from the plain score is
+  common style. *shared* is the further difference to *beyond*: the information that both reviews share.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PROMPT = prompt_of(recipe_of("gem_s_beyond"), load(None).scoring)
 
 
 class Teller:
-    """log P(y | x, z) of the human reviews of each paper, and its mean by paper; what was asked is kept."""
+    """Computes log P(y | x, z) of the human reviews of each paper, and its mean by paper; results are cached."""
 
     def __init__(self, lm: EvaluationLM, entries: Sequence[Entry], writer: str):
         self.lm, self.entries, self.writer = lm, entries, writer

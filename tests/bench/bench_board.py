@@ -1,4 +1,4 @@
-"""Measures how long a board of a million scores takes to read, and to test at the end of a refresh.
+"""Measures how long it takes to read a board of a million scores, and to test its ranks at the end of a refresh.
 
     python -m tests.bench.bench_board [--papers 2400] [--candidates 70] [--metrics 3]
 
@@ -69,7 +69,7 @@ def fill(store: Store, papers: int, candidates: int, metrics: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The cost of a part: seconds, CPU seconds of all its threads, MiB at the peak and before it began."""
+    """The cost of a part: seconds, CPU seconds of all threads, and MiB of memory at the peak and before the start."""
 
     seconds: float
     cpu: float
@@ -91,12 +91,12 @@ def costs(part: Callable[[], Any]) -> tuple[Any, Cost]:
 
 
 def peak() -> float:
-    """Returns the most MiB that this process has held."""
+    """Returns the peak memory of this process in MiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
 
 
 def make(folder: Path, papers: int, candidates: int, metrics: int) -> int:
-    """Makes the edition's store and its copy for readers in *folder*; returns the number of scores."""
+    """Makes the edition's store and its read-only copy in *folder*; returns the number of scores."""
     store = Store(folder, BENCH)
     with store.lock("bench"):
         rows = fill(store, papers, candidates, metrics)

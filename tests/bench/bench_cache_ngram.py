@@ -1,6 +1,6 @@
-"""Measures pairs per second of the embedded evaluation LM, beside a plain Python loop with the same results.
+"""Measures pairs per second of the embedded evaluation LM, compared with a plain Python loop of the same results.
 
-Run it as `python -m tests.bench.bench_cache_ngram [judgments.parquet]`. Without a file it makes up reviews of the usual
+Run it as `python -m tests.bench.bench_cache_ngram [judgments.parquet]`. Without a file, it generates reviews of typical
 length from the model's own vocabulary. A pair is one log P(reply | x); replies recur as in a real run.
 """
 
@@ -97,7 +97,7 @@ class Plain:
 
 
 def reviews(model: CacheNgram, papers: int) -> list[list[str]]:
-    """Returns made-up judgments of the usual length, three per paper."""
+    """Returns generated judgments of typical length, three per paper."""
     rng = random.Random(0)
     words = [word for word in model.vocabulary if word.isalpha()]
     return [

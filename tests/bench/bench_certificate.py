@@ -1,10 +1,11 @@
-"""Compares how well two evaluation LMs notice harm to reviews, from the scores of their certificates.
+"""Compares how well two evaluation LMs detect harm to reviews, from the scores of their certificates.
 
     python -m tests.bench.bench_certificate LM OTHER EDITION... --state STATE
 
 Both LMs need a certificate of the same editions (gre-bench study validate --certificate). *Resistance* is the fall of
-the score in standard deviations over papers, −mean/sd of a paper's mean over the ten degrees. The least number of
-papers that tells a harm falls with its square. The difference of two LMs has a 95% interval by resampling papers.
+the score in standard deviations over papers: −mean/sd of each paper's mean over the ten degrees. The number of papers
+needed to detect a harm falls with the square of the resistance. The difference of two LMs has a 95% interval by
+resampling papers.
 """
 
 from __future__ import annotations
@@ -45,14 +46,14 @@ def resistance(values: Array) -> Array:
 
 
 def compared(first: Array, second: Array) -> tuple[float, float, float]:
-    """Returns the resistance of *first* less that of *second*, on the same papers, with its 95% interval."""
+    """Returns the resistance of *first* minus the resistance of *second* on the same papers, with a 95% interval."""
     drawn = np.random.default_rng(SEED).integers(len(first), size=(RESAMPLES, len(first)))
     low, high = np.quantile(resistance(first[drawn]) - resistance(second[drawn]), [0.025, 0.975])
     return float(resistance(first) - resistance(second)), float(low), float(high)
 
 
 def table(stores: list[ReadCopy], lm: str, other: str) -> list[list[str]]:
-    """Returns a row a harm, a column a metric: both resistances, and their difference with its interval."""
+    """Returns one row per harm and one column per metric: both resistances, and their difference with its interval."""
     metrics = in_order({row["metric"] for store in stores for row in store.read(PLANNED_SIGNATURES)})
     rows = [[f"{lm} less {other}", *(recipe_of(metric).title for metric in metrics)]]
     for harm in HARMS.values():

@@ -1,16 +1,20 @@
-"""Measures evaluation LMs on the papers that are kept aside to choose on: what they predict, and what they tell apart.
+"""Measures evaluation LMs on the papers held out for model selection: their predictions, and what they distinguish.
 
     python -m tests.bench.bench_choosing FILES NEVER FOLDER... [--papers 20] [--dtype bfloat16] [--judge]
     python -m tests.bench.bench_choosing STATE STATE --edition ICLR-2020
 
-FILES is what `python -m tests.gpu.training_files` wrote. Papers of the file NEVER, such as notes of OpenReview, are left
-out. For each FOLDER (a model, or an adapter) and set of papers it prints −log P(y) in nats with x of the same paper, with
-x of another paper and without x; and the AUC of same against other paper with its 95% interval by paper. x is the second
-review, y the first and the third; the other paper is half the list away. Beside them stands what is left of the score, as
-d, if x keeps every other line, or if the judgments of the synopsis are in its place. For each FOLDER after the first it
-prints the gain in AUC over the first. With --judge, the papers are those that judge a finished model, rows 0-299.
+FILES: the output of `python -m tests.gpu.training_files`. Papers in the file NEVER, such as OpenReview notes, are left
+out. For each FOLDER (a model or an adapter) and set of papers, it prints:
 
-With --edition it compares two states in which `study validate` scored one edition with two LMs.
+- −log P(y) in nats with x of the same paper, with x of another paper, and without x
+- the AUC of same against other paper with its 95% interval by paper
+- the effect d on the score if x keeps only every other line, or is replaced by the judgments of the synopsis
+- for each FOLDER after the first, the gain in AUC over the first
+
+x is the second review; y is the first and the third. The other paper is half the list away. With --judge, the papers
+are rows 0-299, which are reserved for testing a finished model.
+
+With --edition, it compares two states in which `study validate` scored one edition with two LMs.
 """
 
 from __future__ import annotations
@@ -38,7 +42,7 @@ from gre_bench.writing.rules.synopsis import assw_of, assw_text
 
 SETS = (("by_rule", "0:60", "none"), ("by_rule", "0:60", "abstract"), ("by_rule", "0:60", "assw"),
         ("by_gpt4o", "900:1000", "none"))  # fmt: skip
-"""File of judgments, its rows kept aside, and the synopsis."""
+"""(file of judgments, its held-out rows, kind of synopsis)."""
 JUDGING = (("rows_0_299", "0:300", "none"),)
 SCORES = """select h.paper_id, h.reference_id, h.value, o.value
 from pairs h join pairs o using (signature_id, paper_id, reference_id) join signatures s using (signature_id)
@@ -47,7 +51,7 @@ and h.state = 'scored' and o.state = 'scored'"""
 
 
 def synopses(files: Path, wanted: frozenset[str]) -> dict[str, dict[str, str]]:
-    """Returns paper → kind of synopsis → text for the *wanted* papers, as far as their texts are known."""
+    """Returns paper → kind of synopsis → text, for the *wanted* papers with known texts."""
     made: dict[str, dict[str, str]] = {}
     for line in (files / "papers.jsonl").read_text().splitlines():
         paper = json.loads(line)
@@ -62,7 +66,7 @@ def synopses(files: Path, wanted: frozenset[str]) -> dict[str, dict[str, str]]:
 def sets(
     files: Path, never: Path, most: int, chosen: Iterable[tuple[str, str, str]]
 ) -> Iterator[tuple[str, list[tuple[str, tuple[str, ...], str | None]]]]:
-    """Yields each set of *chosen*: its name, and at most *most* papers with id, three judgments and synopsis."""
+    """Yields (name, papers) of each set in *chosen*: at most *most* papers with id, three judgments and synopsis."""
     barred = evaluation_set(never)
     for file, rows, kind in chosen:
         papers = judged_papers(files / f"{file}.parquet", rows, None)
@@ -76,9 +80,10 @@ def sets(
 
 
 def scored(lm: EvaluationLM, papers: list[tuple[str, tuple[str, ...], str | None]]) -> tuple[np.ndarray, list[str]]:
-    """Returns log P(y) for each x (a row for each y), and the paper of each row.
+    """Returns (log P(y) for each x, one row per y; the paper of each row).
 
-    x is of the same paper, of another, none, every other line of the first, and if there is a synopsis, its judgments.
+    The x are: the same paper's review, another paper's, none, every other line of the first, and judgments of a
+    synopsis.
     """
     totals, ids = [], []
     for place, (paper_id, (first, second, third), synopsis) in enumerate(papers):
@@ -92,16 +97,16 @@ def scored(lm: EvaluationLM, papers: list[tuple[str, tuple[str, ...], str | None
 
 
 def of_edition(state: Path, edition: str, metric: str) -> dict[tuple[str, str], np.ndarray]:
-    """Returns paper and reference → the scores of a human review of the paper and of another paper, in an edition."""
+    """Returns (paper, reference) → scores of the human reviews of the paper and of another paper, in an edition."""
     with duckdb.connect(str(Store(state, edition).read_file), read_only=True) as run:
         rows = run.execute(SCORES, {"metric": metric}).fetchall()
     return {(paper_id, reference): np.array([same, other]) for paper_id, reference, same, other in rows}
 
 
 def gain(before: np.ndarray, after: np.ndarray, ids: list[str], resamples: int = 4000) -> str:
-    """Returns the AUC of *after* less that of *before* with its 95% interval by a bootstrap of papers.
+    """Returns the AUC of *after* minus the AUC of *before*, with a 95% interval by a bootstrap of papers.
 
-    Both have a row for each y, with the scores of the same and of another paper; *ids*: the paper of each row.
+    Both have one row per y, with the scores of the same paper and of another paper. *ids*: the paper of each row.
     """
 
     def auc(scores: np.ndarray) -> float:
@@ -119,7 +124,7 @@ def gain(before: np.ndarray, after: np.ndarray, ids: list[str], resamples: int =
 
 
 def compare_states(states: list[Path], edition: str) -> None:
-    """Prints for each metric how much better the LM of the second state tells reviews of *edition* apart."""
+    """Prints for each metric how much better the second state's LM distinguishes the reviews of *edition*."""
     for metric in ("gem", "gem_s_abstract", "gem_s_assw"):
         before, after = (of_edition(state, edition, metric) for state in states)
         keys = sorted(before.keys() & after.keys())

@@ -1,10 +1,10 @@
-"""Measures whether the mean of two evaluation LMs' scores tells candidates apart better than either LM alone.
+"""Measures whether the mean of two evaluation LMs' scores distinguishes candidates better than either LM alone.
 
     python -m tests.bench.bench_committee EDITION CONTRASTS --state STATE
 
 The edition has scores by both LMs on the same pairs. For each contrast of the file CONTRASTS and each metric it prints
-|difference| / standard error, paired by paper, under either LM and under the mean of both, and the geometric mean of
-what the committee gains over the better one.
+|difference| / standard error, paired by paper, for each LM and for the mean of both. It also prints the geometric mean
+of the committee's gain over the better LM.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gre_bench.store.queries import PLANNED_SIGNATURES
 
 
 def committees(store: Store, contrasts: Path) -> list[dict[str, Any]]:
-    """Returns a row for each metric, two LMs and contrast: |difference| / standard error by LM, and of their mean."""
+    """Returns a row per metric, two LMs and contrast: |difference| / standard error of each LM and of their mean."""
     plain = [row for row in store.read(PLANNED_SIGNATURES) if row["form"] == "as_written" and row["chance"] == "none"]
     rows: list[dict[str, Any]] = []
     for one, other in combinations(plain, 2):

@@ -2,9 +2,9 @@
 
     python -m tests.bench.bench_coverage [simulations] [trials]
 
-Trials are means, auc, effects, correlations, lengths, changed_lengths and ranks; all take ten minutes on two quiet cores. The
-default is 2,000 simulations per cell. Their own standard error is 0.5 points at 95% and 0.7 at 90%. An interval is "ok"
-within 2 points of its nominal level, "wide" above, "SHORT" below.
+Trials are means, auc, effects, correlations, lengths, changed_lengths and ranks; all take ten minutes on two quiet
+cores. The default is 2,000 simulations per cell, with a standard error of 0.5 points at 95% and 0.7 at 90%. An interval
+is "ok" within 2 points of its nominal level, "wide" above, and "SHORT" below.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def main() -> None:
     names: dict[str, list[str]] = {}
     with get_context("spawn").Pool() as pool:
         for (trial, papers, share, tails, _), found in pool.imap_unordered(cell, cells):
-            # With heavy tails a trial may leave out some of its intervals.
+            # With heavy tails, a trial may skip some of its intervals.
             names[trial.__name__] = max(names.get(trial.__name__, []), list(found), key=len)
             for name, actual in found.items():
                 table[name][tails, share, papers] = actual

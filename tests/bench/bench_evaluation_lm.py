@@ -1,15 +1,15 @@
-"""Measures how well an evaluation LM separates real judgments: the figures of its model card.
+"""Measures how well an evaluation LM distinguishes real judgments, for the figures in its model card.
 
 Run it as `python -m tests.bench.bench_evaluation_lm judgments.parquet FIRST:END KEPT.jsonl [setting=value ...]`, with
-settings of ``evaluation_lm``. ``part=0/2`` and ``part=1/2`` share the papers between two processes, each with its own
-KEPT.jsonl; the command on both files joined prints the figures.
+settings of ``evaluation_lm``. ``part=0/2`` and ``part=1/2`` divide the papers between two processes, each with its own
+KEPT.jsonl. The command on the concatenation of both files then prints the figures.
 
-x is the second review, y the first and the third. The x of the *same* paper is compared with four others. *other*: the
-second review of the paper half the list away. *moved*: the human's own chance; second reviews of similar length
-exchange papers. *deleted*: every other line of x is deleted. *generic*: one fixed list.
+x is the second review; y is the first and the third. The x of the *same* paper is compared with four others. *other*:
+the second review of the paper half the list away. *moved*: the human score by chance, from second reviews of similar
+length that exchange papers. *deleted*: x without every other line. *generic*: one fixed list.
 
-Figures are in nats per pair, with 95% intervals clustered by paper. KEPT.jsonl holds one line per scored paper, so a
-stopped run continues; a line of another evaluation LM is refused.
+Figures are in nats per pair, with 95% intervals clustered by paper. KEPT.jsonl has one line per scored paper, so that a
+stopped run continues. A line by another evaluation LM is refused.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ KINDS = ("same", "other", "moved", "deleted", "generic")
 
 
 def thinned(text: str) -> str:
-    """Returns *text* without every other non-blank line; the first one stays."""
+    """Returns *text* without every other non-blank line; the first line stays."""
     between = "\n\n" if "\n\n" in text else "\n"
     return between.join([line for line in text.split(between) if line.strip()][::2])
 
 
 def firsts(papers: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
-    """Returns for each paper the x of each of `KINDS`."""
+    """Returns the x of each of `KINDS`, for each paper."""
     named = ((str(place), len(paper[1].split())) for place, paper in enumerate(papers))
     reviews = [Placed(name, name, frozenset({name}), words) for name, words in named]
     source = {move.key: papers[int(move.source)][1] for move in moves(reviews, 0)}

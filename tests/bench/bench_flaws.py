@@ -1,13 +1,16 @@
-"""Measures whether planted flaws are told from reviews whose answer is known, with any evaluation LM.
+"""Measures whether an evaluation LM detects reviews that name planted flaws, with reviews written by script.
 
-    python -m tests.bench.bench_flaws STATE EDITION [--set evaluation_lm.backend=gem-smollm2] [--papers 120] [--drafts 8]
+    python -m tests.bench.bench_flaws STATE EDITION [--set evaluation_lm.backend=gem-smollm2] [--papers 120] [--drafts
+    8]
 
-EDITION needs texts of papers and human reviews (`gre-bench refresh` reads them). Each paper gets two flaws. Scripts write
-*drafts* reviews a paper, each with nothing named and with each thing that a script can name; the LM scores all of them once.
-A trial draws papers, and for the script and for the two that calibrate it four drafts a paper without a common one. With
-fewer than eight drafts nothing calibrates: a rate would be one by construction, and there is none. If a trial has all
-papers, trials differ by their drafts alone. Prints a table of the estimated rate against the true one, with power and false alarms, and writes all
-values to --out.
+EDITION needs texts of papers and human reviews (`gre-bench refresh` reads them). Each paper gets two flaws. Scripts
+write *drafts* reviews per paper, each without any named flaw and with each thing that a script can name. The LM scores
+all of them once.
+
+A trial draws papers. For the script, and for the two scripts that calibrate it, it draws four drafts per paper, with
+none in common. With fewer than eight drafts there is no calibration, because the rate would be one by construction. If
+a trial has all papers, trials differ only by their drafts. Prints a table of the estimated rate against the true rate,
+with power and false alarms, and writes all values to --out.
 """
 
 from __future__ import annotations
@@ -40,12 +43,12 @@ KINDS = ("none", "plain f", "plain g", "oblique f", "oblique g", "absent", "list
 LEXICAL = "words in common"
 METRICS = ("gem", "gem_s_abstract", LEXICAL)
 ELSE = 9
-"""Flaws of the catalogue that are planted in no text of a paper."""
+"""Flaws of the catalogue that are not planted in any text of a paper."""
 SIZES, SHARES = (20, 30, 60, 120), (0.0, 0.25, 0.5, 1.0)
 
 
 def pool(state: Path, edition: str, papers: int, drafts: int, asked: list[str], wordings: int) -> dict[str, Any]:
-    """Scores every draft of every paper: metric → (papers, drafts, kinds, 2 flaws), with each paper's two families."""
+    """Scores every draft of every paper: metric → array (papers, drafts, kinds, 2 flaws), and each paper's families."""
     store = ReadCopy(state, edition)
     reviews: dict[str, list[str]] = {}
     for review in known_reviews(store):
@@ -104,14 +107,14 @@ def told(
     values: np.ndarray, families: list[tuple[str, str]], chosen: np.ndarray, script: str, drafts: np.ndarray,
     rng: np.random.Generator,
 ) -> list[FlawScores]:  # fmt: skip
-    """What the four reviews by *script* tell of each of the *chosen* papers; *drafts* (papers, 4): those it wrote."""
+    """Returns the flaw scores of the four reviews by *script* of each *chosen* paper. *drafts* (papers, 4): theirs."""
     words, share = scripted.parsed(script)
     place = {name: index for index, name in enumerate(KINDS)}
     rows = []
     for paper, own in zip(chosen, drafts, strict=True):
         happens = rng.random(4) < share
         kinds = [f"{words} f", f"{words} g", "none", "none"] if words in ("plain", "oblique") else [words] * 4
-        if words == "absent":  # any flaw of the catalogue but the text's own; "absent" is one in no text
+        if words == "absent":  # any flaw of the catalogue except the text's own; an "absent" flaw is in no text
             wrong = (["plain g"], ["plain f"], ["plain f", "plain g"], ["plain f", "plain g"])
             kinds = [rng.choice([*some, *["absent"] * ELSE]) for some in wrong]
         kinds = [place[kind] if happen else 0 for kind, happen in zip(kinds, happens, strict=True)]

@@ -1,9 +1,8 @@
-"""Measures hidden text that is found, text wrongly called hidden, how files of all kinds are read, and pages per
-second.
+"""Measures recall and false alarms of hidden text, the statuses of files of all kinds, and pages per second.
 
 Run it as `python -m tests.bench.bench_hidden_text [folder of research papers] [folder of hostile files]`. Each way of
 `tests.ingest.pdf.hiding` hides one passage in each sample paper. Recall is the share of passages that a finding
-contains. Findings in unaltered papers may be right: look at them with `gre-bench papers audit`.
+contains. Findings in unaltered papers may be right: check them with `gre-bench papers audit`.
 """
 
 from __future__ import annotations

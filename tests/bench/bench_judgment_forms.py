@@ -1,7 +1,7 @@
-"""Measures the share of judgments by rule that stay the same when real ICLR 2023 reviews change their form.
+"""Measures the share of judgments by rule that stay the same when the layout of real ICLR 2023 reviews changes.
 
 Run it as `python -m tests.bench.bench_judgment_forms [first] [last]`; the default rows are 700-899. Lists become prose
-below the same headings, prose becomes lists, headings move into the line of the text, and sections change their order.
+under the same headings, prose becomes lists, headings move to the first line of the text, and sections are reordered.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.bench.bench_rule_judgments import asked, real_rows
 
 
 def _texts(section: Section) -> list[str]:
-    """Returns the sentences of *section* on one line each, with capital letter and final stop as in prose."""
+    """Returns the sentences of *section*, one per line, with capital letter and final period as in prose."""
     found = []
     for one in section.sentences:
         text = " ".join(one.text.split())
@@ -48,7 +48,7 @@ def inline(sections: list[Section]) -> str:
 
 
 def shuffled(sections: list[Section]) -> str:
-    """Returns the review as written, but with the sections of ICLR's form in another order."""
+    """Returns the review with the sections of ICLR's form in another order, otherwise unchanged."""
     blocks: list[list[str]] = []
     for one in sections:
         text = one.heading + "".join(part.mark + part.text + part.gap for part in one.sentences)
@@ -63,7 +63,7 @@ FORMS = {"prose": prose, "bullets": bullets, "inline headings": inline, "shuffle
 
 
 def plain(text: str) -> bool:
-    """Whether the items of a review carry no sign of their own ("+" and "-" side by side) and cite no lists."""
+    """Whether a review has neither list items marked "+" and "-" next to each other nor a list of references."""
     return not re.search(r"^\s*\(?\+\)?\s", text, re.M) and not re.search(r"^\s*\[\w+\]", text, re.M)
 
 

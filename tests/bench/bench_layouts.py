@@ -1,15 +1,15 @@
-"""Measures the extracted words and their order in papers of known text, and compares real papers with pdftotext.
+"""Measures extracted words and their order in papers with known text, and compares real papers with pdftotext.
 
 Run it as `python -m tests.bench.bench_layouts [folder of real papers]`. With `--beside` instead of the folder,
 pymupdf4llm reads the papers of known text too, with its layout model and without.
 
-Recall is the share of the words of paragraphs, headings and captions that `read_pdf` returns; precision is the share of
-its words that belong there. Inversions are paragraphs that come before the one they should follow. Left are references,
-appendices and entries of tables of contents that remain.
+Recall is the share of the words of paragraphs, headings and captions that `read_pdf` returns. Precision is the share of
+its words that belong to them. Inversions are paragraphs that come before a paragraph that they should follow. "left"
+counts references, appendices and entries of tables of contents that were not dropped.
 
-The text of a real paper is not known. It is compared with the words that pdftotext (poppler-utils) finds before the
-references, including cells of tables and headers, so 1.0 is not to be expected. Breaks count places where text that is
-continuous in one is apart in the other.
+The true text of a real paper is unknown. It is compared with the words that pdftotext (poppler-utils) finds before the
+references. These include table cells and headers, so 1.0 is not expected. Breaks count places where text that is
+contiguous in one is separated in the other.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tests.ingest.pdf.reading import compared, words
 
 REAL = Path(__file__).resolve().parents[3] / "shared" / "data" / "paper-pdfs"
 RUN = 6
-"""How many words in a row locate a place in two texts of a paper."""
+"""The number of consecutive words by which a position is matched between two texts of a paper."""
 
 
 def generated() -> None:
@@ -50,7 +50,7 @@ def generated() -> None:
 
 
 def beside() -> None:
-    """Prints the figures of pymupdf4llm on the same papers; signs, headers and footers of its Markdown are left out."""
+    """Prints the figures of pymupdf4llm on the same papers, without the markup, headers and footers of its Markdown."""
     import pymupdf4llm
 
     for layout in (False, True):
@@ -64,7 +64,7 @@ def beside() -> None:
                 pages, start = document.page_count, time.process_time()
                 text = str(pymupdf4llm.to_markdown(document, show_progress=False, **leave_out))
                 seconds = time.process_time() - start
-            # A word that is hyphenated at a line's end is joined; signs of emphasis and headings are no words.
+            # A word that is hyphenated at a line's end is joined; marks of emphasis and headings are not words.
             found = compared(paper, re.sub(r"[*_#|]+", "", re.sub(r"-\n(?=[a-z])", "", text)))
             print(
                 f"{name:34} {found.recall:7.4f} {found.precision:10.4f} {found.inversions:11} {found.left:5} "
@@ -74,7 +74,7 @@ def beside() -> None:
 
 
 def breaks(ours: list[str], other: list[str]) -> int:
-    """Returns how many neighbouring runs of words, each once in both texts, are in the opposite order."""
+    """Returns how many adjacent runs of words that occur once in both texts are in the opposite order."""
     runs = [{" ".join(text[k : k + RUN]): k for k in range(len(text) - RUN)} for text in (ours, other)]
     once = [Counter(" ".join(text[k : k + RUN]) for k in range(len(text) - RUN)) for text in (ours, other)]
     places = [runs[1][run] for run in runs[0] if once[0][run] == 1 and once[1].get(run) == 1]

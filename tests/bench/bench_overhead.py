@@ -1,11 +1,11 @@
-"""Measures what a refresh costs besides its evaluation LM: seconds per stage and pair, memory, disk.
+"""Measures what a refresh costs apart from its evaluation LM: seconds per stage and pair, memory, disk.
 
     python -m tests.bench.bench_overhead [--papers 300] [--runners alone,here,processes,ray] [--json FILE]
 
 An edition as in Xu et al. 2025, §5 is 300 papers × 21 candidates × 2 references × 3 metrics = 37,800 pairs; here 18
-models, the human and two controls. Texts are made up, as long as real ones. Prefect's server starts before the clock
-does. Workers start on the clock, and their time is shown separately. CPU seconds are those of all processes except the
-server. The comparison with the floor leaves out the time of writers by rule (the authors' strengths and weaknesses).
+models, the human and two controls. Texts are generated in realistic lengths. The start of Prefect's server is not
+timed. The start of workers is timed and shown separately. CPU seconds are summed over all processes except the server.
+The comparison with the floor excludes the time of writers by rule (the authors' strengths and weaknesses).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tests.bench.watching import Watch
 from tests.conftest import ROOT
 
 FLOOR_S_PER_PAIR = 239 / 37_800
-"""Seconds per pair of an 8B evaluation LM on an H200 at its full rate, with each token read once."""
+"""Seconds per pair of an 8B evaluation LM on an H200 at full speed, with each token read once."""
 RUNNERS = ("alone", "here", "threads", "processes", "ray")
 """alone: without the Prefect engine; here: with the engine, in one process."""
 
@@ -84,7 +84,7 @@ def _figures(folder: Path, marks: list[dict[str, Any]], watch: Watch, before: di
     stages = {mark["name"]: (mark, after) for mark, after in pairwise(marks)}
     used = {role: seconds - before.get(role, 0.0) for role, seconds in watch.cpu_by_role().items()}
     cpu = ended["cpu_s"] + used.get("workers", 0.0)
-    # The time of writers by rule is left out, as that of an evaluation LM is.
+    # The time of writers by rule is excluded, like the time of an evaluation LM.
     written = [(begin, after) for name, (begin, after) in stages.items() if name.startswith("writing")]
     besides = {key: sum(after[key] - begin[key] for begin, after in written) for key in ("at", "cpu_s")}
     floor = ended["planned"] * FLOOR_S_PER_PAIR

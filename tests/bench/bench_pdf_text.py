@@ -1,13 +1,13 @@
-"""Measures the words that `read_pdf` keeps, those it keeps wrongly, and its pages per second.
+"""Measures recall and precision of the words that `read_pdf` keeps, and its pages per second.
 
 Run it as `python -m tests.bench.bench_pdf_text [folder of real papers]`. `page.get_text()` and pymupdf4llm are measured
-beside it. The sample papers are compared with their sources, in order.
+too. The sample papers are compared with their sources, in order.
 
-In a folder, papers are compared as bags of words with a file beside them. That is a GROBID file (`.tei.xml`: abstract,
-paragraphs, headings and captions) or a text of pymupdf4llm (`.pymupdf4llm.txt`, up to its references). Programs made
-those texts, so 1.0 is not to be expected.
+In a folder, each paper is compared as a bag of words with a file next to it. That is a GROBID file (`.tei.xml`:
+abstract, paragraphs, headings and captions) or a text of pymupdf4llm (`.pymupdf4llm.txt`, up to its references).
+Programs made these texts, so 1.0 is not expected.
 
-All three are timed on one core: `read_pdf` with its audit, pymupdf4llm without recognition of pictures and cut at the
+All three are timed on one core: `read_pdf` with its audit, and pymupdf4llm without image recognition, cut at the
 references.
 """
 

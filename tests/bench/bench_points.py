@@ -1,10 +1,10 @@
-"""Compares the information of points of GPT-4 reviews with what an LM's alignment says: did a human make the point too?
+"""Compares the information of points in GPT-4 reviews with an LM's alignment: did a human make the same point?
 
     python -m tests.bench.bench_points ../shared/data/marg-30papers [--backend gem-smollm2]
 
-The folder holds comments of six review methods on 30 papers, comments of the human reviewers, and alignments between the
-two by an LM. No person labelled them. Prints the table of `gre-bench study points` in Markdown, over the papers that
-neither the evaluation LM nor the writer by rule was learnt from.
+The folder holds comments of six review methods on 30 papers, comments of the human reviewers, and alignments between
+the two by an LM, not by people. Prints the table of `gre-bench study points` in Markdown, over the papers that neither
+the evaluation LM nor the writer by rule was trained on.
 """
 
 from __future__ import annotations

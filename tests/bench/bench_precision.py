@@ -1,9 +1,9 @@
-"""Measures how far bfloat16 moves the scores of gem-smollm2-2 from those in float32, on the included board.
+"""Measures how far the scores of gem-smollm2-2 in bfloat16 differ from its scores in float32, on the included board.
 
     python -m tests.bench.bench_precision METRIC --state STATE
 
-The scores in bfloat16 are those of the included release, made on one GPU. Those in float32 are of an edition of the same
-name in STATE. Pairs that both have are compared; the interval of the mean difference is by paper.
+The scores in bfloat16 are from the included release, made on one GPU. The scores in float32 are from the edition of the
+same name in STATE. Pairs that both have are compared. The interval of the mean difference is by paper.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Measures how long it takes to publish an edition of a million scores, and how much memory.
+"""Measures the time and memory to publish an edition of a million scores.
 
     python -m tests.bench.bench_publish [--papers 2400] [--candidates 70] [--metrics 3]
 
@@ -28,7 +28,7 @@ from gre_bench.store import Store
 from tests.bench.bench_board import BENCH, Cost, apart, costs, make, test
 
 Step = tuple[str, float, float]
-"""A step of publishing, its start time, and the CPU time spent before it."""
+"""(step of publishing, its start time, the CPU time spent before it)."""
 
 
 def published(folder: Path, metrics: int) -> tuple[Published, Cost, list[Step]]:
@@ -55,7 +55,7 @@ def verified(folder: Path) -> Cost:
 
 
 def told(steps: list[Step]) -> str:
-    """Returns the seconds and CPU seconds of the steps that took half a second or more."""
+    """Returns the seconds and CPU seconds of the steps that took at least half a second, as text."""
     ends = pairwise(steps)
     taken: list[tuple[Any, ...]] = [(one[0], other[1] - one[1], other[2] - one[2]) for one, other in ends]
     return ", ".join(f"{step} {wall:.1f} ({cpu:.1f})" for step, wall, cpu in taken if wall >= 0.5)

@@ -1,4 +1,4 @@
-"""Measures what reading a board costs, as ratios to a bare read of the same file by DuckDB, in one run.
+"""Measures the cost of reading a board, relative to a bare read of the same file by DuckDB in the same run.
 
     python -m tests.bench.bench_reads STATE EDITION [--times 7]
 
@@ -27,7 +27,7 @@ LIBRARIES = "import duckdb, rich.console, rich.table, typer; from pydantic impor
 
 
 def least(times: int, run: Callable[[], object]) -> float:
-    """Returns the least CPU seconds of *run*, of this process and of those that it starts."""
+    """Returns the least CPU seconds of *run* over *times* calls, in this process and its child processes."""
     taken = []
     for _ in range(times):
         began = os.times()

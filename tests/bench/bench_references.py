@@ -2,16 +2,17 @@
 
     python -m tests.bench.bench_references STATE EDITION METRIC [--plantings 60]
 
-Each planting takes papers with replacement, and puts the reviews of one LM candidate, Z', in the place of a share of
-their references, cut to the tokens of those. The tipping shares then come from stand-ins that are not of the base model
-of Z', as a reader has no stand-in by the model that wrote the references. The true order is that on human references.
+Each planting draws papers with replacement, and replaces a share of their references by the reviews of one LM
+candidate, Z', truncated to the tokens of the references. The tipping shares are then computed from stand-ins that are
+not by the base model of Z', because a reader has no stand-in by the model that wrote the references. The true order is
+the order on human references.
 
-- *told*: orders of two candidates, neither of them Z', told apart at 5% on the planted board.
-- *turned*: those whose true order is the other way round.
-- *said to stand*: told orders whose tipping share is above the planted one; *turned* of these.
+- *told*: orders of two candidates, neither of them Z', that are significant at 5% on the planted board.
+- *turned*: the share of these whose true order is reversed.
+- *said to stand*: told orders whose tipping share is above the planted share; *turned*: of these.
 
-These are for pairs without a candidate of the planted base model (*strangers*), and for the others (*kin*). The second
-table is of the order without the fifth of the references that is most like an AI's, against as many random ones.
+Figures are given for pairs without a candidate of the planted base model (*strangers*), and for the others (*kin*). The
+second table shows the order without the most AI-like fifth of the references, against as many random references.
 """
 
 from __future__ import annotations
@@ -42,23 +43,23 @@ from gre_bench.tasks import steps
 
 SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)
 TRIM, RESAMPLES, TRIMMED_OF = 0.2, 199, 2
-"""The share left out, the random controls, and one planting of so many is trimmed."""
+"""The share of references left out, the number of random controls, and how many plantings per trimmed one."""
 KINDS = (("strangers", True), ("kin", True), ("kin, with stand-ins of their base model", False))
 """Kind of pairs → whether stand-ins of the planted base model are left out."""
 
 
 def base(name: str) -> str:
-    """Returns the base model of a candidate: its name without version and protocol; the unpublished ones are one."""
+    """Returns the base model of a candidate: its name without version and protocol; unpublished models count as one."""
     if name.startswith("quis/"):
         return "quis"
     return "gpt-4o-mini" if "gpt-4o-mini" in name else "gpt-4o" if "gpt-4o" in name else name.split("+")[0]
 
 
 class World:
-    """Scores of candidates (c) on references (r), and on the stand-ins (z) put in their places.
+    """Scores of candidates (c) on references (r), and on the stand-ins (z) that replace them.
 
-    *human* (r, c), *planted* (r, c, z): scores. *humans* (r,), *humans_planted* (r, z): the mean of other human reviews.
-    *paper* (r,): its index. *stand_in* (papers, c, z): what ``study references`` stores, means of *planted*.
+    *human* (r, c), *planted* (r, c, z): scores. *humans* (r,), *humans_planted* (r, z): means of other human reviews.
+    *paper* (r,): the paper's index. *stand_in* (papers, c, z): the means of *planted* that ``study references`` stores.
     """
 
     def __init__(self, state: Path, edition: str, metric: str):
@@ -123,7 +124,7 @@ class World:
 
 
 def plant(world: World, z: int, share: float, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Returns papers taken with replacement, their references' indices (one row a reference), and which are planted."""
+    """Returns (papers drawn with replacement, indices of their references, one row each, which are planted)."""
     papers = random.integers(len(world.member), size=len(world.member))
     rows = [np.flatnonzero(world.paper == paper) for paper in papers]
     units, references = np.repeat(np.arange(len(papers)), list(map(len, rows))), np.concatenate(rows)
@@ -133,9 +134,9 @@ def plant(world: World, z: int, share: float, random: np.random.Generator) -> tu
 
 
 def trim(world: World, z: int, a: int, b: int, share: float, seed: int) -> tuple[float, float, float, bool]:
-    """Plants on all papers, once each; returns the shift in nats, what trimming and its control undo, and p < .05.
+    """Plants on all papers once; returns (shift in nats, parts that trimming and its control undo, whether p < .05).
 
-    Without a shift, what trimming undoes is how far it moves the difference.
+    Without a shift, the part that trimming undoes is how far it moves the difference.
     """
     count = len(world.human)
     planted = np.zeros(count, dtype=bool)

@@ -1,10 +1,10 @@
-"""Measures what another writer's wording of the same reviews is worth: GPT-4o's judgments in place of those by rule.
+"""Measures the effect of another writer's wording of the same reviews: GPT-4o's judgments instead of the rule's.
 
     python -m tests.bench.bench_rewording human_reviews.parquet
 
-Candidates are slot 2 of the papers of rows 0-299, references slots 1 and 3. The content is that of one review; the
-wording is a candidate's harm of the kind *laundering*, of which a rule makes the degrees. The change is by paper, with
-its 95% interval, and in standard deviations over papers.
+Candidates are slot 2 of the papers of rows 0-299, and references are slots 1 and 3. The content stays the same, so the
+wording is a harm of the kind *laundering*, whose degrees a rule makes. The change is by paper, with its 95% interval,
+and in standard deviations over papers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WRITERS = {"rule": judgments_of, "GPT-4o": None}
 
 
 def texts(file: Path) -> dict[str, dict[str, dict[int, str]]]:
-    """Returns writer of judgments → paper → slot → the judgments of the rows 0-299 of *file*."""
+    """Returns writer → paper → slot → judgments, from the rows 0-299 of *file*."""
     rows = [row for row in parquet.read_table(file).to_pylist() if row["row"] < ROWS]
     found: dict[str, dict[str, dict[int, str]]] = {writer: {} for writer in WRITERS}
     for row in rows:
@@ -41,7 +41,7 @@ def texts(file: Path) -> dict[str, dict[str, dict[int, str]]]:
 
 
 def changes(file: Path, references: str) -> np.ndarray:
-    """Returns by paper the score of GPT-4o's wording less that of the rule's, on references in words of *references*."""
+    """Returns the score of GPT-4o's wording minus the score of the rule's by paper. *references*: their writer."""
     lm = open_lm(EvaluationLMSettings())
     found = texts(file)
     differences = []

@@ -1,8 +1,8 @@
 """Compares the judgments by rule with those that GPT-4o wrote from the same real ICLR 2023 reviews.
 
 Run it as `python -m tests.bench.bench_rule_judgments [first] [last]`; the default rows are 900-966 (201 reviews). Lines
-are aligned greedily by the overlap of their content words. The last table shows the value of either set of judgments
-for the embedded evaluation LM: the AUC of the PMI with a review of the same paper against one of another paper.
+are aligned greedily by the overlap of their content words. The last table shows the value of each set of judgments for
+the embedded evaluation LM: the AUC of the PMI with a review of the same paper against a review of another paper.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FILE = SHARED / "iclr2023" / "human_reviews.parquet"
 STANCES = [opening.split()[-1] for opening in OPENINGS]
 NONE = "(none)"
 ALIGNED = 0.15
-"""The Jaccard overlap of content words from which two lines count as the same judgment."""
+"""The least Jaccard overlap of content words at which two lines count as the same judgment."""
 
 _STOP = frozenset({
     "the", "a", "an", "of", "to", "in", "for", "and", "or", "is", "are", "be", "that", "this", "it", "with", "as", "on",
@@ -50,7 +50,7 @@ KINDS = {
 
 
 def real_rows(first: int, last: int) -> list[dict[str, Any]]:
-    """Returns the rows *first* to *last* of `FILE`; ends the program where the file is absent."""
+    """Returns the rows *first* to *last* of `FILE`; ends the program if the file is missing."""
     if not FILE.is_file():
         print("the real ICLR 2023 reviews are not on this machine")
         sys.exit()
@@ -89,7 +89,7 @@ def aligned(ours: Sequence[str], theirs: Sequence[str]) -> list[tuple[int, int]]
 
 
 def agreement(rows: list[dict[str, Any]]) -> None:
-    """Prints lines, stances, overlap and what is missed."""
+    """Prints the numbers of lines, the stances, the overlap, and what the rule misses."""
     confusion: Counter[tuple[str, str]] = Counter()
     missed: Counter[str] = Counter()
     counts, overlaps = [], []
@@ -129,7 +129,7 @@ def agreement(rows: list[dict[str, Any]]) -> None:
 
 
 def auc(rows: list[dict[str, Any]], x: str, y: str) -> None:
-    """Prints how well the PMI of *x* (slot 2) with *y* (slots 1 and 3) separates the same paper from another."""
+    """Prints how well the PMI of *x* (slot 2) with *y* (slots 1 and 3) distinguishes the same paper from another."""
     papers: dict[int, dict[int, dict[str, Any]]] = {}
     for row in rows:
         papers.setdefault(row["row"], {})[row["slot"]] = row

@@ -1,9 +1,9 @@
-"""Measures what the sandbox of a user's query costs: its own process and its private copy.
+"""Measures the cost of the sandbox of a user's query: its separate process and its private copy.
 
     python -m tests.bench.bench_sql [--mb 200]
 
 Each query runs five times in the sandbox and five times in this process, and the fastest counts. The times for the
-private copy, its digest, and the check of the copy for readers are reported too.
+private copy, its digest, and the check of the read-only copy are reported too.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TIMES = 5
 
 
 def make(folder: Path, mb: int) -> Store:
-    """Returns a store whose copy for readers has *mb* MB of log-probabilities that do not compress."""
+    """Returns a store whose read-only copy has *mb* MB of log-probabilities that do not compress."""
     store = Store(folder, BENCH)
     with store.lock("bench"):
         store.copy_for_readers()

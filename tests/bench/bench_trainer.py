@@ -1,8 +1,7 @@
-"""Compares the training loop with that of transformers, on a random Llama of two layers: tokens per CPU second, and
-loss.
+"""Compares our training loop with transformers' on a random two-layer Llama: tokens per CPU second, and loss.
 
-Run it as `python -m tests.bench.bench_trainer`. Both learn the same conversations for the same steps: nine endings
-after one prefix, like the predictions of an item. Ours is timed with and without shared prefixes.
+Run it as `python -m tests.bench.bench_trainer`. Both train on the same conversations for the same number of steps: nine
+endings after one prefix, like the predictions of an item. Ours is timed with and without shared prefixes.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from gre_bench.tuning.trainer import summed_loss, train
 
 STEPS, BATCH, VOCABULARY = 12, 9, 4096
 PREFIX, ENDING = 480, 60
-"""Tokens of a prefix and of an ending, about those of an abstract with judgments and of the line that follows."""
+"""The tokens of a prefix (like an abstract with judgments) and of an ending (like the line that follows)."""
 
 
 def model() -> LlamaForCausalLM:

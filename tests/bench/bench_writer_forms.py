@@ -1,12 +1,15 @@
-"""Compares writers of judgments by rule on the papers that are kept aside to choose on, with an LM of each one's own form.
+"""Compares rule-based writers of judgments on the papers held out for model selection, each with an LM of its own form.
 
     python -m tests.bench.bench_writer_forms FILES NEVER WRITER=FOLDER... [--changes stuffed,copied,half,elongated]
 
-FILES is what `python -m tests.gpu.training_files` wrote; papers of the file NEVER are left out. A WRITER is one of
-`WRITERS`, and FOLDER holds the `cache-ngram` that scores its judgments. For each set it prints the AUC of same against
-other paper, its gain over the first WRITER with the 95% interval by paper, d and share of pairs, the means in nats,
-tokens and lines a review, and for each change d with its 95% interval. Candidates are second reviews, references first
-and third ones, another paper is half the list away.
+FILES: the output of `python -m tests.gpu.training_files`; papers in the file NEVER are left out. A WRITER is one of
+`WRITERS`, and FOLDER holds the `cache-ngram` that scores its judgments. For each set it prints:
+
+- the AUC of same against other paper, and its gain over the first WRITER with the 95% interval by paper
+- d and the share of pairs, the means in nats, and tokens and lines per review
+- for each perturbation, d with its 95% interval
+
+Candidates are second reviews, and references are first and third reviews. Another paper is half the list away.
 """
 
 from __future__ import annotations
@@ -35,11 +38,11 @@ from tests.bench.bench_choosing import gain
 WRITERS: dict[str, Callable[[str], str]] = {WRITER: judgments_of}
 """Name → writer; add another here to compare it."""
 Reviewed = tuple[PaperTexts, str]
-"""A paper with its reviews and abstract, and its title."""
+"""(paper with its reviews and abstract, its title)."""
 
 
 def sets(files: Path, never: Path) -> list[tuple[str, list[Reviewed], bool]]:
-    """Returns each set: its name, its papers with three reviews, and whether the abstract is given."""
+    """Returns (name, papers with three reviews, whether the abstract is given) of each set."""
     known = pd.read_json(files / "papers.jsonl", lines=True).set_index("paper_id")
     barred = evaluation_set(never)
 
@@ -60,7 +63,7 @@ def sets(files: Path, never: Path) -> list[tuple[str, list[Reviewed], bool]]:
 
 
 def changed(change: str, paper: PaperTexts, title: str) -> str:
-    """Returns the second review of *paper* after *change*; unchanged if it has no sections to open."""
+    """Returns the second review of *paper* after the perturbation *change*; unchanged if it has no sections."""
     review = ChangeInput(paper.paper_id, paper.reviews[1], title or "this", paper.abstract)
     if change == "stuffed":
         return edits.stuffed(review)
@@ -75,7 +78,7 @@ def changed(change: str, paper: PaperTexts, title: str) -> str:
 def compare(
     write: Callable[[str], str], lm: CacheNgram, papers: Sequence[Reviewed], given: bool, changes: Sequence[str]
 ) -> tuple[np.ndarray, list[str], float, float]:
-    """Returns log P(y) under each x (a row for each y), the paper of each row, and tokens and lines a review."""
+    """Returns (log P(y) given each x, one row per y; paper of each row; tokens per review; lines per review)."""
     written = [[write(review) for review in paper.reviews] for paper, _ in papers]
     rows, ids = [], []
     for place, (paper, title) in enumerate(papers):
@@ -128,7 +131,7 @@ def main() -> None:
 
 
 def _keys(ids: Sequence[str]) -> list[tuple[str, int]]:
-    """Returns each row's paper and how many rows of it came before."""
+    """Returns (paper, number of earlier rows of that paper) for each row."""
     return [(name, ids[:row].count(name)) for row, name in enumerate(ids)]
 
 

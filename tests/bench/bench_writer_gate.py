@@ -1,16 +1,17 @@
-"""Tries a writer of judgments by rule and its LM on papers that judge: GPT-4o's wording, and copied passages of papers.
+"""Tests a rule-based writer and its LM on test papers: GPT-4o's wording, and passages copied from papers.
 
     python -m tests.bench.bench_writer_gate rows ROWS WRITER=FOLDER...
     python -m tests.bench.bench_writer_gate copies STATE TEXTS EDITION... -- WRITER=FOLDER...
 
-A WRITER is one of `tests.bench.bench_writer_forms.WRITERS`, and FOLDER holds the `cache-ngram` of its form. d is that of
-what stands in the candidate's place, against the candidate, with its 95% interval by paper. Candidates are second reviews
-of ROWS, and first ones of an EDITION.
+A WRITER is one of `tests.bench.bench_writer_forms.WRITERS`, and FOLDER holds the `cache-ngram` of its form. d is the
+effect of replacing the candidate by another text, with its 95% interval by paper. Candidates are the second reviews of
+ROWS, and the first reviews of an EDITION.
 
-- *rows*: ROWS is rows_0_299.parquet of `tests.gpu.training_files`. It prints the AUC by GPT-4o's judgments, and by the
-  writer's own judgments the AUC and what GPT-4o's wording of the same review is worth; gains over the first WRITER.
-- *copies*: the human reviews and abstracts of each EDITION in STATE, and TEXTS, a table of full texts. It prints what 600
-  words of the paper's body are worth as a review, and a review by the rule `extractive-full`.
+- *rows*: ROWS is rows_0_299.parquet of `tests.gpu.training_files`. It prints the AUC by GPT-4o's judgments. By the
+  writer's own judgments, it prints the AUC, the effect of GPT-4o's wording of the same review, and gains over the first
+  WRITER.
+- *copies*: the human reviews and abstracts of each EDITION in STATE, and TEXTS, a table of full texts. It prints the
+  effect of 600 words of the paper's body as a review, and of a review by the rule `extractive-full`.
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ REVIEWS = """select p.paper_id, p.title, p.abstract, list(r.text order by r.revi
 from papers p join reviews r using (paper_id) where r.candidate = 'human' group by all having count(*) >= 3 order by 1"""
 
 Scores = tuple[np.ndarray, list[str]]
-"""PMI of each x (a row for each y), and the paper of each row."""
+"""(PMI of each x, one row per y; the paper of each row)."""
 
 
 def pmi(lm: CacheNgram, ys: Sequence[str], xs: Sequence[str], synopsis: str | None = None) -> list[list[float]]:
-    """Returns a row for each of *ys* with its PMI with each of *xs*."""
+    """Returns the PMI of each of *ys* (rows) with each of *xs* (columns)."""
     rows = []
     for y in ys:
         *given, alone = lm.logprob([Prediction(x, synopsis, y) for x in (*(x or None for x in xs), None)])
@@ -59,7 +60,7 @@ def moved(scores: np.ndarray, ids: list[str], column: int) -> str:
 
 
 def told(name: str, now: Scores, first: Scores | None) -> str:
-    """Returns the AUC of *now*, whose first two columns are same and other paper, and its gain over *first*."""
+    """Returns a line with the AUC of *now* (columns 0 and 1: same and other paper) and its gain over *first*."""
     scores, ids = now
     auc = separation(scores[:, 0].tolist(), ids, scores[:, 1].tolist(), ids)
     line = f"{name}: {len(ids)} pairs, AUC {auc.auc:.3f} ({auc.low:.3f}, {auc.high:.3f})"

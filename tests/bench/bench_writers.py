@@ -1,9 +1,9 @@
-"""Prints how far scores agree when two writers made the judgments of the same reviews.
+"""Prints how well scores agree if two different writers made the judgments of the same reviews.
 
     python -m tests.bench.bench_writers FIRST.jsonl SECOND.jsonl
 
-Both files are a KEPT.jsonl of `tests.bench.bench_evaluation_lm`, of the same papers. Each kind of candidate counts as
-one candidate. Differences are in standard errors by paper, so that writers with other units compare.
+Both files are a KEPT.jsonl of `tests.bench.bench_evaluation_lm`, for the same papers. Each kind of candidate counts as
+one candidate. Differences are in standard errors by paper, so that writers with different units are comparable.
 """
 
 from __future__ import annotations

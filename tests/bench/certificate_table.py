@@ -1,9 +1,9 @@
-"""Prints the certificates that ship of one evaluation LM and edition, as a table of Markdown.
+"""Prints the included certificates of one evaluation LM and edition as a Markdown table.
 
     python -m tests.bench.certificate_table EVALUATION_LM EDITION [--picture FILE]
 
-A cell has the least degrees told on 60, 113 and 300 papers, and from which degree a harm pays. *--picture* draws the
-curves of the same certificates.
+A cell has the least degrees that are detected with 60, 113 and 300 papers, and the degree from which a harm raises the
+score. *--picture* draws the curves of the same certificates.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def cell(curve: dict[str, Any] | None) -> str:
 
 
 def table(certificates: list[Certificate]) -> str:
-    """Returns the table of *certificates*: a column a metric, a row a harm."""
+    """Returns the table of *certificates*: one column per metric, one row per harm."""
     titles = [recipe_of(str(item.signature["metric"])).title for item in certificates]
     rows = [["harm", *titles], ["---"] * (len(titles) + 1)]
     rows += [[harm.said, *(cell(item.harms.get(name)) for item in certificates)] for name, harm in HARMS.items()]

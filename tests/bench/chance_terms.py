@@ -1,16 +1,16 @@
-"""Prints what the chance term of a score is: how many contrasts of LM reviewers it tells apart, and under what form.
+"""Prints how many contrasts of LM reviewers each term of a score distinguishes, and in which form.
 
     python -m tests.bench.chance_terms EDITION [--state STATE] [--stance criticizes] [--lm cache-ngram]
 
-The chance term of a pair is the score of the candidate's review of another paper; the score less it is the score above
-chance. Every two ranked models of the largest group are compared by Student's test by paper, Holm-corrected over all
-contrasts of one line. In the last two terms, papers that exchange reviews depend on each other. A line counts the
-contrasts told apart at 5%, in four forms: plain, per judgment of the reference, at equal length with one slope of log
-words for all, and so that the models' own slopes agree (`gre_bench.stats.length`).
+The chance term of a pair is the score of the candidate's review of another paper. The score minus the chance term is
+the score above chance. Every two ranked models of the largest group are compared by Student's test by paper,
+Holm-corrected over all contrasts of one line. In the last two terms, papers that exchange reviews depend on each other.
+A line counts the contrasts significant at 5%, in four forms: plain, per judgment of the reference, at equal length with
+one slope of log words for all, and at equal length where the models' own slopes agree too (`gre_bench.stats.length`).
 The last line of a metric has Spearman's correlation of each term with the words of a review, over these models.
 
-With --stance, only judgments of this stance count, in reviews and references: such as ``criticizes``. The pairs are then
-scored again, by --lm.
+With --stance, such as ``criticizes``, only judgments of this stance count, in reviews and references. The pairs are
+then scored again by --lm.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from gre_bench.store import Store
 from gre_bench.store.queries import BOARD_LENGTHS, LEADERBOARD, PLANNED_SIGNATURES, SignatureRow
 
 Key = tuple[str, str, str]
-"""Candidate, paper, reference."""
+"""(candidate, paper, reference)."""
 TERMS = ("score", "chance", "above chance")
 FORMS = ("", "per judgment of the reference", "at equal length", "at equal length in both forms")
-"""Of a contrast; the first is the plain one."""
+"""The forms of a contrast; the first is the plain form."""
 
 
 def models_of(store: Store, signature: SignatureRow) -> list[str]:
@@ -55,7 +55,7 @@ def models_of(store: Store, signature: SignatureRow) -> list[str]:
 
 
 def stored(store: Store, signature: SignatureRow, specific_id: str) -> dict[Key, tuple[float, float]]:
-    """Returns score and score above chance of each pair that has both."""
+    """Returns (score, score above chance) of each pair that has both."""
     specific = next(row for row in store.read(PLANNED_SIGNATURES) if row["signature_id"] == specific_id)
     first, second = (
         {(c, p, r): v for c, p, r, v, _ in zip(*columns_of(store, row), strict=True)} for row in (signature, specific)
@@ -66,10 +66,10 @@ def stored(store: Store, signature: SignatureRow, specific_id: str) -> dict[Key,
 def of_one_stance(
     store: Store, signature: SignatureRow, names: Iterable[str], stance: str, lm_name: str
 ) -> tuple[dict[Key, tuple[float, float]], dict[tuple[str, str], int], dict[str, int]]:
-    """Scores the pairs of the candidates *names* by judgments of one *stance* alone.
+    """Scores the pairs of the candidates *names* by judgments of one *stance* only.
 
-    Returns score and score above chance of each pair, the words of each candidate's text by candidate and paper, and
-    the number of judgments of each reference.
+    Returns (score, score above chance) of each pair, the words of each candidate's text by candidate and paper, and the
+    number of judgments of each reference.
     """
     lm = open_lm(lm_name).lm
     with store.reading() as connection:
@@ -106,7 +106,7 @@ def of_one_stance(
 
 
 def terms_of(scores: Mapping[Key, tuple[float, float]], term: str) -> dict[Key, float]:
-    """Returns one of the `TERMS` of each pair."""
+    """Returns the *term*, one of `TERMS`, of each pair."""
     take = {"score": lambda s, _: s, "chance": lambda s, above: s - above, "above chance": lambda _, above: above}[term]
     return {key: take(*both) for key, both in scores.items()}
 
@@ -118,9 +118,9 @@ def told_apart(
     names: list[str],
     swaps: Mapping[tuple[str, str], str],
 ) -> dict[str, dict[str, int]]:
-    """Returns form → term → the number of contrasts of *names* that the term tells apart.
+    """Returns form → term → the number of contrasts of *names* that the term distinguishes.
 
-    *swaps*: candidate and paper → the exchange of reviews; the papers of one share it.
+    *swaps*: (candidate, paper) → the exchange of reviews, which papers that exchange reviews share.
     """
     counts: dict[str, dict[str, int]] = {form: {} for form in FORMS}
     for term in TERMS:
@@ -158,9 +158,9 @@ def told_apart(
 def rows(
     store: Store, stance: str | None = None, lm: str = "cache-ngram", lms: Sequence[str] = ()
 ) -> Iterator[list[str]]:
-    """Head and rows of the table, for every metric of the board that has scores above chance.
+    """Yields the head and rows of the table, for every metric of the board that has scores above chance.
 
-    *lms*: evaluation LMs whose scores are taken in place of the board's.
+    *lms*: evaluation LMs whose scores are used instead of the board's.
     """
     yield ["contrasts told apart by", "score", "by chance", "above chance"]
     planned = store.read(PLANNED_SIGNATURES)

@@ -1,10 +1,11 @@
-"""Simulations with known truth that test every interval of `gre_bench.stats`: scores of two references per paper.
+"""Tests every interval of `gre_bench.stats` by simulations with known truth: scores on two references per paper.
 
 A candidate's standardised score is √alike·common + √(1 − alike)·own. *common* is the effect of papers and references on
-all candidates, *own* that on one candidate. Each of the two is √share·paper + √(1 − share)·pair. The two pairs of a
-paper therefore correlate by *share*, two candidates by *alike*, and differences between candidates by *share* too. With
-heavy tails a score is lognormal (σ = 0.5: skewness 1.75, excess kurtosis 5.9) and standardised; the correlations hold
-before that transformation. A trial samples one simulation and reports for each interval whether it holds the truth.
+all candidates, *own* their effect on one candidate. Each of the two is √share·paper + √(1 − share)·pair. The two pairs
+of a paper therefore correlate by *share*, two candidates by *alike*, and differences between candidates by *share* too.
+With heavy tails a score is lognormal (σ = 0.5: skewness 1.75, excess kurtosis 5.9) and standardised; the correlations
+hold before that transformation. A trial runs one simulation and reports for each interval whether it contains the
+truth.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from gre_bench.stats.ranks import rank_intervals
 
 SIGMA = {"normal": 0.0, "lognormal": 0.5}
 BEFORE_AFTER = 0.83
-"""The correlation of scores before and after a change that the published half-widths imply."""
+"""The correlation of scores before and after a perturbation, as implied by the published half-widths."""
 
 MEANS = np.array([0.0, 0.02, 0.04, 0.15, 0.2, 0.3, 0.32, 0.5, 0.6, 1.0])
-"""True means of ten candidates, some of them nearly equal."""
+"""The true means of ten candidates, some of them nearly equal."""
 
 Trial = Callable[[np.random.Generator, int, float, str], dict[str, float]]
-"""(random, papers, share, tails) → for each interval whether, or for what share of its values, it held the truth."""
+"""(random, papers, share, tails) → interval → whether, or for what share of its values, it contains the truth."""
 
 
 def standardised(z: np.ndarray, tails: str) -> np.ndarray:
@@ -105,7 +106,7 @@ def graded(
 
 @cache
 def true_correlations(tails: str) -> dict[str, float]:
-    """Returns the true correlations, by SciPy over 400,000 items, each in a group of its own.
+    """Returns the true correlations, by SciPy over 400,000 items, each in its own group.
 
     Siblings do not change them.
     """
@@ -127,9 +128,9 @@ def true_within(share: float, tails: str, siblings: int) -> float:
 
 
 def correlations(random: np.random.Generator, papers: int, share: float, tails: str) -> dict[str, float]:
-    """Tries the intervals of correlations, with groups of five siblings if there are few, else of three or two.
+    """Tests the intervals of correlations, with groups of five siblings if there are few groups, else of three or two.
 
-    *tails* are those of the score, which ranks do not see. If they are not normal, only Pearson is tried.
+    *tails*: the tails of the score, which do not affect ranks. If they are not normal, only Pearson is tested.
     """
     siblings = 5 if papers < 100 else 3 if papers < 300 else 2
     first, second, grades = graded(random, papers, share, tails, siblings)
@@ -161,7 +162,7 @@ def ranks(random: np.random.Generator, papers: int, share: float, tails: str) ->
 
 
 def lengths(random: np.random.Generator, papers: int, share: float, tails: str) -> dict[str, float]:
-    """Tries the intervals of scores at equal length, on four candidates.
+    """Tests the intervals of scores at equal length, on four candidates.
 
     A score grows by 0.5 with log tokens, which papers and candidates shift.
     """
@@ -187,10 +188,10 @@ def lengths(random: np.random.Generator, papers: int, share: float, tails: str) 
 
 
 def changed_lengths(random: np.random.Generator, papers: int, share: float, tails: str) -> dict[str, float]:
-    """Tries the interval of an effect with length held fixed: three human reviews a paper, two of them references.
+    """Tests the interval of an effect at fixed length: three human reviews per paper, two of them references.
 
-    A score grows by 0.5 with log tokens. The change shortens a review to half of its length, more or less, and costs
-    0.4 standard deviations beyond that.
+    A score grows by 0.5 with log tokens. The perturbation shortens a review to about half of its length, and lowers the
+    score by a further 0.4 standard deviations.
     """
     logs = 6 + 0.4 * random.normal(size=(papers, 3)) + 0.2 * random.normal(size=(papers, 1))
     human, changed, first, second = drawn(random, 4, papers, share, tails, BEFORE_AFTER)
@@ -215,7 +216,7 @@ def changed_lengths(random: np.random.Generator, papers: int, share: float, tail
 
 
 def coverage(trial: Trial, papers: int, share: float, tails: str, simulations: int, seed: int = 0) -> dict[str, float]:
-    """Returns the share of *simulations* in which each interval of *trial* held the truth."""
+    """Returns the share of *simulations* in which each interval of *trial* contains the truth."""
     random = np.random.default_rng([seed, papers, int(100 * share), len(tails)])
     found = [trial(random, papers, share, tails) for _ in range(simulations)]
     return {name: float(np.mean([one[name] for one in found])) for name in found[0]}

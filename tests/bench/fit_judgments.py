@@ -1,4 +1,4 @@
-"""Learns the weights of the judgments by rule from the judgments that GPT-4o wrote of real ICLR 2023 reviews.
+"""Trains the weights of the judgments by rule on the judgments that GPT-4o wrote from real ICLR 2023 reviews.
 
 Run it as `python -m tests.bench.fit_judgments [first] [last] [file]`. By default it reads rows 300-899 and writes
 `data/judgments/weights.tsv`. The same rows give the same file. A sentence gets the stance of the line with the most
@@ -45,14 +45,14 @@ CHOSEN_ON = (900, 999)
 """The rows on which the settings of the writer were chosen."""
 
 PENALTY = 12.0
-"""The penalty on half the square of a weight."""
+"""The coefficient of the L2 penalty (half the square of each weight)."""
 
 SLIGHT = 0.05
-"""A feature is left out if none of its weights is larger than this."""
+"""A feature is dropped if none of its weights is larger than this."""
 
 
 _SAME = {"clari": "clear", "writi": "writt", "ease": "easy", "origi": "novel", "confu": "uncle"}
-"""Stems of words that GPT-4o exchanges for one another."""
+"""Stems of words that GPT-4o uses interchangeably."""
 
 
 def stems(text: str) -> frozenset[str]:
@@ -108,7 +108,7 @@ def of_papers(shapes: Sequence[tuple[Kind, int]]) -> tuple[list[set[str]], list[
 
 
 def fitted(seen: sparse.csr_matrix, classes: np.ndarray) -> np.ndarray:
-    """Returns weights of shape (features, 5) of the log-linear model of *classes*, with a penalty on their squares."""
+    """Returns the weights (features, 5) of an L2-penalised log-linear model of *classes*."""
     target = np.eye(NONE + 1)[classes]
 
     def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
@@ -124,14 +124,14 @@ def fitted(seen: sparse.csr_matrix, classes: np.ndarray) -> np.ndarray:
 
 
 def rows_of(first: int, last: int, sets: Sequence[Register]) -> tuple[list[dict[str, Any]], int]:
-    """Returns the reviews of the rows *first* to *last* without the papers of *sets*, and the number before."""
+    """Returns (reviews of the rows *first* to *last* without the papers of *sets*, number of reviews before that)."""
     rows = real_rows(first, last)
     barred = frozenset().union(*(one.learnt(papers_of(rows)) for one in sets))
     return [row for row in rows if row["paper_id"] not in barred], len(rows)
 
 
 def papers_of(rows: Sequence[dict[str, Any]]) -> list[PaperTexts]:
-    """Returns what registers hold of the papers of *rows*."""
+    """Returns the papers of *rows* in the form that registers record."""
     texts: dict[str, list[str]] = {}
     for row in rows:
         texts.setdefault(row["paper_id"], []).append(row["review"] or "")

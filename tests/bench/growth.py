@@ -1,12 +1,12 @@
-"""Measures how seconds and memory grow with an edition: 30, 300, 3,000 papers, with the embedded evaluation LM.
+"""Measures how time and memory grow with an edition of 30, 300 and 3,000 papers, with the embedded evaluation LM.
 
     python -m tests.bench.growth [--papers 30 300 3000] [--candidates 5] [--folder build/growth]
 
-Papers and reviews are made up, as long as real ones. Each command runs as a user runs it, in a process of its own:
-its seconds, and the most memory that it held, are printed per size. Then come the slopes from one size to the next:
-milliseconds and kilobytes per paper more, and how much longer one paper takes than at the size before.
+Papers and reviews are generated in realistic lengths. Each command runs as a user runs it, in a separate process. Its
+seconds and peak memory are printed per size. Then come the slopes from one size to the next: milliseconds and kilobytes
+per additional paper, and how much longer one paper takes than at the previous size.
 
-What a command took is kept in FOLDER/growth.json, so a stopped measurement continues. Delete the folder to begin anew.
+The costs are stored in FOLDER/growth.json, so that a stopped measurement continues. Delete the folder to start again.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ COMMANDS = {
     "leaderboard": ("leaderboard", EDITION),
     "publish": ("publish", EDITION),
 }  # fmt: skip
-"""The second refresh has nothing to score: it shows what planning alone takes."""
+"""The commands. The second refresh has nothing to score, so it shows the cost of planning alone."""
 
 
 def main() -> None:
@@ -72,7 +72,7 @@ def main() -> None:
 
 
 def cost(command: tuple[str, ...], folder: Path) -> dict[str, float]:
-    """Runs *command* in *folder*; returns its seconds, its CPU seconds and the most MB (10**6 bytes) that it held."""
+    """Runs *command* in *folder*; returns its seconds, its CPU seconds and its peak memory in MB (10**6 bytes)."""
     program = [str(Path(sys.executable).with_name("gre-bench")), *command]
     began = time.perf_counter()
     process = subprocess.Popen(program, cwd=folder, stdout=subprocess.DEVNULL)
@@ -84,7 +84,7 @@ def cost(command: tuple[str, ...], folder: Path) -> dict[str, float]:
 
 
 def show(found: dict[int, dict[str, dict[str, float]]]) -> None:
-    """Prints a row per command and size: what it took, and its slopes from the size before."""
+    """Prints a row per command and size: its cost, and the slopes from the previous size."""
     table = Table("command", "papers", "s", "CPU s", "MB", "ms a paper more", "kB a paper more", "a paper, × before")
     for name in COMMANDS:
         before: tuple[int, dict[str, float], float] | None = None

@@ -33,19 +33,19 @@ def signed(value: float, digits: int = 2) -> str:
 
 
 def half(row: dict[str, Any], name: str) -> str:
-    """A value with half of its 90% interval."""
+    """Returns a value of *row* with half of its 90% interval, as text."""
     value, high = row[name], row["high" if name == "score" else f"{name}_high"]
     return "" if value is None or high is None or high == value else f"{signed(value, 1)} ±{high - value:.1f}"
 
 
 def signatures_of(store: Store, lm: str) -> list[SignatureRow]:
-    """The signatures of the `METRICS` by the evaluation LM *lm*."""
+    """Returns the signatures of the `METRICS` by the evaluation LM *lm*."""
     rows = {row["metric"]: row for row in store.read(PLANNED_SIGNATURES) if row["evaluation_lm"] == lm}
     return [rows[metric] for metric in METRICS]
 
 
 def reviewers(store: Store, lm: str, group: str | None) -> Iterator[list[str]]:
-    """Rows of the board's *group*, GEM-S first in order: scores, and above chance for the main group."""
+    """Yields the rows of the board's *group* in the order by GEM-S: scores, and above chance for the main group."""
     signatures = {row["metric"]: row["signature_id"] for row in signatures_of(store, lm)}
     rows = store.read(LEADERBOARD, signature_ids=list(signatures.values()))
     by = {(row["signature_id"], row["candidate"]): row for row in rows}
@@ -63,7 +63,7 @@ def interval(part: dict[str, Any] | None, value: str = "difference") -> str:
 
 
 def contrasts(state: Path, lm: str, at_length: bool) -> Iterator[list[str]]:
-    """Rows of the contrasts under GEM-S (abstract): differences and their parts, or those at equal length."""
+    """Yields the rows of the contrasts under GEM-S (abstract): differences and their parts, or at equal length."""
     report = compare_contrasts(state, INCLUDED_EDITION, CONTRASTS)
     heads = ["one slope", "own slopes", "lengths overlap", "p of both"] if at_length else [
         "difference", "p", "detectable", "of it by chance", "above chance"]  # fmt: skip
@@ -82,7 +82,7 @@ def contrasts(state: Path, lm: str, at_length: bool) -> Iterator[list[str]]:
 
 
 def questions(state: Path) -> Iterator[list[str]]:
-    """Rows of the contrasts under GEM-S (abstract), by each evaluation LM, corrected over both metrics."""
+    """Yields the rows of the contrasts under GEM-S (abstract) by each evaluation LM, corrected over both metrics."""
     by: dict[str, dict[str, str]] = {}
     for row in compare_contrasts(state, INCLUDED_EDITION, CONTRASTS)["contrasts"]:
         if row["metric"] == "gem_s_abstract":
@@ -93,7 +93,7 @@ def questions(state: Path) -> Iterator[list[str]]:
 
 
 def orders(state: Path) -> Iterator[list[str]]:
-    """What the two evaluation LMs make of the order of all candidates, by the tests of their boards."""
+    """Yields rows that compare the order of all candidates by two evaluation LMs, by the tests of their boards."""
     found = {row["metric"]: row for row in compare_lms(state, INCLUDED_EDITION, LMS, METRICS)["evaluation_lms"]}
     rows = [found[metric] for metric in METRICS]
     yield ["of ten candidates", *(recipe_of(metric).title for metric in METRICS)]
@@ -107,7 +107,7 @@ def orders(state: Path) -> Iterator[list[str]]:
 
 
 def facts(store: Store, state: Path, lm: str) -> Iterator[list[str]]:
-    """How much was scored, how well it tells papers apart, and how many contrasts are significant."""
+    """Yields rows on how much was scored, how well scores distinguish papers, and the significant contrasts."""
     signatures = signatures_of(store, lm)
     pairs = [store.read(BOARD_PAIRS, signature_id=row["signature_id"]) for row in signatures]
     ids = [row["signature_id"] for row in signatures]
@@ -132,7 +132,7 @@ def facts(store: Store, state: Path, lm: str) -> Iterator[list[str]]:
 
 
 def stability(state: Path, lm: str) -> Iterator[list[str]]:
-    """Spearman's correlation of the models' order between two random halves, with its 90% quantiles."""
+    """Yields Spearman's correlation of the models' order between two random halves, with its 90% quantiles."""
     found = [row for row in compare_contrasts(state, INCLUDED_EDITION, CONTRASTS)["stability"]
              if row["evaluation_lm"] == lm]  # fmt: skip
     yield ["Spearman's ρ between", *(recipe_of(row["metric"]).title for row in found)]
@@ -145,7 +145,7 @@ def stability(state: Path, lm: str) -> Iterator[list[str]]:
 
 
 def committee(store: Store, lm: str) -> Iterator[list[str]]:
-    """The committee's curve under GEM-S (abstract), and who joined on each half of the papers."""
+    """Yields the committee's curve under GEM-S (abstract), and which models joined on each half of the papers."""
     signature_id = signatures_of(store, lm)[1]["signature_id"]
     curve = committee_of(store.read, signature_id, store.read(LEADERBOARD, signature_ids=[signature_id]))
     assert curve, f"the release has no committee by {lm}"

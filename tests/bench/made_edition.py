@@ -1,4 +1,4 @@
-"""A made-up edition of any size: papers, reviews and judgments as long as real ones, of meaningless words."""
+"""Generates an edition of any size: papers, reviews and judgments of realistic lengths, made of random words."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from gre_bench.core.judgments import OPENINGS
 WRITER = "made-up"
 HUMAN_REVIEWS = 3
 TOKENS, SPREAD = 191.5, 0.389
-"""Median of a judgment list's tokens, and standard deviation of its logarithm: 5% are under 101, 5% over 363."""
+"""Median and standard deviation of the logarithm of a judgment list's tokens: 5% are under 101, 5% over 363."""
 CHARACTERS_PER_TOKEN = 6.2
 LINES = 14
 REVIEW, ABSTRACT, BODY = 2500, 1200, 40_000
-"""Characters of an original review, an abstract, a paper's body."""
+"""The characters of an original review, an abstract and a paper's body."""
 STATED = (
     "We propose a novel method that outperforms all of the strong baselines on the dataset. "
     "A limitation of our method is that it requires more data than the baselines do."
 )
-"""A passage in every section of every paper, so that its strengths and weaknesses can be found by rule."""
+"""A passage in every section of every paper, in which a rule can find strengths and weaknesses."""
 _WORDS = (
     "a", "the", "of", "in", "to", "and", "for", "with", "on", "is", "are", "not", "model", "method", "paper",
     "results", "baseline", "dataset", "proof", "theorem", "experiments", "ablation", "figure", "table", "novelty",
@@ -35,12 +35,12 @@ _WORDS = (
 
 
 def models(candidates: int) -> list[str]:
-    """Returns the names of the model candidates; *candidates* also counts the human one and the controls."""
+    """Returns the names of the model candidates. *candidates*: their number, plus the human and the controls."""
     return [f"model-{number:02d}" for number in range(1, candidates - len(CONTROLS))]
 
 
 def write_edition(folder: Path, papers: int, candidates: int, seed: int = 0) -> tuple[Path, Path]:
-    """Writes files of *papers* papers and of their human and model reviews to *folder*; returns their paths."""
+    """Writes two files, of *papers* papers and of their human and model reviews, to *folder*; returns their paths."""
     random = np.random.default_rng(seed)
     made = folder / "papers.jsonl", folder / "reviews.jsonl"
     _write(made[0], (_paper(random, place) for place in range(papers)))
@@ -76,6 +76,6 @@ def _content(random: np.random.Generator) -> dict[str, Any]:
 
 
 def _text(random: np.random.Generator, characters: int) -> str:
-    """Returns random words, cut to *characters*."""
+    """Returns random words, truncated to *characters* characters."""
     chosen = random.integers(0, len(_WORDS), characters // 4 + 1)
     return " ".join(_WORDS[place] for place in chosen)[:characters].strip()

@@ -1,13 +1,14 @@
-"""Makes the records of ``data/measurements`` again, as far as that needs nothing from elsewhere: ``make measurements``.
+"""Reproduces the records of ``data/measurements`` that need no external files or servers: ``make measurements``.
 
     python -m tests.bench.measure [BEGINNING]
 
-BEGINNING: of the names of the records that are made again; all, if none is given.
+BEGINNING: the beginning of the names of the records to reproduce; by default all.
 
-- A table that a command prints from what is part of the project is printed again, and its record renewed.
-- Other commands without needs run one after the other, and what they print goes into ``build/measurements/NAME.txt``.
-  A file that is there is kept, so a stopped run continues. If a command fails, its file is NAME.part. Their tables are entered by hand: read both, then the record.
-- What needs files or a server from elsewhere is listed, with the commands.
+- A table that a command prints from files of the project is printed again, and its record is updated.
+- Other commands without external needs run one after another. Their output goes to ``build/measurements/NAME.txt``. An
+  existing file is kept, so that a stopped run continues. If a command fails, its file is NAME.part. These tables must
+  be entered into the records manually: compare the output with the record first.
+- Records that need external files or a server are listed with their commands.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ KEPT = ROOT / "build" / "measurements"
 
 
 def rows_of(markdown: str) -> dict[str, Any]:
-    """Returns head and rows of the table in *markdown*; raises ValueError if there is none."""
+    """Returns the head and rows of the table in *markdown*; raises ValueError if there is no table."""
     lines = [line.strip().strip("|").split("|") for line in markdown.splitlines() if line.startswith("|")]
     if len(lines) < 3:
         raise ValueError("no table")
@@ -42,7 +43,7 @@ def rows_of(markdown: str) -> dict[str, Any]:
 
 
 def printed(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the table that the record's *printed_by* prints, ``python -m MODULE ARGUMENT...``, run in this process."""
+    """Returns the table printed by the record's *printed_by*, ``python -m MODULE ARGUMENT...``, run in this process."""
     _, _, module, *arguments = shlex.split(record["printed_by"])
     given, sys.argv = sys.argv, [module, *arguments]
     try:
@@ -54,7 +55,7 @@ def printed(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def words_of(command: str) -> list[str]:
-    """Returns the words of *command*, with the Python and the programs of this environment."""
+    """Returns the words of *command*, with this environment's Python and programs substituted."""
     first, *rest = shlex.split(command)
     here = Path(sys.executable)
     return [str(here if first == "python" else here.with_name(first) if first != "make" else first), *rest]

@@ -1,8 +1,8 @@
-"""An evaluation LM that costs nothing, to measure the cost of everything around an evaluation LM.
+"""An evaluation LM without any computation, to measure the cost of everything around an evaluation LM.
 
-Its log-probabilities are slices of one fixed table. Nothing is computed, yet the store is as large as in a real run and
-the statistics have numbers to test. Its settings are a class of their own, so a worker that receives them imports this
-module, and with it the backend.
+Its log-probabilities are slices of one fixed table. Still, the store is as large as in a real run, and the statistics
+have numbers to test. Its settings are a separate class, so that a worker that receives them imports this module and
+with it the backend.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gre_bench.core.settings import EvaluationLMSettings
 from gre_bench.lm import catalog
 
 CHARACTERS_PER_TOKEN = 6.2
-"""Characters per token of real judgments with Llama's tokenizer."""
+"""The characters per token of real judgments with Llama's tokenizer."""
 _LONGEST, _OFFSETS = 4096, 8192
 _random = np.random.default_rng(0)
 _LOGPROBS = tuple((-_random.gamma(0.6, 2.5, _LONGEST + _OFFSETS) - 1e-4).astype(np.float32).tolist())
@@ -36,7 +36,7 @@ class NullSettings(EvaluationLMSettings):
 
 
 class NullLM:
-    """The evaluation LM; equal predictions get equal answers."""
+    """The evaluation LM, which gives equal predictions equal answers."""
 
     identity = LMIdentity("null", "0" * 64, "null-1")
 

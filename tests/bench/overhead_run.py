@@ -34,7 +34,7 @@ def main() -> None:
     }).model_copy(update={"evaluation_lm": NullSettings()})  # fmt: skip
     signing = _timed_signing()
     _tell_stages()
-    # Imports at the start of a process are no part of a run.
+    # Imports at the start of a process are not part of a run.
     for name in ("gre_bench.stats.intervals", "pyarrow.dataset", "duckdb", "scipy.stats"):
         importlib.import_module(name)
     with nullcontext() if runner == "alone" else prefect_engine.answering():
@@ -53,7 +53,7 @@ def _tell(event: str, **more: Any) -> None:
 
 
 def _timed_signing() -> list[float]:
-    """Returns a list that receives the seconds for which a run waits for its first worker; the null LM adds none."""
+    """Returns a list to which the seconds that a run waits for its first worker are added; the null LM needs none."""
     from gre_bench.pipeline.runs.workers import Workers
 
     taken: list[float] = []

@@ -1,12 +1,12 @@
-"""Prints which differences between candidates a board can show, by its numbers of papers and of references.
+"""Prints the smallest differences between candidates that a board can detect, by numbers of papers and references.
 
     python -m tests.bench.power EDITION METRIC --state STATE
 
-The difference of two candidates on one (paper, reference) pair is a sum: their true difference, a term of the paper and
-a term of the reference. A one-way analysis of variance, for every two ranked candidates, gives the standard deviations
-of both terms. With n papers of R references each, the standard error is sqrt((paper² + reference² / R) / n). The least
-difference is what a two-sided test by paper shows with probability 80%: alone (at 5%), or as one of all tests of the
-board (at 5% over their number, which is Holm's first step). The last lines compare two references with all of them.
+The difference of two candidates on one (paper, reference) pair is a sum: their true difference, a paper effect and a
+reference effect. A one-way analysis of variance, for every two ranked candidates, gives the standard deviations of both
+effects. With n papers of R references each, the standard error is sqrt((paper² + reference² / R) / n). The smallest
+difference is detected by a two-sided test by paper with probability 80%: alone (at 5%), or as one of all tests of the
+board (at 5% divided by their number, as in Holm's first step). The last lines compare two references with all.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ SUBSETS = 100
 
 
 class Terms(NamedTuple):
-    """Standard deviations of a difference's two terms, in nats."""
+    """The standard deviations of the paper effect and reference effect of a difference, in nats."""
 
     paper: float
     reference: float
 
     def error(self, papers: int, references: float) -> float:
-        """Returns the standard error of a mean difference over *papers* of *references* each."""
+        """Returns the standard error of a mean difference over *papers* papers with *references* references each."""
         return float(np.sqrt((self.paper**2 + self.reference**2 / references) / papers))
 
 
 def terms(groups: Sequence[np.ndarray]) -> Terms | None:
-    """Estimates both terms from the differences of each paper, one array a paper; None if no paper has two."""
+    """Estimates both terms from the differences, one array per paper; None if no paper has two differences."""
     sizes = np.array([len(group) for group in groups], float)
     total, count = sizes.sum(), len(groups)
     if total <= count or count < 2:
@@ -55,13 +55,13 @@ def terms(groups: Sequence[np.ndarray]) -> Terms | None:
 
 
 def least(error: float, papers: int, tests: int) -> float:
-    """Returns the smallest difference that a test with this standard error shows with probability `POWER`."""
+    """Returns the smallest difference that a test with the standard error *error* detects with probability `POWER`."""
     free = papers - 1
     return float(stats.t.ppf(1 - 0.025 / tests, free) + stats.t.ppf(POWER, free)) * error
 
 
 def measured(groups: Iterable[np.ndarray], rng: np.random.Generator, references: int | None) -> float:
-    """Returns the standard error of the mean over papers, each with *references* drawn ones, or with all (None)."""
+    """Returns the standard error of the mean over papers, with *references* random references each (None: all)."""
     means = [float((group if references is None else rng.permutation(group)[:references]).mean()) for group in groups]
     return float(np.std(means, ddof=1) / np.sqrt(len(means)))
 

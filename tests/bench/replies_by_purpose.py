@@ -1,9 +1,10 @@
 """Counts a real LM's replies by purpose: asked, used, failed and why.
 
 Run it as `python -m tests.bench.replies_by_purpose MODEL MODELS_FILE STATE [TOKENS] [PAPERS] [REVIEWS]`. MODEL is an
-entry of the models file, asked at its endpoint. STATE keeps the replies, so the same command prints the table again
-without asking, after the readers of replies have changed. TOKENS (160): longest reply. PAPERS (2) of the sample with
-REVIEWS (2) each. One request per item; replies are cut at TOKENS even if their purpose allows more.
+entry of the models file, whose endpoint is used. STATE stores the replies, so that after a change of the reply parsers,
+the same command prints the table again without requests. TOKENS (160): the longest reply. PAPERS (2): papers of the
+sample, with REVIEWS (2) each. There is one request per item. Replies are truncated at TOKENS even if their purpose
+allows more.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Prints the size of each room: modules, lines, and lines of code (no blanks, comments or docstrings).
+"""Prints the size of each package: modules, lines, and lines of code (without blanks, comments or docstrings).
 
 python -m tests.bench.rooms
 """
@@ -17,7 +17,7 @@ PLAIN = {tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokeni
 
 
 def code_lines(source: str) -> int:
-    """Returns the number of lines of *source* that hold code."""
+    """Returns the number of lines of *source* that contain code."""
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     strings = [
         node.body[0]

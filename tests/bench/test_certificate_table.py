@@ -1,4 +1,4 @@
-"""Every certificate that ships has a record, a picture and a known register; and how two judges are compared."""
+"""Tests that every included certificate has a record, a picture and a known register, and how two LMs are compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The overhead bench measures a whole edition, scored by an LM that costs nothing."""
+"""Tests the overhead bench, which measures a whole edition scored by an LM without cost."""
 
 from __future__ import annotations
 

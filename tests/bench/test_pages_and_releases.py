@@ -1,4 +1,4 @@
-"""The benches of boards, releases and queries run to their last line, on an edition as small as may be."""
+"""Tests that the benches of boards, releases and queries run to the end on the smallest possible edition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a board can show is estimated from made differences whose terms are known, and from an edition."""
+"""Tests the estimates of detectable differences on generated differences with known terms, and on an edition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every validation that ships has a record among the measurements, and rests on known registers."""
+"""Tests that every included validation has a record among the measurements, and rests on known registers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The walk of one score stays as short as it is."""
+"""Tests that the call path of one score does not grow longer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The years beside each other: planted shares of AI-like text are read back, and length does not make agreement."""
+"""Tests the comparison of years: planted shares of AI-like text are recovered, and length does not cause agreement."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WORDS = [
 
 
 def reviews(rates, count, seed):
-    """*count* reviews of ten sentences; each word is in a sentence with its rate."""
+    """Returns *count* reviews of ten sentences. *rates*: word → the probability that it occurs in a sentence."""
     random = np.random.default_rng(seed)
     return ["\n".join(" ".join(["this is a plain sentence", *(word for word, rate in zip(WORDS, rates, strict=True)
                                                           if random.random() < rate)]) for _ in range(10))
@@ -46,7 +46,7 @@ def test_a_planted_share_of_ai_like_sentences_is_read_back(planted):
     papers = [wording.ratios(text) for text in (*reviews(PEOPLE, 300 - machines, 2), *reviews(MACHINES, machines, 3))]
     found, low, high = interval(papers)
     assert low <= found <= high and found == pytest.approx(planted, abs=0.04)
-    # The likelihood is largest there: plain numpy on a grid.
+    # The likelihood must be largest there, by plain numpy on a grid.
     grid, ratios = np.linspace(0, 1, 101), np.exp(np.concatenate(papers))
     best = grid[np.argmax([np.log1p(alpha * (ratios - 1)).sum() for alpha in grid])]
     assert share(np.log(ratios)) == pytest.approx(best, abs=0.011)

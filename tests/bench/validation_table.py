@@ -1,8 +1,9 @@
-"""Prints the validation records that ship of one evaluation LM and edition, as a table of Markdown.
+"""Prints the included validation records of one evaluation LM and edition as a Markdown table.
 
     python -m tests.bench.validation_table EVALUATION_LM EDITION
 
-Cells are Cohen's d with the verdict on the change. `docs/measurements.md` holds these tables, and a test compares them.
+Cells are Cohen's d with the verdict on the perturbation. `docs/measurements.md` contains these tables, and a test
+compares them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from gre_bench.pipeline.validation_records import SHIPPED, ValidationRecord, shi
 MARKS = {"pass": "✓", "fail": "✗", "undecided": "?"}
 METRICS = ("gem", "gem_s_abstract", "gem_s_assw", "gem_raw")
 AT_LENGTH = {"sentence_deletion", "generic"}
-"""Changes that shorten a review, so that length alone may explain a lower score: their d is also shown at length."""
+"""Perturbations that shorten a review, so that length alone may lower the score; d at fixed length is shown too."""
 
 
 def number(value: float) -> str:
@@ -25,20 +26,20 @@ def number(value: float) -> str:
 
 
 def cell(record: ValidationRecord, change: str) -> str:
-    """Returns d and its verdict, or a dash for a change that was not tried."""
+    """Returns d and its verdict, or a dash for a perturbation that was not tested."""
     d = record.effects.get(change, {}).get("d")
     return "–" if d is None else f"{number(d)} {MARKS[record.changes[change]]}"
 
 
 def at_length(record: ValidationRecord, change: str) -> str:
-    """Returns d with length held fixed, and its interval."""
+    """Returns d at fixed length, and its interval."""
     effect = record.effects.get(change, {})
     d, low, high = (effect.get(name) for name in ("length_d", "length_low", "length_high"))
     return "–" if d is None or low is None or high is None else f"{number(d)} ({number(low)}, {number(high)})"
 
 
 def table(lm: str, edition: str) -> str:
-    """Returns the table of the records of the evaluation LM *lm* on *edition*: a column a metric, a row a change."""
+    """Returns the table of the evaluation LM *lm* on *edition*: one column per metric, one row per perturbation."""
     by_metric = {
         record.signature["metric"]: record
         for record in shipped(edition)

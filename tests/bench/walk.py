@@ -1,10 +1,10 @@
-"""Prints the walk of one score: the functions between ``gre-bench rank FILE`` and its line on the screen.
+"""Prints the call path of one score: the functions between ``gre-bench rank FILE`` and its line on the screen.
 
 python -m tests.bench.walk
 
-Counted is each function of the program through which one goes from the command down to a step of the page "One score,
-from review to rank", as a run calls them. What a step calls to do its own work is not counted, and neither is the
-start of the command line.
+Counts each function of the program on the call path from the command to a step of the page "One score, from review to
+rank", in a real run. Functions that a step calls for its own work are not counted, and neither is the start of the
+command line.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ STEPS = {
     "gre_bench.reports.board_rows.one_candidate": COMMAND,
     "gre_bench.cli.commands.rank.show_ranked": "gre_bench.cli.commands.rank.show_ranked",
 }
-"""Step of the page → a function through which one comes to it. Judgments are then written in a thread or process."""
+"""Step of the page → a function on the path to it. Judgments are then written in a thread or process."""
 
 
 def name_of(frame: FrameType) -> str:
@@ -48,7 +48,7 @@ def name_of(frame: FrameType) -> str:
 
 @contextmanager
 def watched() -> Iterator[dict[str, list[str]]]:
-    """Yields step → the functions of the shortest way down to it from the command."""
+    """Yields step → the functions on the shortest call path from the command to it."""
     found: dict[str, list[str]] = {}
 
     def watch(frame: FrameType, event: str, _: Any) -> None:

@@ -1,4 +1,4 @@
-"""Measures memory and CPU time of a process and its child processes, from outside."""
+"""Measures the memory and CPU time of a process and its child processes from outside."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PAGE, _TICKS = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_CLK_TCK")
 
 
 class Watch:
-    """Samples the process *pid*, its workers and Prefect's server until it is stopped; a context.
+    """A context that samples the process *pid*, its workers and Prefect's server until it closes.
 
     ``memory``: resident MiB by role at each sample, with its time (`time.time`). ``cpu``: seconds by process so far.
     """
@@ -35,7 +35,7 @@ class Watch:
         self._thread.join()
 
     def cpu_by_role(self) -> dict[str, float]:
-        """Returns the CPU seconds until now, including processes that have ended."""
+        """Returns role → CPU seconds so far, including processes that have ended."""
         found: dict[str, float] = defaultdict(float)
         for role, seconds in list(self.cpu.values()):
             found[role] += seconds
@@ -70,5 +70,5 @@ class Watch:
                 self._servers.add(pid)
         except OSError:
             pass
-        # A process that is about to end has no command line any more.
+        # A process that is about to end no longer has a command line.
         return "server" if pid in self._servers else "workers"

@@ -1,24 +1,24 @@
-"""Prints how much human reviews of a paper tell of each other, year by year, and whether AI-like words are why.
+"""Prints how much human reviews of a paper predict each other, year by year, and whether AI-like words explain it.
 
     python -m tests.bench.years STATE HUMAN AI [--stance criticizes]
     python -m tests.bench.years STATE HUMAN AI --second LM KEPT [--papers 30] [--years 2020 2026]
 
-STATE: a folder with an edition of each year, with the metrics GEM and GEM-S (abstract). `edition.avoid_learnt` keeps
-out papers that the LM or the writer by rule was taught. A paper has one human candidate and two references, so that no
+STATE: a folder with an edition of each year, with the metrics GEM and GEM-S (abstract). `edition.avoid_learnt` excludes
+papers that the LM or the writer by rule was trained on. A paper has one human candidate and two references, so that no
 year has more references than another. HUMAN, AI: as for `tests.bench.ai_like`.
 
-- *above chance*: the score of the human candidate less that of a human review of another paper, on the same reference.
-  In nats. Intervals are 95%, and the papers of one exchange of reviews are one cluster.
-- *per 100 words*: of the reference's judgments, all nats over all words; *of 150 to 350 words*: where the judgments of
-  both reviews have as many.
-- *words*, *judged*: of a review and of its judgments, means by paper.
+- *above chance*: the score of the human candidate minus the score of a human review of another paper, on the same
+  reference, in nats. Intervals are 95%; papers that exchange reviews form one cluster.
+- *per 100 words*: all nats divided by all words of the references' judgments. *of 150 to 350 words*: only pairs in
+  which the judgments of both reviews have that many words.
+- *words*, *judged*: the words of a review and of its judgments, means by paper.
 
-The second table has the share of sentences that read like an AI's, and the reviews of which more than a half do. The
-third is of pairs of the reviews of a year by these shares.
+The second table has the share of AI-like sentences, and the share of reviews of which more than half are AI-like. The
+third table shows pairs of the reviews of a year by these shares.
 
 With --stance, only judgments of this stance count, and the edition's LM scores them again. With --second, the table has
-the first --papers papers of each year that LM was not taught, with one reference each, by both LMs. Its scores go into
-the file KEPT, so a stopped run continues.
+the first --papers papers of each year that LM was not trained on, with one reference each, by both LMs. The scores are
+stored in the file KEPT, so that a stopped run continues.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ from tests.bench.chance_terms import of_one_stance, stored
 METRICS = ("gem_s_abstract", "gem")
 LEVEL, WINDOW = 0.95, (150, 350)
 TAUGHT_HUMAN = 2020
-"""The human side has papers up to this year, so shares are read from the reviews of this year on, of other papers."""
+"""The last year of papers in HUMAN; shares are estimated from the reviews of this year on, of other papers."""
 LEAST, MOST = 0.1, 0.5
-"""Shares of AI-like sentences: a review below the first has few, above the second many."""
+"""Shares of AI-like sentences: a review below the first has few, and above the second has many."""
 
 
 class Pair(NamedTuple):
-    """A human candidate and a reference; *unit*: the exchange of reviews, *words*: those of the judgments of both."""
+    """A human candidate and a reference. *unit*: the exchange of reviews. *words*: the words of both judgments."""
 
     year: int
     paper: str
@@ -64,7 +64,7 @@ class Pair(NamedTuple):
 
 
 class Year(NamedTuple):
-    """An edition; *reviews*: id and text by paper. *judged*: id → judgments. *moved*: paper → the review exchanged."""
+    """An edition. *reviews*: id and text by paper. *judged*: id → judgments. *moved*: paper → the exchanged review."""
 
     store: Store
     lm: str
@@ -76,7 +76,7 @@ class Year(NamedTuple):
 
 
 def read(state: Path, key: str) -> Year:
-    """Reads an edition of the folder *state*."""
+    """Returns the edition *key* of the folder *state*."""
     store, year = Store(state, key), edition_of(key).year
     planned = store.read(PLANNED_SIGNATURES)
     pairs: dict[str, list[Pair]] = {}
@@ -108,7 +108,7 @@ def read(state: Path, key: str) -> Year:
 
 
 def mean(pairs: Sequence[Pair]) -> tuple[float, float]:
-    """Returns the mean over papers and half of its interval."""
+    """Returns (mean over papers, half of its interval)."""
     by_paper: dict[str, list[Pair]] = defaultdict(list)
     for pair in pairs:
         by_paper[pair.paper].append(pair)
@@ -117,7 +117,7 @@ def mean(pairs: Sequence[Pair]) -> tuple[float, float]:
 
 
 def per_words(pairs: Sequence[Pair]) -> tuple[float, float]:
-    """Returns nats per 100 words of the references' judgments, all nats over all words, and half of its interval."""
+    """Returns (all nats per 100 of all words of the references' judgments, half of its interval)."""
     values, words = (np.array(each, dtype=float) for each in zip(*((p.value, p.words[1]) for p in pairs), strict=True))
     ratio = values.sum() / words.sum()
     influence = ratio + (values - ratio * words) / words.mean()
@@ -131,7 +131,7 @@ def _halved(value: float, values: Sequence[float], units: Sequence[str]) -> tupl
 
 
 def cell(pairs: Sequence[Pair], form: Callable[[Sequence[Pair]], tuple[float, float]], digits: int) -> str:
-    """A mean with half of its interval; empty for fewer than five exchanges of reviews."""
+    """Returns a mean with half of its interval; empty for fewer than five exchanges of reviews."""
     if len({pair.unit for pair in pairs}) < 5:
         return ""
     value, half = form(pairs)
@@ -143,7 +143,7 @@ def of_window(pairs: Iterable[Pair]) -> list[Pair]:
 
 
 def agreement(known: dict[int, Year]) -> Iterator[list[str]]:
-    """A row a year: agreement by each metric, and words."""
+    """Yields one row per year: agreement by each metric, and words."""
     for year, each in known.items():
         cells: list[str] = []
         for metric in METRICS:
@@ -160,7 +160,7 @@ def agreement(known: dict[int, Year]) -> Iterator[list[str]]:
 
 
 def ai_like(known: dict[int, Year], shares: dict[int, dict[str, float]], wording: Wording) -> Iterator[list[str]]:
-    """A row a year: the share of AI-like sentences, and of reviews that have more than a half of such."""
+    """Yields one row per year: the share of AI-like sentences, and of reviews of which more than half are AI-like."""
     for year, own in shares.items():
         texts = known[year].reviews.values()
         found = interval([np.concatenate([wording.ratios(text) for _, text in each]) for each in texts])
@@ -169,7 +169,7 @@ def ai_like(known: dict[int, Year], shares: dict[int, dict[str, float]], wording
 
 
 def by_likeness(known: dict[int, Year], shares: dict[int, dict[str, float]]) -> Iterator[list[str]]:
-    """A row a year and kind of pairs: nats per 100 words where the reviews have few or many AI-like sentences."""
+    """Yields one row per year and kind of pairs: nats per 100 words if reviews have few or many AI-like sentences."""
     kinds = {"both few": lambda a, b: max(a, b) < LEAST, "others": lambda a, b: max(a, b) >= LEAST and min(a, b) <= MOST,
              "both many": lambda a, b: min(a, b) > MOST}  # fmt: skip
     for year, own in shares.items():
@@ -182,7 +182,7 @@ def by_likeness(known: dict[int, Year], shares: dict[int, dict[str, float]]) -> 
 
 
 def of_stance(known: dict[int, Year], stance: str) -> Iterator[list[str]]:
-    """A row a year: agreement where only judgments of one *stance* count, in reviews and references."""
+    """Yields one row per year: agreement by only the judgments of one *stance*, in reviews and references."""
     start = f"The reviewer {stance}"
     for year, each in known.items():
         cells: list[str] = []
@@ -200,7 +200,7 @@ def of_stance(known: dict[int, Year], stance: str) -> Iterator[list[str]]:
 
 
 def second(known: dict[int, Year], lm: str, kept: Path, papers: int) -> Iterator[list[str]]:
-    """Rows of the first *papers* papers of each year, one reference each, by the edition's LM and by *lm*."""
+    """Yields rows of the first *papers* papers of each year, one reference each, by the edition's LM and by *lm*."""
     opened = open_lm(lm).lm
     registers = named_registers([opened.identity.name])
     lines = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []

@@ -66,7 +66,7 @@ def test_what_has_no_reference_no_grade_or_a_group_is_told(call, tmp_path):
     assert "1 items have one review: no reference" in out
     assert "1 reviews have no grade: they serve as references only" in out
     assert "groups of 1 items were read and are not kept" in out
-    assert "row 4, review b: grade ? is no number" in err
+    assert "row 4, review b: grade ? is not a number" in err
 
 
 @pytest.mark.parametrize(

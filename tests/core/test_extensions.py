@@ -54,8 +54,8 @@ def test_a_metric_of_a_package_is_known_after_those_of_the_program_with_its_spec
     ("name", "value", "why"),
     [
         ("gem", "given_metrics:GEM", "another entry has this name already"),
-        ("word", "given_metrics:WORD", "given_metrics:WORD is no metrics entry of that name"),
-        ("another", "given_metrics:GIVEN", "given_metrics:GIVEN is no metrics entry of that name"),
+        ("word", "given_metrics:WORD", "given_metrics:WORD is not a metrics entry of that name"),
+        ("another", "given_metrics:GIVEN", "given_metrics:GIVEN is not a metrics entry of that name"),
         ("lost", "given_metrics:LOST", "AttributeError: module 'given_metrics' has no attribute 'LOST'"),
         ("lost", "no_such_module:LOST", "ModuleNotFoundError: No module named 'no_such_module'"),
     ],

@@ -181,12 +181,12 @@ EXPLODING = {
     "Parquet: 50 million rows in a few kB": (lambda d: [*REVIEWS, parquet(d / "a.parquet", "rows"), *PLAIN], "more than 2,000,000 rows"),
     "texts of papers: a bomb": (lambda d: ["import", "notes", notes(d / "n.jsonl"), "--texts", packed(d / "t.jsonl.gz", b"{}\n" * 10_000, 40_000)], "more than 2,000,000 rows"),
     "notes: a bomb": (lambda d: ["import", "notes", packed(d / "n.jsonl.gz", b"{}\n" * 10_000, 40_000)], "more than 2,000,000 rows"),
-    "settings that name an endless device": (lambda d: ["refresh", "--no-prefect", "--settings", "/dev/zero"], "/dev/zero is no regular file"),
-    "settings: a models file that is a device": (lambda d: ["refresh", "--no-prefect", "--set", "writing.models=/dev/zero", "--set", "writing.candidates=['x']"], "/dev/zero is no regular file"),
-    "study settings that are a device": (lambda d: ["study", "examiners", "compare", "--settings", "/dev/zero"], "/dev/zero is no regular file"),
+    "settings that name an endless device": (lambda d: ["refresh", "--no-prefect", "--settings", "/dev/zero"], "/dev/zero is not a regular file"),
+    "settings: a models file that is a device": (lambda d: ["refresh", "--no-prefect", "--set", "writing.models=/dev/zero", "--set", "writing.candidates=['x']"], "/dev/zero is not a regular file"),
+    "study settings that are a device": (lambda d: ["study", "examiners", "compare", "--settings", "/dev/zero"], "/dev/zero is not a regular file"),
     "reviews: a device": (lambda d: [*REVIEWS, "/dev/zero", *PLAIN], "/dev/zero"),
     "texts: a folder of 12 GB that takes no disk": (lambda d: [*REVIEWS, sparse(d / "in", 200, 60 * 2**20), *PLAIN], "inputs.memory"),
-    "PDFs: a folder of a link and a pipe": (lambda d: ["import", "notes", notes(d / "n.jsonl"), "--pdfs", linked(d / "in", ".pdf")], "s1.pdf: it is a link; s2.pdf: it is no regular file"),
+    "PDFs: a folder of a link and a pipe": (lambda d: ["import", "notes", notes(d / "n.jsonl"), "--pdfs", linked(d / "in", ".pdf")], "s1.pdf: it is a link; s2.pdf: it is not a regular file"),
 }  # fmt: skip
 """Fault → (a command on a file made in a folder, what its one line says). Each took the machine, or never ended."""
 
@@ -207,7 +207,7 @@ REFUSED = {
     "study settings nested 200,000 deep": (lambda d: ["study", "examiners", "compare", "--settings", rows(d / "s.toml", f"x = {deep('[', ']')}")], "nested too deeply"),
     "study items: a cell of 200 MB": (lambda d: ["study", "examiners", "compare", "--dry-run", "--items", rows(d / "i.tsv", "SRC\tHYP\tScore", "x" * 200_000_000)], "is longer than"),
     "filled sheet: a cell of 200 kB": (lambda d: ["study", "examiners", "errors", f"x={rows(d / 's.csv', 'inconsistent,x', 'maybe,' + 'x' * 200_000)}"], "write yes or no"),
-    "ratings: a cell of 200 kB": (lambda d: ["study", "guidelines", "compare", "--reviews", given(d / "in")], "is no rating"),
+    "ratings: a cell of 200 kB": (lambda d: ["study", "guidelines", "compare", "--reviews", given(d / "in")], "is not a rating"),
     "candidate called ..": (lambda d: [*REVIEWS, rows(d / "a.jsonl", '{"paper_id": "s1", "candidate": "..", "review": "x"}')], "candidate"),
     "candidate called ../../x": (lambda d: [*REVIEWS, rows(d / "a.jsonl", '{"paper_id": "s1", "candidate": "../../x", "review": "x"}')], "candidate"),
     "--as ..": (lambda d: [*REVIEWS, rows(d / "a.jsonl", '{"paper_id": "s1", "review": "x"}'), "--as", ".."], "cannot be called .."),
@@ -296,8 +296,8 @@ def test_links_and_pipes_in_a_folder_are_refused_by_name_and_never_read(kind, st
 
 MODELS = {
     "its settings nested 200,000 deep": ("config.json", lambda file: file.write_text(deep("[", "]")), "nested more than"),
-    "its settings are a device": ("config.json", lambda file: file.symlink_to("/dev/zero"), "is no regular file"),
-    "its weights are a device": ("weights.safetensors", lambda file: file.symlink_to("/dev/zero"), "is no regular file"),
+    "its settings are a device": ("config.json", lambda file: file.symlink_to("/dev/zero"), "is not a regular file"),
+    "its weights are a device": ("weights.safetensors", lambda file: file.symlink_to("/dev/zero"), "is not a regular file"),
     "an adapter nested 200,000 deep": ("adapter_config.json", lambda file: file.write_text(deep("[", "]")), "nested more than"),
     "a register beside weights that are a device": ("weights.safetensors", lambda file: file.symlink_to("/dev/zero"), "its learnt_from.txt is damaged"),
     "a register that is a device": ("learnt_from.txt", lambda file: file.symlink_to("/dev/zero"), "its learnt_from.txt is damaged"),

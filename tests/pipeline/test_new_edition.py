@@ -154,7 +154,7 @@ BAD_FILES = {
     "rows of two forms": ([REPLY | {"custom_id": "s01"}, {"paper_id": "s02", "review": "x y z"}], "row 2 has the form of a plain table"),
     "a list of lists": ([["s01", text_of("s01", 3)]], "row 1: not a JSON object"),
     "a nested list of lists": ([{"paper_id": "s01", "reviews": [["x"]]}], "reviews is a list of lists"),
-    "nested cells that are no JSON": ([{"paper_id": "s01", "reviews_json": "[{'review': 'x'}]"}], "reviews_json is no JSON"),
+    "nested cells that are no JSON": ([{"paper_id": "s01", "reviews_json": "[{'review': 'x'}]"}], "reviews_json is not JSON"),
     "thinking alone": ([{"paper_id": "s01", "review": f"<think>{text_of('s01', 3)}</think>"}], "review is thinking alone"),
 }  # fmt: skip
 

@@ -1,9 +1,9 @@
-"""A scripted chat server: real HTTP on loopback, OpenAI-compatible, with answers and faults on order.
+"""A scripted OpenAI-compatible chat server: real HTTP on loopback, with answers and faults on demand.
 
-Tests use it, and so can users who want to try writing without a model, from a clone: ``python -m tests.servers.chat``.
+Tests use it. Users with a clone can use it to try writing without a model: ``python -m tests.servers.chat``.
 It serves ``POST /v1/chat/completions`` and ``GET /v1/models``. A behaviour is ok, a status ("500", "429", ...), one of
-`REPLIES` or `TEXTS`, or the name of a method ``do_...`` of `ChatHandler`. The written text depends only on the model's
-name and the prompt.
+`REPLIES` or `TEXTS`, or a method ``do_...`` of `ChatHandler`. The written text depends only on the model's name and the
+prompt.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TAG = re.compile(r"<[^<>\n]{1,60}>")
 
 
 class ScriptedChat(Scripted):
-    """The server; ``requests`` are bodies, ``elsewhere`` is the target of redirects."""
+    """The server. ``requests``: the bodies of the requests. ``elsewhere``: the target of redirects."""
 
     def __init__(
         self,
@@ -56,9 +56,9 @@ class ScriptedChat(Scripted):
 def scripted_chat(*script: str, **options: Any) -> AbstractContextManager[ScriptedChat]:
     """Yields a running server. Its options are those of `Scripted`, and
 
-    - *retry_after*: what each 429 states.
-    - *write*: the function that writes replies, in place of `written`.
-    - *logprobs*: returns the log-probabilities for requests that ask for them.
+    - *retry_after*: the header Retry-After of each 429.
+    - *write*: the function that writes replies, instead of `written`.
+    - *logprobs*: the function that returns the log-probabilities for requests that ask for them.
     """
     return serving(ScriptedChat(script, **options))
 
@@ -89,7 +89,7 @@ TEXTS: dict[str, tuple[str | None, str, dict[str, str]]] = {
     "repeat": ("and so on " * 20_000, "length", {}),
     "huge": ("word " * 2**21, "stop", {}),
 }
-"""Behaviour → text (empty: the usual one), why it ends, and further fields of a completion's message."""
+"""Behaviour → (text of the completion, or empty for the usual text; finish reason; further fields of the message)."""
 
 
 class ChatHandler(Handler):
@@ -224,7 +224,7 @@ def completion(body: dict, text: str | None, finish: str = "stop", **message: ob
 
 
 def written(body: dict) -> str:
-    """Returns the scripted model's answer, by the task that the system message sets."""
+    """Returns the scripted model's answer to the task in the system message of *body*."""
     system = next((item["content"] for item in body["messages"] if item["role"] == "system"), "")
     user = body["messages"][-1]["content"]
     if "summarize each evaluation in the review" in system:
@@ -248,13 +248,13 @@ def written(body: dict) -> str:
 
 
 def _judgments(review: str) -> str:
-    """Returns one judgment for each sentence of the review, at most 20."""
+    """Returns one judgment per sentence of the review, at most 20."""
     lines = [f"The reviewer {_verb(sentence)} {_short(sentence)}." for sentence in _sentences(_TAG.sub("\n", review))]
     return "\n".join(lines[:20]) or "There is nothing to summarize."
 
 
 def _review(paper: str, model: str) -> str:
-    """Returns a tagged review made of the paper's sentences; another *model* picks others."""
+    """Returns a tagged review made of sentences of the paper; another *model* picks other sentences."""
     found = _sentences(paper) or ["The paper is empty"]
     ranked = sorted(found, key=lambda sentence: hashlib.sha256(f"{model}\n{sentence}".encode()).digest())
     picked = [_short(ranked[place % len(ranked)]) for place in range(10)]
@@ -281,7 +281,7 @@ def _assw(paper: str) -> str:
 
 
 def _grade(user: str) -> str:
-    """Returns an examiner's answer: a point for every three sentences of the review, 10 at most."""
+    """Returns an examiner's answer: one point for every three sentences of the review, at most 10 points."""
     points = min(10.0, len(_sentences(user.rpartition("[Review]")[2])) / 3)
     return (
         f"<analysis>\nIt was read.\n</analysis>\n\n<overall_assessment>\nIt is a review.\n</overall_assessment>\n\n"
@@ -321,7 +321,7 @@ def _short(sentence: str) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Serves until the process is stopped; returns the exit code, 2 with one line if the port cannot be served."""
+    """Serves until the process is stopped; returns the exit code: 2, with a one-line message, if the port is taken."""
     methods = (name.removeprefix("do_") for name in vars(ChatHandler) if name.startswith("do_") and name.islower())
     known = sorted({*REPLIES, *TEXTS, *methods})
     parser = argparse.ArgumentParser(

@@ -1,4 +1,4 @@
-"""The Hugging Face Hub on this machine, with one model: as much of its protocol as huggingface_hub asks of it."""
+"""A fake Hugging Face Hub with one model, which implements the part of the protocol that huggingface_hub needs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 class Hub(http.server.ThreadingHTTPServer):
-    """Serves the files of *folder* as `REPOSITORY` at `COMMIT`; *refusal*: status and error code of every answer."""
+    """Serves the files of *folder* as `REPOSITORY` at `COMMIT`.
+
+    *refusal*: (status, error code) of every answer; None to serve the files.
+    """
 
     def __init__(self, folder: Path, refusal: tuple[int, str] | None = None):
         super().__init__(("127.0.0.1", 0), HubHandler)
@@ -72,5 +75,5 @@ class HubHandler(http.server.BaseHTTPRequestHandler):
 
 
 def scripted_hub(folder: Path, refusal: tuple[int, str] | None = None) -> AbstractContextManager[Hub]:
-    """A Hub that serves *folder* while the block runs."""
+    """Yields a running Hub that serves *folder*."""
     return serving(Hub(folder, refusal))

@@ -1,13 +1,13 @@
-"""The loopback OpenReview: one HTTP server on this machine for each API version, serving given notes and PDFs.
+"""A fake OpenReview on loopback: one HTTP server for each API version, which serves given notes and PDFs.
 
-Tests use it, and so can users who want to try fetching without an account, from a clone:
-``python -m tests.servers.openreview``. It imitates the service's login, pages and request limits, and records all
-requests. It can inject the faults that `FAULTS` lists by name, to test that a client survives them.
+Tests use it. Users with a clone can use it to try fetching without an account: ``python -m tests.servers.openreview``.
+It imitates the service's login, pages and request limits, and records all requests. It can inject the faults that
+`FAULTS` lists by name, to test that a client survives them.
 
 Under API v1, a note has plain content and one invitation. Under API v2, content values are ``{"value": ...}`` and a
 note has a list of invitations. A host does not have the notes of the other API: listing them gives an empty list and no
-error. The rules and the words of refusals are those of recorded responses, except the request limit, which is worded as
-users report it.
+error. The rules and messages of refusals are from recorded responses, except the message of the request limit, which is
+as users reported it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ PAGE, BATCH = 1000, 50
 FORBIDDEN = (403, "ForbiddenError", "You don't have permission to read this item")
 EXPIRED = ("TokenExpiredError", "Token has expired, please log in again")
 KNOWN_KEYS = {"details", "sort", "limit", "offset", "after", "count", "id", "forum", "invitation"}
-"""Parameters of a listing, besides ``content.<field>``; others are refused, so that a misspelt one is noticed."""
+"""Parameters of a listing, in addition to ``content.<field>``. Others are refused, so that typos are noticed."""
 _NUMBERS = itertools.count(1)
 
 
@@ -75,7 +75,7 @@ BROWSER_CHECK = html_page("Verifying your browser | OpenReview", "…")
 
 
 class Refused(Exception):
-    """Raised to refuse a request; its argument is the answer."""
+    """Raised to refuse a request. Its argument is the answer to send."""
 
 
 def say(tree: Any, **more: Any) -> HttpResponse:
@@ -83,7 +83,7 @@ def say(tree: Any, **more: Any) -> HttpResponse:
 
 
 def refusal(status: int, name: str, message: str, headers: Mapping[str, str] = {}, **details: Any) -> HttpResponse:
-    """Returns an error in the service's form, whose message and details have a new request number, ``YYYY-MM-DD-N``."""
+    """Returns an error in the service's form, with a new request number, ``YYYY-MM-DD-N``, in message and details."""
     number = f"{datetime.now(UTC):%Y-%m-%d}-{next(_NUMBERS)}"
     tree = {"name": name, "message": f"{message} ({number})", "status": status, "details": details | {"reqId": number}}
     return say(tree, status=status, headers=headers)
@@ -99,13 +99,13 @@ def not_found(kind: str, name: str) -> Refused:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """At most so many *requests* in a time window of *seconds*."""
+    """A limit of *requests* requests in a time window of *seconds* seconds."""
 
     requests: int
     seconds: float
 
     def headers(self, remaining: int, wait: float, now: float) -> dict[str, str]:
-        """Returns the headers that state the limit *now* (epoch seconds), with *wait* seconds left of the window."""
+        """Returns the headers that state the limit at *now* (epoch seconds). *wait*: the seconds left of the window."""
         stated = {"limit": str(self.requests), "remaining": str(remaining)}
         return {
             **{f"x-ratelimit-{name}": value for name, value in stated.items()},
@@ -118,9 +118,9 @@ class Limit:
     def refusal(
         self, made: int, wait: float, now: float, headers: Mapping[str, str], reset_time: bool = True
     ) -> HttpResponse:
-        """Returns the response to request number *made* of the window, which is too many (429).
+        """Returns the refusal (429) of request number *made* in the window, which exceeds the limit.
 
-        *reset_time*: whether the details state the end of the window; those of a refused login do not.
+        *reset_time*: whether the details state the end of the window; a refused login's details do not.
         """
         minutes, seconds = divmod(math.ceil(wait), 60)
         spelt = f"{minutes} minutes and {seconds} seconds" if minutes else f"{seconds} seconds"
@@ -139,15 +139,15 @@ REPORTED_LIMITS: Mapping[str, Limit] = {
     "attachment": Limit(36, 3600),
     "login": Limit(3, 60),
 }
-"""Kind of request → limit; the first from headers recorded in 2026-09, the others from reported refusals."""
+"""Kind of request → limit. The first is from headers recorded in 2026-09, the others are from reported refusals."""
 
 
 class FixtureStore:
     """The notes of one API version with their versions and PDFs, and the answers to requests for them.
 
-    *notes*: those without an id or a forum are left out, because the real service has none. *histories*: note id → its
-    versions as sent; without an entry it has one. *pdf*: note id → its PDF, if there is one. `refused`: ids of notes;
-    requests for their PDFs and versions are refused (403).
+    *notes*: notes without an id or a forum are left out, because the real service has no such notes. *histories*: note
+    id → its versions as sent; a note without an entry has one version. *pdf*: note id → its PDF, or None. `refused`:
+    ids of notes for which requests for PDFs and versions are refused (403).
     """
 
     def __init__(
@@ -197,7 +197,7 @@ class FixtureStore:
         return HttpResponse(data, kind="application/pdf")
 
     def archive(self, items: Sequence[str]) -> HttpResponse:
-        """Returns the PDFs of the notes *items*, at most `BATCH`, as a zip archive; the PDF itself if it is one note.
+        """Returns the PDFs of the notes *items*, at most `BATCH`, as a zip archive; for one note, the PDF itself.
 
         Files are named ``<submission number>_pdf.pdf``; notes without a PDF are left out.
         """
@@ -210,16 +210,16 @@ class FixtureStore:
         with zipfile.ZipFile(whole, "w") as archive:
             for item in dict.fromkeys(items):
                 if (data := self.pdf(item)) is not None:
-                    # A fixed date, so that the same files give the same bytes.
+                    # The date is fixed, so that the same files give the same bytes.
                     entry = zipfile.ZipInfo(f"{self.notes[item].get('number', item)}_pdf.pdf", (2020, 1, 1, 0, 0, 0))
                     archive.writestr(entry, data)
         return HttpResponse(whole.getvalue(), kind=ZIP)
 
     def edit(self, note_id: str, at_ms: int | None = None, **fields: Any) -> None:
-        """Changes content *fields* of a note *at_ms* (epoch ms); keeps its earlier version.
+        """Changes content *fields* of a note at *at_ms* (epoch ms) and keeps its earlier version.
 
-        A change is the new text or number. Under API v2, it may also be a mapping of only the changed parts of a field,
-        such as ``{"readers": {"delete": True}}``.
+        A field's value is the new text or number. Under API v2, it may also be a mapping of only the changed parts of
+        the field, such as ``{"readers": {"delete": True}}``.
         """
         at_ms = at_ms or int(time.time() * 1000)
         note, known = self.notes[note_id], self._known_versions(note_id)
@@ -242,7 +242,7 @@ class FixtureStore:
             raise Refused(refusal(*FORBIDDEN))
 
     def _fits(self, note: Note, query: Query) -> bool:
-        """Whether *note* passes all filters of *query*; a deleted one only if its id is asked for."""
+        """Whether *note* passes all filters of *query*; a deleted note passes only if *query* asks for its id."""
         if note.get("ddate") is not None and "id" not in query:
             return False
         for key, value in query.items():
@@ -274,13 +274,13 @@ class FixtureStore:
 
     def _with_details(self, note: Note, query: Query) -> Note:
         if query.get("details") != "replies":
-            # Observed on notes of API v1 that were requested by id.
+            # As observed for API v1 notes that are requested by id.
             return note | {"details": {"writable": False}} if self.api == 1 and "id" in query else note
         others = (self.notes[key] for key in self._forums[note["id"]] if key != note["id"])
         return note | {"details": {"replies": [other for other in others if other.get("ddate") is None]}}
 
     def _counted(self, name: str, listed: list[Note], count: int, query: Query) -> HttpResponse:
-        # As at the real service, API v2 states the number only if the query asks for it or has an offset.
+        # Like the real service, API v2 states the number only if the query asks for it or has an offset.
         counted = self.api == 1 or "offset" in query or query.get("count") == "true"
         return say({name: listed} | ({"count": count} if counted else {}))
 
@@ -288,7 +288,10 @@ class FixtureStore:
         return self._versions[note_id] or [self._version(self.notes[note_id], note_id, None)]
 
     def _version(self, note: Note, named: str, at_ms: int | None) -> Note:
-        """Returns *note* as the service lists versions, *at_ms* or at its own dates; *named* makes its id."""
+        """Returns *note* in the form in which the service lists versions.
+
+        *named*: the source of the version's id. *at_ms*: the date of the version; None means the note's own dates.
+        """
         version_id = hashlib.sha256(f"version {named}".encode()).hexdigest()[:10]
         dates = {key: at_ms or note[key] for key in ("tcdate", "cdate", "tmdate", "mdate") if note.get(key)}
         if self.api == 1:
@@ -321,10 +324,11 @@ _LISTINGS, _ITEMS = ("notes",), ("edits", "references", "pdf", "attachment")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault, and the requests that it affects: those of the kinds *on*, numbered from 1.
+    """A fault, and the requests that it affects.
 
-    *first*: the number of the first affected request; after it, every *every*-th is affected (0: none). *seconds*: how
-    long a refusal (429) or a slow body lasts. *error*: the refusal that is sent: its status, name and message.
+    *on*: the kinds of affected requests, which are numbered from 1. *first*: the number of the first affected request.
+    *every*: after that, every *every*-th request is affected (0: none). *seconds*: how long a refusal (429) or a slow
+    body lasts. *error*: (status, name, message) of the refusal that is sent.
     """
 
     name: str
@@ -371,7 +375,7 @@ FAULTS: dict[str, Fault] = {fault.name: fault for fault in _FAULTS}
 
 
 def fault(name: str, **changes: object) -> Fault:
-    """Returns the fault *name* with some fields changed; raises `SettingsError` for an unknown name."""
+    """Returns the fault *name*, with the fields in *changes* replaced; raises `SettingsError` for an unknown name."""
     if name not in FAULTS:
         raise SettingsError(f"no fault {name!r:.40}; known are {', '.join(FAULTS)}")
     return replace(FAULTS[name], **changes)
@@ -379,7 +383,7 @@ def fault(name: str, **changes: object) -> Fault:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The only account that can log in; *code*: the one-time code that the login also requires, if any."""
+    """The only account that can log in. *code*: the one-time code that the login also requires, if any."""
 
     username: str
     password: str = field(repr=False)
@@ -388,7 +392,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request that the server received, and the *status* of the answer."""
+    """A request that the server received. *status*: the status of the answer."""
 
     path: str
     query: tuple[tuple[str, str], ...]
@@ -399,8 +403,9 @@ class Request:
 class Loopback:
     """The two servers, one for each API version. They run while the context is open, at the URLs `v1` and `v2`.
 
-    *notes*: each note is served by the API version whose form it has. *versions* (its *histories*), *pdf*: as in
-    `FixtureStore`. *account*: must log in, if given; requests without a token then get the browser check.
+    *notes*: each note is served by the API version whose form it has. *versions*: the *histories* of `FixtureStore`.
+    *pdf*: as in `FixtureStore`. *account*: the account that must log in, if given; requests without a token then get
+    the browser check.
     *limits*: by kind of request; a window opens with the first request after the end of the last one. *port*: that of
     API v1; API v2 gets the next. 0: any free ports.
 
@@ -455,7 +460,7 @@ class Loopback:
     def answer(
         self, api: Api, method: str, target: str, token: str | None, body: bytes
     ) -> tuple[HttpResponse, Fault | None]:
-        """Records one request; returns its answer and the fault that disturbs the transfer of the answer, if any."""
+        """Records one request; returns its answer, and the fault that disturbs the transfer of the answer, if any."""
         parts = urlsplit(target)
         query, kind = dict(parse_qsl(parts.query, keep_blank_values=True)), KINDS.get(parts.path, "other")
         with self._lock:
@@ -481,7 +486,7 @@ class Loopback:
         return response, next(disturbing, None)
 
     def _window(self, kind: str) -> dict[str, str]:
-        """Counts a request of *kind*; returns the headers that state its limit, or raises `Refused` (429) beyond it."""
+        """Counts a request of *kind*; returns the headers that state the limit, or raises `Refused` (429) above it."""
         limit, now = self.limits.get(kind), time.time()
         if limit is None:
             return {}
@@ -497,7 +502,7 @@ class Loopback:
         return headers
 
     def _instead(self, triggered: Iterable[Fault], kind: str) -> HttpResponse | None:
-        """Returns what replaces the real answer, if anything; after a fault 429, the refusal until the wait is over."""
+        """Returns the answer that replaces the real one, if any; after a fault 429, the refusal until the wait ends."""
         now = time.time()
         if now < self._refused_until.get(kind, 0.0):
             self.early[kind] += 1
@@ -534,7 +539,7 @@ class Loopback:
         elif self.account is not None and login.get("code") != self.account.code:
             return refusal(401, "UnauthorizedError", "Invalid verification code")
         person = {"id": "~Loopback_User1", "profile": {"id": "~Loopback_User1"}}
-        # The service's form (JWT); openreview-py does not check the signature.
+        # The token has the service's form (JWT), but openreview-py does not check its signature.
         payload = {"user": person, "exp": int(time.time()) + 86400, "jti": secrets.token_hex(8)}
         parts = (json.dumps(part).encode() for part in ({"alg": "HS256", "typ": "JWT"}, payload))
         written = (base64.urlsafe_b64encode(part).rstrip(b"=").decode() for part in parts)
@@ -551,7 +556,7 @@ def _closed(name: str, wait: float) -> HttpResponse:
 
 
 def _answered(store: FixtureStore, path: str, query: dict[str, str], triggered: Mapping[str, Fault]) -> HttpResponse:
-    """Returns the answer of *store*, as the *triggered* faults change it; ``edits`` edits two reviews in *store*."""
+    """Returns the answer of *store*, modified by the *triggered* faults; the fault ``edits`` edits two reviews."""
     if path == "/notes":
         if "short-pages" in triggered:
             query = {**query, "limit": str(min(100, int(query.get("limit", "1000"))))}
@@ -603,7 +608,7 @@ class _Host(ThreadingHTTPServer):
     request_queue_size = 128
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Prints errors, which are bugs, except of clients that close the connection."""
+        """Prints errors, which are bugs, unless the client closed the connection."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
@@ -635,7 +640,7 @@ class _Handler(Handler):
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the loopback server until it is stopped; returns the exit code, 2 with one line on bad input."""
+    """Runs the loopback server until it is stopped; returns the exit code: 2, with a one-line message, on bad input."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.servers.openreview",
         description="Serve notes and PDFs on this machine as OpenReview does, both API versions, until stopped. "
@@ -682,7 +687,9 @@ def _serve(arguments: argparse.Namespace) -> None:
         more |= {"notes": snapshot.notes(), "versions": dict(snapshot.histories()), "pdf": snapshot.pdf}
     else:
         if pdfs is not None and not pdfs.is_dir():
-            raise SettingsError(f"--pdfs {pdfs} is no folder; name the one that has the papers' PDFs, <paper id>.pdf")
+            raise SettingsError(
+                f"--pdfs {pdfs} is not a folder; name the one that has the papers' PDFs, <paper id>.pdf"
+            )
         files = {path.stem: path for path in pdfs.glob("*.pdf")} if pdfs else {}
         more["notes"] = read_notes_file(source)
         more["pdf"] = lambda paper: files[paper].read_bytes() if paper in files else None

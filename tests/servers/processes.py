@@ -1,4 +1,4 @@
-"""Real servers of Prefect, ``transformers serve`` and vLLM: each a program of its own on a free port of this machine."""
+"""Starts real Prefect, ``transformers serve`` and vLLM servers, each as a separate process on a free port."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tests.conftest import ROOT
 
 PREFECT = Path(sys.executable).with_name("prefect")
 STARTED_WITHIN_S = 240.0
-"""Seconds allowed for a server to start: about 10 on two quiet cores, many times that on a busy machine."""
+"""Seconds allowed for a server to start, which takes about 10 on two idle cores and far longer on a busy machine."""
 
 
 @contextmanager
 def _program(
     command: Sequence[str], environment: Mapping[str, str], log: Path, cwd: Path, grace_s: float = 20.0
 ) -> Iterator[subprocess.Popen]:
-    """Runs *command* in the background, its output in the file *log*, and ends it with all its child processes."""
+    """Runs *command* in the background with its output in the file *log*; ends it with all its child processes."""
     with log.open("w") as said:
         process = subprocess.Popen(command, env=environment, cwd=cwd, stdout=said, stderr=said, start_new_session=True)
     try:
@@ -51,14 +51,14 @@ def _await(process: subprocess.Popen, url: str, log: Path) -> None:
 
 
 def closed_port() -> int:
-    """Returns a loopback port on which nobody listens."""
+    """Returns a loopback port on which no process listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
 
 
 def environment_of(folder: Path) -> dict[str, str]:
-    """Returns the environment variables for a Prefect server on a port that is free now, with its files in *folder*."""
+    """Returns the environment variables for a Prefect server on a currently free port, with its files in *folder*."""
     return os.environ | {
         "PREFECT_HOME": str(folder / "prefect"),
         "PREFECT_API_URL": f"http://127.0.0.1:{closed_port()}/api",
@@ -80,7 +80,7 @@ def running(*command: str, environment: dict[str, str], log: Path) -> Iterator[s
 
 @contextmanager
 def served(environment: dict[str, str], log: Path) -> Iterator[subprocess.Popen]:
-    """Yields the running Prefect server of *environment* once it answers; `kill` ends it early."""
+    """Yields the Prefect server that *environment* describes, once it answers; `kill` ends it early."""
     api = environment["PREFECT_API_URL"]
     port = api.removesuffix("/api").rpartition(":")[2]
     with running("server", "start", "--port", port, environment=environment, log=log) as server:
@@ -103,7 +103,7 @@ def kill(server: subprocess.Popen) -> None:
 
 
 def answered(environment: dict[str, str], *command: str) -> str:
-    """Returns the output of a command that must succeed: ``prefect ...``, or ``python ...`` of this environment."""
+    """Returns the output of a command that must succeed: ``prefect ...``, or ``python ...`` with this interpreter."""
     program = sys.executable if command[0] == "python" else str(PREFECT)
     found = subprocess.run([program, *command[1:]], env=environment, cwd=ROOT, text=True, capture_output=True)
     assert found.returncode == 0, found.stdout + found.stderr
@@ -111,14 +111,14 @@ def answered(environment: dict[str, str], *command: str) -> str:
 
 
 def transformers_command() -> Path | None:
-    """Returns the command ``transformers`` beside this Python, None if it is not installed."""
+    """Returns the command ``transformers`` of this Python environment; None if it is not installed."""
     path = Path(sys.executable).with_name("transformers")
     return path if path.is_file() else None
 
 
 @contextmanager
 def transformers_server(command: Path, model: Path, log: Path) -> Iterator[str]:
-    """Yields the base URL of ``transformers serve`` for the folder *model*, under its name, in bfloat16 on one thread."""
+    """Yields the base URL of ``transformers serve`` for the folder *model*, in bfloat16 on one thread."""
     port = str(closed_port())
     environment = os.environ | {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     asked = [str(command), "serve", model.name, "--host", "127.0.0.1", "--port", port]
@@ -136,7 +136,7 @@ triton.backends.backends["cpu"] = triton.backends.backends["nvidia"]
 
 
 def vllm_python() -> Path | None:
-    """Returns the Python that has vLLM: that of GRE_BENCH_VLLM_PYTHON, or of .venv-vllm; None if there is none."""
+    """Returns a Python with vLLM: from GRE_BENCH_VLLM_PYTHON, or from .venv-vllm; None if there is none."""
     stated = os.environ.get("GRE_BENCH_VLLM_PYTHON")
     path = Path(stated) if stated else ROOT / ".venv-vllm" / "bin" / "python"
     return path if path.is_file() else None
@@ -144,9 +144,9 @@ def vllm_python() -> Path | None:
 
 @contextmanager
 def vllm_server(python: Path, model: Path, log: Path, *, second_runner: bool = False) -> Iterator[str]:
-    """Yields the URL of a vLLM server of *model* in float32 under the name ``tiny``; *log* is a folder for its output.
+    """Yields the URL of a vLLM server of *model* in float32 under the name ``tiny``. *log*: the folder for its output.
 
-    *second_runner*: use the V2 model runner with interpreted kernels, so that given tokens can be scored.
+    *second_runner*: whether to use the V2 model runner with interpreted kernels, so that given tokens can be scored.
     """
     port = str(closed_port())
     log.mkdir(parents=True, exist_ok=True)

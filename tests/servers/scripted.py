@@ -1,4 +1,4 @@
-"""What scripted servers share: real HTTP on loopback, a script of behaviours, and a record of what was asked."""
+"""The base of scripted servers: real HTTP on loopback, a script of behaviours, and a record of the requests."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def serving(server: Server) -> Iterator[Server]:
 
 
 def until_stopped() -> None:
-    """Returns when the process is told to stop, by Ctrl-C or SIGTERM; for servers that are started from a shell."""
-    # A shell starts jobs in the background with SIGINT ignored.
+    """Waits until Ctrl-C or SIGTERM stops the process; for servers that are started from a shell."""
+    # A shell starts background jobs with SIGINT ignored.
     for sign in (signal.SIGINT, signal.SIGTERM):
         signal.signal(sign, signal.default_int_handler)
     print("Ctrl-C stops it", flush=True)
@@ -44,10 +44,11 @@ def until_stopped() -> None:
 
 
 class Scripted(ThreadingHTTPServer):
-    """A server and its record: ``requests``, ``headers`` and ``times`` of each, ``peak`` (most at one time).
+    """A server and its record: ``requests``, ``headers`` and ``times`` of each, ``peak`` (most requests at a time).
 
-    Each request takes the next behaviour of *script*, and *then* after its end; *when* may choose one instead. Before
-    it *pause_s* pass. If a test sets ``until``, request number n (from 1) is answered only once ``until(n)`` is true.
+    Each request takes the next behaviour of *script*, and after its end the behaviour *then*. *when*: a function that
+    may choose another behaviour. *pause_s*: seconds before each answer. If a test sets ``until``, request number n
+    (from 1) is answered only once ``until(n)`` is true.
     """
 
     daemon_threads = True
@@ -74,7 +75,7 @@ class Scripted(ThreadingHTTPServer):
 
     @contextmanager
     def behaviour(self, request: Any, headers: Any, about: Any) -> Iterator[str]:
-        """Records *request*, and yields its behaviour once it may be answered; *about*: what ``when`` is given."""
+        """Records *request*, and yields its behaviour once it may be answered. *about*: the argument of ``when``."""
         with self._lock:
             self.requests.append(request)
             self.headers.append({name.lower(): value for name, value in headers.items()})
@@ -113,7 +114,7 @@ class Handler(BaseHTTPRequestHandler):
     def raw(
         self, status: int, content: bytes, kind: str = "application/json", length: int | None = None, **headers: str
     ) -> None:
-        """Sends *content*; *length*: what is stated in its place, after which the connection closes."""
+        """Sends *content*. *length*: a false length to state; the connection is then closed after the content."""
         self.send_response(status)
         stated = {"Content-Type": kind, "Content-Length": str(len(content) if length is None else length)}
         for name, value in {**stated, **headers}.items():
@@ -123,7 +124,7 @@ class Handler(BaseHTTPRequestHandler):
         self.close_connection = length is not None
 
     def reset(self) -> None:
-        """Closes without lingering, which the client sees as a reset."""
+        """Closes the connection without lingering, which the client sees as a reset."""
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.close_connection = True
         self.connection.close()

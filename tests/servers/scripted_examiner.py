@@ -1,7 +1,7 @@
 """A scripted examiner, which grades a text by the quality that the text states (``quality 0.75``).
 
-It answers in the form that its prompt asks for. Manners are the ways in which real LMs answer; each depends only on the
-prompt.
+It answers in the form that its prompt asks for. Manners imitate the ways in which real LMs answer; an answer depends
+only on the prompt.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ MANNERS: dict[str, Callable[[str], str]] = {
 
 
 def examiner(manner: str = "exact", quality: Callable[[str], float] | None = None) -> Callable[[dict], str]:
-    """Returns a function for `scripted_chat`'s *write*; *quality* replaces reading the quality from the text."""
+    """Returns a function for the parameter *write* of `scripted_chat`.
+
+    *quality*: a function that returns the quality of a text; by default, it is read from the text.
+    """
 
     def write(body: dict[str, Any]) -> str:
         prompt = body["messages"][-1]["content"]
@@ -41,7 +44,7 @@ def examiner(manner: str = "exact", quality: Callable[[str], float] | None = Non
 
 
 def reply(prompt: str, value: float, manner: Callable[[str], str] = MANNERS["exact"]) -> str:
-    """Returns *value* (0 to 1) as a reply to *prompt*."""
+    """Returns the grade *value* (0 to 1) as a reply to *prompt*."""
     if listed := re.search(r"Possible scores are ([^.\n]+(?:\.5[^.\n]*)*)\.", prompt):
         scores = re.split(r", | and ", listed[1])
         return manner(scores[min(len(scores) - 1, math.floor(value * len(scores)))])
@@ -61,12 +64,12 @@ def reply(prompt: str, value: float, manner: Callable[[str], str] = MANNERS["exa
 
 
 def chooser(bias: float = 0.0) -> Callable[[dict], str]:
-    """Returns a writer that names the text of higher quality; for a share *bias* of the prompts it says "one"."""
+    """Returns a writer that names the text of higher quality. *bias*: the share of prompts to which it says "one"."""
 
     def write(body: dict[str, Any]) -> str:
         prompt = body["messages"][-1]["content"]
         one, two = (float(value) for value in _QUALITY.findall(prompt)[-2:])
-        # The same pair in the other order is another prompt, but must get the same draw.
+        # The same pair in the other order is another prompt, but must get the same random draw.
         pair = f"{min(one, two)} {max(one, two)}"
         draw = int.from_bytes(hashlib.sha256(pair.encode()).digest()[:4], "big") / 2**32
         return "one" if draw < bias or one > two else "two"
@@ -75,7 +78,7 @@ def chooser(bias: float = 0.0) -> Callable[[dict], str]:
 
 
 def distribution(shares: dict[str, float]) -> Callable[[dict], list[dict]]:
-    """Returns a function for `scripted_chat`'s *logprobs*: one token, with these probabilities at its position."""
+    """Returns a function for the parameter *logprobs* of `scripted_chat`: one token with the probabilities *shares*."""
     likeliest = max(shares, key=shares.__getitem__)
     top = [{"token": token, "logprob": math.log(share)} for token, share in shares.items()]
     return lambda body: [{"token": likeliest, "logprob": math.log(shares[likeliest]), "top_logprobs": top}]

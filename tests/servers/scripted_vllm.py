@@ -1,8 +1,8 @@
-"""A scripted vLLM server for tests: real HTTP on loopback, numbers by rule, faults on order.
+"""A scripted vLLM server for tests: real HTTP on loopback, numbers by rule, faults on demand.
 
 It serves ``/v1/models``, ``/version``, ``/v1/completions`` with ``prompt_logprobs`` and ``/inference/v1/generate`` with
-``prompt_logprob_token_ids``, in the shapes of vLLM 0.32. The log-probability of a token depends on the tokens up to it
-(`rule`). Each request for scores takes a behaviour of the script: ok, a status, or a fault.
+``prompt_logprob_token_ids``, in the formats of vLLM 0.32. The log-probability of a token depends on the tokens up to it
+(`rule`). Each request for scores takes the next behaviour of the script: ok, a status, or a fault.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ REFUSED = {
     "nan_500": (500, "Out of range float values are not JSON compliant: nan"),
 }
 BLOCK = 16
-"""How many tokens a block of the prefix cache holds."""
+"""The tokens in one block of the prefix cache."""
 ROUNDED = 0.01
-"""How many nats the two kinds of request differ by on a server that rounds."""
+"""The difference in nats between the two kinds of request on a server that rounds."""
 LIKELIEST = 7
-"""The token that the server states besides the requested one."""
+"""The token that the server states in addition to the requested token."""
 
 
 def rule(ids: Sequence[int]) -> list[float]:
-    """Returns log-probabilities of all *ids* but the first, each from the tokens up to it; float32, as vLLM's."""
+    """Returns the log-probabilities of all *ids* but the first, each computed from the tokens up to it, in float32."""
     state, found = 0, []
     for place, token in enumerate(ids):
         state = zlib.crc32(struct.pack("<Q", token), state)
@@ -51,7 +51,7 @@ def rule(ids: Sequence[int]) -> list[float]:
 
 
 class ScriptedVLLM(Scripted):
-    """The server; ``requests`` are paths and bodies."""
+    """The server. ``requests``: (path, body) of each request."""
 
     def __init__(
         self, script: tuple[str, ...], given: Given = "yes", version: str = "0.32.0", cached: Any = "", **more: Any
@@ -61,7 +61,7 @@ class ScriptedVLLM(Scripted):
         super().__init__(VLLMHandler, script, **more)
         self.given, self.version = given, version
         self.cached: Literal["", "zeros", "stale"] = cached
-        """What a *whole* answer states for tokens of a cached prefix: the truth, zeros, or the last answer's numbers."""
+        """*cached*: what a *whole* answer states for a cached prefix: the truth, zeros, or the last numbers."""
         self._blocks: set[tuple[int, ...]] = set()
         self._last: list[float] = []
 
@@ -70,7 +70,7 @@ class ScriptedVLLM(Scripted):
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     def logprobs(self, ids: Sequence[int]) -> list[float]:
-        """Returns what a *whole* answer states for all *ids* but the first."""
+        """Returns the log-probabilities that a *whole* answer states for all *ids* but the first."""
         found, known = rule(ids), 0
         while self.cached and (known + 1) * BLOCK < len(ids) and tuple(ids[: (known + 1) * BLOCK]) in self._blocks:
             known += 1
@@ -85,7 +85,7 @@ class ScriptedVLLM(Scripted):
 
 
 def scripted_vllm(*script: str, **options: Any) -> AbstractContextManager[ScriptedVLLM]:
-    """Yields a running server; *options*: those of `Scripted`, and given, served, version, retry_after."""
+    """Yields a running server. *options*: the options of `Scripted`, and given, served, version, retry_after."""
     return serving(ScriptedVLLM(script, **options))
 
 

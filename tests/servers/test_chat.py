@@ -1,4 +1,4 @@
-"""The chat server as a command: what someone starts to try writing without a model."""
+"""Tests the chat server's command, with which users try writing without a model."""
 
 from __future__ import annotations
 

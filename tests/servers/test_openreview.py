@@ -1,4 +1,4 @@
-"""The loopback OpenReview, asked by the real openreview-py and with requests: pages, versions, files, login, limits."""
+"""Tests the loopback OpenReview with openreview-py and with requests: pages, versions, files, login, limits."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ACCOUNT = Account("me", "secret")
 
 
 def made(api, papers, reviews=2):
-    """Notes of a venue that never was, in the form of one API."""
+    """Returns notes of a fictional venue, in the form of one API."""
     notes = []
     for number in range(papers):
         paper, forum = f"paper{number:05d}", f"{GROUPS[api]}/{'Paper' if api == 1 else 'Submission'}{number}"
@@ -69,7 +69,7 @@ def ask(loopback, api, path, **how):
 
 @pytest.fixture(autouse=True)
 def nobody(monkeypatch):
-    """No account of the one who runs the tests."""
+    """Hides the account of the person who runs the tests."""
     for name in ("OPENREVIEW_USERNAME", "OPENREVIEW_PASSWORD"):
         monkeypatch.delenv(name, raising=False)
 
@@ -162,7 +162,7 @@ def test_pdfs_come_one_by_one_and_in_archives_as_the_client_unpacks_them(tmp_pat
 @pytest.mark.parametrize("api", [1, 2])
 def test_a_note_has_a_version_more_of_each_edit_and_is_listed_until_it_is_deleted(api):
     def versions():
-        """[(date, content)] of every version of a review as openreview-py gives them, the oldest first."""
+        """Returns [(date, content)] of every version of a review as openreview-py returns them, oldest first."""
         found = who.get_references(referent="paper00000r0") if api == 1 else who.get_note_edits("paper00000r0")
         assert "paper00000r0" not in {one.id for one in found}
         return sorted((one.tcdate, one.content if api == 1 else one.note.content) for one in found)
@@ -215,7 +215,7 @@ def test_an_account_is_asked_for_and_its_token_serves_until_it_expires(api, monk
 
 @pytest.fixture
 def moment(monkeypatch):
-    """The time by which windows open and close, alone in a list; it stands still unless a test moves it."""
+    """Returns a list with only the time by which windows open and close; it changes only if a test changes it."""
     moment = [time.time()]
     monkeypatch.setattr(loopback, "time", SimpleNamespace(time=lambda: moment[0]))
     return moment

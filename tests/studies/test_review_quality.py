@@ -236,8 +236,8 @@ def test_a_review_of_an_unrated_paper_is_excluded_and_a_paper_without_review_fai
 
 @pytest.mark.parametrize(("more", "why"), [
     ({"human": "paper\t0\np1\t5\n"}, "human_ratings.tsv has no column paper_id"),
-    ({"human": "paper_id\t0\np1\tfive\n"}, "human_ratings.tsv, row 1: 'five' in column 0 is no rating"),
-    ({"human": "paper_id\t0\np1\tnan\n"}, "row 1: 'nan' in column 0 is no rating"),
+    ({"human": "paper_id\t0\np1\tfive\n"}, "human_ratings.tsv, row 1: 'five' in column 0 is not a rating"),
+    ({"human": "paper_id\t0\np1\tnan\n"}, "row 1: 'nan' in column 0 is not a rating"),
     ({"human": "paper_id\t0\np1\t5\np1\t6\n"}, "row 2: paper p1 occurs twice"),
     ({"human": "paper_id\t0\np1\t5\t6\n"}, "row 1: it has 3 cells, and the heading has 2"),
     ({"human": "paper_id\t0\n"}, "human_ratings.tsv has columns and no row"),

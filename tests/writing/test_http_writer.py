@@ -333,7 +333,7 @@ def test_the_key_is_sent_to_its_endpoint_and_told_to_nobody_else(tmp_path, monke
         writer(server, tmp_path, key_env="SCRIPTED_KEY").write(chats(9), Sampling())
     except LMError:
         told.append(traceback.format_exc())
-    assert "is no API key" in told[-1]
+    assert "is not an API key" in told[-1]
     files = [path.read_text() for path in tmp_path.rglob("*") if path.is_file()]
     assert files
     for text in (*told, caplog.text, *capfd.readouterr(), *files):

@@ -1,14 +1,14 @@
-"""Imports graded reviews and the items they review from one file (Xu et al. 2025, §4.1; RottenReviews).
+"""Imports graded reviews and the reviewed items from one file (Xu et al. 2025, §4.1; RottenReviews).
 
-The file has one row for each review. Our own layout has these columns; those in the last four lines are optional:
+The file has one row per review. Our own layout has these columns, of which the last four lines are optional:
 
 - ``item_id``: the id of the reviewed item.
 - ``review``, or ``strengths``, ``weaknesses`` and ``suggestions``: the text of the review.
 - ``grade``: a number, or a name such as A, B, C; blank if the review is not graded.
 - ``review_id``, or ``reviewer``: the id of the review, or the reviewer's name.
-- ``title``, ``abstract``, ``text``: those of the item. They need to be in only one of the item's rows.
-- ``rating``: the reviewer's own score of the item.
-- ``group``: a name; items with the same name are resampled together.
+- ``title``, ``abstract``, ``text``: the item's texts. One of the item's rows suffices.
+- ``rating``: the reviewer's own rating of the item.
+- ``group``: a name; items of the same group are resampled together.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from gre_bench.ingest.records.tables import MergeIndex, Papers
 
 @dataclass(frozen=True, slots=True)
 class ColumnLayout:
-    """The *columns* of files of one kind, {what a column holds: its name in the file}, and their default *domain*.
+    """The layout of one kind of file. *columns*: {field: column name}. *domain*: the default domain.
 
-    *sections*: columns in place of the review, in the order of the domain's headings.
+    *sections*: columns that together replace the column of the review, in the order of the domain's headings.
     """
 
     name: str
@@ -59,7 +59,7 @@ ROTTEN = ColumnLayout(
 
 
 def read_grade(row: Row, key: str, names: Sequence[str] = ()) -> float | None:
-    """Returns the grade in a cell: a number, or the rank of a name in *names*, the worst first; None if it is blank."""
+    """Returns the grade in the cell *key*: a number, or the rank of a name in *names* (worst first); None if blank."""
     value = row.get(key)
     if value is None or (isinstance(value, str) and not value.strip()):
         return None
@@ -67,8 +67,8 @@ def read_grade(row: Row, key: str, names: Sequence[str] = ()) -> float | None:
         return float(names.index(str(value).strip()) + 1)
     number = _number(value)
     if number is None:
-        known = f" and none of {', '.join(names)}" if names else "; name such grades, the worst first, with --grades"
-        raise RefusedError(f"{key} {shown(value)} is no number{known}")
+        known = f", nor one of {', '.join(names)}" if names else "; name such grades, the worst first, with --grades"
+        raise RefusedError(f"{key} {shown(value)} is not a number{known}")
     return number
 
 
@@ -83,7 +83,7 @@ def _number(value: Any) -> float | None:
 
 @dataclass(slots=True)
 class Graded:
-    """The contents of a file of graded reviews, and how its columns were read; *groups*: {item id: its group}."""
+    """The contents of a file of graded reviews, and how its columns were read. *groups*: {item id: its group}."""
 
     layout: str
     domain: str
@@ -100,10 +100,10 @@ def graded_from(
     grade_column: str | None = None,
     grades: Sequence[str] | None = None,
 ) -> Graded:
-    """Returns the items of the file *path* as papers, and their graded reviews, compared with the known ones by id.
+    """Returns the items in the file *path* as papers, and their graded reviews, compared with the known ones by id.
 
-    If None, the file's layout decides the *domain* and the *grade_column*, and the domain the names of *grades*, the
-    worst first. Raises `SourceError` if no layout fits, or if grades are names and numbers.
+    *domain*, *grade_column*: by default, the file's layout decides. *grades*: the names of the grades, worst first; by
+    default, the domain decides. Raises `SourceError` if no layout fits, or if some grades are names and some numbers.
     """
     imported = Imported()
     rows, present = read_rows(path, imported)
@@ -182,7 +182,7 @@ def _review_text(row: Row, layout: ColumnLayout, domain: Domain, imported: Impor
 
 
 def _review_id(row: Row, layout: ColumnLayout, item: str, numbered: str) -> str:
-    """Returns the id of the review in *row*: as stated, or made of *item* and the reviewer's name, or *numbered*."""
+    """Returns the id of the review in *row*: the stated id, else *item* with the reviewer's name, else *numbered*."""
     column = layout.columns.get("review_id")
     if column and row.get(column) not in (None, ""):
         return read_name(row, column)

@@ -1,17 +1,17 @@
 """Reads rated texts of other studies: summaries with human scores, and reviews that LMs wrote elsewhere.
 
-Summaries have the format of the Eval4NLP 2023 shared task, to test examiners against. Columns: the source text
-(``SRC``), its summary (``HYP``), and the human ``Score`` of the summary, if any. The ``id`` of the source and the
-author of the summary (``model_id``) are optional.
+Summaries, which serve to test examiners, have the format of the Eval4NLP 2023 shared task. The columns are the source
+text (``SRC``) and its summary (``HYP``). Optional columns are the human ``Score`` of the summary, the ``id`` of the
+source, and the author of the summary (``model_id``).
 
-Rated reviews and the human ratings of the same papers lie in one folder:
+Rated reviews and the human ratings of the same papers are in one folder:
 
 ``human_ratings.tsv``   tab-separated; a column ``paper_id``, optionally ``decision``; every other column holds one
-                        human rating, empty where there is none
-``llm_reviews.parquet`` (or .jsonl) one review a row: ``paper_id``, ``model``, ``Overall`` (the rating), optionally
+                        human rating, or is empty
+``llm_reviews.parquet`` (or .jsonl) one review per row: ``paper_id``, ``model``, ``Overall`` (the rating), optionally
                         ``run`` (the name of the model's run), and text columns, any of `TEXTS`
 
-A cell of a text column holds a text, a list, or the text of a list in Python's syntax.
+A cell of a text column holds a text, a list, or a list written in Python's syntax.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ COLUMNS = ("SRC", "HYP", "Score")
 
 @dataclass(frozen=True, slots=True)
 class GradedText:
-    """The summary *text* of *source* by *player*, with its *human* score; summaries of one *group* have one source."""
+    """The summary *text* of *source* by *player*, with its *human* score. Summaries of one *group* share a source."""
 
     item_id: str
     group: str
@@ -42,9 +42,9 @@ class GradedText:
 
 
 def read_graded_texts(path: Path) -> list[GradedText]:
-    """Returns the summaries in the .tsv or .csv file *path*; raises `SourceError`, which names the first bad row.
+    """Returns the summaries in the .tsv or .csv file *path*; raises `SourceError`, which names the first invalid row.
 
-    In a .tsv file of the shared task, quotation marks are text.
+    In a .tsv file of the shared task, quotation marks do not quote cells but are part of the text.
     """
     kind = path.name.rpartition(".")[2].lower()
     if kind not in ("tsv", "csv"):
@@ -58,7 +58,7 @@ def read_graded_texts(path: Path) -> list[GradedText]:
     texts = []
     for number, row in rows:
         source, player, cell = row["SRC"] or "", row.get("model_id") or "", row["Score"] or ""
-        # Equal sources share one id, whatever the file calls them, because their texts are not independent.
+        # Equal sources share one id, whatever ids the file gives them, because their texts are not independent.
         group = groups.setdefault(source, str(row.get("id") or f"source {len(groups) + 1}"))
         item_id = f"{group}:{player}" if player else group
         seen[item_id] += 1
@@ -73,14 +73,14 @@ def read_graded_texts(path: Path) -> list[GradedText]:
 HUMAN_FILE = "human_ratings.tsv"
 REVIEW_FILES = ("llm_reviews.parquet", "llm_reviews.jsonl")
 TEXTS = ("Summary", "Strengths", "Weaknesses", "Questions", "Limitations", "review")
-"""Columns that together form the text of a review, in this order."""
+"""The columns that together form the text of a review, in this order."""
 
 _LONGEST_LIST = 200_000
 
 
 @dataclass(frozen=True, slots=True)
 class GivenReview:
-    """A review that the LM *model* wrote elsewhere, in a *run* (empty: none is named); *rating*: as the file has it."""
+    """A review that the LM *model* wrote elsewhere. *run*: the name of its run, or empty. *rating*: as in the file."""
 
     paper_id: str
     model: str
@@ -90,7 +90,7 @@ class GivenReview:
 
 
 def read_human_ratings(path: Path) -> dict[str, tuple[float, ...]]:
-    """Returns {paper id: its human ratings} of the file *path*; raises `SourceError`, which names a bad row."""
+    """Returns {paper id: its human ratings} of the file *path*; raises `SourceError`, which names an invalid row."""
     rows, columns = read_all_rows(path)
     if "paper_id" not in columns:
         raise SourceError(f"{path.name} has no column paper_id; it is tab-separated, with a header line")
@@ -105,7 +105,7 @@ def read_human_ratings(path: Path) -> dict[str, tuple[float, ...]]:
                 if name in ("paper_id", "decision") or not (cell or "").strip():
                     continue
                 if (rating := number_in(cell)) is None:
-                    raise RefusedError(f"{cell!r:.40} in column {name} is no rating")
+                    raise RefusedError(f"{cell!r:.40} in column {name} is not a rating")
                 given.append(rating)
             ratings[paper_id] = tuple(given)
         except RefusedError as reason:
@@ -114,7 +114,7 @@ def read_human_ratings(path: Path) -> dict[str, tuple[float, ...]]:
 
 
 def read_rated_reviews(folder: Path) -> list[GivenReview]:
-    """Returns the rated reviews in *folder*; a model may rate a paper only once in a run.
+    """Returns the rated reviews in *folder*. A model may rate a paper only once per run.
 
     Raises `SourceError` if there is no file of reviews, or for a row that cannot be used.
     """
@@ -144,7 +144,7 @@ def read_rated_reviews(folder: Path) -> list[GivenReview]:
 
 
 def _plain(row: Row, name: str) -> str | None:
-    """Returns the text in the column *name* of *row*, a list one element a line; None if the cell is blank."""
+    """Returns the text in the column *name* of *row*, a list as one element per line; None if the cell is blank."""
     value = row.get(name)
     if isinstance(value, str) and value[:1] == "[" and value[-1:] == "]" and len(value) <= _LONGEST_LIST:
         try:

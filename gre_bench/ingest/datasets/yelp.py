@@ -1,11 +1,11 @@
-"""Samples restaurants of the Yelp academic data set with a few long reviews each (Xu et al. 2025, A.4).
+"""Samples restaurants from the Yelp academic data set, with a few long reviews each (Xu et al. 2025, A.4).
 
-A restaurant counts as a paper, and its categories as the paper's synopsis. By default, 300 restaurants with at least 50
-reviews of at least 1,000 characters are sampled, with 3 such reviews each. The sample depends only on the seed and the
-ids, not on the order of the files.
+A restaurant plays the part of a paper, and its categories are the synopsis. By default, 300 restaurants with at least
+50 reviews of at least 1,000 characters are sampled, with 3 such reviews each. The sample depends only on the seed and
+the ids, not on the order in the files.
 
 ``business.json`` (``business_id``, ``name``, ``categories``) and ``review.json`` (``review_id``, ``business_id``,
-``text``, ``stars``) hold one JSON object a line. There are millions of reviews, so memory holds little: for each
+``text``, ``stars``) hold one JSON object per line. There are millions of reviews, so little is kept in memory: for each
 restaurant, a count and the positions of the chosen reviews; for each long review, eight bytes of a hash.
 """
 
@@ -26,12 +26,12 @@ from gre_bench.ingest.records.row_files import read_object
 from gre_bench.ingest.records.tables import MergeIndex, Papers
 
 MOST_REFUSED = 10_000
-"""The most unreadable lines; beyond that, the file is refused as a whole."""
+"""The most invalid lines of a file; with more, the whole file is refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Which restaurants and reviews are sampled; the defaults are those of Xu et al. 2025."""
+    """The criteria by which restaurants and reviews are sampled; the defaults are from Xu et al. 2025."""
 
     restaurants: int = 300
     reviews_each: int = 3
@@ -50,7 +50,7 @@ class Terms:
 
 @dataclass(slots=True)
 class Restaurant:
-    """What memory holds of a restaurant while the files are read; *long*: how many long reviews it has.
+    """The data of a restaurant that is kept in memory while the files are read. *long*: how many long reviews it has.
 
     *chosen*: the chosen reviews, each as (negative rank in the seeded order, line number, offset in bytes).
     """
@@ -69,9 +69,9 @@ def restaurants_from(
     terms: Terms,
     known_categories: Mapping[str, str] | None = None,
 ) -> Imported:
-    """Returns the sampled restaurants as papers, with their names as titles, their reviews, and categories as synopses.
+    """Returns the sampled restaurants as papers with their reviews; names become titles, and categories synopses.
 
-    *businesses*, *reviews*: the two files. Every line of both is imported, refused with its reason, or counted in
+    *businesses*, *reviews*: the two files. Every line of both is imported, refused with a reason, or counted in
     ``left_out``. Raises `SourceError` if no restaurant has enough long reviews.
     """
     imported = Imported()
@@ -150,7 +150,7 @@ def _read_reviews(path: Path, restaurants: Mapping[str, Restaurant], terms: Term
     left: Counter[str] = Counter()
     seen: set[int] = set()
     for number, offset, line in lines(path, kept=False):
-        if len(line) < terms.min_characters:  # no text is longer than the line that holds it; most lines end here
+        if len(line) < terms.min_characters:  # the text is shorter than its line; this skips most lines
             left[short] += 1
             continue
         try:
@@ -174,7 +174,7 @@ def _read_reviews(path: Path, restaurants: Mapping[str, Restaurant], terms: Term
 
 
 def _as_review(line: bytes) -> Review:
-    """Returns *line* as a human review with its stars as rating; raises `RefusedError`."""
+    """Returns the human review in *line*, with its stars as the rating; raises `RefusedError`."""
     row = read_object(line)
     review_id, business = read_name(row, "review_id"), read_name(row, "business_id")
     text = read_text(row, "text")
@@ -184,7 +184,7 @@ def _as_review(line: bytes) -> Review:
 
 
 def _rank(terms: Terms, item: str) -> int:
-    """Returns a random number that depends only on the seed and *item*; the lowest are sampled."""
+    """Returns a random number that depends only on the seed and *item*; items with the lowest are sampled."""
     return int.from_bytes(hashlib.sha256(f"{terms.seed}:{item}".encode()).digest()[:8])
 
 

@@ -1,1 +1,1 @@
-"""Fetches reviews and papers from OpenReview: client, request budget, journal, and making of snapshots."""
+"""Fetches reviews and papers from OpenReview: client, request budget, journal, and snapshots."""

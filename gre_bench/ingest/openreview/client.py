@@ -1,7 +1,7 @@
-"""The only access to OpenReview: openreview-py for login, addresses and headers, API v1 or v2, over our own transport.
+"""The only access to OpenReview, API v1 or v2: uses openreview-py for login, URLs and headers, over our own transport.
 
 Notes are returned as the service sent them, because openreview-py's own objects drop unknown fields. Each method sends
-one request, so the caller can store each answer before the next request. Only `OpenReview.forum` may send several.
+one request, so that the caller can store the answer before the next request. Only `OpenReview.forum` may send several.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ Note = dict[str, Any]
 
 PAGE = 1000
 BATCH = 50
-"""The most PDFs that the service puts into one archive."""
+"""The most PDFs that the service sends in one archive."""
 SAID = 300
-"""The most characters shown of a service's message."""
+"""The most characters of a service's message that are shown."""
 UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
 _NUMBER = re.compile(r"(\d+)_")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Login:
-    """An account's *token*, or *username* and *password*; as second factor, a code that is valid now or its secret."""
+    """An account's *token*, or its *username* and *password*; the second factor is a current code or its secret."""
 
     username: str = ""
     password: str = ""
@@ -51,7 +51,10 @@ class Login:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of submissions, their replies under ``details.replies``, or a forum; *count*: of all pages, if stated."""
+    """A page of submissions, with replies under ``details.replies``, or a forum.
+
+    *count*: the number of notes on all pages, if the service states it.
+    """
 
     notes: list[Note]
     count: int | None
@@ -59,7 +62,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """The PDFs of one archive (paper id → bytes), whether it is *damaged*, and how many of its files are nobody's."""
+    """The PDFs in one archive (paper id → bytes), whether it is *damaged*, and how many files match no paper."""
 
     files: dict[str, bytes]
     damaged: bool = False
@@ -67,7 +70,7 @@ class Archive:
 
     @property
     def complete(self) -> bool:
-        """Whether a requested paper that is not in the archive certainly has no PDF at the service."""
+        """Whether it is certain that a requested paper missing from the archive has no PDF at the service."""
         return not self.damaged and not self.strangers
 
 
@@ -78,7 +81,7 @@ class Forbidden(SourceError):
 class OpenReview:
     """A session with one OpenReview host. It sends nothing before the first call, and logs in only if a login is given.
 
-    *settings*: of them count the time limits and the number of tries.
+    *settings*: their time limits and number of attempts are used.
 
     Its methods may raise `Paused` (no request is allowed now), `ServiceDown`, `Forbidden` or another `SourceError`.
     """
@@ -99,7 +102,7 @@ class OpenReview:
     def page(self, invitation: str, after: str | None = None, limit: int = PAGE, optional: bool = False) -> Page:
         """Returns the next submissions of *invitation*, sorted by id: at most *limit*, after the id *after* if given.
 
-        *optional*: the venue may lack this invitation; an unknown invitation then gives an empty page, not an error.
+        *optional*: whether an invitation that the venue lacks gives an empty page instead of an error.
         """
         missing: Note | None = {"notes": [], "count": 0} if optional else None
         return self._notes({"invitation": invitation, "details": "replies"}, after, limit, invitation, missing)
@@ -108,7 +111,7 @@ class OpenReview:
         return self.page(invitation, limit=1).count
 
     def forum(self, forum: str) -> Page:
-        """Returns all visible notes of a forum, its submission too, by one request for every `PAGE` notes."""
+        """Returns all visible notes of a forum, including the submission, by one request per `PAGE` notes."""
         notes: dict[str, Note] = {}
         count, after = None, None
         while True:
@@ -116,13 +119,13 @@ class OpenReview:
             count = count if page.count is None else page.count
             fresh = {str(note.get("id")): note for note in page.notes if str(note.get("id")) not in notes}
             notes |= fresh
-            # A page that is not full is the last, whatever the count says: it may include notes that are not public.
+            # A page that is not full is the last, because the count may include notes that are not public.
             if not fresh or len(page.notes) < PAGE or len(notes) == count:
                 return Page([*notes.values()], count)
             after = str(page.notes[-1].get("id"))
 
     def history(self, note_id: str) -> list[Note]:
-        """Returns the versions of a note as sent ("edits" under API v2, "references" under v1); maybe none."""
+        """Returns the versions of a note as sent ("edits" under API v2, "references" under v1); may be empty."""
         if self.api == 2:
             name, address, query = "edits", "note_edits_url", {"note.id": note_id, "sort": "tcdate"}
         else:
@@ -134,7 +137,10 @@ class OpenReview:
         return None if response is None else response.content
 
     def pdfs(self, numbers: Mapping[str, object]) -> Archive | None:
-        """Returns PDFs by one request, of *numbers*, paper id → submission number (API v2); None if there are none."""
+        """Returns the PDFs of several papers by one request (API v2); None if there are none.
+
+        *numbers*: paper id → submission number.
+        """
         response = self._get("baseurl", {"name": "pdf", "ids": ",".join(numbers)}, "/attachment")
         if response is None:
             return None
@@ -151,7 +157,7 @@ class OpenReview:
         return Page(_listed(tree, "notes", subject), count if isinstance(count, int) else None)
 
     def _tree(self, address: str, query: Mapping[str, Any], missing: Note | None) -> Mapping[str, Any]:
-        """Returns the JSON object of the answer. A 404 answer gives *missing*, or `SourceError` if that is None."""
+        """Returns the JSON object of the answer. A 404 gives *missing*, or raises `SourceError` if that is None."""
         if self._get(address, query, must_exist=missing is None) is None and missing is not None:
             return missing
         if not isinstance(self.transport.last, Mapping):
@@ -230,7 +236,7 @@ class OpenReview:
         known = openreview.Client if api == 1 else openreview.api.OpenReviewClient
 
         class Quiet(known):  # type: ignore[misc, valid-type]
-            """A client that does not log in, past the request budget and the time limits, when it is opened."""
+            """A client that does not log in when it is opened, because that would bypass the request budget."""
 
             def login_user(self, *_: Any, **__: Any) -> Any:
                 return {}
@@ -242,7 +248,7 @@ class OpenReview:
         return client
 
     def _message(self, text: str) -> str:
-        """Returns the service's message in one line, with all secrets masked."""
+        """Returns *text*, the service's message, in one line with all secrets masked."""
         token = str(getattr(self._client, "token", None) or "")
         return masked(" ".join(text.split()), [*asdict(self.login).values(), token])[:SAID]
 
@@ -260,7 +266,7 @@ def _read(data: bytes, numbers: Mapping[str, object]) -> Archive:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             for name in archive.namelist():
-                # The name has the paper's id or its submission number.
+                # The file's name contains the paper's id or its submission number.
                 stem = name.rpartition("/")[2].removesuffix(".pdf")
                 match = _NUMBER.match(stem)
                 numbered = [paper_id for paper_id, number in numbers.items() if match and str(number) == match[1]]

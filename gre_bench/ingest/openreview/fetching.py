@@ -1,4 +1,4 @@
-"""Fetches a venue-year, and stores every answer in the journal before the next request.
+"""Fetches a venue-year and stores every answer in the journal before the next request:
 
     1. listings of submissions with their replies
     2. forums of submissions whose replies the listing left out
@@ -6,9 +6,9 @@
     4. the snapshot of everything in the journal
 
 Each step continues where the journal ends, and may be stopped at any time by `Paused`, an error or a kill. An item in
-the journal is not requested again. A missing item (404) is recorded as missing for good. A refused item (403) is
+the journal is not requested again. A missing item (404) is recorded as missing permanently. A refused item (403) is
 requested again by the next run, and many refusals in a row end this run. The snapshot depends only on the service's
-answers and the venue's dates, not on when, in which order and in how many runs they came.
+answers and the venue's dates. The time and order of the answers and the number of runs do not matter.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from gre_bench.ingest.records.venues import Venue, venue_of
 from gre_bench.ingest.snapshot import Snapshot, make_snapshot
 
 EMPTY_PAGES = 3
-"""Number of empty pages in a row, before the counted end, after which a run stops."""
+"""A run stops after this many empty pages in a row before the end of the listing."""
 IN_A_ROW = 5
-"""This many refusals in a row mean that the account or the machine is refused, not single items."""
+"""After this many refusals in a row, the account or machine counts as refused, not single items."""
 ADVICE = {"pdf": "", "history": ", or do without earlier versions: --set fetch.histories=false"}
 NONE = Archive({}, damaged=True)
 MISSING, NOT_NAMED, REFUSED = "the service has no PDF of it", "the note names no PDF", "the service refuses it"
@@ -56,10 +56,10 @@ Tell = Callable[[str, str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class FetchRequest:
-    """What a fetch gets, and the folder *state* that keeps everything.
+    """What to fetch, and the folder *state* in which it is stored.
 
-    *run*: the name of the fetch run's folder, such as ``ICLR-2025-0001``. *began*: when this run of the fetch started
-    (epoch seconds).
+    *run*: the name of the fetch run's folder, such as ``ICLR-2025-0001``. *began*: when this part of the fetch run
+    started (epoch seconds).
     """
 
     settings: Settings
@@ -77,15 +77,16 @@ class FetchRequest:
 
     @property
     def folder(self) -> Path:
-        """The folder of the fetch run, which holds its journal."""
+        """The folder of the fetch run with its journal."""
         return budget_file(Path(self.state)).parent / self.run
 
 
 @dataclass(frozen=True, slots=True)
 class FetchOutcome:
-    """The result of one step of a fetch: how many requests of each kind it *sent*.
+    """The result of one step of a fetch. *sent*: how many requests of each kind were sent.
 
-    *paused_until*: when a paused step may continue (epoch seconds). *message*: why it paused or stopped, if it did.
+    *paused_until*: when a paused step may continue (epoch seconds). *message*: why the step paused or stopped, if it
+    did.
     """
 
     sent: dict[str, int] = field(default_factory=dict)
@@ -99,7 +100,7 @@ def budget_file(state: Path) -> Path:
 
 
 def origin(settings: Settings) -> Origin:
-    """Returns the host and API version to fetch from; raises `SettingsError` if nothing names a host."""
+    """Returns the host and API version to fetch from; raises `SettingsError` if the host is unknown."""
     venue = venue_of(settings.edition.venue, settings.edition.year)
     host = settings.fetch.host or venue.host
     if host is None:
@@ -108,7 +109,7 @@ def origin(settings: Settings) -> Origin:
 
 
 def fetch_run(settings: Settings, state: Path, again: bool = False) -> Path:
-    """Returns the folder of the fetch run that *settings* continue, or of a new one, as `run_for` does."""
+    """Returns the folder of the latest fetch run for *settings*, or a new folder; see `run_for`."""
     name = f"{settings.edition.venue}-{settings.edition.year}"
     return journals.run_for(budget_file(state).parent, name, origin(settings), again)
 
@@ -116,7 +117,7 @@ def fetch_run(settings: Settings, state: Path, again: bool = False) -> Path:
 def bring_notes(request: FetchRequest, secret: Callable[[str], str]) -> FetchOutcome:
     """Fetches all submissions of the venue-year with their replies into the journal, as far as the service allows.
 
-    *secret*: takes a reference such as ``env:NAME`` and returns the secret's value.
+    *secret*: a function from a reference such as ``env:NAME`` to the secret's value.
     """
     with Journal(request.folder, request.origin) as journal:
         if is_listed(journal, request.venue) and set(lacking(journal)) <= journal.forums.keys():
@@ -180,10 +181,10 @@ def bring_papers(request: FetchRequest, secret: Callable[[str], str]) -> FetchOu
 def _run_parts(
     request: FetchRequest, secret: Callable[[str], str], parts: Iterable[Callable[[OpenReview, Tell], None]]
 ) -> FetchOutcome:
-    """Calls *parts* one after the other.
+    """Calls *parts* one after another and returns the outcome of all.
 
-    A pause ends only the part that met it, and the outcome states the earliest end of a pause. If the service is down,
-    the remaining parts are skipped.
+    A pause ends only the part in which it occurs, and the outcome states the earliest end of a pause. If the service is
+    down, the remaining parts are skipped.
     """
     fetch = request.settings.fetch
     where = fetch.secrets
@@ -227,12 +228,12 @@ def _run_parts(
 
 @lru_cache(maxsize=4)
 def _opened(origin: Origin, budget: str, login: Login, fetch: FetchSettings) -> OpenReview:
-    """Returns the session for these arguments, kept so that a process logs in once."""
+    """Returns the session for these arguments; it is cached so that a process logs in only once."""
     return OpenReview(origin.api, origin.host, RequestBudget(Path(budget)), login, fetch)  # type: ignore[arg-type]
 
 
 def _write_status(folder: Path, stage: str, done: int = 0, total: int = 0, remaining_s: float | None = None) -> None:
-    """Writes the progress of the fetch to a file beside its journal, so that other commands can display it."""
+    """Writes the progress of the fetch to a file next to its journal, so that other commands can display it."""
     status = {"pid": os.getpid(), "stage": stage, "done": done, "total": total, "remaining_s": remaining_s}
     with suppress(OSError, SourceError):  # a failure to show progress must not stop the fetch
         put(folder / "status.json", json.dumps(status).encode(), keep=False)
@@ -246,9 +247,9 @@ def is_listed(journal: Journal, venue: Venue) -> bool:
 def _fetch_listing(journal: Journal, client: OpenReview, request: FetchRequest, invitation: str, tell: Tell) -> None:
     """Fetches the submissions under *invitation* with their replies into the journal.
 
-    Only withdrawn and desk-rejected submissions may have an empty listing. An empty page before the end is a passing
-    fault, so the page is requested again. If all tries give an empty page, `ServiceDown` is raised, unless a listing
-    may be shorter than its count.
+    Only the listing of withdrawn or desk-rejected submissions may be empty. An empty page before the end is a transient
+    fault, so the page is requested again. If all attempts give an empty page, `ServiceDown` is raised, unless the
+    settings accept a listing that is shorter than its count.
     """
     venue, fetch = request.venue, request.settings.fetch
     required = invitation.rpartition("/-/")[2] in venue.submissions
@@ -260,7 +261,7 @@ def _fetch_listing(journal: Journal, client: OpenReview, request: FetchRequest, 
             page = client.page(invitation, after, min(fetch.page, PAGE), not required)
             count = count if page.count is None else page.count
             if not page.notes and count is not None and attempt == EMPTY_PAGES - 1 and len(seen) < count:
-                # The service no longer counts notes deleted since the listing began.
+                # The service no longer counts notes that were deleted since the listing began.
                 count = client.count(invitation)
             if page.notes or (attempt > 1 if count is None else len(seen) >= count):
                 break
@@ -285,10 +286,10 @@ def _fetch_listing(journal: Journal, client: OpenReview, request: FetchRequest, 
 
 
 def _due(journal: Journal, kind: Kind, items: Iterable[str], began: float) -> list[str]:
-    """Returns those of *items*, ids of papers (``pdf``) or notes (``history``), that a run must still request.
+    """Returns the *items*, ids of papers (``pdf``) or notes (``history``), that a run must still request.
 
-    The run *began* at that time (epoch seconds). Items that an earlier run found refused come last; those received, or
-    refused since then, are left out.
+    *began*: when the run started (epoch seconds). Items that were refused before that come last. Items that were
+    received, or refused since then, are left out.
     """
     known = journal.pdfs if kind == "pdf" else journal.histories
     missing = [item for item in items if item not in known]
@@ -297,7 +298,7 @@ def _due(journal: Journal, kind: Kind, items: Iterable[str], began: float) -> li
 
 
 class _Refusals:
-    """The series of refusals (403) of one kind of item that no answer has ended yet.
+    """The current series of consecutive refusals (403) of one kind of item.
 
     The next answer ends the series, and its refusals are then recorded in the journal. If the series reaches `IN_A_ROW`
     refusals first, no further item is requested.
@@ -311,7 +312,7 @@ class _Refusals:
     def each(self, items: Iterable[str], ask: Callable[[str], None]) -> None:
         """Calls *ask* with each of *items*, and tracks the refusals that *ask* raises as `Forbidden`.
 
-        After `IN_A_ROW` refusals in a row it raises `ServiceDown`. If earlier runs also met these refusals, it returns
+        Raises `ServiceDown` after `IN_A_ROW` refusals in a row. If the same items were refused in earlier runs, returns
         instead, without requesting the remaining items.
         """
         for item in items:
@@ -335,7 +336,7 @@ class _Refusals:
                 self.end()
 
     def add(self, error: Forbidden, item: str | None = None) -> None:
-        """Adds one refused request to the series; *item*: None if the request was for several items.
+        """Adds one refused request to the series. *item*: the refused item; None if the request was for several.
 
         Raises `ServiceDown` if the series reaches `IN_A_ROW` refusals.
         """
@@ -355,7 +356,7 @@ class _Refusals:
 def _fetch_pdfs(
     journal: Journal, client: OpenReview, request: FetchRequest, papers: Mapping[str, Stated], tell: Tell
 ) -> None:
-    """Fetches the PDFs of *papers* (see `needs_of`) as far as they are `_due`."""
+    """Fetches the PDFs of *papers* (see `needs_of`) that are `_due`."""
     kind, batch = ("attachment", min(request.settings.fetch.pdf_batch, BATCH)) if client.api == 2 else ("pdf", 1)
     refusals, archive = _Refusals(journal, "pdf"), NONE
 
@@ -364,7 +365,7 @@ def _fetch_pdfs(
         tell("PDFs", kind, sum(paper in journal.pdfs for paper in papers), len(papers))
 
     def ask(paper_id: str) -> None:
-        """Requests one PDF; if the archive had part of it, the longer one is kept."""
+        """Requests one PDF; if the archive contained a part of it, keeps the longer of the two."""
         copies = (archive.files.get(paper_id), client.pdf(paper_id))
         keep(paper_id, max((data for data in copies if data is not None), key=len, default=None))
 
@@ -380,11 +381,11 @@ def _fetch_pdfs(
                 if archive is NONE or not archive.damaged:
                     break
         except Forbidden as error:
-            # A single refused PDF may refuse the whole archive; the others are then requested one by one.
+            # The service may refuse a whole archive because of a single PDF, so request the PDFs one by one.
             refusals.add(error)
         for paper_id in [name for name in some if name in archive.files]:
             data = archive.files[paper_id]
-            # A download without a stated length can be cut off without an error.
+            # A download without a stated length can be truncated without an error.
             if not data.startswith(b"%PDF") or b"%%EOF" in data[-4096:]:
                 keep(paper_id, data)
                 refusals.end()
@@ -397,7 +398,7 @@ def _fetch_pdfs(
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """The ids of the sampled *papers*; *notes* for the user."""
+    """The ids of the sampled *papers*. *notes*: remarks for the user."""
 
     papers: frozenset[str]
     notes: tuple[str, ...]
@@ -411,9 +412,9 @@ def sample_of(journal: Journal, venue: Venue, edition: EditionSettings) -> Sampl
 
 
 def needs_of(journal: Journal, venue: Venue, sampled: Sampled, histories: bool) -> tuple[list[str], dict[str, Stated]]:
-    """Returns the notes whose versions a snapshot needs (none without *histories*), and {paper id: its PDF as stated}.
+    """Returns (notes whose versions a snapshot needs, {paper id: its PDF as stated}).
 
-    They include items that the journal already holds.
+    *histories*: whether versions are wanted at all. Items that are already in the journal are included.
     """
     due_notes, papers = list[str](), dict[str, Stated]()
     for note in received(journal):
@@ -432,8 +433,8 @@ def needs_of(journal: Journal, venue: Venue, sampled: Sampled, histories: bool) 
 def freeze(request: FetchRequest) -> dict[str, Any]:
     """Makes a snapshot of everything in the journal; returns its folder, digest, counts and remarks.
 
-    If there is one with the same contents and source already, that one is kept. Raises `SourceError` if it is damaged,
-    or if the new one cannot be written.
+    If a snapshot with the same contents and source exists already, returns that one. Raises `SourceError` if it is
+    damaged, or if the new snapshot cannot be written.
     """
     venue, edition, root = request.venue, request.settings.edition, Path(request.state) / "snapshots"
     beside = root / f".sealing-{uuid.uuid4().hex}"
@@ -476,7 +477,7 @@ def freeze(request: FetchRequest) -> dict[str, Any]:
 
 
 def _placed(made: Snapshot, name: str) -> Snapshot:
-    """Gives the folder of the snapshot *made* its *name*, numbered if need be, unless one equal to it has the name."""
+    """Renames the folder of the snapshot *made* to *name*, numbered if needed, unless an equal snapshot exists."""
     folder = root = made.folder.parent
     # Equal contents from another host are another snapshot, because a snapshot states its host.
     for folder in (root / name, *(root / f"{name}-{number}" for number in range(2, 1000))):

@@ -1,11 +1,11 @@
-"""The append-only journal of a fetch run: an answer in the journal is never requested again.
+"""Stores the answers of a fetch run in an append-only journal, so that no answer is requested twice.
 
     <folder>/journal.jsonl     first line: host and API version; then one line per answer
-             pages/*.json.gz   the notes of each page as they were received
+             pages/*.json.gz   the notes of each page as received
     <folder>/../pdfs/          PDFs in files named by their SHA-256, which never change: all fetch runs share them, and
                                snapshots link to them
 
-An answer's files are written before its line in the journal, and incomplete lines are ignored. A killed process
+The files of an answer are written before its line in the journal, and incomplete lines are ignored. A killed process
 therefore loses only the answer that it was storing.
 """
 
@@ -43,9 +43,10 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A page of a listing: the *file* with its *notes* notes, relative to the journal's folder; the last is the *end*.
+    """A page of a listing. *file*: its path in the journal's folder. *notes*: how many notes it has.
 
-    *count*: the number of notes in the whole listing, as the service states it; None if it states none.
+    *end*: whether it is the last page.
+    *count*: the number of notes in the whole listing, if the service states it.
     *last*: the id of the page's last note, after which the next page begins; None for an empty page.
     """
 
@@ -59,7 +60,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """The PDF of a paper, or in words the *problem* why there is none; *stated*: the PDF's name in the paper's note."""
+    """The PDF of a paper. *problem*: why there is none, in words. *stated*: the PDF's name in the paper's note."""
 
     stated: str | None
     sha256: str | None
@@ -69,7 +70,8 @@ class Fetched:
 class Journal:
     """The journal of a fetch run in *folder*. While the context is open, it is locked against other processes.
 
-    *expected*: where to fetch from. Opening the journal of another origin raises `SourceError`. None: only for reading.
+    *expected*: where to fetch from; None if the journal is only read. Opening the journal of another origin raises
+    `SourceError`.
     """
 
     def __init__(self, folder: Path, expected: Origin | None = None):
@@ -123,22 +125,22 @@ class Journal:
         self._add({"page": {"invitation": invitation, "file": name, **entry}})
 
     def add_forum(self, forum: str, notes: list[Note], count: int | None = None) -> None:
-        """Stores all notes of a forum, in place of the replies in the listing; *count*: as the service states it."""
+        """Stores all notes of a forum, replacing the replies in the listing. *count*: as the service states it."""
         self._add({"forum": {"id": forum, "notes": notes, "count": count}})
 
     def add_history(self, note_id: str, versions: list[Note]) -> None:
-        """Stores all versions of a note, in place of a refusal of them."""
+        """Stores all versions of a note, replacing a recorded refusal."""
         self._add({"history": {"id": note_id, "versions": versions}})
 
     def add_pdf(self, paper_id: str, stated: str | None, data: bytes | None, problem: str | None = None) -> None:
-        """Stores the PDF of a paper, in place of a damaged copy, or why there is none (see `Fetched`)."""
+        """Stores the PDF of a paper, replacing a damaged copy, or the reason why there is none (see `Fetched`)."""
         sha256 = None if data is None else hashlib.sha256(data).hexdigest()
         if data is not None and sha256 is not None and self.pdf(sha256) is None:
             put(self.pdf_file(sha256), data, READ_ONLY)
         self._add({"pdf": {"paper": paper_id, "stated": stated, "sha256": sha256, "problem": problem}})
 
     def add_refusal(self, kind: Kind, item: str, at: float) -> None:
-        """Records that the service refused (403) the PDF of a paper, or the versions of a note, *at* epoch seconds."""
+        """Records that the service refused (403) the PDF of a paper or the versions of a note. *at*: epoch seconds."""
         self._add({"refused": {"kind": kind, "id": item, "at": at}})
 
     def add_seal(self, digest: str) -> None:
@@ -159,7 +161,7 @@ class Journal:
         return data if hashlib.sha256(data).hexdigest() == sha256 else None
 
     def drop_damaged(self, papers: Iterable[str]) -> None:
-        """Forgets the stored PDFs of *papers* that are missing or damaged, for a new fetch."""
+        """Forgets the stored PDFs of *papers* that are missing or damaged, so that they are fetched again."""
         for paper in papers:
             if paper in self.pdfs and (sha256 := self.pdfs[paper].sha256) and self.pdf(sha256) is None:
                 del self.pdfs[paper]
@@ -168,7 +170,7 @@ class Journal:
         return [page for page in self.pages if page.invitation == invitation]
 
     def submissions(self, pages: Iterable[Listed] | None = None) -> Iterator[Note]:
-        """Yields the notes of *pages* (None: of all pages) as received; raises `SourceError` for a damaged file."""
+        """Yields the notes of *pages* (None: all pages) as received; raises `SourceError` for a damaged file."""
         for page in self.pages if pages is None else pages:
             path = self.folder / page.file
             try:
@@ -193,7 +195,7 @@ class Journal:
             self._take(line)
 
     def _take_all(self) -> int:
-        """Loads all complete lines; returns their length in bytes, or raises `SourceError` for a damaged one."""
+        """Loads all complete lines and returns their length in bytes; raises `SourceError` for a damaged line."""
         path, whole, lines = self.folder / JOURNAL, 0, 0
         try:
             with path.open("rb") as file:
@@ -233,14 +235,14 @@ class Journal:
 
 
 def read(folder: Path) -> Journal:
-    """Returns the journal in *folder* for reading only, as it is now: another process may be extending it."""
+    """Returns the current journal in *folder* for reading only; another process may be extending it."""
     journal = Journal(folder)
     journal._take_all()
     return journal
 
 
 def received(journal: Journal) -> Iterator[Note]:
-    """Yields every note once, as last changed, each submission before its replies."""
+    """Yields every note once, in its latest state, each submission before its replies."""
     newest: dict[str, tuple[int, int]] = {}
     for index, note in enumerate(_copies(journal)):
         if isinstance(note.get("id"), str):
@@ -252,20 +254,20 @@ def received(journal: Journal) -> Iterator[Note]:
 
 
 def copies(journal: Journal) -> int:
-    """Returns how many notes were received, minus distinct note ids."""
+    """Returns the number of repeated notes: notes received, minus distinct note ids."""
     ids = [note.get("id") for note in _copies(journal)]
     return len(ids) - len(set(map(str, ids)))
 
 
 def listed_of(journal: Journal, invitation: str) -> tuple[int, int]:
-    """Returns (notes received, the service's latest count, 0 if it states none) for the listing of *invitation*."""
+    """Returns (notes received, the service's latest count, or 0 if none is stated) for the listing of *invitation*."""
     pages = journal.listing(invitation)
     ids = {str(note.get("id")) for note in journal.submissions(pages)}
     return len(ids), (pages[-1].count or 0) if pages else 0
 
 
 def lacking(journal: Journal) -> tuple[str, ...]:
-    """Returns the ids of submissions whose listing did not contain all of their replies."""
+    """Returns the ids of the submissions for which the listing did not contain all replies."""
     incomplete = {}
     for note in journal.submissions():
         details, stated = _details(note)
@@ -275,7 +277,7 @@ def lacking(journal: Journal) -> tuple[str, ...]:
 
 
 def not_shown(journal: Journal) -> int:
-    """Returns the number of replies that the service counts but does not show, over all forums fetched as a whole."""
+    """Returns how many replies the service counts but does not show, over all forums that were fetched as a whole."""
     stated = {str(note.get("id")): _details(note)[1] for note in journal.submissions()}
     return sum(
         max(0, (journal.counted[forum] or 0) - len(notes), stated.get(forum, 0) - (len(notes) - 1))
@@ -284,14 +286,14 @@ def not_shown(journal: Journal) -> int:
 
 
 def _details(note: Note) -> tuple[Note, int]:
-    """Returns the details of the submission *note*, and how many replies they state; 0 if they state none."""
+    """Returns (the details of the submission *note*, the number of replies that they state, or 0)."""
     details = note["details"] if isinstance(note.get("details"), dict) else {}
     count = details.get("replyCount")
     return details, count if isinstance(count, int) else 0
 
 
 def _copies(journal: Journal) -> Iterator[Note]:
-    """Yields all received notes, repeated ones included: each submission of a listing, then its replies by date."""
+    """Yields all received notes, also repeated ones: each submission of a listing, then its replies by date."""
     for note in journal.submissions():
         details, _ = _details(note)
         whole = journal.forums.get(str(note.get("id")))
@@ -315,7 +317,7 @@ def runs_of(root: Path, name: str) -> list[Path]:
 
 
 def origin_of(run: Path) -> Origin | None:
-    """Returns the origin that the journal in the folder *run* names; None if it names none."""
+    """Returns the origin that is stated in the journal in the folder *run*; None if there is none."""
     with (run / JOURNAL).open("rb") as file:
         line = file.readline()
     try:
@@ -327,8 +329,8 @@ def origin_of(run: Path) -> Origin | None:
 def run_for(root: Path, name: str, origin: Origin, again: bool = False) -> Path:
     """Returns the folder of the latest fetch run of *name*, ``<venue>-<year>``, from *origin*, or a new folder.
 
-    It is new if there is no such run yet, or if *again* is set and the latest ended with a snapshot. A journal without
-    an origin counts as one of *origin*; whoever opens it gets an error that says what is wrong.
+    The folder is new if there is no such run yet, or if *again* is set and the latest run ended with a snapshot. A
+    journal without an origin is treated as one from *origin*; opening it raises an error that says what is wrong.
     """
     known = runs_of(root, name)
     mine = [path for path in known if origin_of(path) in (origin, None)]
@@ -339,6 +341,6 @@ def run_for(root: Path, name: str, origin: Origin, again: bool = False) -> Path:
 
 
 def earlier(run: Path, origin: Origin) -> list[Journal]:
-    """Returns the journals of the fetch runs before *run*, of the same venue-year and *origin*, oldest first."""
+    """Returns the journals of the fetch runs before *run* with the same venue-year and *origin*, oldest first."""
     known = runs_of(run.parent, run.name.rpartition("-")[0])
     return [read(path) for path in known if path.name < run.name and origin_of(path) == origin]

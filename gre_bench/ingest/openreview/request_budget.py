@@ -1,8 +1,8 @@
-"""Keeps count of the requests that a service still allows, so that none is sent too early.
+"""Counts the requests that a service still allows, so that none is sent too early.
 
-The counts lie in a file that all processes share, separately for each host and kind of request. Several limits may
-apply at once: one from ``ratelimit-*`` headers and one from the body of a refusal. A guessed limit applies until one of
-these two is known. Every response may change the limits.
+The counts are in a file that all processes share, separately for each host and kind of request. Two limits may apply at
+once: one from ``ratelimit-*`` headers, and one from the body of a refusal. A guessed limit applies until one of them is
+known. Every response may change the limits.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ MARGIN_S = 0.5
 SAME_WINDOW_S = 5.0
 FIRST_WAIT_S, LONGEST_WAIT_S = 60.0, HOUR
 SET_BACK_S = 60.0
-"""A clock that is behind the file's time by more than this many seconds was set back."""
+"""A clock that is behind the file's time by more than this many seconds counts as set back."""
 BELIEVED = 3
-"""Number of refusals in a row whose stated wait is believed."""
+"""How many refusals in a row have their stated wait believed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
     """The known limits of one kind of request at one host, by source: ``headers``, ``body`` or ``guess``.
 
-    *not_before*: when the next may be sent (epoch seconds). *refusals*: the 429 answers since the last other answer.
-    *sent*: the requests so far.
+    *not_before*: when the next request may be sent (epoch seconds). *refusals*: how many 429 answers came since the
+    last other answer. *sent*: the number of requests so far.
     """
 
     limits: dict[str, Limit] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class Allowance:
 
 
 class RequestBudget:
-    """The request limits of services, kept in the file *path*. *clock* returns the time in epoch seconds.
+    """The request limits of services, stored in the file *path*. *clock*: a function that returns epoch seconds.
 
     A *kind* is the host and the kind of request, such as ``api2.openreview.net notes``.
     """
@@ -73,7 +73,7 @@ class RequestBudget:
             allowances[kind] = replace(known, limits=limits, sent=known.sent + 1)
 
     def learn(self, kind: str, status: int, headers: Mapping[str, str], body: object = None) -> None:
-        """Records the limits that a response to a request of *kind* states; *body*: its parsed JSON, if it has any.
+        """Records the limits that a response to a request of *kind* states. *body*: its parsed JSON, if it has any.
 
         After a refusal (429), requests of *kind* are blocked until the wait is over.
         """
@@ -98,12 +98,12 @@ class RequestBudget:
             allowances[kind] = replace(allowances[kind], limits=limits, not_before=not_before, refusals=refusals)
 
     def allowance(self, kind: str) -> Allowance:
-        """Returns the limits of *kind* as known now. A limit whose time window has ended counts as unused."""
+        """Returns the currently known limits of *kind*. A limit whose time window has ended counts as unused."""
         known, now = self._read().get(kind, _guess(kind)), self.clock()
         return replace(known, limits={name: _rolled(limit, now) for name, limit in known.limits.items()})
 
     def seconds_for(self, kind: str, requests: int) -> float:
-        """Returns how many seconds it takes until *requests* more of *kind* are allowed, if no limit changes."""
+        """Returns the seconds until *requests* more requests of *kind* are allowed, if no limit changes."""
         now, known = self.clock(), self.allowance(kind)
         waits = [0.0, known.not_before - now]
         for limit in known.limits.values():
@@ -116,19 +116,19 @@ class RequestBudget:
 
     @contextmanager
     def _changing(self, kind: str) -> Iterator[dict[str, Allowance]]:
-        """Locks the file, yields the allowances of all kinds, *kind* among them, and saves them after the block."""
+        """Locks the file, yields kind → allowance (including *kind*), and saves the allowances after the block."""
         with locked(self.path.with_suffix(".lock"), f"request budget {self.path}"):
             allowances = self._read()
             allowances.setdefault(kind, _guess(kind))
             yield allowances
             tree = {"at": self.clock(), "kinds": {name: asdict(allowances[name]) for name in sorted(allowances)}}
-            # Written before and after each request, so it is not synced to disk.
+            # The file is written before and after each request, so it is not synced to disk.
             put(self.path, (json.dumps(tree, indent=1) + "\n").encode(), keep=False)
 
     def _read(self) -> dict[str, Allowance]:
         try:
             tree = json.loads(self.path.read_bytes())
-            # After a clock was set back by days, all waits would be that much longer.
+            # If the clock was set back by days, all waits would be longer by that time.
             back = tree.get("at", 0.0) - self.clock()
             back = 0.0 if back < SET_BACK_S else back
             return {kind: _allowance(entry, back) for kind, entry in tree["kinds"].items()}
@@ -144,7 +144,7 @@ def _guess(kind: str) -> Allowance:
 
 
 def _allowance(entry: Mapping[str, Any], back: float) -> Allowance:
-    """Returns the allowance in *entry* of the file, its times earlier by *back* seconds."""
+    """Returns the allowance in *entry* of the file, with its times moved back by *back* seconds."""
     limits = {name: Limit(**limit) for name, limit in entry["limits"].items()}
     for name, limit in limits.items():
         if limit.resets_at is not None:
@@ -159,11 +159,11 @@ def _rolled(limit: Limit, now: float) -> Limit:
 
 
 def _merged(limits: Mapping[str, Limit], name: str, stated: Limit) -> Limit:
-    """Returns the limit that a response *stated*, combined with what is known from the same source *name*.
+    """Returns the limit that a response *stated*, merged with the known limit from the same source *name*.
 
     A refusal states only when its window ends. The window's start is taken from the known limit, which recorded our
-    first request in the window. If both belong to one window, the smaller number of remaining requests is used: other
-    processes may have requests under way that the service has not counted yet.
+    first request in the window. If both belong to one window, the smaller number of remaining requests is used. Other
+    processes may have requests in flight that the service has not counted yet.
     """
     old = limits.get(name)
     first = limits.get(name, limits.get("guess")) if name == "body" else None

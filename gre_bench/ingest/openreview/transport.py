@@ -1,8 +1,8 @@
-"""The HTTP transport under the openreview-py client: keeps to the request budget and time limits, and retries little.
+"""The HTTP transport of the openreview-py client, with a request budget, time limits and few retries.
 
 It replaces openreview-py's own transport, which has no time limit and may wait for an hour. A refusal (429) raises
-`Paused` and a browser check raises `SourceError`, both at once. A passing fault (5xx, a broken connection, a cut or
-garbled body) is retried a few times. If all tries fail, `ServiceDown` is raised.
+`Paused` and a browser check raises `SourceError`, both without a retry. A transient fault (5xx, a broken connection, a
+truncated or garbled body) is retried a few times. If all attempts fail, `ServiceDown` is raised.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 FAULTS = (500, 502, 503, 504)
 BACKOFF_S, BACKOFF_MOST_S = 2.0, 60.0
 CONNECT_S, UNREACHED_S, SILENT_S = 10.0, 45.0, 20.0
-"""Seconds after which a connection fails, an unreached host is given up, and one that never answered is reported."""
+"""Seconds until a connection fails, until an unreachable host is given up, and until a silent host is reported."""
 WHOLE = 15
-"""A complete answer may take as many times the time between two pieces of it."""
+"""A complete answer may take this many times the time limit between two pieces of it."""
 STOP = "Ctrl-C stops, and the same command continues"
 SAID = 120
 NOTICES = logging.getLogger("gre_bench.fetch")
@@ -68,7 +68,7 @@ class TokenExpired(Exception):
 class Transport(HTTPAdapter):
     """The HTTP transport that openreview-py's session uses.
 
-    It logs the first contact with a host, each failed try, and a host's silence until the first answer.
+    It logs the first contact with a host, each failed attempt, and a host that has not answered yet.
     *sent*: kind of request → number of requests sent. *last*: the parsed JSON of the last response, if it had any.
     *answered*: the hosts that have answered at least once.
     """
@@ -136,7 +136,7 @@ class Transport(HTTPAdapter):
         raise ServiceDown(f"{address}: {tries} tries failed, the last with {fault}; run it again later")
 
     def _sent(self, request: PreparedRequest, options: dict[str, Any]) -> Response:
-        """Returns the response with its complete body; raises an error if a time limit passes."""
+        """Returns the response with its complete body; raises an error if a time limit is exceeded."""
         began, connect_s = time.monotonic(), min(CONNECT_S, self.policy.timeout_s)
         options = {**options, "stream": True, "timeout": (connect_s, self.policy.timeout_s)}
         response = super().send(request, **options)
@@ -152,9 +152,9 @@ class Transport(HTTPAdapter):
         return response
 
     def _judge(self, response: Response, kind: str, request: PreparedRequest) -> str:
-        """Returns the fault of *response* in words if a retry may help; empty if there is none; raises any other fault.
+        """Returns the fault of *response* in words if a retry may help, or an empty text; raises any other fault.
 
-        Records the limits that it states for *kind* (host, blank, kind of request).
+        Records the limits that the response states for *kind* (host, blank, kind of request).
         """
         form, body, garbled = response.headers.get("content-type", "").lower(), None, False
         if "json" in form:
@@ -164,7 +164,7 @@ class Transport(HTTPAdapter):
                 garbled = True
         self.budget.learn(kind, response.status_code, response.headers, body)
         if response.status_code == 429:
-            # raises Paused with the time learnt from this response
+            # raises Paused until the time that this response states
             self.budget.take(kind)
             return "429"
         if response.status_code in FAULTS:
@@ -189,9 +189,9 @@ class Transport(HTTPAdapter):
 
 
 def _cause(error: BaseException) -> str:
-    """Returns the root cause of *error* in one line: the reason that the operating system states, if it does.
+    """Returns the root cause of *error* in one line: the operating system's reason, if there is one.
 
-    requests and urllib3 keep an exception that they wrap as the attribute ``reason`` or as an argument.
+    requests and urllib3 store a wrapped exception in the attribute ``reason`` or as an argument.
     """
     chain, inner = list[BaseException](), error
     while isinstance(inner, BaseException) and inner not in chain:

@@ -1,9 +1,9 @@
-"""Audits the pages of a PDF: hidden text, text beyond the contents of its pages, and instructions.
+"""Finds hidden text, text outside the page contents, and instructions in the pages of a PDF.
 
-An instruction is a passage that instructs a paper's reviewers, or the language models that review it. A rule is a
-pattern with a name. The rules of `ANYWHERE` apply to any text. They are strict, because papers on language models are
-full of sentences that give a model orders. The rules of `UNSEEN` are looser: an order alone suffices. They apply only
-to text that no reader sees.
+An instruction is a passage that instructs a paper's reviewers, or the language models that review the paper. A rule is
+a pattern with a name. The rules of `ANYWHERE` apply to any text. They are strict, because papers about language models
+contain many commands to a model. The rules of `UNSEEN` are looser: a command alone suffices. They apply only to text
+that no reader sees.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from gre_bench.ingest.pdf.hidden import Glyphs, Sight, glyphs_of, look_at, text_
 from gre_bench.ingest.pdf.text import Finding, readable, rounded
 
 LONGEST = 2000
-"""The most characters of a finding's text that are kept."""
+"""The most characters that are kept of a finding's text."""
 SIGNS = 8
 """From this many zero-width characters on a page, they can carry a message; fewer are removed without a finding."""
 
 
 def audit_page(page: Any, number: int, faults: tuple[type[Exception], ...]) -> tuple[Sight, list[Finding], list[str]]:
-    """Returns what a reader sees of *page*, its findings, and notes on parts whose check raised one of *faults*."""
+    """Returns (what a reader sees of *page*, its findings, notes on parts whose check raised one of *faults*)."""
     sight = look_at(page, number)
     findings, notes = [], []
     invisible = sum(finding.text.count("\\u{") for finding in sight.findings if finding.kind == "zero_width")
@@ -49,7 +49,7 @@ def audit_page(page: Any, number: int, faults: tuple[type[Exception], ...]) -> t
 
 
 def judged(finding: Finding) -> Finding:
-    """Returns *finding* with its text cut to `LONGEST` characters, and the name of the first rule that it matches."""
+    """Returns *finding* with its text truncated to `LONGEST` characters, and the name of the first matching rule."""
     passages = instructions_in(" ".join(finding.text.split()), unseen=True)
     text = finding.text if len(finding.text) <= LONGEST else f"{finding.text[:LONGEST]}…"
     return replace(finding, text=text, instructs=passages[0].rule if passages else None)
@@ -67,9 +67,9 @@ def _in_plain_sight(sight: Sight, number: int) -> list[Finding]:
 
 
 def _running(glyphs: Glyphs, unread: Any) -> tuple[str, list[int | None]]:
-    """Returns the text of a page without the characters *unread* as one line, and each character's index in *glyphs*.
+    """Returns (text of a page as one line without the characters *unread*, each character's index in *glyphs*).
 
-    A word divided by a hyphen at a line's end is joined. A space that stands for a line's end has the index None.
+    A word that is hyphenated at the end of a line is joined. The space for a line break has the index None.
     """
     text: list[str] = []
     places: list[int | None] = []
@@ -94,13 +94,13 @@ def _running(glyphs: Glyphs, unread: Any) -> tuple[str, list[int | None]]:
 
 
 LEAST = 12
-"""The fewest letters that a reported replacement adds; ligatures and hyphens are replaced by fewer."""
+"""The fewest letters that a reported replacement text adds; those for ligatures and hyphens add fewer."""
 REPLACED = re.compile(rb"ActualText|/[^\s/<>]+\s*/[^\s/<>]+\s+BDC")
-"""Marked content with a replacement text, or with properties that another object holds."""
+"""Marked content with a replacement text, or with properties in another object."""
 
 
 def annotated(page: Any, number: int) -> list[Finding]:
-    """Returns a finding for each annotation and form field of *page* with text, whether it is printed or not."""
+    """Returns a finding for each annotation and form field of *page* that contains text, printed or not."""
     findings = []
     for note in page.annots() or ():
         text = " ".join(part for part in (note.info.get("subject"), note.info.get("content")) if part)
@@ -113,9 +113,9 @@ def annotated(page: Any, number: int) -> list[Finding]:
 
 
 def replacements(page: Any, number: int, glyphs: Glyphs) -> list[Finding]:
-    """Returns at most one finding: the words that only the replacement texts (ActualText) of *page* contain.
+    """Returns at most one finding: the words that occur only in the replacement texts (ActualText) of *page*.
 
-    The page, whose characters are *glyphs*, does not show them, but programs that extract text read them.
+    The page does not show them, but programs that extract text read them. *glyphs*: the characters of the page.
     """
     streams = [page.read_contents(), *(page.parent.xref_stream(form[0]) or b"" for form in page.get_xobjects())]
     if not any(REPLACED.search(stream) for stream in streams):
@@ -133,7 +133,7 @@ def replacements(page: Any, number: int, glyphs: Glyphs) -> list[Finding]:
 def layers(data: bytes, document: Any, most: int) -> list[Finding]:
     """Returns a finding for each of the first *most* pages with text in layers that are off when the file is opened.
 
-    *document* is the PDF *data*.
+    *document*: the opened PDF *data*.
     """
     if all(layers_on(document).values()):
         return []
@@ -171,14 +171,14 @@ def layers_on(document: Any) -> dict[int, bool]:
 
 
 HIDDEN, ORDER = (0.85, 0.05, 0.1), (0.95, 0.55, 0.0)
-"""Red for hidden text, orange for instructions."""
+"""The colours of frames: red for hidden text, orange for instructions."""
 
 
 def draw(data: bytes, findings: Iterable[Finding], folder: Path, dpi: int) -> list[str]:
     """Writes a picture of each page with findings into *folder*, and returns the names of the files.
 
-    Each finding is framed, with its number from 1 beside it; one off the page is marked at the edge. *dpi* is lowered
-    for huge pages.
+    Each finding is framed and numbered from 1. A finding off the page is marked at the edge. *dpi* is lowered for huge
+    pages.
     """
     by_page: defaultdict[int, list[tuple[int, Finding]]] = defaultdict(list)
     for number, finding in enumerate(findings, 1):
@@ -196,9 +196,9 @@ def draw(data: bytes, findings: Iterable[Finding], folder: Path, dpi: int) -> li
 
 
 def _marked(picture: pymupdf.Pixmap, scale: float, listed: list[tuple[int, Finding]]) -> pymupdf.Pixmap:
-    """Returns *picture*, drawn with *scale* pixels per point, with frames around *listed*, (number, finding) each.
+    """Returns *picture*, drawn with *scale* pixels per point, with frames around *listed*, pairs (number, finding).
 
-    They are drawn on a new sheet, because the page's own transformations could displace them.
+    The frames are drawn on a new sheet, because the page's own transformations could displace them.
     """
     with pymupdf.open() as sheet:
         width, height = picture.width / scale, picture.height / scale
@@ -229,7 +229,10 @@ class Passage:
 
 
 def instructions_in(text: str, *, unseen: bool = False) -> list[Passage]:
-    """Returns the passages of *text* that instruct reviewers or models, without overlaps; *unseen*: by all rules."""
+    """Returns the passages of *text* that instruct reviewers or models, without overlaps.
+
+    *unseen*: whether *text* is hidden, so that the looser rules apply too.
+    """
     rules = ANYWHERE | UNSEEN if unseen else ANYWHERE
     matches = [Passage(name, *match.span()) for name, rule in rules.items() for match in rule.finditer(text)]
     passages: list[Passage] = []

@@ -1,8 +1,8 @@
-"""Reads a research paper's PDF as text: title, abstract, and the body without references and appendices.
+"""Extracts the text of a research paper from a PDF: title, abstract, and the body without references and appendices.
 
-Only text that a human can see on the pages is kept; hidden text is reported as findings. A faulty file raises no error:
-its status says what was wrong. Every word that is left out is counted under the rule that dropped it. A file can still
-hang this process or take all memory, so `reader` reads files in child processes with limits.
+Only text that a human can see on the pages is kept; hidden text is reported as findings. A faulty file does not raise
+an error; its status says what is wrong. Every dropped word is counted under the rule that dropped it. A file can still
+hang this process or exhaust memory, so `reader` reads files in child processes with limits.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from gre_bench.ingest.pdf.text import (
 _LOST = re.compile(r"zlib error|premature end|cannot read|unexpected eof|truncated|cannot find startxref in tail", re.I)
 _WRONG = re.compile(r"syntax error", re.I)
 MOST_FINDINGS = 200
-"""The most findings of a file that are kept; the number of further ones is noted."""
+"""The most findings that are kept of a file; a note states how many more there are."""
 
 
 @dataclass(slots=True)
 class _Pages:
-    """The pages of a file as far as they could be read, with notes, findings and counts.
+    """The pages of a file that could be read, with notes, findings and counts.
 
-    *characters*: all, of which *hidden* are hidden and *recognised* come from text recognition on *scans*. *pictures*,
-    *lost*, *wrong*: how many pages have pictures, are damaged, or are understood only in part.
+    *characters*: how many there are; *hidden* of them are hidden, and *recognised* come from text recognition on
+    *scans*. *pictures*, *lost*, *wrong*: how many pages have pictures, are damaged, or could be read only in part.
     """
 
     pages: list[Page] = field(default_factory=list)
@@ -60,7 +60,7 @@ class _Pages:
 
 
 def read_pdf(data: bytes, *, max_pages: int = 200) -> PdfText:
-    """Reads the first *max_pages* pages of the PDF *data* in this process, and returns their text."""
+    """Returns the text of the first *max_pages* pages of the PDF *data*, which is read in this process."""
     refused = refusal(data)
     if refused:
         return PdfText("not_a_pdf", notes=(refused,))
@@ -100,7 +100,7 @@ def read_pdf(data: bytes, *, max_pages: int = 200) -> PdfText:
 
 
 def _read(document: Any, count: int, faults: tuple[type[Exception], ...]) -> _Pages:
-    """Returns the first *count* pages of *document*; one that raises any of *faults* counts as lost, with a note."""
+    """Returns the first *count* pages of *document*; a page that raises one of *faults* counts as lost, with a note."""
     read = _Pages()
     pymupdf.TOOLS.mupdf_warnings()
     for number in range(1, count + 1):
@@ -132,7 +132,10 @@ def _read(document: Any, count: int, faults: tuple[type[Exception], ...]) -> _Pa
 
 
 def _status(document: Any, count: int, most: int, read: _Pages, cut: str | None) -> Status:
-    """Returns the status of a file with *count* pages, and notes the reasons; *cut*: why it seems to be cut off."""
+    """Returns the status of a file with *count* pages, and adds the reasons to the notes of *read*.
+
+    *most*: how many pages are read at most. *cut*: why the file seems to be truncated, if it does.
+    """
     repaired = bool(document.is_repaired)
     if repaired:
         read.notes.append("the file is damaged and was repaired: text may be missing")
@@ -154,9 +157,10 @@ def _status(document: Any, count: int, most: int, read: _Pages, cut: str | None)
 
 
 def _parts(pages: Sequence[Page], notes: list[str]) -> tuple[str | None, str | None, str, list[Row]]:
-    """Returns title and abstract (None if not found) and text of *pages*, and all rows in reading order, with fates.
+    """Returns (title, abstract, text, rows) of *pages*; title and abstract are None if they were not found.
 
-    Pieces that are dropped from the edges of a page have their fates in *pages* alone. *notes* receives doubts.
+    The rows are all in reading order, with their fates. Pieces that are dropped from the edges of a page have their
+    fates only in *pages*. Doubts are added to *notes*.
     """
     heights = [page.height for page in pages]
     drop_furniture(pages, type_of([row for page in pages for row in page.rows]).size)
@@ -177,7 +181,7 @@ def _parts(pages: Sequence[Page], notes: list[str]) -> tuple[str | None, str | N
 
 
 def _counted(pages: Sequence[Page], rows: Sequence[Row]) -> tuple[PageWords, ...]:
-    """Returns for each page how many of its words have which fate; *rows* are all rows in reading order."""
+    """Returns the number of words by fate for each page. *rows*: all rows in reading order."""
     counts = [Counter({"hidden": page.hidden, "turned": page.turned}) for page in pages]
     for row in [*(piece for page in pages for piece in page.rows), *rows]:
         if row.fate:
@@ -191,15 +195,15 @@ def _counted(pages: Sequence[Page], rows: Sequence[Row]) -> tuple[PageWords, ...
 
 
 def _plain(message: object) -> str:
-    """Returns *message*, from MuPDF, as one line of at most 200 ASCII characters, with ? for each other one."""
+    """Returns MuPDF's *message* as one line of at most 200 ASCII characters, with ? for any other character."""
     return " ".join(str(message).encode("ascii", "replace").decode().split())[:200]
 
 
 EDGE = 0.2
-"""The share of the page's height, at the top and at the bottom, that may hold running headers and footers."""
+"""The share of the page's height, at the top and at the bottom, in which running headers and footers may be."""
 
 LARGER = 1.2
-"""The largest size of running headers, in units of that of the running text."""
+"""The largest font size of running headers, as a multiple of the size of the running text."""
 
 NOTICE = re.compile(
     r"proceedings of|copyright|©|c⃝|permission to|all rights reserved|licen[sc]e|arxiv:|under review", re.I
@@ -238,7 +242,7 @@ def _edge_rows(page: Page, text_size: float) -> list[tuple[tuple[str, str], Row]
     """Returns (key, piece) for every piece of the three outermost rows at the top and at the bottom of *page*.
 
     The key is (``top`` or ``bottom``, the text in lower case without digits and signs); a running header has the same
-    on all pages. Captions are left out, and so is type larger than *text_size*, as in titles of slides.
+    key on all pages. Captions are left out, and so is type larger than *text_size*, as in titles of slides.
     """
     edges = []
     left = undecided(page.rows)
@@ -258,7 +262,7 @@ def _edge_rows(page: Page, text_size: float) -> list[tuple[tuple[str, str], Row]
 
 
 def _stands_alone(number: Row, zone: str, page: Page) -> bool:
-    """Whether *number*, at an edge (*zone*) of *page*, has at most two pieces nearer to the edge, and two beside it."""
+    """Whether at most two pieces lie between *number* and the edge *zone* of *page*, and at most two next to it."""
     left = undecided(page.rows)
     further = [row for row in left if (row.y1 < number.y0 if zone == "top" else row.y0 > number.y1)]
     beside = [row for row in left if row.y0 < number.y1 and row.y1 > number.y0 and row is not number]
@@ -282,9 +286,9 @@ SPACED = re.compile(r"(?:[A-Z]\s){3,}[A-Z]")
 
 
 def in_reading_order(pages: Sequence[Page]) -> list[Row]:
-    """Returns the undecided rows of *pages* in reading order: band after band, and a band's columns from left to right.
+    """Returns the undecided rows of *pages* in reading order: band by band, and the columns of a band left to right.
 
-    A band is the part of a page between two rows that span its columns.
+    A band is the part of a page between two rows that span the columns.
     """
     gutters, usual = _gutters(pages)
     ordered: list[Row] = []
@@ -296,7 +300,7 @@ def in_reading_order(pages: Sequence[Page]) -> list[Row]:
 
 
 def drop_sidebars(pages: Sequence[Page]) -> None:
-    """Drops the sidebars of journals beside the only column of text on the first two pages, as later pages bound it."""
+    """Drops journals' sidebars next to a single text column on the first two pages; later pages give its bounds."""
     if _gutters(pages)[1] is not None:
         return
     extents = [extent(rows) for page in pages[2:] if len(rows := undecided(page.rows)) > 20]
@@ -308,9 +312,10 @@ def drop_sidebars(pages: Sequence[Page]) -> None:
 
 
 def _gutters(pages: Sequence[Page]) -> tuple[list[float | None], float | None]:
-    """Returns the gutter of each page, the x of the gap between two columns, and their median; None for one column.
+    """Returns (the gutter of each page, their median). A gutter is the x of the gap between two columns.
 
-    If fewer than a third of the pages with text have one, everything is None.
+    The gutter of a page with one column is None. If fewer than a third of the pages with text have a gutter, all are
+    None.
     """
     gutters: list[float | None] = [_gutter(undecided(page.rows)) for page in pages]
     votes = [gutter for gutter in gutters if gutter is not None]
@@ -337,7 +342,7 @@ def _gutter(rows: Sequence[Row]) -> float | None:
 
 
 def _columns(rows: Sequence[Row], gutter: float) -> list[list[Row]]:
-    """Splits *rows*, none of which crosses *gutter*, into columns there, and a side that has columns again."""
+    """Splits *rows*, none of which crosses *gutter*, into columns at the gutter; splits each side again if needed."""
     parts: list[list[Row]] = []
     for side in ([row for row in rows if row.x1 <= gutter + 3], [row for row in rows if row.x1 > gutter + 3]):
         inner = _gutter(side)
@@ -347,10 +352,10 @@ def _columns(rows: Sequence[Row], gutter: float) -> list[list[Row]]:
 
 
 def _banded(rows: Sequence[Row], gutter: float) -> list[Row]:
-    """Returns the *rows* of a page, whose columns part at the x *gutter*, in reading order.
+    """Returns the *rows* of a page in reading order. *gutter*: the x of the gap between the columns.
 
-    Rows that cross the gutter, such as a title, cut the page into bands. A short last row of a block whose other rows
-    cross the gutter counts as crossing too.
+    Rows that cross the gutter, such as a title, divide the page into bands. If the rows of a block cross the gutter,
+    its last row counts as crossing too, even if it is short.
     """
     full = [row for row in rows if row.x0 < gutter - 3 and row.x1 > gutter + 3]
     crossing = set(full)
@@ -377,7 +382,7 @@ def _banded(rows: Sequence[Row], gutter: float) -> list[Row]:
 
 
 def _rows(pieces: Sequence[Row], left: float, right: float, column: int) -> list[Row]:
-    """Joins the *pieces* of one column that share a base line into rows; returns the rows from top to bottom."""
+    """Joins the *pieces* of one column that share a baseline into rows, and returns the rows from top to bottom."""
     return [_joined(row, left, right, column) for row in _baselines(pieces)]
 
 

@@ -1,8 +1,8 @@
-"""Reads every character that a page of a PDF draws, and decides which of them its readers do not see.
+"""Reads every character on a page of a PDF, and decides which of them a reader cannot see.
 
-A character is judged by its setting (render mode, opacity, size, position, code point) and by the drawn page. Each
-page is drawn once. Words that leave no mark there, are pale, or lie under something drawn later are looked at again:
-the page around them is drawn with its text and without. docs/security.md lists the ways to hide text that pass.
+A character is judged by its properties (render mode, opacity, size, position, code point) and by the rendered page.
+Each page is rendered once. Words that leave no mark there, are pale, or lie under a later object are checked again: the
+page around them is rendered with and without its text. docs/security.md lists the ways of hiding text that this misses.
 """
 
 from __future__ import annotations
@@ -26,50 +26,53 @@ Whole = NDArray[np.int64]
 
 FILLED, STROKED, CLIPPING = 16, 32, 64
 ENDLESS = 1e6
-"""Half the side, in points, of the sheet that is searched, because text far off the page must be found too."""
+"""Half the side, in points, of the searched sheet, which is large because text far off the page must be found."""
 LETTERS, PIECES = 6, 24
-"""The fewest letters in a row that count as hidden by their size, or by what is drawn: formulas have odd signs. On a
-page with so many hidden pieces, shorter ones count too."""
+"""LETTERS: the fewest consecutive letters that count as hidden by size or by rendering, because formulas have odd
+signs. PIECES: on a page with this many hidden letters, shorter runs count too."""
 FAINT = 0.1
 """Text below this opacity counts as hidden without further checks."""
 TINY, READ, OF_BODY = 0.95, 4.0, 0.2
-"""Sizes in points that no reader makes out: anywhere, and outside of figures; or this share of the usual size."""
+"""Unreadable font sizes: below TINY points anywhere, and outside figures below READ points or OF_BODY of the usual
+size."""
 NEAR, SIDE, PARTS, RULE = 25.0, 20.0, 5, 2.0
-"""Type is in a figure if PARTS drawn objects lie within NEAR points of it, which together reach over SIDE points both
-ways; two of them are higher than RULE points, so that the rules of a table are no figure."""
+"""Type is in a figure if PARTS drawn objects lie within NEAR points of it, and together span more than SIDE points in
+both directions. Two of them must be higher than RULE points, so that the rules of a table are not a figure."""
 SEEN = 6
-"""By how many of 255 steps a pixel must change for text to leave a mark."""
+"""The fewest of 255 steps by which a pixel must change for text to leave a mark."""
 PALE = 20
-"""By how many of 255 steps text must differ from its ground in red, green or blue."""
+"""The fewest of 255 steps by which text must differ from its background in red, green or blue."""
 PALER, CONTRAST = 130, 1.3
-"""Text is as good as invisible below both limits: steps of 255, and the contrast ratio (WCAG asks for 4.5)."""
+"""Text counts as invisible below both limits: steps of 255, and the contrast ratio (WCAG requires 4.5)."""
 LEAST_CONTRAST = 1.06
-"""The contrast ratio below which text is as good as invisible, whatever its hue. Pure yellow on white has 1.07."""
+"""The contrast ratio below which text counts as invisible, whatever its hue. Pure yellow on white has 1.07."""
 FINE, MARGIN, LARGEST = 3.0, 6.0, 6e6
-"""Pixels per point of the second look, the points around it, and the most pixels of a picture."""
+"""For the second check: pixels per point, the margin in points around the text, and the most pixels of a picture."""
 COVERS = ("fill-path", "fill-image", "fill-shade")
 LEAST_COVER, MOST = (30.0, 4.0), 200
-"""Smallest width and height, in points, of an object that can cover a passage, and how many of a page are checked."""
+"""The smallest width and height, in points, of an object that can cover text, and how many are checked per page."""
 SCAN = 0.6
-"""The share of a page that pictures cover if it is a scan."""
+"""The smallest share of a page that pictures must cover for the page to count as a scan."""
 CLOSE, SHIFTED = 0.15, 3
-"""Letters drawn again within CLOSE of their size are bold or a shadow; the fewest of a page at one shift."""
+"""CLOSE: a letter drawn again within this share of its size is bold print or a shadow. SHIFTED: the fewest such
+letters on a page with the same shift."""
 _UNSPACED = re.compile(f"[{UNSPACED}]+")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Glyphs:
-    """The n characters of a page in reading order. Each array has one row for each character.
+    """The n characters of a page in reading order. Each array has one row per character.
 
     - *blocks*: PyMuPDF's nested blocks, lines and spans, which hold the same characters in the same order.
-    - *box*: x0, y0, x1, y1 (n × 4), *origin*: the left end of the base line (n × 2), *middle*: the centre of the box
-      (n × 2), all in points from the top left.
+    - *box*: x0, y0, x1, y1 (n × 4). *origin*: the left end of the baseline (n × 2). *middle*: the centre of the box
+      (n × 2). All are in points from the top left.
     - *size*: the font size in points; the geometric mean if it differs by direction.
     - *opacity*: from 0 to 1. *color*: red, green and blue, each from 0 to 255 (n × 3).
-    - *painted*: whether it is filled or stroked; *clipping*: whether it clips what is drawn next, and is not painted.
+    - *painted*: whether the character is filled or stroked. *clipping*: whether it only clips what is drawn next.
     - *even*: whether the character's line runs to the right.
-    - *letter*: whether the character is a letter, or a sign that stands for one, such as ⒜; *solid*: also for digits.
-    - *line*, *word*: the numbers of the character's line and word. Each white space character is a word of its own.
+    - *letter*: whether the character is a letter, or a sign that stands for a letter, such as ⒜. *solid*: whether it is
+      a letter or a digit.
+    - *line*, *word*: the numbers of the character's line and word. Each white space character counts as a word.
     """
 
     blocks: list[dict[str, Any]]
@@ -103,10 +106,10 @@ class Glyphs:
         return " ".join("".join(self.text[index] for index in part) for part in parts)
 
     def words_by_line(self, hidden: Mask, copies: Mask) -> tuple[Whole, Whole]:
-        """Returns two counts for each line: its visible words, and those whose letters and digits are all *hidden*.
+        """Returns (visible words, hidden words) for each line; all letters and digits of a hidden word are *hidden*.
 
-        A piece without any letter or digit, such as the leader dots in a table of contents, is no word; *copies* of
-        letters make none either.
+        A piece without any letter or digit, such as the leader dots in a table of contents, is not a word. Letters that
+        are *copies* do not count.
         """
         if not self.text:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
@@ -127,11 +130,11 @@ class Glyphs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sight:
-    """The characters of a page, and which of them its readers do not see (*hidden*), also as *findings*.
+    """The characters of a page, and which of them a reader cannot see (*hidden*, and as *findings*).
 
-    *copies*: which visible characters repeat another in its place, as in text that is drawn twice to look bold.
-    *recognised*: how many letters and digits text recognition laid invisibly over the writing of a *scan*; they are not
-    hidden. *pictured*: the share of the page's area that pictures cover. *empty*: whether nothing at all is drawn.
+    *copies*: which visible characters repeat another at the same place, as in text that is drawn twice to look bold.
+    *recognised*: how many letters and digits text recognition laid invisibly over the writing of a *scan*, which do not
+    count as hidden. *pictured*: the share of the page's area that pictures cover. *empty*: whether nothing is drawn.
     """
 
     glyphs: Glyphs
@@ -145,7 +148,7 @@ class Sight:
 
 
 def text_page(page: Any, followed: bool = False) -> Any:
-    """Returns PyMuPDF's text page of *page*; if *followed*, with the file's replacement texts (ActualText)."""
+    """Returns PyMuPDF's text page of *page*. *followed*: whether to apply the file's replacement texts (ActualText)."""
     flags = pymupdf.TEXTFLAGS_TEXT & ~(pymupdf.TEXT_MEDIABOX_CLIP | pymupdf.TEXT_CLIP)
     sheet = mupdf.FzStextPage(mupdf.FzRect(-ENDLESS, -ENDLESS, ENDLESS, ENDLESS))
     options = mupdf.FzStextOptions(flags if followed else flags | pymupdf.TEXT_IGNORE_ACTUALTEXT)
@@ -158,7 +161,7 @@ def text_page(page: Any, followed: bool = False) -> Any:
 def glyphs_of(page: Any) -> Glyphs:
     """Returns all characters in the contents of the PyMuPDF *page*, without its annotations and form fields.
 
-    Characters off the page, or clipped away, are included. Replacement texts (ActualText) are ignored.
+    Includes characters that are off the page or clipped away. Ignores replacement texts (ActualText).
     """
     blocks = text_page(page).extractRAWDICT()["blocks"]
     lines = [line for block in blocks for line in block["lines"]]
@@ -196,7 +199,7 @@ def stands_for_letters(sign: str) -> bool:
 
 
 def look_at(page: Any, number: int) -> Sight:
-    """Returns what a reader sees of the PyMuPDF *page*, whose number in the file, from 1, is *number*."""
+    """Returns what a reader sees of the PyMuPDF *page*. *number*: the page's number in the file, from 1."""
     glyphs, log = glyphs_of(page), page.get_bboxlog()
     pictured = _pictured(page, log)
     why = np.full(len(glyphs.text), "", dtype="U12")
@@ -219,7 +222,7 @@ def look_at(page: Any, number: int) -> Sight:
     unseen = np.isin(why, ("unpainted", "transparent", "covered"))
     scan = pictured >= SCAN and bool(unseen[glyphs.solid].mean() > 0.5 if glyphs.solid.any() else True)
     recognised = np.zeros(len(why), dtype=bool)
-    if scan:  # judged by line, because recognised words are often set wider than the writing they stand for
+    if scan:  # judged by line, because recognised words are often wider than the writing beneath
         letters = glyphs.solid & unseen
         written = np.bincount(glyphs.line, letters & (ink.ranges(glyphs.box) >= PALE))
         recognised = unseen & (written >= 0.5 * np.maximum(np.bincount(glyphs.line, letters), 1))[glyphs.line]
@@ -230,7 +233,7 @@ def look_at(page: Any, number: int) -> Sight:
 
 
 def _findings(glyphs: Glyphs, why: NDArray[np.str_], number: int) -> Iterator[Finding]:
-    """Yields one finding for each run of characters that are hidden for the same reason, their kind in *why*."""
+    """Yields one finding for each run of characters that are hidden for the same reason. *why*: kind by character."""
     places = np.flatnonzero(why != "")
     breaks = np.flatnonzero((why[places[1:]] != why[places[:-1]]) | (np.diff(places) > 3)) + 1
     for run in np.split(places, breaks) if len(places) else ():
@@ -240,7 +243,7 @@ def _findings(glyphs: Glyphs, why: NDArray[np.str_], number: int) -> Iterator[Fi
 
 
 def _drawn_unseen(glyphs: Glyphs, page: Any, log: list[Any], ink: Ink, among: Mask, why: NDArray[np.str_]) -> None:
-    """Writes into *why* which of the characters *among* leave no mark on the page, or have the colour of their ground.
+    """Records in *why* which of the characters *among* leave no mark on the page, or have their background's colour.
 
     Letters that only clip what is drawn later count as ``seen`` where something shows within them.
     """
@@ -276,16 +279,16 @@ def _drawn_unseen(glyphs: Glyphs, page: Any, log: list[Any], ink: Ink, among: Ma
 
 
 def _pale(glyphs: Glyphs, ground: Floats) -> Mask:
-    """Returns the mask of the characters that hardly differ from *ground* (n × 3), by the channels and by contrast."""
+    """Returns the mask of the characters that hardly differ from their background *ground* (n × 3)."""
     shown = ground + glyphs.opacity[:, None] * (glyphs.color - ground)
     step, ratio = np.abs(shown - ground).max(axis=1), contrast(shown, ground)
     return (step < PALE) | ((step < PALER) & (ratio < CONTRAST)) | (ratio < LEAST_CONTRAST)
 
 
 def contrast(colour: Floats, ground: Floats) -> Floats:
-    """Returns the contrast ratio of each *colour* to the *ground* in the same row, from 1 to 21, as in WCAG 2.2.
+    """Returns the contrast ratio (1 to 21, as in WCAG 2.2) of each *colour* to the background in the same row.
 
-    Both arrays are n × 3: red, green and blue in sRGB, from 0 to 255.
+    *colour*, *ground*: n × 3, red, green and blue in sRGB, from 0 to 255.
     """
 
     def luminance(colours: Floats) -> Floats:
@@ -297,7 +300,7 @@ def contrast(colour: Floats, ground: Floats) -> Floats:
 
 
 def _bands(glyphs: Glyphs) -> Floats:
-    """Returns for each character the box (n × 4, in points) in which its mark and the colour beneath it are measured.
+    """Returns the box (n × 4, in points) in which each character's mark and background colour are measured.
 
     For text from left to right, it is the middle of the lower half, where almost every letter has ink and its
     neighbours have none. For other directions, it is the middle of the whole character.
@@ -312,10 +315,11 @@ def _bands(glyphs: Glyphs) -> Floats:
 
 
 def _runs(glyphs: Glyphs, marked: Mask, among: Mask) -> Mask:
-    """Returns *marked*, widened to the words of which it has half of the letters, without a few stray letters.
+    """Returns the mask *marked*, extended to words of which at least half is marked, without stray letters.
 
-    Strays are runs of fewer than `LETTERS` letters, but for whole words of three. On a page with `PIECES` unseen
-    letters, those of lines that are mostly unseen are none either.
+    Strays are runs of fewer than `LETTERS` letters, except whole words of at least three letters. On a page with at
+    least `PIECES` marked letters, short runs in mostly marked lines are not strays either. *among*: the mask of the
+    characters to consider.
     """
     letters = np.bincount(glyphs.word, glyphs.solid & among)
     whole = (np.bincount(glyphs.word, glyphs.letter & marked) > 2) & (
@@ -339,13 +343,13 @@ def _runs(glyphs: Glyphs, marked: Mask, among: Mask) -> Mask:
 
 
 def stretches(mask: Mask) -> Iterator[tuple[int, int]]:
-    """Returns start and end (exclusive) of each run of marked characters."""
+    """Yields (start, end) of each run of marked characters in *mask*; the end is exclusive."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], mask.astype(np.int8), [0]])))
     return zip(edges[::2], edges[1::2], strict=True)
 
 
 def _tiny(glyphs: Glyphs, log: list[Any]) -> Mask:
-    """Returns the mask of the characters in type too small for readers, outside of figures, but for a few letters."""
+    """Returns the mask of the characters that are too small to read, except in figures and except stray letters."""
     usual = float(np.median(glyphs.size[glyphs.solid])) if glyphs.solid.any() else 0.0
     small = glyphs.size < max(READ, OF_BODY * usual)
     if not (small & glyphs.solid).any():
@@ -365,7 +369,7 @@ def _tiny(glyphs: Glyphs, log: list[Any]) -> Mask:
 
 
 def _covers(log: list[Any]) -> list[tuple[int, Any]]:
-    """Returns the `MOST` largest objects drawn over earlier text, as (number in the order of drawing, box)."""
+    """Returns the `MOST` largest objects that are drawn over earlier text, as (position in drawing order, box)."""
     texts = np.array([box for kind, box, *_ in log if kind.endswith("-text")], dtype=float).reshape(-1, 4)
     before = np.cumsum([kind.endswith("-text") for kind, *_ in log])
     large = [
@@ -378,9 +382,9 @@ def _covers(log: list[Any]) -> list[tuple[int, Any]]:
 
 
 def _overprinted(glyphs: Glyphs, page: Any, covers: list[tuple[int, Any]], among: Mask) -> Mask:
-    """Returns the mask of the characters *among* that are covered, and on which later text is then printed.
+    """Returns the mask of the characters *among* that are covered by an object and then overprinted with other text.
 
-    The finished page shows only the later text there; only the order of drawing reveals the earlier.
+    The rendered page shows only the later text; the drawing order alone reveals the earlier text.
     """
     out = np.zeros(len(among), dtype=bool)
     order: dict[tuple[str, float, float], int] = {}
@@ -404,7 +408,7 @@ def _overprinted(glyphs: Glyphs, page: Any, covers: list[tuple[int, Any]], among
 
 
 def _pictured(page: Any, log: list[Any]) -> float:
-    """Returns the share of the page's area that its pictures cover, each counted separately, at most 1."""
+    """Returns the sum of the areas of the page's pictures as a share of the page's area, at most 1."""
     sheet, total = page.rect, 0.0
     for kind, box, *_ in log:
         if kind in ("fill-image", "fill-imgmask"):
@@ -424,9 +428,10 @@ def _inside(points: Floats, box: Any) -> Mask:
 
 
 class Ink:
-    """A page with its annotations, or a *region* of it (x0, y0, x1, y1 in points), drawn with its text and without.
+    """Two renderings of a page with its annotations: with text and without.
 
-    *scale*, in pixels per point, is lowered if a picture would have more than `LARGEST` pixels.
+    *region*: the part to render (x0, y0, x1, y1 in points); None means the page. *scale*: pixels per point, which is
+    lowered if a picture would have more than `LARGEST` pixels.
     """
 
     def __init__(self, page: Any, scale: float, region: Any = None):
@@ -444,7 +449,7 @@ class Ink:
         self.difference = np.maximum(np.maximum(difference[:, :, 0], difference[:, :, 1]), difference[:, :, 2])
 
     def at(self, boxes: Floats, picture: NDArray[np.uint8], steps: int = 5) -> NDArray[np.uint8]:
-        """Returns the values of *picture* (n × points) at a grid of *steps* × *steps* in each of *boxes* (n × 4)."""
+        """Returns the values of *picture* (n × points) on a grid of *steps* × *steps* in each of *boxes* (n × 4)."""
         shares = (np.arange(steps) + 0.5) / steps
         x, y = (
             np.clip(
@@ -457,11 +462,11 @@ class Ink:
         return picture[y[:, :, None], x[:, None, :]].reshape(len(boxes), steps * steps, *picture.shape[2:])
 
     def marks(self, boxes: Floats, steps: int = 5) -> NDArray[np.uint8]:
-        """Returns by how many steps of 255 text changes each of *boxes* (n × 4, in points)."""
+        """Returns by how many steps of 255 the text changes each of *boxes* (n × 4, in points)."""
         return self.at(boxes, self.difference, steps).max(axis=1)
 
     def ranges(self, boxes: Floats) -> NDArray[np.uint8]:
-        """Returns by how many steps of 255 the lightest and darkest green of the page differ in each of *boxes*."""
+        """Returns the difference of the page's lightest and darkest green, in steps of 255, in each of *boxes*."""
         green = self.at(boxes, self.whole[:, :, 1], 8)
         return green.max(axis=1) - green.min(axis=1)
 
@@ -471,7 +476,7 @@ def _drawn(shown: Any, matrix: Any, bounds: Any, with_text: bool) -> NDArray[np.
     mupdf.fz_clear_pixmap_with_value(pixels, 255)
     device = mupdf.fz_new_draw_device(matrix, pixels)
     if not with_text:
-        # MuPDF skips what a device has no function for. Clipping by text stays: the clipped content is no text.
+        # MuPDF skips what a device has no function for. Clipping by text stays: the clipped content is not text.
         device.m_internal.fill_text = None
         device.m_internal.stroke_text = None
     everything = mupdf.FzRect(mupdf.FzRect.Fixed_INFINITE)
@@ -482,9 +487,9 @@ def _drawn(shown: Any, matrix: Any, bounds: Any, with_text: bool) -> NDArray[np.
 
 
 def copies(glyphs: Glyphs, among: Mask) -> Mask:
-    """Returns the mask of the characters *among* that repeat an earlier one in its place, in about its size.
+    """Returns the mask of the characters *among* that repeat an earlier one at the same place in about the same size.
 
-    Producers draw text twice, with a small shift, for bold print, shadows and outlines.
+    PDF producers draw text twice, with a small shift, for bold print, shadows and outlines.
     """
     out = np.zeros(len(among), dtype=bool)
     places = np.flatnonzero(among)
@@ -496,7 +501,7 @@ def copies(glyphs: Glyphs, among: Mask) -> Mask:
     size = glyphs.size[places]
     first = np.arange(len(places))
     pairs = [np.zeros((0, 2), dtype=np.int64)]
-    for step in range(1, 13):  # each is compared with so many, so that the time grows in proportion to the letters
+    for step in range(1, 13):  # each is compared with 12 others, so that the time is linear in the letters
         first = first[first + step < len(places)]
         second = first + step
         close = (code[first] == code[second]) & (along[second] - along[first] < CLOSE * size[first])
@@ -509,7 +514,7 @@ def copies(glyphs: Glyphs, among: Mask) -> Mask:
         pairs.append(np.sort(np.stack([places[first], places[second]], axis=1)[met], axis=1))
     earlier, later = np.concatenate(pairs).T
     shift = glyphs.origin[later] - glyphs.origin[earlier]
-    for half in (0.0, 0.5):  # of tenths of a point, as a shift may lie between two
+    for half in (0.0, 0.5):  # of a tenth of a point, because a shift may lie between two tenths
         number = np.unique(np.floor(10 * shift + half), axis=0, return_inverse=True)[1].reshape(-1)
         shared = np.bincount(number, glyphs.solid[later])[number] >= SHIFTED
         out[later[shared]] = True

@@ -1,6 +1,7 @@
 """Keeps title and abstract, and drops what is not a paper's body: front and back matter, contents, figures, tables.
 
-The rules for rows use type and position. `body_of` cuts a user's text, in Markdown or plain, by its headings alone.
+The rules for rows use type and position. `body_of` cuts a user's text, in Markdown or plain text, by its headings
+alone.
 """
 
 from __future__ import annotations
@@ -44,21 +45,21 @@ ABSTRACT = re.compile(
     rf"(?:A(?:bstract|BSTRACT)(?:\b|(?=[{UNSPACED}]))|(?:{ABSTRACTS})(?=\W|$))\s*"
     rf"(?:[.:：—–-]+\s*|[】\]]\s*|$|(?=[A-Z\d\W{UNSPACED}]))"
 )
-"""The heading of the abstract, alone or before its first words."""
+"""The heading of the abstract, alone or followed by the first words of the abstract."""
 KEYWORDS = re.compile(
     r"(?:key\s?words(?: and phrases)?|index terms|ccs concepts|categories and subject|general terms"
     r"|acm reference|contents)\b|关\s*键\s*词|關\s*鍵\s*詞|キーワード|키워드|핵심어|주제어|คำสำคัญ",
     re.I,
 )
 LONGEST_ABSTRACT = 600
-"""The most words of an abstract; further words count as body."""
+"""The most words of an abstract; any further words count as body."""
 SENTENCES = 50
 """The fewest words of an abstract without a heading."""
 NOTICE = re.compile(r"appearing in|(?:in )?proceedings of|(?:©|c⃝|copyright)|permission to (?:make|copy)", re.I)
 
 
 def title_of(rows: Sequence[Row], height: float) -> list[Row]:
-    """Keeps and returns the rows of the title: the largest type on the upper half of the first page."""
+    """Keeps and returns the rows of the title: those in the largest type on the upper half of the first page."""
     upper = [row for row in rows if row.page == 0 and row.y0 < 0.55 * height and len(row.text) > 3]
     largest = max((row.size for row in upper), default=0.0)
     title = [row for row in upper if row.size > 0.94 * largest]
@@ -71,11 +72,11 @@ def title_of(rows: Sequence[Row], height: float) -> list[Row]:
 def front(
     rows: Sequence[Row], text_type: Type, words: Counter[str], heights: Sequence[float], notes: list[str]
 ) -> str | None:
-    """Keeps the abstract of a paper and drops what else precedes its body, such as authors and keywords.
+    """Keeps the abstract of a paper, and drops everything else before its body, such as authors and keywords.
 
     Returns the text of the abstract; None if it was not found. The body begins at the first section, whose rows stay
-    undecided. Paragraphs of text before that section belong to it as well. *notes* receives one line for each doubt.
-    *words* counts the paper's words, to mend words broken at a line's end.
+    undecided. Paragraphs of text before that section belong to the body as well. One line for each doubt is added to
+    *notes*. *words*: the counts of the paper's words, to rejoin words broken at the end of a line.
     """
     every, rows = rows, _without_notice(rows, text_type)
     early = [index for index, row in enumerate(rows) if row.page < 2]
@@ -94,7 +95,7 @@ def front(
     abstract = ABSTRACT.sub("", " ".join(joined(part.rows, words) for part in parts), count=1)
     first = closing
     if closing < len(rows) and KEYWORDS.match(rows[closing].text):
-        # After keywords, the body begins at the next numbered or introducing heading.
+        # After keywords, the body begins at the next heading that is numbered or opens an introduction.
         first = next((index for index in heads if index >= closing and _opens(rows[index])), closing)
     running = prose(rows, text_type)
     byline = {
@@ -105,7 +106,7 @@ def front(
 
 
 def _closing(rows: Sequence[Row], opening: int, heads: Container[int], notes: list[str]) -> int:
-    """Returns the index after the abstract: at a heading (*heads*), keywords, or after 40 rows with a note."""
+    """Returns the index after the abstract: at a heading (*heads*) or keywords, or else after 40 rows, with a note."""
     for index in range(opening + 1, len(rows)):
         if index in heads or KEYWORDS.match(rows[index].text):
             return index
@@ -118,7 +119,10 @@ def _opens(heading: Row) -> bool:
 
 
 def _first_parts(parts: list[Paragraph], notes: list[str]) -> list[Paragraph]:
-    """Returns the first of *parts* with at most `LONGEST_ABSTRACT` words, at least one, and a note if some are cut."""
+    """Returns the first of *parts* with at most `LONGEST_ABSTRACT` words together, but at least one part.
+
+    If some are cut, adds a line to *notes*.
+    """
     length = 0
     for index, part in enumerate(parts):
         length += sum(count_words(row.text) for row in part.rows)
@@ -132,17 +136,17 @@ def _drop_front(
     inside: Sequence[Row], first: int, every: Sequence[Row], rows: Sequence[Row], text_type: Type,
     heights: Sequence[float], byline: Container[Row] = (),
 ) -> None:  # fmt: skip
-    """Keeps the rows of the abstract (*inside*), and drops those of *every* that do not belong to the body.
+    """Keeps the rows of the abstract (*inside*), and drops the rows of *every* that do not belong to the body.
 
-    The body begins at index *first* of *rows*, which lack the notices. Earlier captions and long paragraphs of prose
-    belong to it as well, and rows of *byline* never do.
+    The body begins at index *first* of *rows*, which are *every* without notices. Earlier captions and long paragraphs
+    of prose belong to the body as well, but rows of *byline* never do.
     """
     held = set(inside)
     body = {row for row in rows[first:] if row not in byline} - held
     loose = [row for row in rows if row not in body and row not in held]
     start = rows.index(inside[0]) if inside else len(rows)
     for part in paragraphs(loose, text_type, heights):
-        # Text around the abstract has the type of the body; a continuation has the abstract's.
+        # Text around the abstract is set in the type of the body; a continuation is set in the abstract's type.
         own = type_of(part.rows) if rows.index(part.rows[0]) > start else text_type
         opening = part.rows[0].text
         running = part.kind == "text" and not KEYWORDS.match(opening) and not NOTICE.match(opening)
@@ -156,7 +160,7 @@ def _drop_front(
 def _unnamed(
     rows: Sequence[Row], words: Counter[str], heights: Sequence[float], notes: list[str]
 ) -> tuple[str | None, list[Row]]:
-    """Returns text and rows of an abstract without a heading, the longest paragraph of prose, with a note."""
+    """Returns (text, rows) of an abstract without a heading: the longest paragraph of prose; adds a line to *notes*."""
     parts = [part for part in paragraphs(rows, type_of(rows), heights) if part.kind == "text"] if rows else []
     texts = [joined(part.rows, words) for part in parts]
     longest = max(texts, key=len, default="")
@@ -187,7 +191,7 @@ LONGEST_ENTRY = 14
 FEWEST = 3
 """The fewest entries of a table of contents."""
 RUN = 4
-"""How many consecutive rows with leaders form a table of contents without a heading."""
+"""The fewest consecutive rows with leader dots that form a table of contents without a heading."""
 
 
 def drop_contents(rows: Sequence[Row], text_type: Type) -> None:
@@ -210,7 +214,7 @@ def _after_entries(first: int, rows: Sequence[Row], running: Sequence[bool]) -> 
     """Returns the index after the last entry of the table of contents whose first entry is at index *first*.
 
     The entries end before running text or a row too long for an entry. They also end before a heading that repeats the
-    words of an entry, and before the heading of another table.
+    words of an entry, and before the heading of another table of contents or list.
     """
     names: set[str] = set()
     last = first
@@ -221,7 +225,7 @@ def _after_entries(first: int, rows: Sequence[Row], running: Sequence[bool]) -> 
         if (name in names and not listed) or HEADING.fullmatch(bare(row.text)):
             return index
         if running[index] and not listed:
-            # An entry of two rows fills the first one.
+            # In an entry of two rows, the first row is full.
             if index + 1 < len(rows) and _is_listed(rows[index + 1].text):
                 continue
             return last
@@ -276,7 +280,7 @@ def drop_floats(rows: Sequence[Row], text_type: Type) -> None:
 
 
 def _sentences(out: Collection[int], rows: Sequence[Row], text_type: Type) -> set[int]:
-    """Returns those indices of *out*, which are about to be dropped, whose paragraphs read as prose."""
+    """Returns the indices in *out* whose paragraphs read as prose. *out*: indices of rows that are to be dropped."""
     indices: set[int] = set()
     block: list[int] = []
     for index in [*sorted(out), -1]:
@@ -289,7 +293,7 @@ def _sentences(out: Collection[int], rows: Sequence[Row], text_type: Type) -> se
 
 
 def _ends_float(index: int, rows: Sequence[Row], kept: Sequence[bool], text_type: Type) -> bool:
-    """Whether the row at *index*, which is no running text, is a heading or a list item, which ends a float."""
+    """Whether the row at *index*, which is not running text, is a heading or a list item, which ends a float."""
     row, above = rows[index], rows[index - 1] if index else None
     if BULLET.match(row.text):
         return count_words(row.text) >= 5 and row.gap < 2
@@ -305,11 +309,11 @@ REFERENCE = re.compile(
     r"|\bpreprint\b|\bunpublished\b",
     re.I,
 )
-"""Matches a line of a reference by a year, a number in brackets, or a place of publication."""
+"""Matches a line in a list of references by a year, a number in brackets, or a place of publication."""
 LOOKED_AT = (8, 24)
-"""How many rows after a heading are searched for references; a short list has few."""
+"""How many rows after a heading are searched for references."""
 FEW, MANY = 0.12, 0.4
-"""Shares of these rows that must look like references: in text with few function words, and in any text."""
+"""The smallest shares of these rows that must look like references: with few function words, and in any text."""
 LISTED = 0.27
 """The largest share of function words in names and titles; running text with citations has more."""
 LETTERED = re.compile(r"A(?:[.:]\s*|\s+)[A-Z]")
@@ -324,9 +328,9 @@ RESUMED = re.compile(
 def drop_back_matter(rows: Sequence[Row], text_type: Type) -> None:
     """Drops lists of references and appendices.
 
-    A list opens at a heading such as References if references follow, and ends at the next heading. Rows after the last
-    list are appendices, and so are rows after the heading of one. Some journals print text such as methods after the
-    list, under a heading of its own; that text stays.
+    A list begins at a heading such as References if references follow, and ends at the next heading. Rows after the
+    last list are appendices, and so are rows after the heading of an appendix. Some journals print text such as methods
+    after the list, under its own heading; that text stays.
     """
     heads = [index for index, row in enumerate(rows) if is_heading(row, rows[index - 1] if index else None, text_type)]
     lists = [index for index in heads if REFERENCES.fullmatch(bare(rows[index].text)) and lists_references(rows, index)]
@@ -363,7 +367,7 @@ def _opens_appendix(row: Row) -> bool:
 
 
 def _ends_list(rows: Sequence[Row], head: int) -> bool:
-    """Whether the heading at index *head* ends a list of references; a heading or a line of references does not."""
+    """Whether the heading at index *head* ends a list of references; another references heading or line does not."""
     row = rows[head]
     if REFERENCES.fullmatch(bare(row.text)) or REFERENCE.search(row.text):
         return False
@@ -373,7 +377,7 @@ def _ends_list(rows: Sequence[Row], head: int) -> bool:
 def _appendix(rows: Sequence[Row], heads: Sequence[int], text_type: Type) -> int:
     """Returns the index of the heading of the first appendix; the number of *rows* if there is no appendix.
 
-    A heading whose words a later one repeats is an entry of a table of contents, and is skipped.
+    A heading whose words a later heading repeats is an entry of a table of contents, and is skipped.
     """
     running = prose(rows, text_type)
     later: set[str] = set()
@@ -398,14 +402,14 @@ _CONTENTS = re.compile(r"(?im)^[#*\s]*(?:table of )?contents[*:.\s]*$")
 LONG_LINE = 40
 """The fewest characters of a line of text; entries of a table of contents are rarely as long."""
 NEAR = 3
-"""How many lines after a heading must include a line of its text."""
+"""The text under a heading must begin within this many lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
     """The abstract (None if not found) and the body (*text*) of a paper.
 
-    *words* counts what was kept, and what was dropped for each reason. *doubts*: why parts may be missing.
+    *words*: how many words were kept, and how many were dropped for each reason. *doubts*: why parts may be missing.
     """
 
     abstract: str | None
@@ -415,11 +419,11 @@ class Body:
 
 
 def body_of(text: str) -> Body:
-    """Returns abstract and body of *text*, a paper in Markdown or plain text with each heading on a line of its own.
+    """Returns abstract and body of *text*, a paper in Markdown or plain text with each heading on its own line.
 
-    A text without such headings is returned whole. The references begin at the last heading of references that is
-    followed by lines of references. Abstract, introduction and appendix begin at their first heading that is followed
-    by text, which one in a table of contents is not.
+    A text without such headings is returned whole. The references begin at the last references heading that is followed
+    by lines of references. Abstract, introduction and appendix begin at their first heading that is followed by text,
+    so not at an entry in a table of contents.
     """
     introduction, abstract = _opening(_FIRST, text), _opening(_ABSTRACT, text)
     summary = None
@@ -429,7 +433,7 @@ def body_of(text: str) -> Body:
     lists = [match for match in _LIST.finditer(text, start + 1) if begins_with_references(_lines(text, match.end()))]
     appendix = _opening(_APPENDIX, text, start + 1)
     end = min(lists[-1].start() if lists else len(text), appendix.start() if appendix else len(text))
-    # Appendices may have references of their own, after those of the paper.
+    # Appendices may have their own references, after the references of the paper.
     if appendix and lists and end == appendix.start() and (before := [match for match in lists if match.start() < end]):
         end = before[-1].start()
     body = text[start:end].strip()
@@ -441,7 +445,7 @@ def body_of(text: str) -> Body:
 
 
 def _opening(heading: re.Pattern[str], text: str, start: int = 0) -> re.Match[str] | None:
-    """Returns the first match of *heading*, from index *start* on, that is followed by text; else the first."""
+    """Returns the first match of *heading*, from index *start* on, that is followed by text; else the first match."""
     matches = list(heading.finditer(text, start))
     followed = [match for match in matches if any(len(line) >= LONG_LINE for line in _lines(text, match.end())[:NEAR])]
     return next(iter(followed or matches), None)

@@ -1,7 +1,7 @@
-"""Tells headings, captions, footnotes and running text apart, and joins rows into paragraphs.
+"""Distinguishes headings, captions, footnotes and running text, and joins rows into paragraphs.
 
-Rows are told apart by their wording, type and position. A caption or footnote that interrupts a paragraph is moved
-behind the whole paragraph. Hyphens at the ends of lines and ligatures are mended.
+Rows are classified by wording, type and position. A caption or footnote that interrupts a paragraph is moved after the
+whole paragraph. Hyphens at the ends of lines are removed, and ligatures are expanded.
 """
 
 from __future__ import annotations
@@ -56,19 +56,19 @@ KNOWN = re.compile(
 )
 STOPS = ".!?。．！？"
 LONG_WORD = re.compile(rf"[^\W\d_]{{3,}}|[{UNSPACED}\uac00-\ud7a3]{{2,}}")
-"""As many letters as make a word; in East Asian scripts two do."""
+"""Matches the fewest letters that form a word; in East Asian scripts, two suffice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """The type of a text: *size* is its font size, and *leading* the distance between base lines; both in points."""
+    """The type of a text. *size*: its font size. *leading*: the distance between baselines. Both are in points."""
 
     size: float
     leading: float
 
 
 def type_of(rows: Sequence[Row]) -> Type:
-    """Returns the type of *rows*: the font size of most letters, and the median step of full consecutive rows in it."""
+    """Returns the type of *rows*: the font size of most letters, and the median distance of full rows in that size."""
     sizes: Counter[float] = Counter()
     for row in rows:
         sizes[row.size] += len(row.text)
@@ -91,7 +91,7 @@ def follows(row: Row, above: Row | None, text_type: Type) -> bool:
 
 
 def bare(text: str) -> str:
-    """Returns the *text* of a heading without its number and closing punctuation; a mere number is kept."""
+    """Returns the *text* of a heading without its number and final punctuation; a heading of only a number is kept."""
     return NUMBER.sub("", text, count=1).strip(" .:—–-") or text.strip(" .:—–-")
 
 
@@ -117,7 +117,7 @@ def is_heading(row: Row, above: Row | None, text_type: Type) -> bool:
 
 
 def _words_as_heading(text: str, name: str) -> bool:
-    """Whether *text*, *name* without its number, is worded like a heading: few words, mostly letters, a capital."""
+    """Whether *text* is worded like a heading: few words, mostly letters, a capital. *name*: it without its number."""
     if not 0 < count_words(text) <= 14 or not LONG_WORD.search(text) or CAPTION.match(text):
         return False
     if not name or name[0].islower():
@@ -126,14 +126,14 @@ def _words_as_heading(text: str, name: str) -> bool:
 
 
 def _runs_on(row: Row, above: Row | None, text_type: Type) -> bool:
-    """Whether *row* continues a sentence of the row *above*, although it begins as a heading or a caption does."""
+    """Whether *row* continues a sentence of the row *above*, although it begins like a heading or a caption."""
     if above is None or not follows(row, above, text_type):
         return False
     return above.filled > 0.85 and above.text[-1] not in f"{STOPS}:："
 
 
 def starts_caption(row: Row, above: Row | None, text_type: Type) -> bool:
-    """Whether *row* opens the caption of a figure or table, and is no sentence that mentions one."""
+    """Whether *row* begins the caption of a figure or table, and is not a sentence that mentions one."""
     match = CAPTION.match(row.text)
     worded = match and not row.text[0].islower() and not match[0][-1].islower()
     return bool(worded) and not _runs_on(row, above, text_type)
@@ -148,9 +148,9 @@ def goes_on(row: Row, above: Row, text_type: Type) -> bool:
 
 
 def footnotes(rows: Sequence[Row], text_type: Type, heights: Sequence[float]) -> set[int]:
-    """Returns the indices of those *rows* that belong to footnotes; *heights* are those of the pages, in points.
+    """Returns the indices of the *rows* that belong to footnotes. *heights*: the heights of the pages, in points.
 
-    They end a column in the lower half of a page, in small type or after a mark.
+    Footnotes end a column in the lower half of a page, in small type or after a footnote mark.
     """
     columns: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
     for index, row in enumerate(rows):
@@ -174,16 +174,16 @@ def footnotes(rows: Sequence[Row], text_type: Type, heights: Sequence[float]) ->
 
 FUNCTION_WORDS = frozenset(word_lists()["function words"])
 SHARE = 0.25
-"""The lowest share of function words in running text; labels of figures and cells of tables have fewer."""
+"""The lowest share of function words in running text; figure labels and table cells have fewer."""
 SENTENCE = 15
-"""How many words are needed to recognise running text."""
+"""The fewest words by which running text can be recognised."""
 
 
 def prose(rows: Sequence[Row], text_type: Type, captions: Container[int] = ()) -> list[bool]:
     """Returns for each of *rows* whether it is running text.
 
-    That is a row that fills its column, a row directly under such text, or the last row of an interrupted paragraph. No
-    later row continues a caption, whose rows have the indices *captions*.
+    Running text is a row that fills its column, a row directly under such a row, or the last row of an interrupted
+    paragraph. *captions*: the indices of the rows of captions, which no later row continues.
     """
     marks: list[bool] = []
     last: Row | None = None
@@ -227,7 +227,7 @@ def function_words(text: str) -> float:
 
 
 def _ends(last: Row | None, row: Row, text_type: Type) -> bool:
-    """Whether *row* ends a paragraph that *last*, the last row of running text before a float or break, left open."""
+    """Whether *row* ends a paragraph that a float or break interrupted after *last*, the last row of running text."""
     if (
         last is None
         or last.filled < 0.8
@@ -252,20 +252,20 @@ BROKEN = re.compile(r"([^\W\d_]+)[-\u00ad]$")
 SMALL_WORDS = frozenset(word_lists()["small words"])
 FIRST_PARTS = frozenset(word_lists()["first parts"])
 _SOLID = re.compile(rf"[{UNSPACED}\u3000-\u303f\uff00-\uff65]{{2}}")
-"""Two signs between which scripts without blanks set none; so the rows of a paragraph are joined."""
+"""Two characters of scripts without spaces, between which rows are joined without a space."""
 WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 
 
 @dataclass(slots=True)
 class Paragraph:
-    """The rows of one paragraph of text, heading, caption or footnote (``note``)."""
+    """The rows of one paragraph: text, heading, caption or footnote (``note``)."""
 
     kind: Kind
     rows: list[Row]
 
 
 def paragraphs(rows: Sequence[Row], text_type: Type, heights: Sequence[float]) -> list[Paragraph]:
-    """Splits *rows*, in reading order, into paragraphs; *heights* are the heights of the pages, in points."""
+    """Splits *rows*, in reading order, into paragraphs. *heights*: the heights of the pages, in points."""
     notes = footnotes(rows, text_type, heights)
     parts: list[Paragraph] = []
     current: Paragraph | None = None
@@ -289,7 +289,7 @@ def paragraphs(rows: Sequence[Row], text_type: Type, heights: Sequence[float]) -
 
 
 def words_of(rows: Sequence[Row]) -> Counter[str]:
-    """Counts the words of *rows* in lower case, except words broken at a line's end; parts of a compound count too."""
+    """Counts the words of *rows* in lower case, except words broken at a line's end; parts of compounds count too."""
     counts: Counter[str] = Counter()
     cut = False
     for row in rows:
@@ -302,7 +302,7 @@ def words_of(rows: Sequence[Row]) -> Counter[str]:
 
 
 def joined(rows: Sequence[Row], words: Counter[str]) -> str:
-    """Returns the text of *rows* as one line. Words broken at a line's end are mended by the paper's *words*."""
+    """Returns the text of *rows* as one line, and rejoins words broken at the end of a row. *words*: see `words_of`."""
     text = ""
     for row in rows:
         piece = _plain(row.text)
@@ -327,9 +327,9 @@ def _plain(text: str) -> str:
 
 
 def _keeps_hyphen(text: str, piece: str, words: Counter[str]) -> bool:
-    """Whether the hyphen at the end of *text* stays when *piece*, the text of the next row, is joined to it.
+    """Whether to keep the hyphen at the end of *text* when *piece*, the text of the next row, is appended.
 
-    The word's more frequent spelling among *words* decides; if it occurs nowhere else, its two parts do.
+    The more frequent spelling of the word among *words* decides. If neither occurs elsewhere, its two parts decide.
     """
     before = re.search(r"[^\W\d_]+(?:-[^\W\d_]+)*-$", text)
     after = re.match(r"[^\W\d_]+(?:-[^\W\d_]+)*", piece)
@@ -391,7 +391,7 @@ def _resumes(running: Paragraph, current: Paragraph | None, row: Row) -> bool:
         return True
     if row.text[:1].islower() or (not ENDED.search(last.text) and last.filled > 0.8):
         return True
-    # A full line that ends a sentence may end the paragraph; the next line, if flush left, rarely opens another.
+    # A full line that ends a sentence may end the paragraph, but a next line that is flush left rarely begins another.
     full = last.x1 > last.right - 0.02 * (last.right - last.left)
     return (
         full
@@ -404,13 +404,13 @@ def _resumes(running: Paragraph, current: Paragraph | None, row: Row) -> bool:
 FUNCTIONS = frozenset(word_lists()["function names"])
 BRACKET_PIECES = re.compile("[\uf8e5-\uf8ff]")
 SHORT = 40
-"""The most characters of a useless line without words; a longer one may be a whole formula."""
+"""The most characters of a line without words that is dropped; a longer line may be a whole formula."""
 FIGURES = 8
-"""How many numbers make a paragraph of mostly numbers the rows of a table."""
+"""The fewest numbers in a paragraph of mostly numbers that is dropped as rows of a table."""
 
 
 def drop_debris(parts: Sequence[Paragraph]) -> None:
-    """Drops text paragraphs that are scraps: pieces of formulas and tables that no reader can use as lines of text."""
+    """Drops text paragraphs that are scraps: pieces of formulas and tables that are useless as lines of text."""
     for part in parts:
         text = " ".join(row.text for row in part.rows)
         words = [word for word in LONG_WORD.findall(text) if word.lower() not in FUNCTIONS]

@@ -1,7 +1,7 @@
 """Reads PDFs in child processes with limits, several at a time: `python -m gre_bench.ingest.pdf.reader MEMORY_BYTES`.
 
-Each file gets a status, whatever it does to its child, and all other files are still read. A child that hangs is ended,
-and a child that dies is replaced.
+Each file gets a status even if it crashes its child process, and all other files are still read. A child that hangs is
+killed, and a child that dies is replaced.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ T = TypeVar("T")
 
 MOST_DPI = 200
 FILES = 200
-"""After this many files a child is replaced, because libraries keep memory."""
+"""A child is replaced after this many files, because libraries do not release all memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits for reading one file: seconds of wall-clock and CPU time, bytes of memory, and pages from the first.
+    """Limits for reading one file: seconds of wall-clock and CPU time, bytes of memory, and number of pages.
 
     *memory_bytes*: the address space of the child process, of which its libraries take about 0.25 GiB.
     """
@@ -40,9 +40,10 @@ class Limits:
 
 
 class PdfReader:
-    """Reads PDFs in *children* processes (default: one a core), which start when they are needed; `close` ends them.
+    """Reads PDFs in child processes, which start when they are needed; `close` ends them.
 
-    *limits* hold for each file. Any number of threads may call `read`.
+    *children*: the most child processes (default: one per core). *limits*: the limits for each file. Any number of
+    threads may call `read`.
     """
 
     def __init__(self, limits: Limits | None = None, children: int | None = None):
@@ -68,7 +69,7 @@ class PdfReader:
             child.process.kill()
 
     def close(self) -> None:
-        """Ends the idle child processes: asks all of them to end, then waits for each."""
+        """Asks all idle child processes to end, then waits for each."""
         children = []
         with suppress(Empty):
             while True:
@@ -83,15 +84,16 @@ class PdfReader:
         return self._ask(data, {})[0]
 
     def draw(self, data: bytes, folder: Path, dpi: int = 100) -> tuple[PdfText, list[Path]]:
-        """Returns what `read` does, and pictures that it draws into *folder*: the pages with findings, marked."""
+        """Returns the result of `read`, and the pictures of the pages with findings that it draws into *folder*."""
         folder.mkdir(parents=True, exist_ok=True)
         read, pictures = self._ask(data, {"folder": str(folder.resolve()), "dpi": dpi})
         return read, [folder / name for name in pictures]
 
     def read_all(self, items: Iterable[T], load: Callable[[T], bytes]) -> Iterator[tuple[T, PdfText]]:
-        """Reads the PDF of each of *items*, which *load* returns, several at a time; yields (item, result) in order.
+        """Reads the PDFs of *items*, several at a time, and yields (item, result) in the order of *items*.
 
-        If the caller stops early, running child processes are killed and the reader cannot be used again.
+        *load*: a function that returns the bytes of an item's PDF. If the caller stops early, running child processes
+        are killed and the reader cannot be used again.
         """
         with ThreadPoolExecutor(self.children) as pool:
             items = list(items)
@@ -110,7 +112,7 @@ class PdfReader:
             request = {"cpu_s": self.limits.cpu_s, "max_pages": self.limits.max_pages, **more}
             message = child.ask(request, data, self.limits.wall_s)
             if isinstance(message, Died) and message.status == "crashed" and child.requests > 1:
-                continue  # an earlier file may have harmed the child, so try a new one
+                continue  # an earlier file may have damaged the child, so try a new child
             if isinstance(message, Died):
                 return PdfText(message.status, notes=(message.note,)), []
             answer, _ = message
@@ -137,7 +139,7 @@ class PdfReader:
 
 def load() -> Callable[[dict[str, Any], bytes], Message]:
     """Imports PyMuPDF; returns the function that reads a PDF."""
-    # PyMuPDF would load neural networks for layout, which nobody here uses: 0.4 s and 55 MB.
+    # PyMuPDF would load neural networks for layout, which are not needed here: 0.4 s and 55 MB.
     sys.modules["pymupdf.layout"] = None  # pyrefly: ignore
     import pymupdf  # noqa: F401
 

@@ -1,6 +1,6 @@
-"""The rows of text on a page of a PDF.
+"""Reads the visible text on a page of a PDF as rows.
 
-A row is the text on one base line of one column. PyMuPDF may return a row in several pieces. All coordinates are in
+A row is the text on one baseline of one column. PyMuPDF may return a row in several pieces. All coordinates are in
 points, from the top left of the page.
 """
 
@@ -23,7 +23,7 @@ NOTE_MARK = re.compile(r"\d{1,2}|[∗*†‡§¶]{1,3}")
 AFTER_WORD = re.compile(r"(?:(?<![^\W\d_])(?!(?:min|max|log|exp|sin|cos|tan|det)$)[^\W\d_]{3,}|[^\W_]{3}[.,;!?”\"])$")
 
 TURNED_LETTERS = 100
-"""How many letters must lie on their side for a page to be read turned."""
+"""The fewest sideways letters for which a page is rotated before it is read."""
 
 
 @dataclass(slots=True, eq=False)
@@ -31,14 +31,15 @@ class Row:
     """A row of text, or a piece of one.
 
     - *x0*, *y0*, *x1*, *y1*: the row's box, as high as its letters, even if the row holds a higher formula.
-    - *size*, *bold*: those of most letters. *peak*: the largest font size; small capitals have two sizes.
-    - *raised*: whether the row opens with a small raised mark, as a footnote does.
-    - *page*: the index among the pages that could be read, from 0. *block*: the number of its block in PyMuPDF's
-      result.
+    - *size*, *bold*: the font size of most letters, and whether they are bold. *peak*: the largest font size, which
+      differs from *size* in small capitals.
+    - *raised*: whether the row begins with a small raised mark, like a footnote.
+    - *page*: the page's index among the pages that could be read, from 0. *block*: the number of the row's block in
+      PyMuPDF's result.
     - *left*, *right*, *column*: the bounds (x) and the number of the row's column.
     - *gap*: the widest white space in the row, in units of *size*.
-    - *words*: how many pieces between white space, as extracted, have a letter or digit. *marks*: how many further ones
-      were only a footnote's mark, and are not in *text*.
+    - *words*: how many extracted pieces between white space contain a letter or digit. *marks*: how many more were only
+      a footnote's mark, and are not in *text*.
     - *fate*: ``kept``, or the rule that dropped the row; None until a rule decides.
     """
 
@@ -63,7 +64,7 @@ class Row:
 
     @property
     def page_and_column(self) -> tuple[int, int]:
-        """Rows that have both in common follow one another without a break."""
+        """The row's page and column; between rows that share both, there is no break."""
         return self.page, self.column
 
     @property
@@ -73,10 +74,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page as *rows* or pieces of rows; *width* and *height* are in points, and *number* is that in the file, from 1.
+    """A page as *rows* or pieces of rows. *width*, *height*: in points. *number*: its number in the file, from 1.
 
-    Of all *words* of the page, *hidden* have no visible letter or digit, and *turned* are in lines of another direction
-    than most. All others are in *rows*.
+    *words*: how many words the page has. *hidden*: how many of them have no visible letter or digit. *turned*: how many
+    are in lines that run in another direction than most lines. All others are in *rows*.
     """
 
     rows: tuple[Row, ...]
@@ -100,8 +101,8 @@ def undecided(rows: Iterable[Row]) -> list[Row]:
 def read_page(sight: Sight, index: int, number: int, size: tuple[float, float]) -> Page:
     """Returns the visible text of a page as pieces of rows, which are not joined yet.
 
-    If most letters lie on their side, as in a landscape table, the page is turned first. *index* counts the pages that
-    could be read, from 0; *number* is that in the file, from 1. *size*: width and height in points.
+    If most letters are sideways, as in a landscape table, the page is rotated first. *index*: the page's index among
+    the pages that could be read, from 0. *number*: its number in the file, from 1. *size*: width and height in points.
     """
     turn = _turn(sight.glyphs.blocks)
     seen, unseen = sight.glyphs.words_by_line(sight.hidden, sight.copies)
@@ -135,7 +136,10 @@ def _direction(line: tuple[float, float]) -> Direction:
 
 
 def _turn(blocks: Sequence[dict[str, Any]]) -> Direction:
-    """Returns the direction of most letters; sideways needs `TURNED_LETTERS`, and twice as many as to the right."""
+    """Returns the direction of most letters.
+
+    It is sideways only for at least `TURNED_LETTERS` letters, and twice as many as run to the right.
+    """
     letters: Counter[Direction] = Counter()
     for block in blocks:
         for line in block["lines"]:
@@ -146,7 +150,7 @@ def _turn(blocks: Sequence[dict[str, Any]]) -> Direction:
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """The visible part of a span: a stretch of a line in one font and size; *origin* is the left of its base line."""
+    """The visible part of a span, a part of a line in one font and size. *origin*: the left end of its baseline."""
 
     text: str
     size: float
@@ -156,7 +160,7 @@ class _Span:
 
 
 WORD_SPACE, LINE_SPACE = 0.15, 0.8
-"""The widest gap within a word and within a line, in units of the font size, as MuPDF joins letters."""
+"""The widest gap within a word and within a line, as multiples of the font size; MuPDF uses the same limits."""
 
 
 @dataclass(slots=True)
@@ -174,9 +178,9 @@ class _Line:
         return _direction(self.direction)
 
     def continued(self, part: _Line) -> bool:
-        """Appends *part* and returns True if it goes on where this line ends, else returns False.
+        """Appends *part* and returns True if *part* continues where this line ends; else returns False.
 
-        MuPDF breaks a line wherever a word is drawn again, because the second copy begins left of where the first ends.
+        MuPDF breaks a line wherever a word is drawn again, because the second copy begins left of the end of the first.
         """
         last, first = self.spans[-1], part.spans[0]
         if part.block != self.block or part.direction != self.direction:
@@ -220,7 +224,7 @@ def _around(boxes: Sequence[Sequence[float]]) -> Box:
 
 def _piece(line: _Line, number: int, turn: Direction, page: tuple[float, float]) -> Row:
     def turned(x: float, y: float) -> tuple[float, float]:
-        """Returns where (*x*, *y*) lies after a *page*, whose letters run towards *turn*, is set upright."""
+        """Returns the position of (*x*, *y*) after rotating the *page*, whose letters run in direction *turn*."""
         return (x, y) if turn == "right" else (page[1] - y, x) if turn == "up" else (y, page[0] - x)
 
     spans, box = line.spans, line.box
@@ -249,12 +253,12 @@ def _piece(line: _Line, number: int, turn: Direction, page: tuple[float, float])
 
 
 def is_note_mark(text: str, before: str) -> bool:
-    """Whether *text*, which is small and raised behind *before*, is a footnote's mark, no exponent or name."""
+    """Whether *text*, small and raised after *before*, is a footnote's mark and not an exponent or part of a name."""
     return NOTE_MARK.fullmatch(text.strip()) is not None and AFTER_WORD.search(before) is not None
 
 
 def extent(rows: Sequence[Row]) -> tuple[float, float]:
-    """Returns the left and right bounds (x in points) of the long *rows*, but for a twentieth on each side."""
+    """Returns the left and right bounds (x in points) of the long *rows*, ignoring a twentieth on each side."""
     long = [row for row in rows if len(row.text) >= 25] or list(rows)
     if not long:
         return 0.0, 1.0

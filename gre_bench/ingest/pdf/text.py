@@ -1,8 +1,8 @@
-"""What reading a PDF returns: its text, its findings, and the fate of every word. Also tells whether bytes are a PDF.
+"""The result of reading a PDF: its text, its findings, and the fate of every word. Also checks whether data is a PDF.
 
 A finding is text that no reader sees, or a visible passage that instructs reviewers or models. A word is a piece of an
-extracted line between white space, with at least one letter or digit; scripts without blanks are counted by `PIECE`.
-A word is hidden if none of its letters and digits is visible. The counts of a page add up to all of its words.
+extracted line between white space, with at least one letter or digit; scripts without spaces are counted by `PIECE`.
+A word is hidden if none of its letters and digits is visible. The counts of a page add up to all its words.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 HAN = "\u3005-\u3007\u3041-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-"""The letters of Chinese and Japanese, as a part of a class of a regular expression; a word has about two."""
+"""The letters of Chinese and Japanese, for a character class of a regular expression; a word has about two."""
 THAI = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
-"""Those of Thai, Lao, Burmese and Khmer; a word has about five."""
+"""The letters of Thai, Lao, Burmese and Khmer; a word has about five."""
 UNSPACED = HAN + THAI
 PIECE = re.compile(rf"[{HAN}]{{1,2}}|[{THAI}]{{1,5}}|[^\s{UNSPACED}]+")
-"""A word: a piece between white space; in scripts that set no blanks between words, as many letters as one has."""
+"""Matches a word: a piece between white space; in scripts without spaces, as many letters as a word usually has."""
 
 
 def count_words(text: str) -> int:
-    """Returns how many words *text* has, as `PIECE` counts them."""
+    """Returns the number of words in *text*, as `PIECE` matches them."""
     return len(PIECE.findall(text))
 
 
@@ -53,16 +53,16 @@ TAGS = range(0xE0020, 0xE007F)
 INVISIBLE = frozenset(
     [*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070), *range(0xFE00, 0xFE10), 0xFEFF, 0x180E]
 ) | frozenset([*range(0xE0000, 0xE0080), *range(0xE0100, 0xE01F0)])
-"""Code points that are drawn as nothing and change nothing on paper; the soft hyphen is not one of them."""
+"""Code points that draw nothing and do not affect the printed page; the soft hyphen is not among them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One hidden text, or one visible passage that instructs reviewers or models.
 
-    *page*: the number in the file, from 1. *box*: x0, y0, x1, y1 in points from the top left of the page as shown; for
-    ``actual_text``, the whole page. *text*: the hidden text or the passage. *instructs*: the name of the rule that
-    calls *text* an instruction (see `pages`); None if no rule does.
+    *page*: the page's number in the file, from 1. *box*: x0, y0, x1, y1 in points from the top left of the page as
+    shown; for ``actual_text``, the whole page. *text*: the hidden text or the passage. *instructs*: the name of the
+    rule by which *text* is an instruction (see `audit`); None if no rule matches.
     """
 
     kind: Kind
@@ -73,11 +73,11 @@ class Finding:
 
     @property
     def hidden(self) -> bool:
-        """Whether the extracted text of the paper leaves the text out."""
+        """Whether this text is left out of the paper's extracted text."""
         return self.kind != "instruction"
 
     def line(self, letters: int = 160) -> str:
-        """Returns the finding as one line; a text longer than *letters* characters is cut."""
+        """Returns the finding as one line; a text longer than *letters* characters is truncated."""
         shown = " ".join(self.text.split())
         shown = shown if len(shown) <= letters else f"{shown[:letters]}… ({len(shown)} characters)"
         order = f" [instruction: {self.instructs}]" if self.instructs and self.hidden else ""
@@ -127,18 +127,18 @@ FATES: dict[Fate, str] = {
     "unaccounted": "words that no rule dropped and that are not in the text: a fault of the program",
 }
 EXPLAINED: frozenset[str] = frozenset(["references", "appendices", "table of contents", "front matter"])
-"""Fates that may take all words of a page without raising a doubt."""
+"""Fates that all words of a page may have without raising a doubt."""
 FULL_PAGE = 20
-"""How many words of a page must not all be dropped without a reason."""
+"""If all words of a page with at least this many words are dropped without a reason, that raises a doubt."""
 SHORT_BODY = 1000
 """The fewest words of a body if most of a file's words are dropped; half of them for a short file."""
 LEAST_SHARE = 1 / 8
-"""The lowest share of all words that a paper's body has, however long its appendices."""
+"""The lowest share of all words that a paper's body must have, however long its appendices."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageWords:
-    """The words of one page by fate, {fate: how many}; *page* is the number in the file, from 1, or 0 without pages."""
+    """The words of one page, {fate: how many}. *page*: its number in the file, from 1; 0 if there are no pages."""
 
     page: int
     words: Mapping[str, int]
@@ -157,7 +157,7 @@ def totals(pages: Iterable[PageWords]) -> dict[Fate, int]:
 
 
 def doubts(pages: Sequence[PageWords]) -> list[str]:
-    """Returns the reasons why the kept text of *pages* may lack parts of the paper, one line each."""
+    """Returns the reasons, one line each, why the kept text of *pages* may lack parts of the paper."""
     words = totals(pages)
     kept, every = words.get("kept", 0), _text(words)
     before = every - words.get("references", 0) - words.get("appendices", 0)
@@ -178,12 +178,12 @@ def doubts(pages: Sequence[PageWords]) -> list[str]:
 
 
 def _text(words: Mapping[Any, int]) -> int:
-    """Returns how many words *words* ({fate: how many}) counts, apart from line numbers and page numbers."""
+    """Returns the total of *words* ({fate: how many}) without line numbers and page numbers."""
     return sum(count for fate, count in words.items() if fate not in ("line numbers", "page numbers"))
 
 
 def ranges(numbers: Iterable[int]) -> str:
-    """Returns the rising *numbers* as a text such as ``1-3, 7``."""
+    """Returns the ascending *numbers* as a text such as ``1-3, 7``."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][-1] + 1:
@@ -198,14 +198,14 @@ Status = Literal[
     "too_long",
 ]  # fmt: skip
 """How well a file could be read. All pages were read if it is *ok*, *repaired* (the file is damaged) or *doubtful*
-(most words are dropped, or a page without a reason). *truncated*: it ends too early, or pages of it are lost. *empty*:
-no page has text. *scanned*: the pages are pictures; the text, if any, is that of text recognition. *crashed*: reading
-broke down or needed too much memory. *too_long*: the file has more pages or bytes than are read.
+(most words were dropped, or all words of a page without a reason). *truncated*: the file ends too early, or pages are
+lost. *empty*: no page has text. *scanned*: the pages are pictures; any text is from text recognition. *crashed*:
+reading crashed or needed too much memory. *too_long*: the file has more pages or bytes than are read.
 """
 SOUND: frozenset[Status] = frozenset(["ok", "repaired"])
 """Statuses of files that were read completely."""
 READABLE: frozenset[Status] = frozenset(["ok", "repaired", "doubtful", "scanned", "too_long"])
-"""Statuses with which the text is the paper's, and can be given to candidates."""
+"""Statuses with which the text can be given to candidates as the paper's text."""
 SHOWN = 50
 
 
@@ -213,9 +213,10 @@ SHOWN = 50
 class PdfText:
     """The text and findings of a PDF.
 
-    *title*, *abstract*: None if not found. *text*: the body in reading order: one line for each paragraph, heading or
-    caption, with a blank line between. *pages*: how many pages were read. *words*: the fates of those of each page.
-    *characters*: how many these pages have, of which *hidden* are hidden. *notes*: faults and doubts, one line each.
+    *title*, *abstract*: None if not found. *text*: the body in reading order, one line per paragraph, heading or
+    caption, with blank lines between. *pages*: how many pages were read. *words*: the words of each page by fate.
+    *characters*: how many characters these pages have. *hidden*: how many of them are hidden. *notes*: faults and
+    doubts, one line each.
     """
 
     status: Status
@@ -231,11 +232,11 @@ class PdfText:
 
     @property
     def usable(self) -> str | None:
-        """The text to give to candidates; None if *status* says that the text is not the paper's."""
+        """The text to give to candidates; None if the *status* means that it is not the paper's text."""
         return self.text or None if self.status in READABLE else None
 
     def remarks(self) -> list[str]:
-        """Returns the notes and the first `SHOWN` findings, one line each, and how many more findings there are."""
+        """Returns the notes, the first `SHOWN` findings, and how many more findings there are, one line each."""
         more = len(self.findings) - SHOWN
         lines = [*self.notes, *(finding.line() for finding in self.findings[:SHOWN])]
         return lines + ([f"{more} more findings; see gre-bench papers audit"] if more > 0 else [])
@@ -253,16 +254,16 @@ class PdfText:
 
 MAGIC = b"%PDF-"
 HEAD = 1024
-"""How many bytes may precede the magic bytes, as readers of PDFs allow."""
+"""The most bytes that may precede the magic bytes, as PDF readers allow."""
 TAIL = 2048
-"""How many bytes at the end of a complete file hold its end mark."""
+"""The number of bytes at the end of a complete file in which its end mark must be."""
 LARGEST = 200_000_000
 _OBJECT = re.compile(rb"\d\s+\d+\s+obj\b")
 _LENGTH = re.compile(rb"/Linearized\b[^>]{0,200}?/L\s+(\d+)|/L\s+(\d+)[^>]{0,200}?/Linearized\b")
 
 
 def refusal(data: bytes) -> str | None:
-    """Returns the reason why *data* is no PDF at all; None if it may be a PDF."""
+    """Returns the reason why *data* is not a PDF; None if it may be a PDF."""
     if MAGIC not in data[:HEAD]:
         return "the file does not begin as a PDF does"
     return None if _OBJECT.search(data) else "the file begins as a PDF does but holds no object of one"

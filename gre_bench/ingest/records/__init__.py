@@ -1,1 +1,1 @@
-"""Turns users' files and OpenReview notes into records, and samples the papers of an edition."""
+"""Converts users' files and OpenReview notes into records, and samples the papers of an edition."""

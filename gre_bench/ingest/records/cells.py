@@ -1,4 +1,4 @@
-"""Reads the cells of a row, whatever file it comes from, and keeps account of what became of every row."""
+"""Reads the cells of a row of any file format, and records the outcome of every row."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from gre_bench.core.terminal import counted
 
 LARGEST = 2**31 - 1
 NAME = re.compile(r"[A-Za-z0-9_.:/@+-]{1,200}")
-"""Valid ids and candidates' names; some ids of OpenReview begin with a dash or an underscore."""
+"""Matches valid ids and candidate names; some OpenReview ids begin with a dash or an underscore."""
 NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.:/@+-]+")
 _LIST = re.compile(r"""\s*\[\s*["'].*["']\s*,?\s*\]\s*""", re.DOTALL)
 LONGEST_LIST = 1_000_000
 """The most characters of a cell that is read as a list."""
-NO_PATH = ", and is no path: without / at its start, and without . or .. between slashes"
+NO_PATH = ", and is not a path: without / at its start, and without . or .. between slashes"
 UNKNOWN, CONFLICT, UNFINISHED, SECOND, EMPTY = "unknown_paper", "conflict", "unfinished", "second", "empty"
-"""Codes of refusals: the paper is unknown; the store holds another record in that position; the text may still come;
-the file has another record in that position; there is no text."""
+"""Codes of refusals, in this order: the paper is unknown; the store has another record in that position; the text may
+still come; the file has another record in that position; there is no text."""
 SHOWN_ROWS = 5
-"""The most rows that `Imported.row_counts` names."""
+"""The most refused rows that `Imported.row_counts` lists."""
 
 Row = dict[str, Any]
 Rows = list[tuple[int, Row]]
-"""Each row with its number."""
+"""(row number, row) pairs."""
 
 
 class Parts(dict[str, Any]):
-    """Header → cell, for the cells that together make a text (`read_prose`), each under its header."""
+    """Header → cell, for the cells that together form one text (`read_prose`), each under its header."""
 
 
 class RefusedError(Exception):
-    """Says that a row is refused, and why; *code* is the kind of reason, if a caller has to know it."""
+    """Raised if a row is refused, with the reason. *code*: the kind of reason, if a caller must know it."""
 
     def __init__(self, reason: str, code: str = ""):
         super().__init__(reason)
@@ -48,9 +48,9 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A refused row, by its *number* in the file (from 1), the *item* that it is about, and the *reason*, for the user.
+    """A refused row: its *number* in the file (from 1), its *item*, such as a review, and the *reason* for the user.
 
-    *code*: as of `RefusedError`. *paper_id*: the paper of the row; known if there is a *code*.
+    *code*: as in `RefusedError`. *paper_id*: the paper of the row, which is known if there is a *code*.
     """
 
     number: int
@@ -61,7 +61,7 @@ class Refusal:
 
     @property
     def line(self) -> str:
-        """The row and its reason, as short as it can be said."""
+        """The row number and the reason, in a short form."""
         short = {
             UNKNOWN: f"unknown paper {shown(self.paper_id)}",
             EMPTY: f"empty ({shown(self.paper_id)})",
@@ -77,15 +77,15 @@ class Refusal:
 
 @dataclass(slots=True)
 class Imported:
-    """The new records of a file, and what became of its rows.
+    """The new records of a file, and the outcome of its rows.
 
-    - *paper_ids*, *review_ids*: the papers and reviews of all accepted rows, of known ones too.
-    - *added*, *unchanged*: how many rows brought new records, and how many were known already.
-    - *empty*, *not_chosen*: how many rows had no cell filled in, and how many the user did not choose.
-    - *columns*, *ignored_columns*: the columns of the file, and those of them that are not read.
+    - *paper_ids*, *review_ids*: the papers and reviews of all accepted rows, including known ones.
+    - *added*, *unchanged*: how many rows contained new records, and how many were known already.
+    - *empty*, *not_chosen*: how many rows were blank, and how many the user did not select.
+    - *columns*, *ignored_columns*: all columns of the file, and the columns that are not read.
     - *named*, *unnamed*: the candidates that rows of reviews name, and how many rows name none.
     - *left_out*: {kind: how many records of this kind are outside the requested sample or selection}.
-    - *thinking*: the characters of thinking that were removed, of each text that had any.
+    - *thinking*: for each text with thinking, how many characters of it were removed.
     """
 
     papers: list[Paper] = field(default_factory=list)
@@ -109,7 +109,7 @@ class Imported:
 
     @property
     def row_counts(self) -> str:
-        """What became of every row, in one line; empty if every row was used."""
+        """The number of rows by outcome, in one line; empty if every row was used."""
         used, refused = self.added + self.unchanged, len(self.refusals)
         others = {"blank": self.empty, "not chosen": self.not_chosen, **self.left_out}
         parts = [f"{count:,} {what}" for what, count in others.items() if count]
@@ -123,28 +123,30 @@ class Imported:
         self.unchanged += not changed
 
     def note_thinking(self) -> None:
-        """Adds a note on the characters of thinking that were removed, if there are any."""
+        """Adds a note on the removed characters of thinking, if there are any."""
         if self.thinking:
             texts = counted(len(self.thinking), "text")
-            self.notes.append(f"thinking removed, which is no review: {sum(self.thinking):,} characters of {texts}")
+            self.notes.append(
+                f"thinking removed, which is not part of a review: {sum(self.thinking):,} characters of {texts}"
+            )
 
     def refuse(self, number: int, item: str, reason: object, code: str = "", paper_id: str | None = None) -> None:
-        """Adds a `Refusal`; *reason* may be the exception that says why."""
+        """Adds a `Refusal`. *reason*: a text, or the exception that states the reason."""
         self.refusals.append(Refusal(number, item, str(reason), code, paper_id))
 
 
 def is_blank(cell: object) -> bool:
-    """Whether *cell* holds nothing: no value, no text but blanks, or a number that is none (NaN)."""
+    """Whether *cell* is empty: None, a text of blanks only, or NaN."""
     return cell is None or cell != cell or (isinstance(cell, str) and not cell.strip())
 
 
 def is_name(value: str) -> bool:
-    """Whether *value* may be an id or a candidate's name: it matches `NAME`, and is no path."""
+    """Whether *value* may be an id or a candidate name: it matches `NAME`, and is not a path."""
     return NAME.fullmatch(value) is not None and not is_path(value)
 
 
 def is_text(value: object) -> bool:
-    """Whether *value* is a text without a lone surrogate, which JSON may hold and UTF-8 cannot encode."""
+    """Whether *value* is a text without lone surrogates, which JSON allows but UTF-8 cannot encode."""
     try:
         return isinstance(value, str) and value.encode() is not None
     except UnicodeEncodeError:
@@ -160,7 +162,7 @@ def shown(value: Any) -> str:
 
 
 def read_name(row: Row, key: str) -> str:
-    """Returns the id in a cell, which may be a whole number; raises `RefusedError`, as the next readers do."""
+    """Returns the id in a cell, which may be a whole number; raises `RefusedError`, like the readers below."""
     value = row.get(key)
     value = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
     if value is None or (isinstance(value, str) and not value.strip()):
@@ -183,7 +185,7 @@ def read_text(row: Row, key: str) -> str | None:
 
 
 def _items(text: str) -> Any:
-    """Returns the list of texts that *text* spells, in JSON or as Python and pandas print it; else *text*."""
+    """Returns the list of texts in *text*, written in JSON or as Python and pandas print it; else *text* itself."""
     if len(text) > LONGEST_LIST or not _LIST.fullmatch(text):
         return text
     for parse in (load_json, ast.literal_eval):
@@ -194,12 +196,12 @@ def _items(text: str) -> Any:
 
 
 def read_prose(row: Row, key: str, imported: Imported | None = None) -> str | None:
-    """Returns the text in a cell as `read_text` does; a list of texts is one text, an item a line.
+    """Returns the text in a cell as `read_text` does; a list of texts becomes one text, with one item per line.
 
-    A table of text spells such a list (`_items`).
+    In a CSV file, the list is written as text (`_items`).
 
-    *imported*: given if an LM may have written the text. It counts the characters of thinking, which are removed from
-    the text. A text that is thinking alone is refused.
+    *imported*: given if an LM may have written the text. Thinking is then removed from the text, and its characters are
+    counted here. A text that consists only of thinking is refused.
     """
     value = row.get(key)
     if isinstance(value, Parts):
@@ -221,7 +223,7 @@ def read_prose(row: Row, key: str, imported: Imported | None = None) -> str | No
 
 
 def spelt(cell: Any) -> Any:
-    """Returns the number, true or false that *cell* is as a text, None if it is no number, or else *cell*."""
+    """Returns *cell* as a JSON text if it is a number or boolean; None if it is NaN; else *cell* itself."""
     return (json.dumps(cell) if cell == cell else None) if isinstance(cell, int | float) else cell
 
 

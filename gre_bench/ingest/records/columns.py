@@ -1,6 +1,6 @@
-"""Finds the fields of a file that someone else made: by stated headers, by usual headers, or by what the cells hold.
+"""Finds the fields in a file with unknown columns: by stated headers, by usual headers, or by the cells' contents.
 
-An id is matched loosely too: ``papers/P 01.pdf`` is the known paper ``P-01``.
+Ids are matched loosely too: ``papers/P 01.pdf`` is the known paper ``P-01``.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from gre_bench.ingest.records.cells import NOT_IN_A_NAME, Imported, Parts, Row, 
 
 FIELDS = ("paper_id", "title", "abstract", "text", "review", "review_id", "slot", "rating", "judgments", "candidate",
           "writer", "grade", "row", "point")  # fmt: skip
-"""The fields that a header may be stated for."""
+"""The fields for which the user may state a header."""
 JOINED = ("title", "abstract", "text", "review", "judgments")
-"""Fields that several headers may make together, each cell under its header; of others the first cell counts."""
+"""Fields that several columns may form together, each cell under its header; of other fields the first cell counts."""
 USUAL = {
     "paper_id": ("paperid", "paper", "id", "forum", "forumid", "submission", "submissionid", "submissionnumber",
                  "papernumber", "paperno", "itemid"),
@@ -33,25 +33,26 @@ USUAL = {
     "slot": ("slot", "reviewer", "reviewernumber", "reviewerno", "reviewnumber", "reviewno"),
     "rating": ("rating", "score", "overall", "overallscore", "overallrating", "recommendation"),
 }  # fmt: skip
-"""Field → headers that other people's files use for it, in small letters and without other characters."""
+"""Field → headers that other people's files use for it, in lower-case letters only."""
 _SECTION = re.compile(
     r"summary|strength|weakness|question|limitation|comment|suggestion|concern|pros\b|cons\b|clarity|novelty|soundness"
     r"|significance|review(?!er)",
     re.IGNORECASE,
 )
-"""Headers of the parts of a review; a file whose long texts all have such headers holds one review in parts."""
+"""Headers of the parts of a review. If all long texts of a file have such headers, they form one review."""
 _BEGINS = re.compile(r"\s*[+\-\u2212]?\d+(?![A-Za-z])")
 LONG, SURE = 80, 0.5
-"""A column holds texts from so many characters a cell on average, and names papers if this share of its cells does."""
+"""A column holds texts if its cells have at least this many characters on average, and paper ids if at least this
+share of its cells are ids of known papers."""
 _ENDING = re.compile(r"\.(?:pdf|txt|md|markdown|json)$", re.IGNORECASE)
 _FORUM = re.compile(r"^https?://[^?]*\?(?:.*&)?id=([^&]+).*$")
 
 
 @dataclass(frozen=True, slots=True)
 class Unclear:
-    """A *field* of *file* that several columns, or none, may hold; *choices* are the headers to choose from.
+    """A *field* of *file* for which several columns, or none, are possible. *choices*: the headers to choose from.
 
-    *proposed*: those of them that probably make up the field together.
+    *proposed*: the headers that probably form the field together.
     """
 
     file: str
@@ -62,7 +63,7 @@ class Unclear:
 
 
 class UnsureError(SourceError):
-    """Says all that is *unclear* of the columns of some files, and how to state it."""
+    """Raised if columns of some files are *unclear*; the message says which, and how to state them."""
 
     def __init__(self, unclear: Sequence[Unclear]):
         lines, options = [], dict[str, None]()
@@ -77,11 +78,11 @@ class UnsureError(SourceError):
 
 @dataclass
 class ColumnNames:
-    """How the columns of files are read: *columns* is field → headers, as the user states them.
+    """How the columns of files are read. *columns*: field → headers, as the user states them.
 
-    - *guess*: whether fields without a stated header are looked for, and human reviews without a number get one.
-    - *where*: header → values; only rows with one of the values of each header count.
-    - *used*: receives the (field, header) of *columns* that a file had, and (``where``, header).
+    - *guess*: whether to look for fields without a stated header, and to number human reviews without a number.
+    - *where*: header → values; only rows with one of these values for each header are used.
+    - *used*: collects the (field, header) of *columns* that a file has, and (``where``, header).
     """
 
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -100,7 +101,7 @@ class ColumnNames:
                 raise SettingsError(f'--where {header}="{values[0]}": no file here has a column of that name')
 
     def chosen(self, rows: Rows, file: str, imported: Imported) -> Rows:
-        """Returns those of *rows*, of the file *file*, that *where* chooses, as far as it has such columns.
+        """Returns the *rows* of the file *file* that *where* selects; a header that the file lacks is ignored.
 
         Raises `SettingsError` if a column has none of the stated values.
         """
@@ -121,11 +122,11 @@ class ColumnNames:
 
 
 AS_NAMED = ColumnNames()
-"""Reads only columns that have the names of fields."""
+"""Reads only columns whose names are names of fields."""
 
 
 def conditions(pairs: Iterable[str]) -> dict[str, list[str]]:
-    """Returns header → values of *pairs*, each ``COLUMN=VALUE``."""
+    """Returns header → values from *pairs*, each ``COLUMN=VALUE``."""
     where: dict[str, list[str]] = {}
     for pair in pairs:
         header, equals, value = pair.partition("=")
@@ -136,7 +137,7 @@ def conditions(pairs: Iterable[str]) -> dict[str, list[str]]:
 
 
 def stated(pairs: Iterable[str]) -> dict[str, list[str]]:
-    """Returns field → headers of *pairs*, each ``FIELD=HEADER``."""
+    """Returns field → headers from *pairs*, each ``FIELD=HEADER``."""
     columns: dict[str, list[str]] = {}
     for pair in pairs:
         name, equals, header = pair.partition("=")
@@ -147,7 +148,7 @@ def stated(pairs: Iterable[str]) -> dict[str, list[str]]:
 
 
 class PaperIds:
-    """The known papers' ids, to find the one that a cell or a file's name means."""
+    """The ids of the known papers, to match cells and file names against."""
 
     def __init__(self, ids: Iterable[str]):
         self.ids = set(ids)
@@ -155,10 +156,10 @@ class PaperIds:
         self._by_key = {_key(name): name for name in self.ids if keys[_key(name)] == 1}
 
     def meant(self, value: object, in_part: bool = False) -> str | None:
-        """Returns the id that *value* means; None if there is none, or if it is unclear which.
+        """Returns the known id that *value* refers to; None if there is none, or more than one.
 
-        The name of a file or the address of a forum means the id in it. Case, leading zeros and signs that ids may not
-        hold make no difference. *in_part*: whether more may stand beside it, as in ``p1-review2`` and ``run3_p1``.
+        A file name or the URL of a forum refers to the id in it. Case, leading zeros and characters that ids must not
+        contain are ignored. *in_part*: whether *value* may contain more text, as in ``p1-review2`` and ``run3_p1``.
         """
         if not isinstance(value, str | int | float) or isinstance(value, bool):
             return None
@@ -173,7 +174,7 @@ class PaperIds:
 
 
 def as_id(value: str) -> str:
-    """Returns *value*, such as a file's name, as an id: without a path and an ending, other signs as dashes."""
+    """Returns *value*, such as a file name, as an id: without folder and extension, invalid characters as dashes."""
     text = _FORUM.sub(r"\1", value.strip())
     if _ENDING.search(text):
         text = _ENDING.sub("", text).rpartition("/")[2]
@@ -194,17 +195,17 @@ def with_fields(
     reading: ColumnNames,
     papers: PaperIds | None,
 ) -> tuple[Rows, list[str], str | None]:
-    """Returns *table* with its columns named as the fields that they hold, the names of all columns, and a line on it.
+    """Returns (*table* with its columns renamed to fields, names of all columns, a line on renamed headers).
 
-    *file*: its name, for messages. *wanted*: the fields to look for. *papers*: those that the paper's id may name.
+    *file*: its name, for messages. *wanted*: the fields to look for. *papers*: the papers that ids may refer to.
 
-    A header that differs from a field's name in case or blanks only is that field. The line says which other headers
-    were read as which field, if any. Raises `UnsureError` if *reading* guesses, and the paper's id or the review is not
-    found for sure.
+    A header that differs from a field's name only in case or blanks is that field. The line says which other headers
+    were read as which field; None if none was. Raises `UnsureError` if *reading* guesses, and the column of the paper
+    id or of the review is uncertain.
     """
     headers_of = _named(headers, wanted, reading)
     as_named = {name for name, columns in headers_of.items() if name not in reading.columns or columns == [name]}
-    if reading.guess and table:  # else each row was refused with its own reason
+    if reading.guess and table:  # an empty table means that each row was refused with its own reason
         search = _Search(file, table, headers, wanted, headers_of, papers)
         search.all()
         if search.unclear:
@@ -225,7 +226,7 @@ def with_fields(
 
 
 def _named(headers: Sequence[str], wanted: Collection[str], reading: ColumnNames) -> dict[str, list[str]]:
-    """Returns field → its headers, for the *wanted* fields that the user stated or that a header spells."""
+    """Returns field → its headers, for the *wanted* fields that the user stated or that a header names."""
     headers_of: dict[str, list[str]] = {}
     by_plain = {_plain(header): header for header in headers}
     for name in wanted:
@@ -242,7 +243,7 @@ def _named(headers: Sequence[str], wanted: Collection[str], reading: ColumnNames
 def suggested(
     file: str, table: Rows, headers: Sequence[str], wanted: Collection[str], papers: PaperIds | None
 ) -> dict[str, list[str]]:
-    """Returns field → headers that probably hold it, for fields that no header names, as for `with_fields`."""
+    """Returns field → headers that probably hold it, for fields that no header names. Parameters: see `with_fields`."""
     search = _Search(file, table, headers, wanted, {name: [name] for name in wanted if name in headers}, papers)
     search.paper_id()
     search.review()
@@ -252,7 +253,7 @@ def suggested(
 
 
 def letters(header: str) -> str:
-    """Returns the small letters of *header*, without any other sign, as in `USUAL`."""
+    """Returns the letters of *header* in lower case, without other characters, as in `USUAL`."""
     return re.sub(r"[^a-z]", "", header.casefold())
 
 
@@ -269,7 +270,7 @@ def _cell(name: str, row: Row, headers: Sequence[str]) -> Any:
 
 @dataclass
 class _Search:
-    """Looks for the *wanted* fields that are not yet *known*, and adds them there."""
+    """Looks for the *wanted* fields that are not yet *known*, and adds them to *known*."""
 
     file: str
     table: Rows
@@ -296,22 +297,22 @@ class _Search:
         self.take("rating", [header for header in self.usual("rating") if self.has_numbers(header)])
 
     def lacks(self, name: str) -> bool:
-        """Whether the field *name* is wanted and not known; judgments or an id stand for a review or its slot."""
+        """Whether the field *name* is wanted and not known; judgments replace a review, and a review id its slot."""
         instead = {"review": "judgments", "slot": "review_id"}.get(name)
         return name in self.wanted and name not in self.known and instead not in self.known
 
     def usual(self, name: str) -> list[str]:
-        """Returns the free headers that are `USUAL` for the field *name*, the most usual first."""
+        """Returns the unassigned headers that are `USUAL` for the field *name*, most usual first."""
         return [header for usual in USUAL[name] for header in self.free if letters(header) == usual]
 
     def take(self, name: str, headers: Sequence[str], most: int = 1) -> None:
-        """Makes the first *most* of *headers* the field *name*, if it is lacking and there are any."""
+        """Assigns the first *most* of *headers*, if there are any, to the field *name* if it is lacking."""
         if headers and self.lacks(name):
             self.known[name] = list(headers[:most])
             self.free = [header for header in self.free if header not in self.known[name]]
 
     def paper_id(self) -> None:
-        """Looks for the column whose cells are known papers; without known papers, for one with a usual header."""
+        """Looks for the column whose cells are known papers; without known papers, for a column with a usual header."""
         if not self.lacks("paper_id"):
             return
         named, why = self.usual("paper_id")[:1], "no column is called like a paper's id"
@@ -328,7 +329,7 @@ class _Search:
             self.unclear.append(Unclear(self.file, "paper_id", self.free, why, []))
 
     def review(self) -> None:
-        """Looks for the only column of long texts, for several that are parts of a review, or for a usual header."""
+        """Looks for the only column of long texts, or several columns with parts of a review, or a usual header."""
         if not self.lacks("review"):
             return
         of_paper = {*self.usual("title"), *self.usual("abstract")}
@@ -347,12 +348,12 @@ class _Search:
             self.unclear.append(Unclear(self.file, "review", texts or self.free, why, texts))
 
     def is_short_part(self, header: str) -> bool:
-        """Whether the column *header* holds a part of a review, if only some words a cell."""
+        """Whether the column *header* holds a part of a review, even if its cells have only a few words."""
         texts = [cell for cell in self.cells[header] if isinstance(cell, str) and cell.count(" ") > 1]
         return bool(_SECTION.search(header)) and 2 * len(texts) > len(self.cells[header])
 
     def tells_reviews_apart(self, header: str) -> bool:
-        """Whether the column *header* holds a number that differs among the reviews of each paper."""
+        """Whether the column *header* numbers the reviews of each paper: no number occurs twice for one paper."""
         id_of = self.known.get("paper_id", ())
         places = {(str(_cell("paper_id", row, id_of)), str(row.get(header))) for _, row in self.table}
         return len(places) == len(self.table) and all(re.fullmatch(r"\d{1,4}", place) for _, place in places)
@@ -364,7 +365,7 @@ class _Search:
 
 
 def _is_text(cells: Sequence[Any]) -> bool:
-    """Whether *cells* hold texts or lists of texts, long ones on average."""
+    """Whether *cells* hold texts or lists of texts that are long on average."""
     texts = [cell for cell in cells if isinstance(cell, str) or _is_list([cell])]
     size = sum(len(part) for text in texts for part in ([text] if isinstance(text, str) else text))
     return bool(texts) and len(texts) == len(cells) and size >= LONG * len(texts)

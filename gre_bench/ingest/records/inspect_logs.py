@@ -1,9 +1,9 @@
-"""Reads logs of inspect_ai as rows of reviews: each sample is about one paper, by the candidate that is its model.
+"""Reads inspect_ai logs as rows of reviews: each sample is a review of one paper, and its model is the candidate.
 
-One review of each paper by each candidate is imported. It comes from the requested epoch, by default the first epoch
-that has a review. If several logs have that epoch, the log that started last counts. Later evaluations and results of
-``inspect eval-retry`` thus replace earlier ones. Logs of one candidate are joined only if their task, solver and
-sampling agree. A paper without any review is refused with the reason of its last sample.
+One review per paper and candidate is imported. It comes from the requested epoch, by default the first epoch that has a
+review. If several logs have that epoch, the log that started last counts, so that later evaluations and results of
+``inspect eval-retry`` replace earlier ones. Logs of one candidate are combined only if their task, solver and sampling
+agree. A paper without any review is refused with the reason of its last sample.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ MOST_SAMPLES = 1_000_000
 """The most samples, over all epochs, that a log may state."""
 _HEADER = re.compile(rb'\A\s*\{\s*"version":\s*\d+,\s*"status":')
 _UNREAD = {"messages", "events", "events_data", "store", "attachments"}
-"""Fields of samples without reviews, which may be large."""
+"""Fields of a sample that contain no review and may be large."""
 _CONNECTION_OPTIONS = {
     "max_retries", "timeout", "attempt_timeout", "stream_idle_timeout", "max_connections", "adaptive_connections",
     "cache", "cache_prompt", "batch",
 }  # fmt: skip
-"""Options of generation that affect the connection to a model, not its output."""
+"""Generation options that affect the connection to a model, not its output."""
 _PAPER_ARGUMENTS = {"state", "limit"}
-"""Arguments of tasks that choose papers or folders, and do not change the output of a model."""
+"""Task arguments that choose papers or folders, and do not affect the output of a model."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedSample:
-    """One sample, of *epoch* (from 1), of the log in the file *log*, which *started* when it states.
+    """One sample of *epoch* (from 1) in the file *log*. *started*: when the log says that it started.
 
-    *review*: with the model's thinking. *problem*: why there is none; a retry may give it if it is *unfinished*. *cut*:
-    the review met a limit.
+    *review*: the review with the model's thinking. *problem*: why there is no review. *unfinished*: whether a retry may
+    give a review. *cut*: whether a limit truncated the review.
     """
 
     candidate: str
@@ -87,10 +87,10 @@ def logs_in(path: Path) -> list[Path]:
 
 
 def read_logs(path: Path, imported: Imported, epoch: int | None = None) -> list[tuple[int, Row]]:
-    """Returns (number, cells) for each review in *path*, a log or a folder of logs, as `choose` does.
+    """Returns (number, cells) for each review in *path*, a log or a folder of logs; see `choose`.
 
-    Refused samples, counts, and the links, pipes and devices of a folder are added to *imported*. *epoch* selects the
-    samples of one epoch, from 1; None means the first that has a review.
+    Refused samples, counts, and the links, pipes and devices in a folder are added to *imported*. *epoch*: the epoch
+    whose samples are used, from 1; None means the first epoch that has a review.
 
     Raises `SettingsError` if inspect_ai is not installed. Raises `SourceError` if no log can be read, if two models or
     configurations share a candidate's name, or if no sample is of that epoch.
@@ -126,10 +126,10 @@ def read_logs(path: Path, imported: Imported, epoch: int | None = None) -> list[
 
 
 def read_log(file: Path) -> dict[str, Any]:
-    """Returns what counts of the log *file*, for `read_isolated`: plain values that JSON can hold.
+    """Returns the used contents of the log *file* as JSON values, for `read_isolated`.
 
-    ``configuration`` is a digest of everything that affects the reviews of ``candidate``; ``samples`` are the fields of
-    each `LoggedSample`.
+    ``configuration`` is a digest of everything that affects the reviews of ``candidate``. ``samples`` holds the fields
+    of each `LoggedSample`.
     """
     _check_contents(file)
     from inspect_ai.log import read_eval_log
@@ -138,7 +138,7 @@ def read_log(file: Path) -> dict[str, Any]:
         log = read_eval_log(file, exclude_fields=_UNREAD)
     except MemoryError:
         raise
-    except Exception as error:  # its reader raises almost anything for a damaged log
+    except Exception as error:  # inspect_ai's reader may raise any exception for a damaged log
         reason = (str(error).splitlines() or [""])[0][:200] or type(error).__name__
         raise SourceError(f"{file.name} cannot be read as a log of inspect_ai: {reason}") from None
     planned = len(log.eval.dataset.sample_ids or ()) * (log.eval.config.epochs or 1)
@@ -151,8 +151,8 @@ def read_log(file: Path) -> dict[str, Any]:
 def read_output(completion: str, stop_reason: str) -> tuple[str | None, str]:
     """Returns (review, problem) of a model's output; either the review is None or the problem is empty.
 
-    The review is the *completion* without the model's thinking. *stop_reason*: as by `stop_of`. A review that a token
-    limit cut off counts, as it does for every writer of the benchmark.
+    The review is the *completion* without the model's thinking. *stop_reason*: as `stop_of` returns it. A review that a
+    token limit truncated counts, as for every writer of the benchmark.
     """
     if stop_reason == "content_filter":
         return None, "refused"
@@ -161,7 +161,7 @@ def read_output(completion: str, stop_reason: str) -> tuple[str | None, str]:
 
 
 def paper_of(sample_id: object, metadata: Mapping[str, Any] | None) -> str:
-    """Returns the id of the paper that a sample is about: ``paper_id`` in its *metadata*, else *sample_id*."""
+    """Returns the id of the paper that a sample reviews: ``paper_id`` in its *metadata*, else *sample_id*."""
     return str((metadata or {}).get("paper_id") or sample_id)[:1000]
 
 
@@ -171,7 +171,7 @@ def stop_of(output: ModelOutput) -> str:
 
 
 def _check_contents(file: Path) -> None:
-    """Raises `SourceError` if the log *file* is nested too deeply, or unpacks to more than may be read of one file."""
+    """Raises `SourceError` if the log *file* is nested too deeply, or its unpacked size exceeds the limit."""
     meter, size = Meter(file), file.stat().st_size
     try:
         if file.suffix == ".json":
@@ -196,7 +196,7 @@ def _candidate(log: EvalLog) -> str:
 
 
 def _configuration(log: EvalLog) -> str:
-    """Returns a digest of what affects the reviews of *log*: not the choice of papers, nor the connection."""
+    """Returns a digest of everything that affects the reviews in *log*, so not the choice of papers or connection."""
     configs = [
         config.model_dump(mode="json", exclude_none=True, exclude=_CONNECTION_OPTIONS)
         for config in (log.plan.config, log.eval.model_generate_config)
@@ -207,7 +207,7 @@ def _configuration(log: EvalLog) -> str:
 
 
 def _samples(file: Path, log: EvalLog) -> Iterator[LoggedSample]:
-    """Yields every sample of *log*, and a `LoggedSample` with a problem for each that is missing from it."""
+    """Yields every sample of *log*, and a `LoggedSample` with a problem for each missing sample."""
     candidate, started = _candidate(log), str(log.eval.created)
     papers = {}
     for sample in log.samples or ():
@@ -239,7 +239,7 @@ def _review(log: EvalLog, sample: EvalSample) -> tuple[str | None, str, bool, bo
 
 
 def choose(samples: Iterable[LoggedSample], imported: Imported) -> list[tuple[int, Row]]:
-    """Returns (number, cells) of the chosen review (see the module) for each pair of candidate and paper, from 1."""
+    """Returns (number from 1, cells) for the chosen review of each (candidate, paper); the module says which counts."""
     groups: dict[tuple[str, str], list[LoggedSample]] = {}
     for sample in samples:
         groups.setdefault((sample.candidate, sample.paper_id), []).append(sample)

@@ -1,7 +1,7 @@
-"""Reads files whose formats can explode, such as Parquet, in a process of its own.
+"""Reads files in a separate process if reading their format may exhaust memory, such as Parquet.
 
-The process has the memory and the time that the settings allow for one file. If it dies, the file is refused, and
-another process reads the next file: `python -m gre_bench.ingest.records.isolated MEMORY_BYTES`.
+The process is limited to the memory and time that the settings allow for one file. If it dies, the file is refused, and
+a new process reads the next file: `python -m gre_bench.ingest.records.isolated MEMORY_BYTES`.
 """
 
 from __future__ import annotations
@@ -29,23 +29,26 @@ from gre_bench.core.incoming import MB, Meter, limited, limits, too_large, too_s
 from gre_bench.core.resources import PACKAGE
 
 STARTING = 120.0
-"""Seconds within which a child must be ready."""
+"""Seconds within which a child process must be ready."""
 SHARED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "PYTHONHOME")
-"""The environment variables that a child gets; they hold no secrets."""
+"""The environment variables that are passed to a child process; they hold no secrets."""
 Message = tuple[dict[str, Any], bytes]
 """Header and data."""
 
 
 @dataclass(frozen=True, slots=True)
 class Died:
-    """A process that gave no answer; *note* says how it ended."""
+    """A process that ended without an answer. *note*: how it ended."""
 
     status: Literal["timeout", "crashed"]
     note: str
 
 
 class Child:
-    """A process that runs *module* with *memory* bytes of address space; it *reads* that with this *library*."""
+    """A child process that runs *module* with *memory* bytes of address space.
+
+    *reads*, *library*: what it reads and the library that it needs, for messages.
+    """
 
     def __init__(self, module: str, memory: int, reads: str, library: str):
         keep = {name: os.environ[name] for name in SHARED if name in os.environ}
@@ -78,7 +81,7 @@ class Child:
     def ask(self, request: dict[str, Any], data: bytes, wall: float) -> Message | Died:
         """Sends *request* and *data* to the process; returns its answer within *wall* seconds, or how it ended.
 
-        *request* has ``cpu_s``, the seconds of CPU time that it may take.
+        *request* includes ``cpu_s``, the most seconds of CPU time.
         """
         self.requests += 1
         deadline = time.monotonic() + wall
@@ -103,16 +106,16 @@ class Child:
     def _answer(self, deadline: float) -> Message | None:
         """Returns the child's next message; None if it dies or gives none before *deadline* (monotonic seconds)."""
         while (left := deadline - time.monotonic()) > 0:
-            # An answer is written in one piece: once it begins, the rest follows.
+            # An answer is written in one piece, so once it begins, the rest follows at once.
             if select.select([self._stdout], [], [], min(left, 60.0))[0]:
                 return receive(self._stdout)
         return None
 
     def end(self, grace_s: float = 0.2) -> int:
-        """Ends the process, by a kill after *grace_s* seconds; returns its exit code, or minus the signal's number."""
+        """Ends the process, and kills it after *grace_s* seconds; returns its exit code, or minus the signal number."""
         if self.process.poll() is None:
             try:
-                # The process may be ending already, and its own signal says more than a kill.
+                # The process may be ending already, and the signal that ended it says more than a kill.
                 self._stdin.close()
                 self.process.wait(grace_s)
             except (subprocess.TimeoutExpired, BrokenPipeError):
@@ -130,9 +133,10 @@ class Child:
 
 
 def serve(load: Callable[[], Callable[[dict[str, Any], bytes], Message]]) -> None:
-    """Limits this process's memory to the bytes that its argument states, then answers requests until its input ends.
+    """Limits this process's memory to the bytes in its command-line argument, then answers requests until input ends.
 
-    *load* imports the libraries and returns the function that answers: no file's limits include the time they take.
+    *load*: a function that imports the libraries and returns the function that answers a request. The time for imports
+    thus does not count against the limits of a file.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     memory = int(sys.argv[1])
@@ -140,7 +144,7 @@ def serve(load: Callable[[], Callable[[dict[str, Any], bytes], Message]]) -> Non
     memory = memory if most == resource.RLIM_INFINITY else min(memory, most)
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # Output that a library prints must not be taken for an answer.
+    # Output that a library prints must not be mistaken for an answer.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     answer = load()
@@ -150,11 +154,11 @@ def serve(load: Callable[[], Callable[[dict[str, Any], bytes], Message]]) -> Non
         try:
             message = receive(sys.stdin.buffer)
         except MemoryError:
-            # The rest of the file in the pipe would be taken for the next request.
+            # The rest of the file in the pipe would be mistaken for the next request.
             return send(answers, too_much | {"held_bytes": memory})
         if message is None:
             return None
-        # After these seconds of computing, the system ends the process.
+        # The operating system ends the process after this many seconds of CPU time.
         used = resource.getrusage(resource.RUSAGE_SELF)
         end = math.ceil(used.ru_utime + used.ru_stime + message[0]["cpu_s"])
         resource.setrlimit(resource.RLIMIT_CPU, (end, resource.RLIM_INFINITY))
@@ -166,7 +170,7 @@ def serve(load: Callable[[], Callable[[dict[str, Any], bytes], Message]]) -> Non
         except Exception as error:  # a bug, or a library that fails: reported, and other files are still read
             header = {"problem": f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"}
         held = 0
-        with suppress(OSError):  # the system does not say
+        with suppress(OSError):  # unknown on this operating system
             held = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
         send(answers, header | {"held_bytes": held}, data)
 
@@ -187,9 +191,9 @@ def receive(stream: BinaryIO) -> Message | None:
 
 
 def read_isolated(read: Callable[[Path], Any], files: Sequence[Path]) -> Iterator[tuple[Path, Any]]:
-    """Yields (file, its contents) for each of *files*; for a file that cannot be read, (file, the `SourceError`).
+    """Yields (file, its contents) for each of *files*, or (file, `SourceError`) if it cannot be read.
 
-    *read*: a function of a module, which the process calls. It returns values that JSON can hold; dates become texts.
+    *read*: a module-level function that the process calls. It returns JSON values; dates become texts.
     """
     child, called = None, {"module": read.__module__, "function": read.__name__}
     try:
@@ -226,7 +230,7 @@ def _contents(file: Path, answer: Message | Died) -> Any:
 
 
 def unlike_json(value: object) -> object:
-    """Returns a date or time as a text; for another type that JSON lacks, a stand-in that no reader takes for one."""
+    """Returns a date or time as a text; for another type that JSON lacks, a placeholder that no reader accepts."""
     if isinstance(value, datetime) and value.time() == time_of_day():
         value = value.date()
     return str(value) if isinstance(value, date | time_of_day) else {type(value).__name__: str(value)[:100]}

@@ -1,7 +1,7 @@
-"""Turns OpenReview notes of both APIs into papers, human reviews and decisions, by the rules of a venue-year.
+"""Converts OpenReview notes of both APIs into papers, human reviews and decisions, by the rules of a venue-year.
 
 Every note is counted under exactly one of `OUTCOMES`, and unexpected content is reported with the note's id. The text
-of a review joins the text fields of the venue, each under its heading.
+of a review consists of the venue's text fields, each under its heading.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from gre_bench.ingest.records.venues import Venue
 
 OUTCOMES = (
     "papers", "reviews",
-    "ai_reviews", "second_ai_review",  # by AI reviewers of the venue's own; of a paper that has one by it already
+    "ai_reviews", "second_ai_review",  # by the venue's own AI reviewers; second: by the same one
     "decisions", "withdrawn", "desk_rejected",
     "other_status",  # submissions whose venueid is not known
     "deleted",  # notes with a deletion date
     "replies_left_out",  # reviews and decisions of submissions that are left out
     "no_text",
-    "unknown_forum",  # reviews and decisions of submissions that are not there
+    "unknown_forum",  # reviews and decisions of missing submissions
     "second_decision",
     "other_replies",  # comments, meta-reviews, rebuttals and the like
-    "duplicate",  # notes whose id was there before
+    "duplicate",  # notes whose id occurred before
     "other_venue",  # notes whose invitation belongs to another venue-year
     "unknown_kind",
     "unreadable",  # notes without a usable id, forum, invitation, content, or decision
 )  # fmt: skip
-"""What may become of a note. The counts of all outcomes add up to the count ``notes``."""
+"""The possible outcomes of reading a note. Their counts add up to the count ``notes``."""
 
 _RATING = re.compile(r"\s*(\d+)(?:\.0+)?\s*(?::.*)?", re.S)
 _NUMBERED = re.compile(r"^paper\d+/", re.I)
@@ -44,9 +44,9 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """The records in a venue-year's notes. *decisions* are by paper id. *reviews* are by humans and AI reviewers.
+    """The records in a venue-year's notes. *decisions*: by paper id. *reviews*: by humans and AI reviewers.
 
-    - *counts*: ``notes`` (all notes), those of each of `OUTCOMES`, ``no_rating`` (kept reviews without a rating) and
+    - *counts*: ``notes`` (all notes), a count for each of `OUTCOMES`, ``no_rating`` (kept reviews without a rating) and
       ``unclear`` (how often there was unexpected content).
     - *strange*: one line for each kind of unexpected content; *unclear*: {kind: the ids of all notes with it}.
     - *strata*: {(paper id, name of a stratum, such as track): the paper's value}.
@@ -71,10 +71,10 @@ class _Note:
 
 
 def new_records(notes: Notes, papers: Mapping[str, Paper], reviews: Mapping[str, Review]) -> Imported:
-    """Returns the new records among *notes*; one that differs from the known one of its id is refused.
+    """Returns the new records among *notes*; refuses a record that differs from the known record of the same id.
 
-    Of papers, only title and abstract are compared, because a known paper may have a text and a row that notes lack. It
-    may also have the title that its PDF shows.
+    *papers*, *reviews*: the known records by id. Of papers, only title and abstract are compared, because a known paper
+    may have a text and a row that notes lack. Its title may also come from its PDF.
     """
     imported = Imported()
     for number, paper in enumerate(notes.papers, start=1):
@@ -99,7 +99,7 @@ def new_records(notes: Notes, papers: Mapping[str, Paper], reviews: Mapping[str,
 
 
 def plain(value: Any) -> Any:
-    """Returns the *value* of a field without the mapping ``{"value": ...}`` in which API v2 wraps it."""
+    """Returns the *value* of a field, without the mapping ``{"value": ...}`` in which API v2 wraps it."""
     return value["value"] if isinstance(value, Mapping) and "value" in value else value
 
 
@@ -110,7 +110,7 @@ def invitations_of(note: Mapping[str, Any]) -> list[str]:
 
 
 def created_by(note: Mapping[str, Any]) -> str:
-    """Returns the invitation that created a note of either API: the first that is no edit; empty if it has none."""
+    """Returns the invitation that created a note of either API: the first that is not an edit; empty if none is."""
     named = invitations_of(note)
     return next((invitation for invitation in named if kind_of(invitation) != "Edit"), named[0] if named else "")
 
@@ -129,7 +129,7 @@ def invitation_at(note: Mapping[str, Any], venue: Venue) -> str | None:
 
 
 def kind_of(invitation: str) -> str:
-    """Returns the kind of the notes that an *invitation* creates: the part after "/-/" without a prefix (``Paper12/``).
+    """Returns the kind of notes that *invitation* creates: its part after "/-/", without a prefix like ``Paper12/``.
 
     ``.../Submission5/Official_Review2/-/Rebuttal`` gives Rebuttal, ``.../-/Paper7/Official_Review`` Official_Review.
     """
@@ -137,7 +137,7 @@ def kind_of(invitation: str) -> str:
 
 
 def kind_at(note: Mapping[str, Any], venue: Venue) -> str | None:
-    """Returns the kind of *note* at *venue*; None for a note of another venue-year, or of another form."""
+    """Returns the kind of *note* at *venue*; None for a note of another venue-year, or not in the venue's form."""
     invitation = invitation_at(note, venue)
     return kind_of(invitation) if invitation and invitation.startswith(f"{venue.group}/") else None
 
@@ -210,7 +210,7 @@ class _Reading:
             return self._strange("no usable forum or content", note_id, "unreadable")
         kind, signed = kind_of(invitation), raw.get("signatures")
         names = [name for name in signed if isinstance(name, str)] if isinstance(signed, list) else []
-        # Its comments and answers are no reviews.
+        # An AI reviewer's comments and answers are not reviews.
         own = [] if kind in (*self.venue.other_replies, *self.venue.decisions) else names
         return _Note(note_id, forum, kind, raw["content"], self.venue.ai_of([invitation, *own]))
 
@@ -268,7 +268,7 @@ class _Reading:
             thought = [(heading, *without_thinking(part or "")) for heading, part in parts]
             parts = [(heading, part) for heading, part, _ in thought]
             if thinking := sum(length for *_, length in thought):
-                self._strange(f"{thinking:,} characters of thinking, which are no part of a review", note.note_id)
+                self._strange(f"{thinking:,} characters of thinking, which are not part of a review", note.note_id)
         text = "\n\n".join(f"{heading}:\n{part}" if heading else part for heading, part in parts if part)
         if not text:
             by_ai = "by the venue's AI reviewer without any text; its entry's ai_text may name other fields"
@@ -302,7 +302,7 @@ class _Reading:
         return None if number is None else float(number)
 
     def _text(self, note: _Note, field: str) -> str | None:
-        """Returns the stripped text of *field* of *note*; None if it is absent, blank or no valid text."""
+        """Returns the stripped text of *field* of *note*; None if it is absent, blank or not a valid text."""
         value = self._value(note, field)
         if value is not None and not is_text(value):
             is_no = "valid Unicode" if isinstance(value, str) else "text"
@@ -311,7 +311,7 @@ class _Reading:
         return value.strip() or None if value else None
 
     def _value(self, note: _Note, field: str) -> Any:
-        """Returns the value of *field*; None if it is absent, empty, or not in the form of the venue's API."""
+        """Returns the value of *field* of *note*; None if it is absent, empty, or not in the venue's API form."""
         value = note.content.get(field)
         if self.venue.api == 2 and isinstance(value, Mapping) and "value" in value:
             value = plain(value)
@@ -327,7 +327,7 @@ class _Reading:
 
 
 def read_notes(notes: Iterable[Mapping[str, Any]], venue: Venue) -> Notes:
-    """Returns the records in *notes*, in their order; raises `SourceError` if none is a submission of *venue*."""
+    """Returns the records in *notes*, in the same order; raises `SourceError` if none is a submission of *venue*."""
     return _Reading(venue).read(notes)
 
 
@@ -336,7 +336,7 @@ SCORES = ("soundness", "presentation", "contribution")
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The fields of one review, as texts by name, and when it was first written (epoch ms; None if not stated)."""
+    """The fields of one review as texts by name, and when it was first written (epoch ms; None if not stated)."""
 
     review_id: str
     paper_id: str
@@ -345,10 +345,10 @@ class Fields:
 
 
 def review_fields(notes: Iterable[Mapping[str, Any]], venue: Venue) -> list[Fields]:
-    """Returns the texts, subscores (`SCORES`), ``rating`` and ``confidence`` of every human review of *notes*.
+    """Returns the texts, subscores (`SCORES`), ``rating`` and ``confidence`` of every human review in *notes*.
 
-    A text field that a reviewer left out is empty. Scores that a reviewer did not give are absent, and so are fields
-    that the venue does not have.
+    A text field that a reviewer left blank is empty. Missing scores, and fields that the venue does not have, are
+    absent.
     """
     raw = [note for note in notes if isinstance(note, Mapping)]
     human = {item.review_id: item.paper_id for item in read_notes(raw, venue).reviews if item.candidate == HUMAN}
@@ -376,14 +376,13 @@ def _spelt(value: object) -> str:
 
 
 ODD = 0.01
-"""The largest share of reviews with unknown content; a few odd notes do not mean another form."""
+"""The largest accepted share of reviews with unexpected content: a few odd notes do not mean another form."""
 
 
 def confirm_form(venue: Venue, notes: Notes) -> None:
     """Raises `SourceError`, which names each difference, if *notes* do not have the form that *venue* assumes.
 
-    A difference is unexpected content in more than one review in a hundred, a section that no review has, or too few
-    ratings.
+    A difference is unexpected content in more than 1% of the reviews, a section that no review has, or too few ratings.
     """
     human = [review for review in notes.reviews if review.candidate == HUMAN]
     reviews = len(human)

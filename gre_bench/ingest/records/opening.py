@@ -1,8 +1,8 @@
-"""Opens whatever a user names: a file, a folder, logs of inspect_ai, or a file of the Hugging Face Hub.
+"""Opens any input that a user names: a file, a folder, inspect_ai logs, or a file on the Hugging Face Hub.
 
-A file is read by `row_files`, and its records are adapted by `shapes`. A folder may hold files of rows and texts at any
-depth. Where no field names the paper of a row, the path does: the file or a folder is called like the paper, and
-folders with other names are the reviewers.
+`row_files` reads a file, and `shapes` adapts its records. A folder may hold files of rows and texts at any depth. If no
+field of a row names the paper, the path does: the file or a folder has the name of the paper. Folders with other names
+are taken as reviewers.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from gre_bench.ingest.records.row_files import read_rows
 from gre_bench.ingest.records.shapes import IDS, Shape, adapted
 
 TEXTS = (".txt", ".md")
-"""File endings of texts in a folder."""
+"""The extensions of text files in a folder."""
 EXPECTED = f"expected <paper id>{' or <paper id>'.join(TEXTS)}, or files of rows"
 _HUB = re.compile(r"hf:/+datasets/([^/]+/[^/@]+)(?:@([^/]+))?/(.+)")
 WHOLE = "whole file"
 _ITEMS = re.compile(r"^review_items_(.+)$")
-"""The name of a file of cmu-paper-reviewer, which tells the reviewer."""
+"""Matches the file names of cmu-paper-reviewer, which contain the reviewer."""
 
 
 def located(path: Path) -> Path:
-    """Returns the file that *path* means; ``hf://datasets/OWNER/NAME[@REVISION]/PATH`` is fetched from the Hub.
+    """Returns the local path of *path*; ``hf://datasets/OWNER/NAME[@REVISION]/PATH`` is fetched from the Hub.
 
-    Raises `SourceError` if huggingface_hub is not installed, or if the file cannot be had.
+    Raises `SourceError` if huggingface_hub is not installed, or if the file cannot be fetched.
     """
     if not str(path).startswith("hf:/"):
         return path
@@ -46,17 +46,17 @@ def located(path: Path) -> Path:
     repository, revision, name = match.groups()
     try:
         return Path(hf_hub_download(repository, name, repo_type="dataset", revision=revision))
-    except Exception as error:  # its errors come from several libraries
+    except Exception as error:  # huggingface_hub raises errors of several libraries
         reason = next(filter(None, map(str.strip, str(error).splitlines())), type(error).__name__)[:200]
         raise SourceError(f"hf://datasets/{repository}: {name} cannot be fetched: {reason}") from None
 
 
 @dataclass
 class Opened:
-    """The rows of what a user named, with the names of their columns.
+    """The rows in a user's input, with the names of their columns.
 
-    *shape*: the known form of all its records, if they have one. *by_path*: whether paths or ids of requests name
-    papers, so that an id may be a part of a name.
+    *shape*: the known form of all records, if there is one. *by_path*: whether papers are named by paths or request
+    ids, of which a paper id may be only a part.
     """
 
     rows: Rows = field(default_factory=list)
@@ -70,11 +70,11 @@ class Opened:
 
 
 Meant = Callable[[object], str | None]
-"""A function that returns the known paper that a name means, in part too; None if there is none."""
+"""A function from a name to the known paper whose id the name is or contains; None if there is none."""
 Chosen = Callable[[Rows, str], Rows]
-"""A function that returns those of the rows of a file that the user chose."""
+"""A function that returns the rows of a file that the user selected."""
 Adapted = Callable[[str, Rows, str, Imported], tuple[Rows, Shape | None]]
-"""`adapted`, or a function that knows no shape."""
+"""`adapted`, or a function that leaves all records as they are."""
 
 
 def opened_rows(
@@ -83,10 +83,11 @@ def opened_rows(
 ) -> Opened:  # fmt: skip
     """Returns the rows in *path*.
 
-    - *wanted*: what a row is: ``review``, ``point`` or ``paper``. *adapt*: whether known shapes are looked for.
-    - *epoch*: for logs of inspect_ai, the epoch whose reviews are read.
+    - *wanted*: what each row describes: ``review``, ``point`` or ``paper``. *adapt*: whether to look for known shapes.
+    - *meant*: see `Meant`. *chosen*: see `Chosen`.
+    - *epoch*: for inspect_ai logs, the epoch whose reviews are read.
 
-    What cannot be used is refused in *imported*. Raises `SourceError` if nothing can be, or if two forms are mixed.
+    Unusable rows are refused in *imported*. Raises `SourceError` if no row is usable, or if two forms are mixed.
     """
     opened = Opened()
     read = adapted if adapt else lambda file, rows, wanted, imported: (rows, None)
@@ -121,7 +122,7 @@ def opened_rows(
 
 
 def _by_paper(rows: Rows, meant: Meant) -> Rows:
-    """Returns *rows*; of a single object whose fields are called like known papers, a row for each of them."""
+    """Returns *rows*, or one row per field if *rows* is a single object whose field names are known papers."""
     if len(rows) != 1 or any(meant(name) is None for name in rows[0][1]):
         return rows
     items = enumerate(rows[0][1].items(), start=1)
@@ -133,7 +134,7 @@ def _by_paper(rows: Rows, meant: Meant) -> Rows:
 
 
 def _read_folder(folder: Path, imported: Imported, opened: Opened, meant: Meant, chosen: Chosen, read: Adapted) -> None:
-    """Adds the rows of all files of *folder* to *opened*, numbered on; all together keep to the limits of one file."""
+    """Adds the rows of all files in *folder* to *opened*, numbered consecutively, within the limits of one file."""
     files, refused = files_in(folder)
     meter, number, rows_of = Meter(folder), 0, list[tuple[Path, Rows]]()
     for file in files:
@@ -169,7 +170,7 @@ def _read_folder(folder: Path, imported: Imported, opened: Opened, meant: Meant,
 
 
 def _read_file(file: Path, imported: Imported, chosen: Chosen, read: Adapted) -> tuple[Rows, Shape | None] | None:
-    """Returns the rows of a *file* of a folder, and their shape; a text is one row. None if the file is refused."""
+    """Returns (rows, shape) of a *file* in a folder; a text file is one row. Returns None if the file is refused."""
     try:
         check_name(file)
         if file.suffix.lower() in TEXTS:
@@ -189,9 +190,9 @@ def _read_file(file: Path, imported: Imported, chosen: Chosen, read: Adapted) ->
 
 
 def _name_by_path(folder: Path, rows_of: list[tuple[Path, Rows]], shape: Shape | None, meant: Meant) -> None:
-    """Names paper and reviewer of the rows of the files of *folder* by their paths, where no field does.
+    """Sets paper and reviewer of rows without such fields from the path of their file in *folder*.
 
-    Folders that are called like no paper name reviewers if they differ.
+    Folders whose names match no paper are taken as reviewers, if there are several such names.
     """
     parts = {file: file.relative_to(folder).parts for file, _ in rows_of}
     reviewers = {file: "/".join(part for part in names[:-1] if meant(part) is None) for file, names in parts.items()}
@@ -207,9 +208,9 @@ def _name_by_path(folder: Path, rows_of: list[tuple[Path, Rows]], shape: Shape |
 
 
 def _name_papers(rows: Rows, names: Sequence[str], meant: Meant) -> bool:
-    """Sets ``paper_id`` in each of *rows* that has no field for it, by the first of *names* that means a paper.
+    """Sets ``paper_id`` in each of *rows* without one to the first paper that one of *names* refers to.
 
-    Returns whether all rows name a paper; if no name means one, they get the first name.
+    Returns whether all rows name a paper. If no name refers to a paper, sets the first name.
     """
     stem = Path(names[0]).stem
     named = next((name for name in (stem, *names[1:]) if meant(name) is not None), stem)

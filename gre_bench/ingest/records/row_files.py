@@ -1,8 +1,8 @@
-"""Opens users' files of rows, whatever their format: the contents decide, and the name only where they cannot.
+"""Reads rows from users' files; the format is detected from the contents, or else from the file's name.
 
-Formats: CSV with any delimiter, TSV, JSON, JSON lines, Parquet and XLSX. Rows are numbered from 1, not counting the
-heading. A row that cannot be read is refused. A table of text is read with the delimiter, the quoting and the encoding
-that the whole file agrees with; a file that agrees with two is refused.
+Formats: CSV with any delimiter, TSV, JSON, JSON lines, Parquet and XLSX. Rows are numbered from 1, without the header.
+A row that cannot be read is refused. A CSV or TSV file is read with the delimiter, quoting and encoding that fit the
+whole file; if two ways fit, the file is refused.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ _OTHERS = {
     b"%PDF": "a PDF",
     b"\xd0\xcf\x11\xe0": "an old or encrypted Excel file; save it as .xlsx, without a password",
 }
-"""The beginnings of files that hold no rows, and what they are."""
+"""The first bytes of files that hold no rows → what these files are."""
 _OF_AN_INDEX = re.compile(r"__index_level_\d+__")
-"""Columns of a .parquet file in which pandas keeps an index without a name."""
+"""The columns of a .parquet file in which pandas stores an unnamed index."""
 _FORUM = re.compile(r"https?://openreview\.net/(?:forum|pdf)\?id=")
 
 Found = list[tuple[int, Row | str]]
-"""Number of each row, with its cells or why it is refused."""
+"""(row number, cells or the reason for refusal) for each row."""
 Table = tuple[Found, list[str]]
 """Rows and the names of columns."""
 
 
 def read_object(line: bytes) -> Row:
-    """Returns the JSON object in *line*; raises `RefusedError` if it is none."""
+    """Returns the JSON object in *line*; raises `RefusedError` if it is not a JSON object."""
     try:
         row = load_json(line)
     except ValueError as error:
@@ -58,11 +58,11 @@ def read_object(line: bytes) -> Row:
 
 
 def read_rows(path: Path, imported: Imported, quoted: bool = True) -> tuple[Rows, list[str]]:
-    """Returns (row number, cells) for every row of the file *path* that has any, and the names of its columns.
+    """Returns ((row number, cells) for every row of the file *path* that is not blank, the names of its columns).
 
-    Blank cells of a table of text or a spreadsheet are None. *quoted*: whether quotation marks of a .tsv file may quote
-    cells. Refused and blank rows are counted in *imported*. Raises `SourceError` for a file that is missing, empty, of
-    another format, beyond a limit (`gre_bench.core.incoming`), or that can be read in two ways.
+    Blank cells of CSV, TSV and XLSX files are None. *quoted*: whether quotation marks in a .tsv file may quote cells.
+    Refused and blank rows are counted in *imported*. Raises `SourceError` for a file that is missing, empty, of another
+    format, above a limit (`gre_bench.core.incoming`), or ambiguous.
     """
     if path.is_dir():
         raise SourceError(
@@ -100,7 +100,7 @@ def _kind(path: Path) -> str:
     """Returns the format of the file *path*: parquet, xlsx, lines (of JSON), json, csv or tsv."""
     ending = path.name.lower().removesuffix(".gz").rpartition(".")[2]
     head = b""
-    with suppress(OSError, EOFError, zlib.error), opened(path) as file:  # the reader will say what is wrong
+    with suppress(OSError, EOFError, zlib.error), opened(path) as file:  # the reader of the format reports errors
         head = file.read(4096)
     if head.startswith(b"PAR1") or ending == "parquet":
         return "parquet"
@@ -113,12 +113,12 @@ def _kind(path: Path) -> str:
     if ending == "json" or _JSON.match(head):
         return "json"
     if b"\0" in head and not head.startswith(tuple(_BOMS)):
-        raise SourceError(f"{path.name} is no table, JSON, Parquet or .xlsx file")
+        raise SourceError(f"{path.name} is not a table, JSON, Parquet or .xlsx file")
     return "tsv" if ending in ("tsv", "tab") else "csv"
 
 
 def read_all_rows(path: Path, quoted: bool = True) -> tuple[Rows, list[str]]:
-    """Returns what `read_rows` returns; raises `SourceError`, which names the row, if a row is refused."""
+    """Returns the result of `read_rows`; raises `SourceError`, which names the row, if a row is refused."""
     imported = Imported()
     rows, columns = read_rows(path, imported, quoted)
     if imported.refusals:
@@ -127,7 +127,7 @@ def read_all_rows(path: Path, quoted: bool = True) -> tuple[Rows, list[str]]:
 
 
 def read_notes_file(path: Path) -> list[dict[str, Any]]:
-    """Returns the raw notes of *path*, one a line; raises `SourceError` for anything else."""
+    """Returns the raw notes in the file *path*, one per line; raises `SourceError` for any other content."""
     if not path.name.endswith((".jsonl", ".jsonl.gz")):
         raise SourceError(f"{path.name}: expected .jsonl or .jsonl.gz, a JSON object a line")
     return [row for _, row in read_all_rows(path)[0]]
@@ -177,7 +177,7 @@ def read_ids(path: Path, kind: str = "paper") -> tuple[str, ...]:
         if not name or name.startswith("#"):
             continue
         if not is_name(name):
-            raise SourceError(f"{path.name}, line {number}: {line!r:.60} is no {kind} id")
+            raise SourceError(f"{path.name}, line {number}: {line!r:.60} is not a {kind} id")
         ids[name] = None
     if not ids:
         raise SourceError(f"{path.name} names no {kind}; write one id a line")
@@ -198,7 +198,7 @@ def _json_lines(path: Path) -> Found:
 
 
 def _json(path: Path) -> Found:
-    """Returns the elements of the array in *path*; of another file, its one object or the objects of its lines."""
+    """Returns the elements of the JSON array in *path*, or its only object, or the objects on its lines."""
     meter, data = Meter(path), b""
     try:
         with opened(path) as file:
@@ -217,7 +217,7 @@ def _json(path: Path) -> Found:
 
 
 def _delimited(path: Path, kind: str, quoted: bool, imported: Imported) -> Table:
-    """Returns the table of text *path*: in UTF-8, in UTF-16 or UTF-32 if it says so, or else in Windows-1252."""
+    """Returns the table in the CSV or TSV file *path*: in UTF-8, marked UTF-16 or UTF-32, or else Windows-1252."""
     try:
         with opened(path) as file:
             head = file.read(4)
@@ -234,9 +234,9 @@ def _delimited(path: Path, kind: str, quoted: bool, imported: Imported) -> Table
 
 
 def _western_words(path: Path) -> str:
-    """Returns some words of a text in Windows-1252; raises `SourceError` if the file does not look like one.
+    """Returns some words of the Windows-1252 file *path*; raises `SourceError` if it seems to have another encoding.
 
-    In texts of Western languages most letters beyond ASCII stand alone; in other encodings they stand together.
+    In Western languages, most non-ASCII letters occur singly; in other encodings, several occur together.
     """
     words: dict[str, None] = {}
     alone = together = 0
@@ -253,7 +253,7 @@ def _western_words(path: Path) -> str:
 
 
 def _agreed(path: Path, kind: str, quoted: bool, encoding: str) -> Table:
-    """Returns the table *path* with the only delimiter that divides all its rows as it divides the heading."""
+    """Returns the table in *path*, with the only delimiter that gives all rows as many cells as the header."""
     csv.field_size_limit(LARGEST)
     first = next(_texts(path, encoding), "")
     if stated := _SEPARATOR.fullmatch(first):
@@ -276,10 +276,10 @@ def _agreed(path: Path, kind: str, quoted: bool, encoding: str) -> Table:
 
 
 def _quoted_or_not(path: Path, mark: str, quoted: bool, encoding: str, skip: int = 0) -> Table:
-    """Returns the table *path*, in which quotation marks quote cells; between tabs they may be text, if that fits.
+    """Returns the table in *path*, in which quotation marks quote cells, or are text in a TSV file if only that fits.
 
-    pandas, Excel and Python's csv quote a cell with line breaks, delimiters or quotation marks, which they double;
-    databases put a backslash before them; some programs that write tabs quote nothing.
+    pandas, Excel and Python's csv quote a cell with line breaks, delimiters or quotation marks, and double the
+    quotation marks. Databases put a backslash before them. Some programs that write TSV quote nothing.
     """
 
     def read(**how: Any) -> Table:
@@ -322,7 +322,7 @@ def _cells(table: Table) -> Iterator[str]:
 
 
 def _table(path: Path, rows: Iterable[Sequence[Any]]) -> Table:
-    """Returns the table that begins with a heading; blank columns without a name, as at a row's end, are left out."""
+    """Returns the table in *rows*, whose first row is the header; drops blank columns without a name."""
     reader = dropwhile(lambda cells: all(map(is_blank, cells)), rows)
     heading = ["" if is_blank(cell) else str(cell) for cell in next(reader, ())]
     numbered = [(number, cells) for number, cells in enumerate(filter(len, reader), start=1)]
@@ -345,7 +345,7 @@ def _table(path: Path, rows: Iterable[Sequence[Any]]) -> Table:
 
 
 def _texts(path: Path, encoding: str, mark: str = ",", skip: int = 0) -> Iterator[str]:
-    """Yields the lines of *path* after the first *skip*, within the limits; *mark* separates the cells."""
+    """Yields the lines of *path* after the first *skip* lines, within the limits. *mark*: the delimiter of cells."""
     meter = Meter(path)
     with opened(path) as file:
         text = io.TextIOWrapper(file, encoding=encoding, newline="")
@@ -360,9 +360,9 @@ def _texts(path: Path, encoding: str, mark: str = ",", skip: int = 0) -> Iterato
 
 
 def read_parquet(path: Path) -> dict[str, Any]:
-    """Returns ``columns`` and ``rows`` (as `Found`) of the file *path*, for `read_isolated`.
+    """Returns ``columns`` and ``rows`` (as `Found`) of the Parquet file *path*, for `read_isolated`.
 
-    What pandas notes in the file is not read, except that an index with a name is a column.
+    pandas' metadata in the file is ignored, except that a named index becomes a column.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -387,9 +387,9 @@ def read_parquet(path: Path) -> dict[str, Any]:
 
 
 def read_xlsx(path: Path) -> dict[str, Any]:
-    """Returns ``columns`` and ``rows`` (as `Found`) of the only sheet of the workbook *path* with rows, likewise.
+    """Returns ``columns`` and ``rows`` (as `Found`) of the only non-empty sheet of the workbook *path*.
 
-    Raises `SourceError` for rows in several sheets, and for merged cells, formulas and errors.
+    For `read_isolated`. Raises `SourceError` for rows in several sheets, and for merged cells, formulas and errors.
     """
     import openpyxl
 
@@ -404,7 +404,7 @@ def read_xlsx(path: Path) -> dict[str, Any]:
         merged = [str(area) for sheet in sheets for area in sheet.merged_cells.ranges]
     except (MemoryError, SourceError):
         raise
-    except Exception as error:  # openpyxl raises almost anything for a damaged file
+    except Exception as error:  # openpyxl may raise any exception for a damaged file
         raise SourceError(
             f"{path.name} cannot be read as .xlsx: {(str(error).splitlines() or [''])[0][:200]}"
         ) from None
@@ -422,5 +422,5 @@ def read_xlsx(path: Path) -> dict[str, Any]:
 
 
 def _without_marks(cell: Any) -> Any:
-    """Returns *cell*; of a text, with the line breaks that Excel spells ``_x000D_``."""
+    """Returns *cell*; in a text, Excel's ``_x000D_`` is replaced by the line break that it stands for."""
     return re.sub(r"_x000D_\n?", "\n", cell) if isinstance(cell, str) else cell

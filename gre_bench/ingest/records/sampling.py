@@ -1,8 +1,8 @@
 """Samples the papers of an edition and assigns the roles of their human reviews.
 
 Papers with enough human reviews are sampled in a seeded order. One human review of each paper is the human candidate.
-Two others are the references, the same for every candidate (Xu et al. 2025, §4.2 and §5), or as many as
-``edition.references`` says.
+Two others, or as many as ``edition.references`` states, are the references, which are the same for every candidate (Xu
+et al. 2025, §4.2 and §5).
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """The role of a human review of the sample's paper at *position*; *place*: 0 for the candidate, else from 1.
+    """The role of a human review of a sampled paper. *position*: the paper's index in the sample.
 
-    If every human review is a reference, so is the candidate. A paper's only review is then no candidate in fact.
+    *place*: 0 for the human candidate; references count from 1. If every human review is a reference, the human
+    candidate is a reference too. A paper's only review then does not serve as the candidate.
     """
 
     paper_id: str
@@ -44,10 +45,11 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """The roles of the human reviews of all sampled papers, out of *eligible* of the *known* papers.
+    """The roles of the human reviews of all sampled papers. *known*, *eligible*: the number of such papers.
 
-    - *short*: the ids in the user's list of papers, if any, that have too few human reviews.
-    - *learnt*, *not_human*: how many papers and reviews ``edition.avoid_learnt`` and ``edition.not_human`` left out.
+    - *short*: the ids in the user's list of papers, if any, with too few human reviews.
+    - *learnt*: how many papers ``edition.avoid_learnt`` left out.
+    - *not_human*: how many reviews ``edition.not_human`` left out.
     """
 
     roles: tuple[Role, ...]
@@ -67,10 +69,10 @@ class Draw:
 
 
 def draw(papers: Sequence[Paper], reviews: Iterable[Review], settings: EditionSettings) -> Draw:
-    """Samples from *papers*, or from the user's list of them, and gives roles to their human *reviews*.
+    """Samples from *papers*, or from the user's list of them, and assigns roles to their human *reviews*.
 
-    The sample is in the order of the papers' rows in their source if every paper states its row, and otherwise in the
-    seeded order. Raises `SourceError` if fewer than two papers are eligible, or if a list names unknown ids.
+    If every paper states its row in the source, the sample is in the order of the rows; otherwise, it is in the seeded
+    order. Raises `SourceError` if fewer than two papers are eligible, or if a list names unknown ids.
     """
     reviews = [review for review in reviews if review.candidate == HUMAN]
     apart = not_human(reviews, settings.not_human)
@@ -112,7 +114,7 @@ def draw(papers: Sequence[Paper], reviews: Iterable[Review], settings: EditionSe
 
 
 def _needs(settings: EditionSettings, reviewed: int) -> str:
-    """Returns what human reviews a paper needs; *reviewed*: the number of papers with one or more."""
+    """Returns in words which human reviews a paper needs. *reviewed*: the number of papers with at least one."""
     if settings.roles == "slots":
         return f"human reviews in slots {settings.candidate_slot}, {settings.reference_slots}"
     if settings.fewest_reviews == 1:
@@ -123,13 +125,16 @@ def _needs(settings: EditionSettings, reviewed: int) -> str:
 
 
 def not_human(reviews: Iterable[Review], file: Path | None) -> frozenset[str]:
-    """Returns the ids in the list *file*; raises `SourceError` for ids that are not of *reviews*, the human ones."""
+    """Returns the ids in the list *file*; raises `SourceError` for ids that are not human reviews in *reviews*."""
     known = (review.review_id for review in reviews)
     return frozenset(_ids_in(file, "review", known, "human reviews here", "correct or remove them") or ())
 
 
 def _ids_in(file: Path | None, kind: str, known: Iterable[str], among: str, advice: str) -> dict[str, None] | None:
-    """Returns the ids in the list *file* as keys; None without a file; raises `SourceError` for ids not *known*."""
+    """Returns the ids in the list *file* as keys; None if there is no file; raises `SourceError` for unknown ids.
+
+    *kind*, *among*, *advice*: words of the message.
+    """
     if file is None:
         return None
     ids, known = dict.fromkeys(read_ids(file, kind)), set(known)
@@ -142,7 +147,7 @@ def _ids_in(file: Path | None, kind: str, known: Iterable[str], among: str, advi
 
 
 def _chosen(reviews: list[Review], settings: EditionSettings) -> list[str]:
-    """Returns the ids of one paper's *reviews* with a role, the candidate first; empty if the paper is not eligible."""
+    """Returns the ids of one paper's *reviews* that get a role, the candidate first; empty if it is not eligible."""
     if settings.roles == "slots":
         by_slot = {review.slot: review.review_id for review in reviews}
         wanted = (settings.candidate_slot, *settings.reference_slots)
@@ -155,13 +160,13 @@ def _chosen(reviews: list[Review], settings: EditionSettings) -> list[str]:
 
 
 _TEXT = 200
-"""The fewest characters of a note's field that counts as the text of a review."""
+"""The fewest characters for which a note's field counts as the text of a review."""
 
 
 def evaluation_set(path: Path) -> Register:
     """Returns the papers in *path* as a register: rows of papers, reviews or OpenReview notes, in any format.
 
-    A row names its paper in ``forum``, ``paper_id`` or ``id``. Raises `SourceError` for a row that cannot be read.
+    The fields ``forum``, ``paper_id`` or ``id`` of a row name its paper. Raises `SourceError` for an unreadable row.
     """
     imported = Imported()
     rows, _ = read_rows(path, imported)

@@ -1,7 +1,7 @@
-"""The forms in which tools of the field write reviews, one entry of `SHAPES` each, and how each becomes rows.
+"""Converts the output of known review tools into rows; each entry of `SHAPES` describes the format of one tool.
 
-An entry recognises a record, an object of the file, by its fields alone, and says where paper, reviewer and text lie.
-Records of two forms in one file, and a record that fits two entries, are errors.
+An entry recognises a record (an object of the file) by its fields alone, and knows which fields hold paper, reviewer
+and text. Records of two forms in one file, and a record that fits two entries, are errors.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from gre_bench.ingest.records.cells import (
 from gre_bench.ingest.records.columns import USUAL, letters
 
 IDS = (*USUAL["paper_id"], "slug", "customid")
-"""Fields that name the paper of a record, the surest first, as `letters` spells them."""
+"""Fields that name the paper of a record, most reliable first, spelt as by `letters`."""
 _PART = re.compile(
     r"summary|strength|weakness|question|limitation|comment|suggestion|pros\b|cons\b|quality,|reproducib|main_?review"
     r"|^review$|review_?text|justification|reasons_to|feedback|negatives|positives|^concerns",
@@ -45,14 +45,14 @@ _ORDERS: dict[str, dict[str, int]] = {
     "significance": {"not significant": 0, "marginally significant": 1, "significant": 2, "very significant": 2},
     "evidence": {"requires more": 0, "sufficient": 1},
 }
-"""The labels of PeerReview Bench, and the ranks of their values; its authors merge the two best of significance."""
+"""Label of PeerReview Bench → the ranks of its values; its authors merge the two best values of significance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A form of records.
+    """A known form of records.
 
-    - *seen*: the version whose schema the entry follows.
+    - *seen*: the version of the tool whose schema the entry follows.
     - *fits*: whether a record has this form.
     - *rows*: the rows of a record, with the columns of reviews, or with ``point`` if they are *points* of a review.
     """
@@ -65,9 +65,9 @@ class Shape:
 
 
 def adapted(file: str, records: Rows, wanted: str, imported: Imported) -> tuple[Rows, Shape | None]:
-    """Returns the rows of *records*, those of the file *file*, and their shape; of no known shape, as they are.
+    """Returns (rows, shape) of the *records* in the file *file*; without a known shape, the rows are the records.
 
-    *wanted*: ``review`` or ``point``. Points are joined to reviews where reviews are wanted. A record that cannot be
+    *wanted*: ``review`` or ``point``. If reviews are wanted, points are joined into reviews. A record that cannot be
     used is refused in *imported*. Raises `SourceError` for records of two shapes.
     """
     shapes = [shape for shape in SHAPES if wanted == "review" or shape.points]
@@ -104,7 +104,7 @@ def adapted(file: str, records: Rows, wanted: str, imported: Imported) -> tuple[
 
 
 def _joined(points: Rows) -> Rows:
-    """Returns a row for each review of *points*, whose text they make in their order."""
+    """Returns one row per review in *points*; the text of the review is its points in order."""
     reviews: dict[tuple[Any, ...], tuple[int, Row]] = {}
     for number, row in points:
         key = tuple(str(row.get(name)) for name in ("paper_id", "candidate", "review_id"))
@@ -115,19 +115,19 @@ def _joined(points: Rows) -> Rows:
 
 
 def _first(record: Row, names: Iterable[str]) -> Any:
-    """Returns the value of the first of *names*, as `letters` spells them, that *record* has; None if it has none."""
+    """Returns the value of the first of *names* (spelt as by `letters`) that *record* has; None if it has none."""
     values = {letters(name): value for name, value in record.items()}
     return next((values[name] for name in names if not is_blank(values.get(name))), None)
 
 
 def _unwrapped(content: Mapping[str, Any]) -> Row:
-    """Returns the fields of a note's *content*; the second API of OpenReview wraps each as ``{"value": ...}``."""
+    """Returns the fields of a note's *content*, without the ``{"value": ...}`` of OpenReview's second API."""
     wrapped = {name: cell["value"] for name, cell in content.items() if isinstance(cell, dict) and "value" in cell}
     return {**content, **wrapped}
 
 
 def _review(fields: Row) -> Row:
-    """Returns *fields* with ``review``, joined of the parts of a review that are there, and with ``rating``."""
+    """Returns *fields* plus ``review``, which joins all parts of the review in *fields*, and ``rating``."""
     parts = {name: cell for name, cell in fields.items()
              if _PART.search(name) and not _NO_PART.search(name) and not isinstance(cell, int | float)}  # fmt: skip
     whole = next((name for name in fields if name.lower() in _WHOLE and not is_blank(fields[name])), None)
@@ -143,7 +143,7 @@ def _review(fields: Row) -> Row:
 
 
 def _about(record: Row) -> Row:
-    """Returns the column ``paper_id`` of *record*, if a field names its paper."""
+    """Returns a row with the ``paper_id`` of *record*; an empty row if no field names the paper."""
     paper = _first(record, IDS)
     return {} if paper is None else {"paper_id": paper}
 
@@ -195,7 +195,7 @@ def _nested(record: Row) -> Iterator[Row]:
         try:
             cell = load_json(cell)
         except ValueError as error:
-            raise RefusedError(f"{names[0]} is no JSON: {str(error)[:100]}") from None
+            raise RefusedError(f"{names[0]} is not JSON: {str(error)[:100]}") from None
     author = {name: record[name] for name in ("candidate", "model") if name in record}
     for item in [cell] if isinstance(cell, dict) else cell or ():
         if isinstance(item, list):
@@ -211,13 +211,13 @@ def _nested(record: Row) -> Iterator[Row]:
 
 
 def _deep_review(record: Row) -> Row | None:
-    """Returns the object of a DeepReviewer or CycleReviewer in *record*, which it is or which a field of it holds."""
+    """Returns the output object of DeepReviewer or CycleReviewer: *record* itself or one of its fields; else None."""
     objects = [cell for cell in (record, *record.values()) if isinstance(cell, dict)]
     return next((cell for cell in objects if {"raw_text", "reviews"} <= cell.keys()), None)
 
 
 def _deep_text(record: Row) -> str | None:
-    """Returns the text of an output of DeepReviewer that nobody has parsed."""
+    """Returns the text of an unparsed output of DeepReviewer; None if *record* is not one."""
     texts = (cell for cell in record.values() if isinstance(cell, str) and "\\boxed_review{" in cell)
     return next(texts, None)
 
@@ -253,7 +253,7 @@ def _note(record: Row) -> Iterator[Row]:
 
 
 def _text_of(message: Any) -> str:
-    """Returns the text of a chat message, or of the list of its parts, without thinking that has parts of its own."""
+    """Returns the text of a chat message, which may be a list of parts, without the parts that are thinking."""
     if isinstance(message, list):
         return "\n".join(part["text"] for part in message if part.get("type") in ("text", "output_text"))
     return message if isinstance(message, str) else ""

@@ -1,9 +1,9 @@
 """Imports papers, reviews and labelled points from users' files, validated row by row.
 
-A point is a single remark of a review, judged by people, for example as right or wrong.
+A point is a single remark of a review that people have judged, for example as right or wrong.
 
-A row is imported, already known (the same id with the same content), or refused with its reason. A file is refused as a
-whole only if nothing in it is readable, or if a required column is missing.
+A row is imported, already known (the same id with the same content), or refused with a reason. A whole file is refused
+only if nothing in it is readable, or if a required column is missing.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Record = TypeVar("Record", Paper, Review)
 
 
 class Papers:
-    """Papers by id: all *known* ones, those that a file made *new* or completed, and the ids that it has."""
+    """Papers by id: the *known* papers, the papers that a file adds or completes (*new*), and the ids in the file."""
 
     def __init__(self, known: Mapping[str, Paper]):
         self.known = dict(known)
@@ -56,7 +56,10 @@ class Papers:
         self.accepted: set[str] = set()
 
     def put(self, paper: Paper) -> bool:
-        """Adds *paper*, or completes the known one, unless that has other content; returns whether anything changed."""
+        """Adds *paper*, or completes the known paper of its id; returns whether anything changed.
+
+        Raises `RefusedError` if the known paper has other content.
+        """
         old = self.known.get(paper.paper_id)
         whole = paper if old is None else filled(old, paper)
         if whole is None:
@@ -68,9 +71,10 @@ class Papers:
 
 
 class MergeIndex:
-    """The known reviews by id, texts of judgments by (review id, writer), and ids of papers, to compare rows with.
+    """The known records that rows are compared with.
 
-    All its methods raise `RefusedError` for a row that does not agree with them.
+    *reviews*: by id. *judgments*: texts by (review id, writer). *papers*: ids. All methods raise `RefusedError` for a
+    row that contradicts a known record.
     """
 
     def __init__(self, reviews: Mapping[str, Review], judgments: Mapping[tuple[str, str], str], papers: Iterable[str]):
@@ -81,9 +85,9 @@ class MergeIndex:
         self.positions = {_position(review): review.review_id for review in reviews.values() if _position(review)}
 
     def whole(self, review: Review, named: bool) -> Review:
-        """Returns *review*, completed with the fields that the known review of the same id states.
+        """Returns *review*, completed with the fields of the known review of the same id.
 
-        A row that names no candidate (not *named*) may match a review of any.
+        *named*: whether the row names a candidate; if not, it may match a review by any candidate.
         """
         old = self.reviews.get(review.review_id, review)
         merged = filled(old, review if named else replace(review, candidate=old.candidate))
@@ -93,7 +97,10 @@ class MergeIndex:
         return merged
 
     def check(self, review: Review, make_papers: bool) -> None:
-        """Refuses a review whose position another one holds, or, unless *make_papers*, whose paper is unknown."""
+        """Raises `RefusedError` if another review has the position of *review*, or if its paper is unknown.
+
+        *make_papers*: whether unknown papers are allowed.
+        """
         if review.paper_id not in self.papers and not make_papers:
             raise RefusedError(f"paper {review.paper_id} is not known; import it first", UNKNOWN)
         holder = self.positions.get(_position(review), review.review_id)
@@ -103,15 +110,15 @@ class MergeIndex:
             raise RefusedError(f"{position} already has review {holder} of paper {review.paper_id}", code)
 
     def next_slot(self, paper_id: object) -> int:
-        """Returns a number, from 1 on, that no human review of the paper has as its slot yet."""
+        """Returns the next free slot, from 1, of the human reviews of the paper."""
         while (paper_id, "slot", self.slots[paper_id]) in self.positions:
             self.slots[paper_id] += 1
         return self.slots[paper_id]
 
     def put(self, imported: Imported, review: Review, judgments: Judgments | None, source_row: int | None) -> bool:
-        """Adds what is new in a row to this index, and new judgments to *imported*; returns whether anything was new.
+        """Adds new records of a row to this index and to *imported*; returns whether anything was new.
 
-        An unknown paper is added with nothing but its id and *source_row*.
+        An unknown paper is added with only its id and *source_row*.
         """
         changed = differs = self.reviews.get(review.review_id) != review
         if judgments is not None:
@@ -134,7 +141,7 @@ class MergeIndex:
 
 
 def filled(old: Record, new: Record) -> Record | None:
-    """Returns *old*, completed with the fields that only *new* states; None if they differ in a field."""
+    """Returns *old*, completed with the fields that only *new* has; None if both have a field and differ in it."""
     merged = {}
     for field_ in fields(old):
         before, after = getattr(old, field_.name), getattr(new, field_.name)
@@ -145,7 +152,7 @@ def filled(old: Record, new: Record) -> Record | None:
 
 
 def _position(review: Review) -> tuple[str, str, str | int] | tuple[()]:
-    """Returns the position of *review* among those of its paper, which only one review can hold; () if it has none."""
+    """Returns the position of *review* among its paper's reviews, which must be unique; () if it has none."""
     if review.candidate != HUMAN:
         return (review.paper_id, "candidate", review.candidate)
     return () if review.slot is None else (review.paper_id, "slot", review.slot)
@@ -156,9 +163,9 @@ REVIEW_COLUMNS = (
     "paper_id", "review_id", "candidate", "review", "judgments", "writer", "slot", "rating", "grade", "row",
 )  # fmt: skip
 NUMBERS = ("slot", "rating", "grade", "row")
-"""Columns of numbers; a file may hold them as text."""
+"""Columns of numbers, which a file may hold as text."""
 MOST_KINDS = 100
-"""A column that names kinds of reviewers has at most so many values."""
+"""The most distinct values of a column that names kinds of reviewers."""
 SURELY_MEANT = ("model", "model_name", "llm", "system")
 """Columns that distinguish candidates if there is no column candidate."""
 
@@ -167,14 +174,14 @@ def rows_of(
     path: Path, columns: Collection[str], keep: range | None, imported: Imported, epoch: int | None = None,
     reading: ColumnNames = AS_NAMED, papers: PaperIds | None = None,
 ) -> Iterator[tuple[int, Row]]:  # fmt: skip
-    """Yields (number from 1, cells) for the rows of *path* that *keep* selects by the column ``row``; None: for all.
-
-    Ids of papers that are spelt otherwise, or are only a part of a name, become those of the known papers.
+    """Yields (number from 1, cells) for the rows of *path*.
 
     - *columns*: the names of the columns that are read.
-    - *imported*: receives the columns of the file and the refused rows.
-    - *epoch*: for a log of inspect_ai, the epoch whose reviews are read.
-    - *reading*: how the columns are found. *papers*: the known papers, for ids that are spelt otherwise.
+    - *keep*: the values of the column ``row`` whose rows are read; None means all rows.
+    - *imported*: collects the columns of the file and the refused rows.
+    - *epoch*: for an inspect_ai log, the epoch whose reviews are read.
+    - *reading*: how the columns are found.
+    - *papers*: the known papers; loosely matching paper ids are replaced by their ids.
 
     Raises `SourceError` for a missing required column. The message names the column that was probably meant.
     """
@@ -215,7 +222,7 @@ def rows_of(
     for number, row in table:
         cells = {name: _number(name, cell) for name, cell in row.items()}
         if keep is not None and (not isinstance(cells.get("row"), int) or isinstance(cells["row"], bool)):
-            reason = "row is no whole number, so it is unclear whether the row was requested"
+            reason = "row is not a whole number, so it is unclear whether the row was requested"
             imported.refuse(number, f"row {number}", reason)
         elif keep is None or cells["row"] in keep:
             yield number, cells
@@ -229,10 +236,10 @@ def has(row: Row, name: str) -> bool:
 
 
 def _rows_of_one(path: Path, table: Rows, by: str) -> Rows:
-    """Returns the rows with reviews by the candidate *by*: those that name *by* or nobody, all as ``candidate`` *by*.
+    """Returns the rows with reviews by the candidate *by*, whose ``candidate`` is then *by*.
 
-    The column ``candidate``, or one such as ``model``, names a row's candidate. If all rows name one other candidate,
-    all are returned; several others are an error.
+    These are the rows that name *by* or no candidate. The column ``candidate``, or another such as ``model``, names a
+    row's candidate. If all rows name the same other candidate, all are returned; several others are an error.
     """
     named = dict.fromkeys(name for _, row in table for name in row if has(row, name))
     spelt = ((meant, name) for meant in ("candidate", *SURELY_MEANT) for name in named)
@@ -248,7 +255,7 @@ def _rows_of_one(path: Path, table: Rows, by: str) -> Rows:
 
 
 def _number(name: str, cell: Any) -> Any:
-    """Returns the number that the text *cell* of the column *name* states; *cell* itself if there is none."""
+    """Returns the number in the text *cell* of the column *name*; *cell* itself if it is not a number."""
     if not isinstance(cell, str) or name not in NUMBERS:
         return cell
     number = (rating_in if name == "rating" else number_in)(cell)
@@ -261,7 +268,7 @@ def _hints(
     path: Path, table: Rows, imported: Imported, lacking: Iterable[str], columns: Collection[str],
     papers: PaperIds | None,
 ) -> str:  # fmt: skip
-    """Returns which options would name the *lacking* columns; empty if nothing suggests any."""
+    """Returns the options that would name the *lacking* columns, as the end of a message; empty if none are likely."""
     likely = suggested(path.name, table, imported.columns, columns, papers)
     options = [f'--columns {name}="{header}"' for name in lacking for header in likely.get(name, ())]
     return f"; perhaps {' '.join(options)}" if options else ""
@@ -276,8 +283,8 @@ def papers_from(
 ) -> Imported:
     """Returns the new papers of the file *path*, compared with the *known* papers by id.
 
-    *rows*: as *keep* in `rows_of`. If *reading* guesses, an id that is the name of a file or holds other signs is made
-    an id as `as_id` does.
+    *rows*: as *keep* in `rows_of`. If *reading* guesses, `as_id` converts ids that are file names or contain invalid
+    characters.
     """
     imported, papers = Imported(), Papers(known)
     for number, row in rows_of(path, PAPER_COLUMNS, rows, imported, reading=reading):
@@ -302,18 +309,18 @@ def reviews_from(
     by: str | None = None, only: bool = False, writer: str | None = None, rows: range | None = None,
     make_papers: bool = False, epoch: int | None = None, reading: ColumnNames = AS_NAMED,
 ) -> Imported:  # fmt: skip
-    """Returns the new reviews and judgments of *path*: a file, a folder of texts, or logs of inspect_ai.
+    """Returns the new reviews and judgments in *path*: a file, a folder of texts, or inspect_ai logs.
 
-    - *known*, *known_judgments*, *papers*: as in `MergeIndex`. Reviews of unknown papers are refused, unless
-      *make_papers* is set, which adds these papers.
+    - *known*, *known_judgments*, *papers*: as in `MergeIndex`.
+    - *make_papers*: whether to add unknown papers; otherwise their reviews are refused.
     - *by*: the candidate of rows that name none. Without *by*, such a row may only complete a known review, so that
-      nothing becomes a human review by accident. *only*: import the reviews by *by*, and no others of the file.
+      nothing becomes a human review by accident. *only*: whether to import only the reviews by *by*.
     - *writer*: the writer of judgments in rows that name none.
     - *rows*, *epoch*, *reading*: as *keep*, *epoch*, *reading* in `rows_of`. If *reading* guesses, a human review
       without an id or a slot gets the next slot.
 
-    An id that is not known may mean a known paper (`PaperIds`); a note says how many do. Raises `SourceError` if the
-    file has no usable form, or if nothing names a candidate.
+    An unknown id may refer to a known paper (`PaperIds`); a note says how many do. Raises `SourceError` if the file has
+    no usable form, or if nothing names a candidate.
     """
     imported = Imported()
     merge_index = MergeIndex(known, known_judgments, papers)
@@ -356,7 +363,7 @@ def reviews_from(
 
 
 def _check_all_human(path: Path, table: Rows, columns: Iterable[str]) -> None:
-    """Raises `SourceError` if one of *columns*, which are not read, says that some reviews are human and others not."""
+    """Raises `SourceError` if one of the unread *columns* says that only some of the reviews are human."""
     for name in columns:
         kinds = Counter(str(row[name]) for _, row in table if isinstance(row.get(name), str))
         human = next((kind for kind in kinds if kind.strip().lower() == HUMAN), None)
@@ -402,18 +409,18 @@ def _review(
 
 POINT_COLUMNS = ("paper_id", "review_id", "candidate", "point")
 _NUMBERING = re.compile(r"(?:^|[_ ])(?:id|no|nr|number|index|idx|row|place|page|line)$|^#|#$", re.IGNORECASE)
-"""Headers of columns that number points, and are no labels."""
+"""Headers of columns that number points, and are not labels."""
 WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
-"""Cells that are numbers as they stand."""
+"""Words in the cells of a label → their numbers."""
 YES_OR_NO = {**WORDS, "1": 1.0, "0": 0.0}
-"""The values of a label that has such words."""
+"""The allowed texts of a label that contains such words → their numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
     """A remark of a review, with its labels.
 
-    - *review_id*: the review, if the edition has it; else the point belongs to all points of *candidate* on the paper.
+    - *review_id*: the review, if the edition has it; else the points of *candidate* on the paper form one review.
     - *place*: its position among the points of its review, from 1. *labels*: name → value; higher is better.
     """
 
@@ -427,12 +434,12 @@ class Point:
 
     @property
     def group(self) -> tuple[str, str]:
-        """What the points of one review share."""
+        """The key that all points of one review share."""
         return self.paper_id, self.review_id or self.candidate
 
 
 def ordered_labels(stated: Sequence[str]) -> dict[str, dict[str, float]]:
-    """Returns label → its values from worst to best, as value → rank, from texts ``LABEL=WORST,...,BEST``."""
+    """Returns label → {value: rank} from the texts *stated*, each ``LABEL=WORST,...,BEST``."""
     orders: dict[str, dict[str, float]] = {}
     for text in stated:
         name, equals, values = text.partition("=")
@@ -447,12 +454,12 @@ def points_from(
     path: Path, known: Mapping[str, Point], reviews: Mapping[str, Review], papers: Collection[str],
     orders: Mapping[str, Mapping[str, float]], reading: ColumnNames = AS_NAMED,
 ) -> tuple[list[Point], Imported]:  # fmt: skip
-    """Returns the points of *path* that are new or have new labels, and what became of its rows.
+    """Returns (the points in *path* that are new or have new labels, the outcome of its rows).
 
-    *known*, *reviews*: what is stored, by id. *orders*: as by `ordered_labels`.
+    *known*, *reviews*: the stored points and reviews by id. *orders*: as returned by `ordered_labels`.
 
-    `POINT_COLUMNS` say what a point is. Any other column is a label if half of its values or more are numbers, true,
-    false, yes or no, or if *orders* has it. If a label has one of these words, its numbers must be 0 or 1.
+    `POINT_COLUMNS` identify a point. Any other column is a label if at least half of its values are numbers, true,
+    false, yes or no, or if *orders* contains it. If a label contains one of these words, its numbers must be 0 or 1.
     """
     imported = Imported()
     rows = list(rows_of(path, POINT_COLUMNS, None, imported, reading=reading, papers=PaperIds(papers)))
@@ -498,7 +505,7 @@ def points_from(
 
 
 def _check_labels(path: Path, columns: Sequence[str], orders: Iterable[str]) -> None:
-    """Raises an error if the name of one of *columns* is no text, or if one of *orders* is not among them."""
+    """Raises an error if the name of one of *columns* is not a valid text, or if one of *orders* is not a column."""
     if strange := next((name for name in columns if not is_text(name)), None):
         raise SourceError(f"{path.name}: the name of the column {strange!a:.60} is not valid Unicode; rename it")
     if absent := [name for name in orders if name not in columns]:
@@ -508,7 +515,7 @@ def _check_labels(path: Path, columns: Sequence[str], orders: Iterable[str]) -> 
 
 
 def _notes(labels: list[str], accepted: int, blank: Counter[str], without_review: Counter[Any]) -> list[str]:
-    """Returns lines on the *accepted* rows: what is labelled, and which points' review the edition does not have."""
+    """Returns lines on the *accepted* rows: how many are labelled, and how many points' reviews the edition lacks."""
     notes = [
         f"label {name}: {counted(accepted - blank[name], 'point')}" + (f", {blank[name]} blank" if blank[name] else "")
         for name in labels
@@ -528,7 +535,7 @@ def _point(
     row: Row, reviews: Mapping[str, Review], by_candidate: Mapping[tuple[str, str], Review], papers: Collection[str],
     labels: Mapping[str, Mapping[str, float] | None], imported: Imported,
 ) -> Point:  # fmt: skip
-    """Returns the point of *row*, with place 0; *labels*: label → the ranks of its values, if they were stated."""
+    """Returns the point in *row*, with place 0. *labels*: label → {value: rank} if the user stated it, else None."""
     paper_id, text = read_name(row, "paper_id"), read_prose(row, "point", imported)
     if paper_id not in papers:
         raise RefusedError(f"paper {paper_id} is not known; import it first", UNKNOWN)

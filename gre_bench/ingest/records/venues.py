@@ -1,7 +1,7 @@
-"""The form of a venue-year's OpenReview notes, from ``data/venues.toml``.
+"""Reads the form of a venue-year's OpenReview notes from ``data/venues.toml``.
 
-Field names, invitations and status rules change from year to year. A new year needs a new entry in that file, never new
-code.
+Field names, invitations and status rules change from year to year. A new year needs a new entry in that file, but no
+new code.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _CANDIDATE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 class Venue(BaseModel, frozen=True, extra="forbid"):
     """The form of a venue-year's notes; ``data/venues.toml`` explains all fields.
 
-    Kinds of notes are as `notes.kind_of` returns them; those of *other_replies* are known to be no reviews.
+    Kinds of notes are as `notes.kind_of` returns them. *other_replies*: kinds that are known not to be reviews.
 
-    - *ai_reviewers*: (pattern, candidate) for each AI reviewer of the venue's own. A reply with an invitation or a
-      signature like the pattern, such as ``*/AI_Reviewer``, is its review. *ai_text*: as *text*, for these, if any.
+    - *ai_reviewers*: (pattern, candidate) for each of the venue's own AI reviewers. A reply whose invitation or
+      signature matches the pattern, such as ``*/AI_Reviewer``, is its review. *ai_text*: like *text*, for AI reviews.
     - *strata*: (field of a submission, name of the stratum) for each stratum. The decision is always a stratum.
-    - *status*: what decides whether a paper is kept. ``invitation``: the kind of its note. ``venueid``: also the ending
-      of its field ``venueid`` after *group*. An ending in *kept* keeps the paper; "/" and a kind in *withdrawn* or
-      *desk_rejected* leave it out.
+    - *status*: how to decide whether a paper is kept. ``invitation``: by the kind of its note. ``venueid``: also by the
+      part of its field ``venueid`` after *group*. A part in *kept* keeps the paper; "/" and a kind in *withdrawn* or
+      *desk_rejected* excludes it.
     - *text*: (field, heading) for each part of a review's text. *other_fields*: further known fields of a review.
     - *reviews_released*, *rebuttal_opens*: when authors could first read the reviews, and first answer them.
     """
@@ -78,7 +78,7 @@ class Venue(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def listings(self) -> Names:
-        """The invitations that list all submissions: under API v1, those left out have invitations of their own."""
+        """The invitations that list all submissions; under API v1, excluded submissions have separate invitations."""
         apart = (*self.withdrawn, *self.desk_rejected) if self.api == 1 else ()
         return tuple(f"{self.group}/-/{kind}" for kind in (*self.submissions, *apart))
 
@@ -89,12 +89,12 @@ class Venue(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def released_ms(self) -> int | None:
-        """When authors were shown the reviews or, if unknown, could answer them (epoch ms): the day's start in UTC."""
+        """When authors could first read the reviews or, if unknown, answer them (epoch ms, start of the day in UTC)."""
         return _start_ms(self.reviews_released or self.rebuttal_opens)
 
     @property
     def rebuttal_ms(self) -> int | None:
-        """When authors could answer the reviews or, if unknown, were shown them (epoch ms): the day's start in UTC."""
+        """When authors could first answer the reviews or, if unknown, read them (epoch ms, start of the day in UTC)."""
         return _start_ms(self.rebuttal_opens or self.reviews_released)
 
     @property
@@ -110,7 +110,10 @@ class Venue(BaseModel, frozen=True, extra="forbid"):
         return frozenset({field for field, _ in self.text} | scores | set(self.other_fields))
 
     def ai_of(self, names: Iterable[str]) -> str | None:
-        """Returns the AI reviewer that *names*, the invitation and signatures of a note, name first; None for none."""
+        """Returns the AI reviewer whose pattern first matches *names*; None if no pattern matches.
+
+        *names*: the invitation and signatures of a note.
+        """
         named = (ai for name in names for pattern, ai in self.ai_reviewers if fnmatchcase(name, pattern))
         return next(named, None)
 
@@ -131,7 +134,9 @@ class Venue(BaseModel, frozen=True, extra="forbid"):
         if bad := [pattern for pattern, _ in self.ai_reviewers if not pattern.strip()]:
             raise ValueError(f"ai_reviewers: the pattern {bad[0]!r} is blank and matches nothing")
         if bad := [ai for _, ai in self.ai_reviewers if ai in (HUMAN, *CONTROLS) or not _CANDIDATE.fullmatch(ai)]:
-            raise ValueError(f"ai_reviewers: {bad[0]!r} is no name for an AI reviewer; use letters, digits, . _ and -")
+            raise ValueError(
+                f"ai_reviewers: {bad[0]!r} is not a name for an AI reviewer; use letters, digits, . _ and -"
+            )
         return self
 
     @model_validator(mode="after")
@@ -141,7 +146,7 @@ class Venue(BaseModel, frozen=True, extra="forbid"):
         if (self.status == "venueid") != bool(self.kept):
             raise ValueError("status venueid needs kept, the endings of the venueids that are kept; no other has it")
         if self.status == "venueid" and self.api == 1:
-            raise ValueError("under API v1 a venueid is no status")
+            raise ValueError("under API v1 a venueid is not a status")
         if (self.rating is None) == bool(self.rating_scale) or (self.confidence is None) == bool(self.confidence_scale):
             raise ValueError("a rating and a confidence each need their scale, and a scale its field")
         if self.reviews_released and self.rebuttal_opens and self.rebuttal_opens < self.reviews_released:
@@ -159,7 +164,7 @@ def _read(path: Path | None) -> tuple[Path, dict[str, Any]]:
 
 @cache
 def venues(path: Path | None = None) -> dict[tuple[str, int], Venue]:
-    """Returns {(venue, year): its entry} of the file *path* (``data/venues.toml`` if None); raises `SettingsError`."""
+    """Returns {(venue, year): its entry} from the file *path* (None: ``data/venues.toml``); raises `SettingsError`."""
     file, tree = _read(path)
     if not isinstance(entries := tree.get("venue"), list):
         raise SettingsError(f"venues file {file} has no [[venue]] entry")
@@ -178,9 +183,9 @@ def venues(path: Path | None = None) -> dict[tuple[str, int], Venue]:
 
 
 def venue_of(venue: str, year: int, path: Path | None = None) -> Venue:
-    """Returns the entry of *venue* and *year* in the file *path*, as `venues` does; raises `SettingsError`.
+    """Returns the entry of *venue* and *year* in the file *path* (see `venues`); raises `SettingsError`.
 
-    A year after the venue's newest entry gets the form of that entry, as unverified and without dates.
+    For a year after the venue's newest entry, returns a copy of that entry, unverified and without dates.
     """
     known = venues(path)
     if (venue, year) in known:
@@ -209,8 +214,8 @@ def _start_ms(day: date | None) -> int | None:
 class Calendar(BaseModel, frozen=True, extra="forbid"):
     """The day from which anybody can read the reviews of a year of *venue*; from ``data/venues.toml``.
 
-    *reviews_public* (month and day) lies *years_before* years before the venue's own year. The rule was *read* in
-    *source* on that day.
+    *reviews_public*: month and day. *years_before*: how many years before the venue's year that day lies. *source*,
+    *read*: where and when this rule was read.
     """
 
     venue: str = Field(min_length=1)

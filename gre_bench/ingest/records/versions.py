@@ -1,13 +1,12 @@
 """Decides which version of a review counts, and which version of a paper its PDF is.
 
-OpenReview gives the latest PDF of a paper, but reviewers may have read an earlier one. The last version of a review
-before the rebuttal opened counts: reviewers edit their reviews after the authors answer, and a benchmark of reviewing
-needs the reviewer's own view. OpenReview keeps the history of a note in two forms:
+OpenReview serves the latest PDF of a paper, but reviewers may have read an earlier version. The version of a review
+that counts is the last one before the rebuttal opened. Reviewers edit their reviews after the authors answer, and a
+benchmark of reviewing needs the reviewer's own view. OpenReview stores the history of a note in two forms:
 
-- API v1 keeps references. Each has the whole content of the note. A reference may be overwritten in place, so its
+- API v1 stores references. Each has the whole content of the note. A reference may be overwritten in place, so its
   content is dated by its last change.
-- API v2 keeps edits. Each has only the fields that it sets, and of a field only the parts that it sets, such as its
-  readers.
+- API v2 stores edits. Each has only the fields that it sets, and only the set parts of a field, such as its readers.
 """
 
 from __future__ import annotations
@@ -20,15 +19,16 @@ from gre_bench.ingest.records.notes import fields_of, invitations_of, plain
 
 Note = Mapping[str, Any]
 Rule = Literal["unedited", "before_rebuttal", "late", "no_date", "not_public", "not_asked"]
-"""Why a version counts: the review is *unedited* since the rebuttal opened, or it is the last version from before
-(*before_rebuttal*), or without one the first (*late*). The last counts if the day of the rebuttal is not known
-(*no_date*), or if earlier versions are *not_public*, or *not_asked* for as the paper is not in the sample.
+"""Why a version counts. *unedited*: the review was not edited since the rebuttal opened. *before_rebuttal*: it is the
+last version before the rebuttal. *late*: it is the first version, because none precedes the rebuttal. It is the latest
+version if the day of the rebuttal is unknown (*no_date*), if earlier versions are *not_public*, or if they were
+*not_asked* for because the paper is not in the sample.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A version of a note: the *content* that it had from *written_at* (epoch ms) on, and its invitation."""
+    """A version of a note: its *content* from *written_at* (epoch ms) on, and its invitation."""
 
     version_id: str
     written_at: int
@@ -38,9 +38,9 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The version of a review that counts: its id (None for the note as it is now), and of how many *versions*.
+    """The version of a review that counts: its id, or None for the current note. *versions*: how many there are.
 
-    *written_at*: epoch ms; None if not stated. *rule*: why it counts.
+    *written_at*: epoch ms; None if not stated. *rule*: why this version counts.
     """
 
     version_id: str | None
@@ -50,7 +50,7 @@ class Chosen:
 
 
 def versions_of(history: Sequence[Note]) -> list[Version]:
-    """Returns the versions in a *history* that change content and are not deleted, oldest first."""
+    """Returns the versions in *history* that change content and are not deleted, oldest first."""
     versions: list[Version] = []
     content: dict[str, Any] = {}
     for note in sorted((note for note in history if note.get("ddate") is None), key=_written_at):
@@ -67,8 +67,8 @@ def versions_of(history: Sequence[Note]) -> list[Version]:
 def edited(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the *content* of a note of API v2 after an edit with the content *changes*.
 
-    An edit sets or deletes parts of a field, such as its value or its readers; the other parts stay. A field without a
-    value is left out.
+    An edit sets or deletes parts of a field, such as its value or its readers; other parts stay unchanged. A field
+    without a value is left out.
     """
     after = dict(content)
     for name, change in changes.items():
@@ -112,7 +112,7 @@ def choose(note: Note, history: Sequence[Note] | None, rebuttal_ms: int | None) 
     before = [version for version in versions if version.written_at < rebuttal_ms]
     chosen = before[-1] if before else versions[0]
     if before and fields_of({"content": chosen.content}) == fields_of(note):
-        # The change after the rebuttal opened was not to the text, but to readers or a signature.
+        # The change after the rebuttal opened did not affect the text, but readers or a signature.
         return Chosen(None, chosen.written_at, len(versions), "unedited")
     return Chosen(chosen.version_id, chosen.written_at, len(versions), "before_rebuttal" if before else "late")
 
@@ -138,7 +138,7 @@ Status = Literal["submitted", "revised_after_review", "camera_ready", "unknown"]
 def pdf_version_status(
     note: Note, history: Sequence[Note] | None, released_ms: int | None, decided_ms: int | None = None
 ) -> Status:
-    """Returns which version of the paper the current PDF of the submission *note* is.
+    """Returns which version the current PDF of the submission *note* is: submitted, revised or camera-ready.
 
     *history*: as in `choose`. *released_ms*: when authors could first answer the reviews (epoch ms); None if unknown.
     *decided_ms*: when the paper was accepted (epoch ms); None if it was not.

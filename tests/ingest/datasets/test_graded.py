@@ -53,7 +53,7 @@ def graded(tmp_path, *rows, kind="jsonl", domain="proposals", papers=(), known=(
 )  # fmt: skip
 def test_a_grade_is_a_number_or_the_place_of_its_name_and_any_other_is_refused_and_named(value, grade):
     if grade is RefusedError:
-        with pytest.raises(RefusedError, match=r"^grade .* is no number and none of C, B, A$"):
+        with pytest.raises(RefusedError, match=r"^grade .* is not a number, nor one of C, B, A$"):
             read_grade({"grade": value}, "grade", ("C", "B", "A"))
     else:
         assert read_grade({"grade": value}, "grade", ("C", "B", "A")) == grade
@@ -109,8 +109,8 @@ def test_title_abstract_and_group_need_to_stand_in_one_row_of_an_item(tmp_path):
         ({"review": " "}, "empty review"),
         ({"review": 7}, "review is not text"),
         ({"review_id": "a b"}, "review_id may hold"),
-        ({"grade": "E"}, "grade E is no number and none of C, B, A"),
-        ({"rating": "good"}, "rating good is no number"),
+        ({"grade": "E"}, "grade E is not a number, nor one of C, B, A"),
+        ({"rating": "good"}, "rating good is not a number"),
         ({"strengths": "Clear."}, "it has a review and strengths, weaknesses, suggestions"),
         ({"abstract": "Other"}, "this paper id is already there with other content"),
         ({"review_id": "r1"}, "review id r1 is already there with other content"),

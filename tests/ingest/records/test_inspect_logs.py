@@ -111,7 +111,7 @@ def test_a_sample_is_a_paper_and_its_output_a_review(log_module, tmp_path, name)
     assert notes == [
         "reviews cut at a limit and taken as they are: 1",
         "papers that a retry may bring: 2; inspect eval-retry LOG, then import again",
-        "thinking removed, which is no review: 17 characters of 1 text",
+        "thinking removed, which is not part of a review: 17 characters of 1 text",
     ]
     assert is_log(path) and is_log(path.parent)
     assert read(path.parent) == (reviews, refused, notes)

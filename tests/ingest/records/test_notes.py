@@ -370,7 +370,7 @@ def test_the_thinking_of_a_venues_own_ai_reviewer_is_no_review_and_is_told():
     found = read_notes(notes, venue)
     assert happened(found) == {"papers": 2, "ai_reviews": 1, "no_text": 1}
     assert [review.text for review in found.reviews] == ["Assessment:\nClear proofs."]
-    assert "28 characters of thinking, which are no part of a review: r" in found.strange
+    assert "28 characters of thinking, which are not part of a review: r" in found.strange
 
 
 @given(st.lists(st.one_of(anything, loose), max_size=12))

@@ -264,7 +264,7 @@ def test_thinking_is_no_review_in_any_form_of_file_and_a_note_says_how_much_of_i
             (4, f"review is thinking alone: {len(THINKING.rstrip())} characters, and no text besides")
         ]
         removed = len(THINKING.rstrip()) + len("I like it.</think>")
-        assert found.notes[-1] == f"thinking removed, which is no review: {removed} characters of 2 texts"
+        assert found.notes[-1] == f"thinking removed, which is not part of a review: {removed} characters of 2 texts"
 
 
 def test_thinking_is_removed_from_each_part_of_a_review_from_judgments_points_and_graded_reviews(tmp_path):

@@ -27,7 +27,7 @@ PACKED = gzip.compress(b'{"id": 1}\n' * 9, mtime=0)
         ("rows.xlsx", b"PK\x03\x04 but not really", "rows.xlsx cannot be read as .xlsx: File is not a zip file"),
         ("rows.csv", b"%PDF-1.7", "rows.csv is a PDF"),
         ("rows.xls", b"\xd0\xcf\x11\xe0\xa1", "rows.xls is an old or encrypted Excel file; save it as .xlsx"),
-        ("rows.csv", b"a\x00b", "rows.csv is no table, JSON, Parquet or .xlsx file"),
+        ("rows.csv", b"a\x00b", "rows.csv is not a table, JSON, Parquet or .xlsx file"),
         ("rows.csv", b"", "rows.csv is empty: no row in it"),
         ("rows.jsonl", b"", "rows.jsonl is empty: no row in it"),
         ("rows.csv", b"a,b\n", "rows.csv has columns and no row"),

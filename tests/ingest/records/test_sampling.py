@@ -85,10 +85,10 @@ def test_listed_reviews_have_no_role_and_are_counted(tmp_path):
     ("setting", "text", "says"),
     [
         ("not_human", "p1-0\ngpt-1\np9-9", "ids.txt: 2 of 3 reviews are not among the 20 human reviews here: gpt-1, p9-9; correct"),
-        ("not_human", "p1-0\ntwo words", "ids.txt, line 2: 'two words' is no review id"),
+        ("not_human", "p1-0\ntwo words", "ids.txt, line 2: 'two words' is not a review id"),
         ("not_human", "\n# nothing\n", "ids.txt names no review"),
         ("only", "p1\nq1\nq2", "ids.txt: 2 of 3 papers are not among the 5 that are kept here: q1, q2; they were withdrawn"),
-        ("only", "p1\ntwo words", "ids.txt, line 2: 'two words' is no paper id"),
+        ("only", "p1\ntwo words", "ids.txt, line 2: 'two words' is not a paper id"),
         ("only", "\n# nothing\n", "ids.txt names no paper"),
     ],
 )  # fmt: skip

@@ -166,7 +166,7 @@ BAD = {
 }  # fmt: skip
 REFUSED = {
     "a list of lists": ({"id": "p1", "reviews": [{"review": WEAK}, [WEAK]]}, "reviews is a list of lists"),
-    "a nested cell that is no JSON": ({"id": "p1", "reviews_json": "[{'review': 'x'}]"}, "reviews_json is no JSON"),
+    "a nested cell that is no JSON": ({"id": "p1", "reviews_json": "[{'review': 'x'}]"}, "reviews_json is not JSON"),
     "two nested cells": ({"id": "p1", "reviews": [{"review": "x"}], "ai_reviews": [{"review": "y"}]}, "it has reviews in reviews and ai_reviews"),
     "thinking alone": ({"id": "p1", "reviews": ["<think>Only this.</think>"]}, "review is thinking alone"),
     "a request that failed": ({"custom_id": "p1", "response": None, "error": {"code": "expired"}}, "its request has no reply"),

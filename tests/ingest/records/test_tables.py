@@ -129,7 +129,7 @@ def test_unknown_papers_are_made_when_asked_and_rows_are_chosen(tmp_path):
     taken = imported(tmp_path, *rows, papers=(), make_papers=True, rows=range(1, 3))
     assert taken.papers == [Paper("p1", source_row=1), Paper("p2", source_row=2), Paper("p4", source_row=1)]
     assert [refusal.number for refusal in taken.refusals] == [6], "a row without a number"
-    assert taken.row_counts.startswith("6 rows: 3 used · 2 not chosen · row 6: row is no whole number")
+    assert taken.row_counts.startswith("6 rows: 3 used · 2 not chosen · row 6: row is not a whole number")
 
 
 def test_parquet_is_read_with_its_nulls_lists_and_index(tmp_path):

@@ -127,7 +127,7 @@ def test_a_year_is_added_by_an_entry_alone(tmp_path):
         ('note = "Made up."', 'note = "Made up."\nreviews_released = "soon"', "reviews_released: "),
         ('note = "Made up."', 'note = "Made up."\nreviews_released = 2030-02-02\nrebuttal_opens = 2030-02-01', "cannot open before"),
         ("api = 2", "api = 3", "api: "),
-        ("api = 2", "api = 1", "under API v1 a venueid is no status"),
+        ("api = 2", "api = 1", "under API v1 a venueid is not a status"),
         ("api = 2", "api = 2\nboard = 1", "board: Extra inputs"),
         ("api = 2", 'api = 2\nhost = "api2.openreview.net"', "host: "),
         ('kept = ["", "/Rejected_Submission"]', "", "needs kept"),
@@ -142,7 +142,7 @@ def test_a_year_is_added_by_an_entry_alone(tmp_path):
         ('rating = "mark"', 'rating = "mark"\nai_reviewers = [["*", "ai"]]', "the pattern '*' matches human reviews too"),
         ('rating = "mark"', 'rating = "mark"\nai_reviewers = [["*/Reviewer_????", "ai"]]', "matches human reviews too"),
         ('rating = "mark"', 'rating = "mark"\nai_reviewers = [[" ", "ai"]]', "the pattern ' ' is blank"),
-        ('rating = "mark"', 'rating = "mark"\nai_reviewers = [["*/AI", "human"]]', "'human' is no name for an AI reviewer"),
+        ('rating = "mark"', 'rating = "mark"\nai_reviewers = [["*/AI", "human"]]', "'human' is not a name for an AI reviewer"),
         ('rating = "mark"', 'rating = "mark"\nai_text = [["review", ""]]', "name their patterns there"),
     ],
 )  # fmt: skip
