@@ -254,7 +254,7 @@ def test_time_grows_with_the_text_and_not_with_its_square(shipped: CacheNgram, u
 
 
 def test_the_model_in_the_repository_is_small_and_has_no_word_of_a_single_paper(shipped: CacheNgram) -> None:
-    assert sum(file.stat().st_size for file in SHIPPED.iterdir()) < 10e6 and shipped.identity.name == "cache-ngram"
+    assert sum(file.stat().st_size for file in SHIPPED.iterdir()) < 14e6 and shipped.identity.name == "cache-ngram"
     assert (shipped.known_text.idf[shipped.known_text.words] <= math.log(shipped.config["papers"] / 2)).all()
 
 

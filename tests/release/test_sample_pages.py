@@ -132,7 +132,7 @@ def test_words_are_explained_on_hover_and_on_focus_and_escape_hides_it(tab, rele
         "(box => [box.x + box.width / 2, box.y + box.height / 2])(document.querySelector('#table-1 tbody svg').getBoundingClientRect())"
     )
     tab.send("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
-    assert tab.ask(tip).startswith("reviewer-thorough: +29.11, 90% interval +23.78 to +34.43 nats")
+    assert tab.ask(tip).startswith("reviewer-thorough: +36.07, 90% interval +29.52 to +42.63 nats")
 
 
 def test_all_of_it_is_reached_by_keyboard_in_the_order_it_is_read_and_focus_is_seen(tab, release):
