@@ -98,12 +98,25 @@ def plan(
     generic: str = controls.GENERIC_JUDGMENTS,
     moved: Mapping[tuple[str, str], Response] | None = None,
 ) -> list[Planned]:
-    """Returns the planned pairs of the papers *entries*, paper by paper; without references, one pair per response.
+    """Returns the planned pairs of the papers *entries*, paper by paper.
 
-    A pair that cannot be scored now is *waiting*, *excluded* or *failed*. It is waiting if the next run will try to get
-    its text, or if nobody supplied its review. It is excluded if a rule leaves it out for all candidates alike. It has
-    failed if its text should exist but is missing, which counts against the candidate. *limit*: plan only this many
-    papers. *moved*: (candidate id, paper id) → the candidate's response to another paper, for specific metrics.
+    A pair that cannot be scored now is *waiting*, *excluded* or *failed*. Waiting is a pair whose text the next run
+    tries to get, or whose review nobody supplied.
+    Excluded is what a rule leaves out for all candidates alike. Failed is a pair whose text is missing and should
+    exist, which counts against the candidate.
+
+    Args:
+        entries: the papers of the sample, in its order, each with its responses and references.
+        candidates: who is planned, each on every paper.
+        recipe: the metric.
+        writer: the identity of the writer whose judgments the metric reads.
+        form: whether stray lines of judgments count.
+        limit: only the first papers.
+        generic: the judgments of the generic control.
+        moved: (candidate id, paper id) → the candidate's response to another paper, for specific metrics.
+
+    Returns:
+        One pair per paper, candidate and reference; one per paper and candidate if the metric needs no reference.
     """
     candidates = list(candidates)
     planned: list[Planned] = []

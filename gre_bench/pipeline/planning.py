@@ -234,9 +234,20 @@ def plan_pairs(
 ) -> Work:
     """Computes the metrics' signatures, plans every pair of *entries*, and stores the plan; returns it.
 
-    *sign*: the step ``sign_metrics``. *judgments_by*, *assw_by*: the identities of the writers of judgments and of
-    ASSW. Stored scores with the same signatures are kept. Raises `SettingsError` for an unknown candidate, and
-    `SourceError` if a metric cannot score any human review.
+    Stored scores with the same signatures are kept.
+
+    Args:
+        store: held by the caller.
+        job: whose settings name metrics and candidates.
+        sign: the step ``sign_metrics``.
+        entries: the papers of the sample with their texts.
+        run_id: the run that the plan is recorded under.
+        judgments_by: the identity of the writer of judgments; None if this run writes none.
+        assw_by: that of author-stated strengths and weaknesses; None if no metric needs them.
+
+    Raises:
+        SettingsError: a candidate is unknown.
+        SourceError: a metric could score no human review.
     """
     scoring = job.settings.scoring
     writer = scored_writer(entries, scoring.writer, judgments_by)

@@ -104,10 +104,16 @@ def clear_rank_statistics(store: Store, signature_ids: Sequence[str], *then: tup
 
 
 def store_rank_statistics(store: Store, job: Job, signatures: Sequence[queries.SignatureRow], run_id: str) -> None:
-    """Computes and stores what the boards of *signatures* show besides mean scores, in place of earlier values.
+    """Computes and stores what boards show besides mean scores; earlier values go.
 
-    For each candidate, these are the rank statistics and tests, the length in words, the length-controlled score and
-    the costs. The length-controlled score is an estimate for reviews as long as human reviews.
+    For each candidate, these are its rank statistics and tests, its length in words, its length-controlled score, and
+    its costs. The length-controlled score is an estimate for reviews as long as the human ones.
+
+    Args:
+        store: held by the caller.
+        job: whose settings name groups, contrasts and the models file.
+        signatures: those of the boards, one a metric.
+        run_id: the run that the values are recorded under.
     """
     known = models.load(job.settings.writing.models)
     ids = [signature["signature_id"] for signature in signatures]

@@ -38,10 +38,18 @@ Show = Callable[[Store, Job, list[str]], None]
 
 
 def refresh(job: Job, show: Show | None = None) -> dict[str, Any]:
-    """Updates the board of the job's edition, with or without Prefect; returns the summary of the run.
+    """Brings the board of the job's edition up to date, with or without Prefect.
 
-    The summary has the numbers of papers and of pairs by state, and the reasons why pairs have no score. Before the run
-    ends, *show* is called with the store, the job and the ids of the board's signatures.
+    Args:
+        job: what to score, and in which state folder.
+        show: is called with the store, the job and the ids of the board's signatures, before the run ends.
+
+    Returns:
+        A summary: the outcome, the numbers of papers and of pairs by state, and why pairs have no score.
+
+    Raises:
+        GreBenchError: the errors of `scorable`; `LockedError` if another process writes the edition for longer than
+            the job waits; `Paused` at a limit of the budget. What was done is kept.
     """
     given_job, job = job, scorable(job)
     with working(job, "refresh") as (store, workers, progress):

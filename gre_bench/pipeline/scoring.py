@@ -28,9 +28,14 @@ Chunk = Sequence[tuple[str, dict[str, list[Case]]]]
 
 
 def score(store: Store, job: Job, workers: Workers, work: Work, progress: Progress) -> None:
-    """Scores the planned pairs of *work* without a score in chunks of papers, and commits each chunk when it is done.
+    """Scores the planned pairs that have no score yet, in chunks of whole papers; each chunk is committed at once.
 
-    Adds notes on the scoring to ``work.notes``.
+    Args:
+        store: held by the caller.
+        job: whose settings say how many papers a chunk has.
+        workers: where the evaluation LM runs.
+        work: the plan. Remarks on the scoring are added to its notes.
+        progress: is told of each chunk.
     """
     due = due_cases(store, work)
     progress.stage("scoring", counts(store, work))

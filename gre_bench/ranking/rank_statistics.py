@@ -119,9 +119,15 @@ def family(pairs: Pairs, groups: Iterable[Iterable[str]], above: Mapping[str, fl
 
 
 def rank_statistics(pairs: Pairs, groups: Sequence[Mapping[str, int]], tests: Family) -> list[RankStatistics]:
-    """Returns the rank statistics of each candidate of the *groups* of one board (candidate → rank, best first).
+    """Returns the rank statistics of each candidate of one board.
 
-    *pairs*: the scores, which may include candidates without a rank. *tests*: the board's `family`.
+    Args:
+        pairs: the scores, which may include candidates without a rank.
+        groups: for each group of the board, candidate → rank, best first.
+        tests: the board's `family`.
+
+    Returns:
+        One row per candidate, group by group, best first. Where tests could not be made, it has the problem.
     """
     return [row for ranked in groups for row in _of_group(pairs, ranked, tests)]
 

@@ -109,9 +109,13 @@ def _signed(folder: Path, metric: str | None) -> Iterator[tuple[Any, dict[str, s
 def one_candidate(store: Store, name: str) -> dict[str, Any]:
     """Returns a candidate's rows on the current boards, and its papers.
 
-    - *rows*: one per board, validated metrics first; *of*: the number of ranked candidates in its group.
-    - *human*: the human baseline on the first board where the candidate has scores.
-    - *papers*: the candidate's `paper_leads` on that board.
+    Args:
+        store: an edition with scores.
+        name: the candidate's full name.
+
+    Returns:
+        *rows*: one per board, validated metrics first; *of*: the number of ranked candidates in its group. *human*: the
+        human baseline on the first board on which the candidate has scores. *papers*: its `paper_leads` there.
     """
     signatures = store.read(CURRENT_SIGNATURES)
     rows = store.read(LEADERBOARD, signature_ids=[row["signature_id"] for row in signatures])

@@ -107,7 +107,8 @@ def leaderboard(
     if form is not Format.table:
         return write(rows, list(IN_A_TEXT if form is Format.markdown else rows[0]), form, out, state)
     wanted = None if metric else headline_metric(store)
-    separations, validations = store.read(SEPARATION, signature_ids=ids), store.read(VALIDATIONS, signature_ids=ids)
+    separations = store.read(SEPARATION, signature_ids=ids) if quiet or details else []
+    validations = store.read(VALIDATIONS, signature_ids=ids)
     exposures, uncovered = store.read(EXPOSURES), store.read(UNCOVERED, signature_ids=ids)
     gaps = _gaps(store, ids, rows)
     report: dict[str, Any] = {}
