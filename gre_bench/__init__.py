@@ -11,7 +11,7 @@ In a notebook::
     ...     "I like the clear proofs, but the comparison lacks baselines."
     ... )
     >>> round(gre_bench.score(lm, mine, human).nats, 1)
-    8.4
+    3.7
 
 The names below are the public API; each is imported at its first use.
 """

@@ -301,7 +301,7 @@ def test_a_secret_is_masked_however_deep_it_lies(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENREVIEW_PASSWORD", "cannot review")
     store = Store(tmp_path, EDITION)
     with store.lock("test"), recorded(store, "test", demo(), shown=False) as progress:
-        progress.tell("odd", parts={"of": ["I cannot review this."]})
+        progress.tell("stage", stage="scoring", parts={"of": ["I cannot review this."]})
         progress.end("done")
     (log,) = (tmp_path / "logs").iterdir()
     assert "cannot review" not in log.read_text() and "I [secret] this." in log.read_text()
