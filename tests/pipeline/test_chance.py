@@ -204,7 +204,7 @@ def test_boards_explanations_comparisons_and_histories_tell_what_is_above_chance
     assert "above chance" in board_said and "specific in nats" not in board_said
     assert f"{EDITION} · GEM, specific in nats" in told("leaderboard", EDITION, "--metric", "gem_specific")
     why = told("why", EDITION, "knows", "--metric", "gem_specific", "--paper", "s02")
-    assert "given the candidate's review of another paper" in why and "DOES NOT HOLD" not in why
+    assert "given its review of another paper" in why and "DOES NOT HOLD" not in why
     found = json.loads(told("compare", "knows", "knows-nothing", "--edition", EDITION, "--json"))["candidates"]
     specific, by_paper = scores(state, "gem_specific"), defaultdict(list)
     for (name, paper, reference), value in specific.items():

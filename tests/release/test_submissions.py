@@ -215,7 +215,7 @@ def test_a_stranger_s_folder_becomes_a_row_and_is_kept_only_if_the_organiser_say
     assert everything(board) == before
     shutil.copytree(board / "state", tmp_path / "state", symlinks=True)
     code, said, _ = ended("import", "submission", packed, "--add", "--edition", EDITION, "--state", tmp_path / "state")
-    assert code == 0 and "stranger has rank 2 of 7" in said and "stranger is on the board now" in said
+    assert code == 0 and "stranger has rank 2 of 8" in said and "stranger is on the board now" in said
     code, said, _ = ended("leaderboard", EDITION, "--json", "--state", tmp_path / "state")
     own = next(row for row in json.loads(said)["rows"] if row["candidate"] == "stranger")
     assert own["score"] == next(row["score"] for row in shown["neighbours"] if row["candidate"] == "stranger")
@@ -299,7 +299,7 @@ def test_the_workflow_answers_a_pull_request_and_runs_nothing_of_it(board, packe
     answer = (workspace / "answer.txt").read_text()
     assert (workspace / "installed.txt").read_text().startswith("gre-bench==")
     if kind == "good":
-        assert code == 0 and "stranger has rank 2 of 7" in answer and "nothing was added" in answer
+        assert code == 0 and "stranger has rank 2 of 8" in answer and "nothing was added" in answer
     else:
         assert code == 2 and answer.startswith("refused: a pull request brings one folder submissions/NAME")
 
