@@ -73,8 +73,9 @@ def grader_of(
 ) -> tuple[Grader, LMIdentity]:  # fmt: skip
     """Returns a function that grades items with *examiner*, and the identity of the grader for signatures.
 
-    *name*: None for an examiner without an LM of the models file. *evaluation_lm*: with the aggregation ``logprob``,
-    the LM that computes token probabilities; None: *name*'s endpoint does, but only for the likeliest tokens.
+    *name*: the examiner's LM in the models file, or None if it uses none. *evaluation_lm*: with the aggregation
+    ``logprob``, the LM that computes token probabilities; if None, the endpoint of *name* returns them, but only for
+    the likeliest tokens.
     """
     from gre_bench.examiners.grading import grade, grade_by_endpoint, grade_by_lm, identity_with
 

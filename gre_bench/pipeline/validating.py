@@ -112,9 +112,9 @@ def of_another_edition(job: Job, key: str) -> Beside:
 def judge(store: Store, job: Job, work: Work, run_id: str, beside: Sequence[Beside] = ()) -> list[Row]:
     """Computes and stores the effect of every change on every metric, and writes validation records.
 
-    Returns one row per metric and change. A pilot's effects are not stored; those with editions *beside* are kept in
-    the record alone, because the tables of one edition hold its own. A metric gets a record only after all of its pairs
-    were tried, because the missing pairs may be hard ones.
+    Returns one row per metric and change. A pilot's effects are not stored; effects computed together with other
+    editions (*beside*) are written to the record alone, because an edition's tables hold only its own. A metric gets
+    a record only after all of its pairs were tried, because the missing pairs may be hard ones.
     """
     rows: list[Row] = []
     learnt = work.learnt.and_of(other.learnt for other in beside)

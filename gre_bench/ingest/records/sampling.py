@@ -32,8 +32,8 @@ SHOWN = 5
 class Role:
     """The role of a human review of a sampled paper. *position*: the paper's index in the sample.
 
-    *place*: 0 for the human candidate; references count from 1. If every human review is a reference, the human
-    candidate is a reference too. A paper's only review then does not serve as the candidate.
+    *place*: 0 for the human candidate; references count from 1. If every human review is to be a reference, the
+    review at place 0 is both; a paper's only review is a reference alone.
     """
 
     paper_id: str

@@ -114,7 +114,7 @@ class Form:
         self._one_more_space = float(_LOG_HALF - np.log(alphabet.space))
 
     def logprobs(self, spelled: Spelled) -> np.ndarray:
-        """Returns for each token the sum of the log-probabilities of its gap and of its capitals, in nats."""
+        """Returns for each token the log-probability of the blanks before it plus that of its capitals, in nats."""
         before, after = _kinds_of_tokens(spelled.words)
         # A gap is empty, one space, or a random string of white space whose length is geometric with parameter 1/2. The
         # probabilities of all ways to produce the same gap are added.

@@ -66,9 +66,9 @@ _COMMON = frozenset(word_lists()["common"])
 
 
 def review_of(title: str, abstract: str | None, text: str | None, kind: Kind) -> str:
-    """Returns a review in four sections, each a list of sentences; empty without the text that *kind* needs.
+    """Returns a review in four sections, each a list of sentences; empty if the paper lacks the text that *kind* needs.
 
-    The kind ``full`` reads all of the paper, the kind ``abstract`` not its body *text*.
+    The kind ``full`` reads the whole paper; ``abstract`` reads all but the body *text*.
     """
     if not (text if kind == "full" else abstract):
         return ""
