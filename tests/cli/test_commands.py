@@ -37,7 +37,7 @@ COMMANDS = dict(walk())
 def shown(path: str, columns: int = 80) -> str:
     """The help screen of the command at *path*, that many columns wide."""
     arguments = [*path.split()[1:], "--help"]
-    done = CliRunner().invoke(app, arguments, env={"COLUMNS": str(columns), "TERMINAL_WIDTH": str(columns)})
+    done = CliRunner().invoke(app, arguments, env={"COLUMNS": str(columns)})
     assert done.exit_code == 0, path
     return done.stdout
 
