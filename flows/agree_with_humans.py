@@ -10,7 +10,7 @@ from prefect import flow
 from gre_bench.core.settings import Settings
 from gre_bench.pipeline.agreeing import agree
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.pipeline.runs.prefect_engine import EDITION, ended
+from gre_bench.pipeline.runs.prefect_engine import EDITION, to_prefect_state
 
 
 @flow(name="agree-with-humans", flow_run_name=EDITION, persist_result=False)
@@ -21,4 +21,4 @@ def agree_with_humans(
 
     Returns the correlations, the numbers of pairs by state, and why pairs have no score.
     """
-    return ended(agree, Job(settings, state, None, None, retry_failed, wait_s))
+    return to_prefect_state(agree, Job(settings, state, None, None, retry_failed, wait_s))

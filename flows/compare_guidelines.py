@@ -19,21 +19,21 @@ from prefect import flow
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import digest
 from gre_bench.core.settings import BudgetSettings
-from gre_bench.pipeline.runs.prefect_engine import ended
-from gre_bench.pipeline.runs.studies import bounded, over_budget, quoted
+from gre_bench.pipeline.runs.prefect_engine import to_prefect_state
+from gre_bench.pipeline.runs.running_studies import list_exceeded_budgets, quoted, run_within_budget
 from gre_bench.prompts.conditions import Condition
 from gre_bench.studies.guidelines import (
     KIND,
     RatedPapers,
-    conditions,
     from_edition,
     from_files,
-    from_reviews,
-    keep,
+    load_conditions,
+    load_existing_reviews,
     study_folder,
+    write_guideline_study,
 )
 from gre_bench.tasks import examine, steps
-from gre_bench.writing.catalog import WriterContext, study_account
+from gre_bench.writing.writers import WriterContext, study_account
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,36 +70,38 @@ class GuidelineJob:
 @flow(name="compare-guidelines", flow_run_name="{job.name}", persist_result=False)
 def compare_guidelines(job: GuidelineJob) -> dict[str, Any]:
     """Compares guidelines as *job* says; the summary has each condition's results, and the study's folder."""
-    return ended(compare, job)
+    return to_prefect_state(compare, job)
 
 
 def compare(job: GuidelineJob) -> dict[str, Any]:
     """Does the work of `compare_guidelines`, with or without Prefect; returns its summary."""
-    material, chosen = prepared(job)
+    material, chosen = load_papers_and_conditions(job)
     papers, asked_for = list(material.contents.items()), list(product(job.models, chosen))
-    with bounded(job.writer_context, study_folder(job.state, job.name, material.source)) as say:
+    with run_within_budget(job.writer_context, study_folder(job.state, job.name, material.source)) as say:
         ratings = [
             rating
             for model, condition in asked_for
             for rating in steps.rate_papers(model, job.writer_context, condition, papers)
         ]
-        signed = {f"{model} · {condition.name}": signature(job, model, condition) for model, condition in asked_for}
-        summary = keep(job.state, job.name, material.source, ratings, material.human, signed, job.seed)
+        signed = {
+            f"{model} · {condition.name}": rating_signature(job, model, condition) for model, condition in asked_for
+        }
+        summary = write_guideline_study(job.state, job.name, material.source, ratings, material.human, signed, job.seed)
         say(summary["outcome"], summary["message"])
     return summary
 
 
-def compare_given(name: str, reviews: Path, state: Path, seed: int = 0) -> dict[str, Any]:
+def compare_given_reviews(name: str, reviews: Path, state: Path, seed: int = 0) -> dict[str, Any]:
     """Does the work of `compare` with LM reviews and human ratings from the folder *reviews*; sends no requests.
 
     `gre_bench.ingest.datasets.rated` describes the files in *reviews*. *seed*: the seed of the bootstrap.
     """
-    ratings, human, source = from_reviews(reviews)
+    ratings, human, source = load_existing_reviews(reviews)
     study_folder(state, name, source)
-    return keep(state, name, source, ratings, human, {}, seed)
+    return write_guideline_study(state, name, source, ratings, human, {}, seed)
 
 
-def prepared(job: GuidelineJob) -> tuple[RatedPapers, list[Condition]]:
+def load_papers_and_conditions(job: GuidelineJob) -> tuple[RatedPapers, list[Condition]]:
     """Returns the papers of *job* with their human ratings, and the conditions.
 
     Raises `SettingsError` or `SourceError` if the job is impossible.
@@ -108,7 +110,7 @@ def prepared(job: GuidelineJob) -> tuple[RatedPapers, list[Condition]]:
         raise SettingsError("name at least one model of the models file: --model NAME")
     for model in job.models:
         examine.listed_lm(model, job.writer_context)
-    chosen = conditions(job.conditions, job.guidelines)
+    chosen = load_conditions(job.conditions, job.guidelines)
     if job.edition and (job.papers or job.ratings):
         raise SettingsError("an edition has papers and ratings of its own: leave out --papers-file and --ratings")
     if job.edition:
@@ -118,7 +120,7 @@ def prepared(job: GuidelineJob) -> tuple[RatedPapers, list[Condition]]:
     return from_files(job.papers, job.ratings, job.limit), chosen
 
 
-def signature(job: GuidelineJob, model: str, condition: Condition) -> dict[str, str]:
+def rating_signature(job: GuidelineJob, model: str, condition: Condition) -> dict[str, str]:
     """Returns what a rating depends on besides the paper: the LM, its sampling (a digest) and the prompt."""
     lm = examine.listed_lm(model, job.writer_context)
     return {
@@ -133,9 +135,10 @@ def signature(job: GuidelineJob, model: str, condition: Condition) -> dict[str, 
 def estimate(job: GuidelineJob) -> dict[str, Any]:
     """Returns the estimated number and cost of the requests that the study still needs; sends nothing.
 
-    ``models`` has one row per model (see `quoted`), and ``over_budget`` one line for each limit that may be exceeded.
+    ``models`` has one row per model (see `quoted`), and ``list_exceeded_budgets`` one line for each limit that may be
+    exceeded.
     """
-    material, chosen = prepared(job)
+    material, chosen = load_papers_and_conditions(job)
     able = [content for content in material.contents.values() if content]
     rows = []
     for model in job.models:
@@ -144,4 +147,4 @@ def estimate(job: GuidelineJob) -> dict[str, Any]:
         rows.append(quoted(model, [(lm.writer, chats, lm.sampling)]))
     return {"study": job.name, "papers": len(able), "without_text": len(material.contents) - len(able),
             "conditions": [condition.name for condition in chosen], "models": rows,
-            "over_budget": over_budget(job.writer_context, rows)}  # fmt: skip
+            "over_budget": list_exceeded_budgets(job.writer_context, rows)}  # fmt: skip

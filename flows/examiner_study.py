@@ -22,22 +22,22 @@ from gre_bench.catalogs.models import Model
 from gre_bench.core.terminal import plain
 from gre_bench.examiners.examiner import Examiner
 from gre_bench.examiners.grading import FREE, bin_grades
-from gre_bench.examiners.results import Column
-from gre_bench.pipeline.runs.prefect_engine import ended
-from gre_bench.pipeline.runs.studies import bounded
+from gre_bench.examiners.rater_results import RaterColumn
+from gre_bench.pipeline.runs.prefect_engine import to_prefect_state
+from gre_bench.pipeline.runs.running_studies import run_within_budget
 from gre_bench.studies.examiners.inputs import GradedItems, grid
-from gre_bench.studies.examiners.job import (
+from gre_bench.studies.examiners.results import KIND, write_examiner_study
+from gre_bench.studies.examiners.study import (
     ExaminerJob,
-    baseline,
-    instructions,
-    lost,
+    build_game_reports,
+    choose_text_pairs,
+    columns_without_instructions,
+    grade_by_baseline,
     needs_model,
-    pairs_of,
-    panel_of,
-    prepared,
-    reports,
+    obtain_instructions,
+    prepare_study,
+    run_panel,
 )
-from gre_bench.studies.examiners.results import KIND, keep
 from gre_bench.studies.guidelines import study_folder
 from gre_bench.tasks import examine, steps
 from gre_bench.writing.spend_log import cost
@@ -46,20 +46,20 @@ from gre_bench.writing.spend_log import cost
 @flow(name="examiner-study", flow_run_name="{job.name}", persist_result=False)
 def examiner_study(job: ExaminerJob) -> dict[str, Any]:
     """Compares examiners as *job* says; the summary has each examiner's results, and the study's folder."""
-    return ended(study, job)
+    return to_prefect_state(run_examiner_study, job)
 
 
-def study(job: ExaminerJob) -> dict[str, Any]:
+def run_examiner_study(job: ExaminerJob) -> dict[str, Any]:
     """Does the work of `examiner_study`, with or without Prefect; returns its summary.
 
     Prints one line of progress per examiner to standard error, because standard output is for the results.
     """
-    material, models = prepared(job)
+    material, models = prepare_study(job)
     settings, context = job.settings, job.writer_context
-    with bounded(context, study_folder(job.state, job.name, material.source, KIND)) as say:
-        written, unsound = instructions(settings, context, material.kind)
+    with run_within_budget(context, study_folder(job.state, job.name, material.source, KIND)) as say:
+        written, unsound = obtain_instructions(settings, context, material.kind)
         chosen = grid(settings, material.kind, written)
-        columns = [baseline(name, material.items, settings.embedder) for name in settings.baselines]
+        columns = [grade_by_baseline(name, material.items, settings.embedder) for name in settings.baselines]
         signatures: dict[str, dict[str, Any]] = {}
         due = [
             (name, examiner, model)
@@ -67,31 +67,33 @@ def study(job: ExaminerJob) -> dict[str, Any]:
             for model in (settings.models if needs_model(settings, examiner) else (None,))
         ]
         for index, (name, examiner, model) in enumerate(due, 1):
-            column, signed = _column(job, material, models, name, examiner, model)
+            column, signed = _grade_column(job, material, models, name, examiner, model)
             columns.append(column)
             signatures[column.title] = signed
             graded = f"{len(column.values)} of {len(column.grades)} graded, {column.cost.replies} replies"
             line = f"{index} of {len(due)}: {column.title}: {graded}, {column.seconds:.0f} s"
             print(plain(line), file=sys.stderr)
-        columns += lost(settings.models, material.items, unsound)
+        columns += columns_without_instructions(settings.models, material.items, unsound)
         columns = [replace(column, excluded=dict(material.lacks)) for column in columns]
-        panel, exam_texts = panel_of(settings.panel, material, chosen, columns) if settings.panel else (None, set())
+        panel, exam_texts = run_panel(settings.panel, material, chosen, columns) if settings.panel else (None, set())
         columns += panel.columns if panel else []
         played: Sequence[dict[str, Any]] = []
         if settings.pairwise is not None:
             texts = [text for text in material.texts if text.item_id not in material.lacks]
-            pairs = pairs_of(texts, settings.pairwise)
+            pairs = choose_text_pairs(texts, settings.pairwise)
             preferences = {model: steps.prefer_pairs(model, context, pairs, material.kind) for model in settings.models}
-            played = reports(pairs, preferences, texts, settings.pairwise, settings.panel, exam_texts)
-        summary = keep(job.state, job.name, settings, material, chosen, columns, panel, played, signatures, written)
+            played = build_game_reports(pairs, preferences, texts, settings.pairwise, settings.panel, exam_texts)
+        summary = write_examiner_study(
+            job.state, job.name, settings, material, chosen, columns, panel, played, signatures, written
+        )
         say(summary["outcome"], summary["message"])
     return summary
 
 
-def _column(
+def _grade_column(
     job: ExaminerJob, material: GradedItems, models: Mapping[str, Model], name: str, examiner: Examiner,
     model: str | None,
-) -> tuple[Column, dict[str, Any]]:  # fmt: skip
+) -> tuple[RaterColumn, dict[str, Any]]:  # fmt: skip
     """Returns the grades of all texts by *examiner* with the LM *model*, and the grader's identity with its signature.
 
     *model*: None for an examiner that uses none of the study's LMs.
@@ -105,7 +107,7 @@ def _column(
     spent, entry = sum((grade.cost for grade in grades), FREE), models.get(model or "")
     usd = cost(entry, spent.prompt_tokens, spent.reply_tokens) if entry else None
     seconds = time.monotonic() - started
-    column = Column(
+    column = RaterColumn(
         name, by, "examiner", tuple(binned), {}, counts.before, counts.after, seconds, usd if model else 0.0
     )
     return column, asdict(identity) | {"signature": identity.lm_id}

@@ -20,7 +20,7 @@ from prefect import flow
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.records import Problem, edition_of
 from gre_bench.core.settings import BudgetSettings
-from gre_bench.guidelines.review_quality import (
+from gre_bench.guidelines.quality_points import (
     CRITERIA,
     GROUPS,
     NAMES,
@@ -31,18 +31,18 @@ from gre_bench.guidelines.review_quality import (
     judge,
     mean_date,
     median_length,
-    members,
     sampled,
+    select_group_members,
 )
 from gre_bench.ingest.records.notes import review_fields
 from gre_bench.ingest.records.row_files import read_notes_file
 from gre_bench.ingest.records.venues import check_verified, venue_of
-from gre_bench.pipeline.intake import file_sha256
-from gre_bench.pipeline.runs.prefect_engine import ended
-from gre_bench.pipeline.runs.studies import bounded, over_budget, quoted
+from gre_bench.pipeline.importing import file_sha256
+from gre_bench.pipeline.runs.prefect_engine import to_prefect_state
+from gre_bench.pipeline.runs.running_studies import list_exceeded_budgets, quoted, run_within_budget
 from gre_bench.studies.guidelines import KIND, put, study_folder, table
 from gre_bench.tasks import examine, steps
-from gre_bench.writing.catalog import WriterContext, study_account
+from gre_bench.writing.writers import WriterContext, study_account
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,19 +79,19 @@ def review_quality(job: QualityJob) -> dict[str, Any]:
 
     Returns a summary with counts. Files in the study's folder hold each review's points and the sampled reviews.
     """
-    return ended(judged, job)
+    return to_prefect_state(run_quality_study, job)
 
 
-def judged(job: QualityJob) -> dict[str, Any]:
+def run_quality_study(job: QualityJob) -> dict[str, Any]:
     """Does the work of `review_quality`, with or without Prefect; returns its summary."""
     source = {"notes": file_sha256(job.notes) if job.notes.is_file() else "", "edition": job.edition}
-    reviews = fielded(job)
+    reviews = load_fielded_reviews(job)
     if job.judge:
         examine.listed_lm(job.judge, job.writer_context)
     folder = study_folder(job.state, job.name, source)
-    with bounded(job.writer_context, folder) as say:
+    with run_within_budget(job.writer_context, folder) as say:
         verdicts: dict[tuple[str, str], Points] = {}
-        for name, able in _judgeable(job, reviews).items():
+        for name, able in _select_judgeable(job, reviews).items():
             if not (able and job.judge):
                 continue
             answers = steps.judge_reviews(job.judge, job.writer_context, name, able)
@@ -100,7 +100,7 @@ def judged(job: QualityJob) -> dict[str, Any]:
         qualities = judge(reviews, verdicts)
         groups = sampled(qualities, job.size, job.seed)
         summary = _summary(job, source, reviews, qualities, groups) | {"folder": str(folder)}
-        put(folder / "quality.csv", table(map(_row, qualities)))
+        put(folder / "quality.csv", table(map(_build_quality_row, qualities)))
         by_id = {review.review_id: review for review in reviews}
         for group, ids in groups.items():
             lines = [json.dumps(asdict(by_id[review_id]), ensure_ascii=False) for review_id in ids]
@@ -113,20 +113,23 @@ def judged(job: QualityJob) -> dict[str, Any]:
 def estimate(job: QualityJob) -> dict[str, Any]:
     """Returns the estimated number and cost of the requests to the judge that are still needed; sends nothing.
 
-    ``models`` has one row (see `quoted`), or none without a judge. ``over_budget`` has one line for each limit that may
+    ``models`` has one row (see `quoted`), or none without a judge. ``list_exceeded_budgets`` has one line for each
+    limit that may
     be exceeded.
     """
-    reviews = fielded(job)
+    reviews = load_fielded_reviews(job)
     rows = []
     if job.judge:
         lm = examine.listed_lm(job.judge, job.writer_context)
-        chats = [CRITERIA[name].chat(review) for name, able in _judgeable(job, reviews).items() for review in able]
+        chats = [
+            CRITERIA[name].chat(review) for name, able in _select_judgeable(job, reviews).items() for review in able
+        ]
         rows.append(quoted(job.judge, [(lm.writer, chats, lm.sampling)]))
     return {"study": job.name, "reviews": len(reviews), "models": rows,
-            "over_budget": over_budget(job.writer_context, rows)}  # fmt: skip
+            "over_budget": list_exceeded_budgets(job.writer_context, rows)}  # fmt: skip
 
 
-def _judgeable(job: QualityJob, reviews: Sequence[FieldedReview]) -> dict[str, list[FieldedReview]]:
+def _select_judgeable(job: QualityJob, reviews: Sequence[FieldedReview]) -> dict[str, list[FieldedReview]]:
     """Returns criterion → the reviews with all fields that it needs; empty if the job names no judge."""
     if job.judge is None:
         return {}
@@ -134,7 +137,7 @@ def _judgeable(job: QualityJob, reviews: Sequence[FieldedReview]) -> dict[str, l
             for name, criterion in CRITERIA.items()}  # fmt: skip
 
 
-def fielded(job: QualityJob) -> list[FieldedReview]:
+def load_fielded_reviews(job: QualityJob) -> list[FieldedReview]:
     """Returns the human reviews in the job's notes by fields of the review form; `SourceError` if there are none."""
     edition = edition_of(job.edition)
     venue = venue_of(edition.venue, edition.year)
@@ -164,7 +167,7 @@ def generate(
     reviews = [FieldedReview(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
     if not reviews:
         raise SettingsError(f"group {group} of study {name} has no reviews: no computed total falls into it")
-    with bounded(writer_context, path.parent) as say:
+    with run_within_budget(writer_context, path.parent) as say:
         guideline = steps.generate_guideline(model, writer_context, reviews).read
         say("incomplete" if isinstance(guideline, Problem) and not guideline.final else "done")
     if isinstance(guideline, Problem):
@@ -194,7 +197,7 @@ def _summary(
         "mean_date_ms": None if mean is None else float(mean),
         "points": {name: _counts(quality.points[name] for quality in qualities) for name in NAMES},
         "totals": dict(sorted(totals.items())), "seed": job.seed,
-        "groups": {group: {"reviews": len(members(qualities, group)), "drawn": list(ids)}
+        "groups": {group: {"reviews": len(select_group_members(qualities, group)), "drawn": list(ids)}
                    for group, ids in groups.items()},
     }  # fmt: skip
 
@@ -205,7 +208,7 @@ def _counts(points: Any) -> dict[str, int]:
     return dict(sorted(counts.items()))
 
 
-def _row(quality: Quality) -> dict[str, Any]:
+def _build_quality_row(quality: Quality) -> dict[str, Any]:
     points = {name: points if isinstance(points, int) else None for name, points in quality.points.items()}
     why = "; ".join(f"{name}: {problem.message}" for name, problem in quality.lacking.items())
     total = "not computable" if quality.total is None else quality.total

@@ -6,17 +6,17 @@ from typing import Any
 
 from prefect import flow
 
-from gre_bench.pipeline.runs.prefect_engine import ended
+from gre_bench.pipeline.runs.prefect_engine import to_prefect_state
 from gre_bench.pipeline.training import TrainingJob, TuningJob, tune, tune_lm
 
 
 @flow(name="tune-cache-ngram", flow_run_name="cache-ngram", persist_result=False)
 def tune_cache_ngram(job: TrainingJob) -> dict[str, Any]:
     """Trains `cache-ngram` as *job* says; the result has its scores on held-out papers (or else on every sixth)."""
-    return ended(tune, job)
+    return to_prefect_state(tune, job)
 
 
 @flow(name="tune-evaluation-lm", flow_run_name="fine-tune", persist_result=False)
 def tune_evaluation_lm(job: TuningJob) -> dict[str, Any]:
     """Fine-tunes an evaluation LM as *job* says; returns its training record and its folder."""
-    return ended(tune_lm, job)
+    return to_prefect_state(tune_lm, job)

@@ -13,7 +13,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from gre_bench.core.settings import Settings
-from gre_bench.pipeline.runs.prefect_engine import ended, summary_of
+from gre_bench.pipeline.runs.prefect_engine import summary_of, to_prefect_state
 from gre_bench.reports.yearly import Summary, make_board, year_job
 
 
@@ -57,16 +57,16 @@ def year(
 
     def work() -> Summary:
         job = year_job(venue, roster, year, settings or Settings(), state, gpu, retry_failed, on)
-        return make_board(job, as_flow)
+        return make_board(job, run_as_flow)
 
-    return ended(work, strict=strict)
+    return to_prefect_state(work, strict=strict)
 
 
-def as_flow(name: str, stage: Callable[[], Summary]) -> Summary:
+def run_as_flow(name: str, stage: Callable[[], Summary]) -> Summary:
     """Runs *stage* as a Prefect subflow of the year's flow run, ending in a state named after the outcome."""
 
     @flow(name=name, flow_run_name=name, persist_result=False)
     def run_stage() -> Summary:
-        return ended(stage)
+        return to_prefect_state(stage)
 
     return summary_of(run_stage())

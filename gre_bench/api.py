@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING, Any
 
 from gre_bench.core import settings as configuration
 from gre_bench.core.errors import GreBenchError, LMError, SettingsError, SpanError, UnfinishedError
-from gre_bench.core.judgments import yields
+from gre_bench.core.judgments import has_judgments
 from gre_bench.core.known_names import did_you_mean
-from gre_bench.core.pretrained import entries, is_name
+from gre_bench.core.pretrained import entries, is_model_name
 from gre_bench.core.records import LMIdentity, Prediction, SpanLogprob
-from gre_bench.lm import catalog
-from gre_bench.lm.catalog import Pieces, pieces_of
-from gre_bench.lm.protocol import EvaluationLM, results_of
+from gre_bench.lm import opening
+from gre_bench.lm.opening import Pieces, pieces_of
+from gre_bench.lm.protocol import EvaluationLM, predict_checked
 from gre_bench.reports.board_pictures import board_picture
-from gre_bench.reports.board_rows import one_candidate, paper_leads, release_boards, release_folder, release_pairs
-from gre_bench.reports.signatures import headline_signature, shown_signatures, the_candidate
+from gre_bench.reports.board_rows import load_candidate, paper_leads, release_boards, release_folder, release_pairs
+from gre_bench.reports.signatures import headline_signature, resolve_candidate, shown_signatures
 from gre_bench.store import Row, Store, no_edition
 from gre_bench.store.queries import CANDIDATE_PAIRS, KNOWN_CANDIDATES, LEADERBOARD
 from gre_bench.writing.rules.judgments import judgments_of
@@ -116,12 +116,12 @@ def open_lm(name: str | Path = "cache-ngram", **settings: Any) -> OpenedLM:
     """
     if not isinstance(name, str | Path) or not str(name).strip():
         raise SettingsError(f"an evaluation LM is a name or a folder, not {name!r}; {_known_lms(str(name))}")
-    is_backend = str(name) in catalog.BACKENDS
-    if not is_backend and not is_name(Path(name)) and not Path(name).is_dir():
+    is_backend = str(name) in opening.BACKENDS
+    if not is_backend and not is_model_name(Path(name)) and not Path(name).is_dir():
         raise LMError(f"no evaluation LM {name}, and no such folder; {_known_lms(str(name))}")
     tree = {"backend": str(name)} if is_backend else {"backend": "transformers", "folder": str(name)}
     chosen = configuration.parse({"evaluation_lm": tree | settings}, "open_lm").evaluation_lm
-    return OpenedLM(catalog.open_lm(chosen), pieces_of(chosen))
+    return OpenedLM(opening.open_lm(chosen), pieces_of(chosen))
 
 
 def judgments(review: str) -> list[str]:
@@ -162,9 +162,9 @@ def score(lm: OpenedLM, candidate: Text, reference: Text, synopsis: str | None =
     """
     if not isinstance(lm, OpenedLM):
         raise SettingsError(f"the evaluation LM is what open_lm returns, not {type(lm).__name__}")
-    x, y = _text("candidate", candidate), _text("reference", reference)
+    x, y = _join_judgments("candidate", candidate), _join_judgments("reference", reference)
     spans: list[SpanLogprob] = []
-    for span in results_of(lm.lm, [Prediction(x, synopsis, y), Prediction(None, synopsis, y)]):
+    for span in predict_checked(lm.lm, [Prediction(x, synopsis, y), Prediction(None, synopsis, y)]):
         if isinstance(span, SpanError):
             raise span
         spans.append(span)
@@ -211,7 +211,7 @@ def leaderboard(
     if (folder := release_folder(str(edition), Path(state))) is not None:
         rows = release_boards(folder, metric)
     else:
-        store = _edition(edition, state)
+        store = _find_store(edition, state)
         ids = [row["signature_id"] for row in shown_signatures(store, [metric] if metric else None)]
         rows = store.read(LEADERBOARD, signature_ids=ids)
     frame = _board_class()(_frame(rows))
@@ -241,10 +241,10 @@ def pairs(
     if (folder := release_folder(str(edition), Path(state))) is not None:
         rows = release_pairs(folder, metric, candidate)
     else:
-        store = _edition(edition, state)
+        store = _find_store(edition, state)
         (signature,) = shown_signatures(store, [metric])
         known = [row["candidate"] for row in store.read(KNOWN_CANDIDATES)]
-        names = [the_candidate(store, candidate)] if candidate else known
+        names = [resolve_candidate(store, candidate)] if candidate else known
         rows = store.read(CANDIDATE_PAIRS, signature_id=signature["signature_id"], candidates=names)
     return _frame(rows).drop(columns="unit").rename(columns={"candidate_id": "candidate", "value": "score"})
 
@@ -267,9 +267,9 @@ def why(edition: str, candidate: str, metric: str | None = None, state: str | Pa
     Raises:
         SettingsError: there is no such edition, metric or candidate.
     """
-    store = _edition(edition, state)
+    store = _find_store(edition, state)
     signature = headline_signature(store) if metric is None else shown_signatures(store, [metric])[0]
-    rows = paper_leads(store, signature["signature_id"], the_candidate(store, candidate))
+    rows = paper_leads(store, signature["signature_id"], resolve_candidate(store, candidate))
     return _frame(rows).rename(columns={"mean": "score"})
 
 
@@ -298,7 +298,7 @@ def compare(
     """
     from gre_bench.reports.contrasts import compare_candidates
 
-    _edition(edition, state)
+    _find_store(edition, state)
     report = compare_candidates(Path(state), edition, [first, second], [metric] if metric else None)
     names = ("metric", "validated", "difference", "low", "high", "p", "papers", "won", "lost", "problem")
     return _frame(
@@ -330,7 +330,7 @@ def remove(edition: str, candidate: str, state: str | Path = "state") -> dict[st
     from gre_bench.pipeline.own_reviews import remove as remove_from
     from gre_bench.pipeline.runs.job import settings_of
 
-    store = _edition(edition, state)
+    store = _find_store(edition, state)
     name = find_candidate(store, candidate)["candidate"]
     report = remove_from(store, settings_of(store), Path(state).resolve(), name)
     return {name: report[name] for name in ("reviews", "judgments", "scores")}
@@ -357,9 +357,9 @@ def publish(
         SettingsError: there is no such edition.
     """
     from gre_bench.release.release_store import ReleaseStore
-    from gre_bench.reports.publishing import publish_edition
+    from gre_bench.reports.publish_editions import publish_edition
 
-    store = _edition(edition, state)
+    store = _find_store(edition, state)
     releases = ReleaseStore(Path(out) if out else Path(state) / "releases", store.key)
     return publish_edition(store, releases, scores_only=scores_only).folder
 
@@ -400,14 +400,14 @@ def rank(
         SourceError: the reviews cannot be read.
         UnfinishedError: some pairs are not scored yet.
     """
-    from gre_bench.ingest.records.columns import ColumnNames, conditions
-    from gre_bench.ingest.records.columns import stated as stated_columns
-    from gre_bench.pipeline.intake import stated_licence
+    from gre_bench.ingest.records.columns import ColumnNames, parse_conditions
+    from gre_bench.ingest.records.columns import parse_stated_columns as stated_columns
+    from gre_bench.pipeline.importing import parse_licence
     from gre_bench.pipeline.own_reviews import import_candidate
-    from gre_bench.pipeline.refreshing import refresh, usable
+    from gre_bench.pipeline.refreshing import check_job, refresh
     from gre_bench.pipeline.runs.job import Job, settings_of
 
-    store = _edition(on, state)
+    store = _find_store(on, state)
     with tempfile.TemporaryDirectory(prefix="gre-bench-") as folder:
         if not isinstance(reviews, str | Path):
             if not hasattr(reviews, "to_parquet"):
@@ -415,40 +415,42 @@ def rank(
             file = Path(folder) / FRAME
             reviews.to_parquet(file)
             reviews = file
-        job = usable(Job(settings_of(store), Path(state).resolve(), texts_first=True))
-        stated = stated_licence(licence)
-        reading = ColumnNames(stated_columns(_pairs(columns)), guess=True, where=conditions(_pairs(where)))
+        job = check_job(Job(settings_of(store), Path(state).resolve(), texts_first=True))
+        stated = parse_licence(licence)
+        reading = ColumnNames(
+            stated_columns(_format_options(columns)), guess=True, where=parse_conditions(_format_options(where))
+        )
         job, _ = import_candidate(store, job, Path(reviews), name, None, replace, stated, reading, partial)
     summary = refresh(job)
     if summary["outcome"] != "done":
         raise UnfinishedError(f"{on}: {summary['outcome']}: {summary['message']}")
-    return _frame(one_candidate(store, name)["rows"]).filter([*SHOWN, "of"])
+    return _frame(load_candidate(store, name)["rows"]).filter([*SHOWN, "of"])
 
 
-def _pairs(options: Mapping[str, str | Sequence[str]] | None) -> list[str]:
+def _format_options(options: Mapping[str, str | Sequence[str]] | None) -> list[str]:
     """Returns *options* in the form of the command line: a list of ``NAME=VALUE``."""
     listed = {name: [given] if isinstance(given, str) else given for name, given in (options or {}).items()}
     return [f"{name}={value}" for name, values in listed.items() for value in values]
 
 
 def _known_lms(name: str) -> str:
-    own = [known for known in catalog.BACKENDS if known not in ("transformers", "vllm")]
+    own = [known for known in opening.BACKENDS if known not in ("transformers", "vllm")]
     return did_you_mean(name, [*own, *(known for known, entry in entries().items() if entry.kind == "lm")])
 
 
-def _text(title: str, given: Text) -> str:
+def _join_judgments(title: str, given: Text) -> str:
     lines = [given] if isinstance(given, str) else given
     if not isinstance(lines, Sequence) or not all(isinstance(line, str) for line in lines):
         raise SettingsError(f"the {title}'s judgments are one text or a list of texts, not {type(given).__name__}")
     text = "\n".join(lines)
     if not text.strip():
         raise SettingsError(f"the {title}'s judgments are blank: there is nothing to score")
-    if not yields(text, "as_written"):
+    if not has_judgments(text, "as_written"):
         warnings.warn(f"the {title} holds no judgment; make them with gre_bench.judgments(review)", stacklevel=3)
     return text
 
 
-def _edition(name: str | Path, state: str | Path) -> Store:
+def _find_store(name: str | Path, state: str | Path) -> Store:
     store = Store(Path(state), str(name))
     if not store.exists:
         raise no_edition(Path(state), store.key)
@@ -477,11 +479,11 @@ def _picture(board: pandas.DataFrame) -> str:
         return ""
     records: list[Any] = board.to_dict("records")
     metric = records[0]["metric"]
-    rows = [row | {name: _value(row[name]) for name in ("score", "low", "high")} for row in records]
+    rows = [row | {name: _nan_to_none(row[name]) for name in ("score", "low", "high")} for row in records]
     return board_picture([row for row in rows if row["metric"] == metric], metric)
 
 
-def _value(given: float | None) -> float | None:
+def _nan_to_none(given: float | None) -> float | None:
     return None if given is None or math.isnan(given) else float(given)
 
 

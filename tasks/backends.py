@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gre_bench.core.records import LMIdentity, Signature
 from gre_bench.core.settings import EmbedderSettings, EvaluationLMSettings
-from gre_bench.writing.catalog import WriterContext
+from gre_bench.writing.writers import WriterContext
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,21 +9,21 @@ from gre_bench.core.asking import ChatOutcome
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import Chat, LMIdentity
 from gre_bench.core.settings import EvaluationLMSettings
+from gre_bench.guidelines.quality_points import FieldedReview
 from gre_bench.guidelines.ratings import Rating
-from gre_bench.guidelines.review_quality import FieldedReview
-from gre_bench.lm.catalog import open_lm
-from gre_bench.lm.protocol import chat_lm
+from gre_bench.lm.opening import open_lm
+from gre_bench.lm.protocol import require_chat_lm
 from gre_bench.prompts.conditions import Condition
-from gre_bench.tasks.policy import writing
-from gre_bench.writing.catalog import ExaminerLM, WriterContext, open_examiner, open_logprobs
+from gre_bench.tasks.policy import writing_step
+from gre_bench.writing.writers import ExaminerLM, WriterContext, open_examiner, open_logprobs
 
 if TYPE_CHECKING:
-    from gre_bench.examiners.examiner import Examiner, Item, ItemKind
+    from gre_bench.examiners.examiner import Examiner, GradingItem, ItemKind
     from gre_bench.examiners.grading import Grade, Grader
     from gre_bench.examiners.pairwise import Preference, TextPair
 
 
-@writing("rate under guideline", "{name} under {condition.name}")
+@writing_step("rate under guideline", "{name} under {condition.name}")
 def rate_papers(
     name: str, writer_context: WriterContext, condition: Condition, papers: Sequence[tuple[str, str]]
 ) -> list[Rating]:
@@ -37,19 +37,19 @@ def rate_papers(
     return rate(lm.writer, lm.sampling, name, condition, papers)
 
 
-@writing("judge review quality", "{criterion} by {name}")
+@writing_step("judge review quality", "{criterion} by {name}")
 def judge_reviews(
     name: str, writer_context: WriterContext, criterion: str, reviews: Sequence[FieldedReview]
 ) -> list[ChatOutcome[int]]:
     """Returns the points (or a problem) that the LM *name* gives each of *reviews* for *criterion* (see `CRITERIA`)."""
-    from gre_bench.guidelines.replies import ask
-    from gre_bench.guidelines.review_quality import CRITERIA
+    from gre_bench.guidelines.quality_points import CRITERIA
+    from gre_bench.guidelines.yaml_replies import ask
 
     lm, rubric = listed_lm(name, writer_context), CRITERIA[criterion]
     return ask(lm.writer, lm.sampling, [rubric.chat(review) for review in reviews], rubric.points)
 
 
-@writing("generate guideline", "guideline by {name}")
+@writing_step("generate guideline", "guideline by {name}")
 def generate_guideline(name: str, writer_context: WriterContext, reviews: Sequence[FieldedReview]) -> ChatOutcome[str]:
     """Returns a guideline that the LM *name* makes from a group of *reviews*, or a problem."""
     from gre_bench.guidelines.checklist import generate
@@ -73,51 +73,50 @@ def grader_of(
 ) -> tuple[Grader, LMIdentity]:  # fmt: skip
     """Returns a function that grades items with *examiner*, and the identity of the grader for signatures.
 
-    *name*: the examiner's LM in the models file, or None if it uses none. *evaluation_lm*: with the aggregation
-    ``logprob``, the LM that computes token probabilities; if None, the endpoint of *name* returns them, but only for
-    the likeliest tokens.
+    *name*: None for an examiner without an LM of the models file. *evaluation_lm*: with the aggregation ``logprob``,
+    the LM that computes token probabilities; None: *name*'s endpoint does, but only for the likeliest tokens.
     """
-    from gre_bench.examiners.grading import grade, grade_by_endpoint, grade_by_lm, identity_with
+    from gre_bench.examiners.grading import grade, grade_by_endpoint, grade_by_lm, grading_identity
 
     if examiner.form.answer == "nothing":
-        return lambda items: grade(examiner, items, None), identity_with(examiner)
+        return lambda items: grade(examiner, items, None), grading_identity(examiner)
     if examiner.aggregation == "logprob" and evaluation_lm is not None:
-        lm = chat_lm(open_lm(evaluation_lm))
-        return lambda items: grade_by_lm(examiner, items, lm), identity_with(examiner, lm=lm.identity)
+        lm = require_chat_lm(open_lm(evaluation_lm))
+        return lambda items: grade_by_lm(examiner, items, lm), grading_identity(examiner, lm=lm.identity)
     opened = open_examiner(name, writer_context)
     writer, sampling = opened.writer, opened.sampling
     if examiner.aggregation != "logprob":
-        identity = identity_with(examiner, writer.identity, sampling)
+        identity = grading_identity(examiner, writer.identity, sampling)
         return lambda items: grade(examiner, items, writer, sampling), identity
     shown = open_logprobs(name, writer_context)
-    identity = identity_with(examiner, shown.identity, sampling)
+    identity = grading_identity(examiner, shown.identity, sampling)
     return lambda items: grade_by_endpoint(examiner, items, shown, writer, sampling), identity
 
 
-@writing("grade by examiner", "{examiner.name} by {name}")
+@writing_step("grade by examiner", "{examiner.name} by {name}")
 def grade_items(
-    name: str | None, writer_context: WriterContext, examiner: Examiner, items: Sequence[Item],
+    name: str | None, writer_context: WriterContext, examiner: Examiner, items: Sequence[GradingItem],
     evaluation_lm: EvaluationLMSettings | None = None,
 ) -> list[Grade]:  # fmt: skip
     """Returns one unbinned grade or problem per item, in order; parameters as in `grader_of`."""
     return grader_of(examiner, name, writer_context, evaluation_lm)[0](items)
 
 
-@writing("prefer one of two", "pairs by {name}")
+@writing_step("prefer one of two", "pairs by {name}")
 def prefer_pairs(
     name: str, writer_context: WriterContext, pairs: Sequence[TextPair], item: ItemKind
 ) -> list[Preference]:
     """Returns which text of each pair the LM *name* prefers; the LM sees each pair twice, once in each order."""
-    from gre_bench.examiners.pairwise import prefer
+    from gre_bench.examiners.pairwise import ask_preferences
 
-    return prefer(pairs, open_examiner(name, writer_context).writer, item)
+    return ask_preferences(pairs, open_examiner(name, writer_context).writer, item)
 
 
-@writing("write instructions", "instructions by {name}")
+@writing_step("write instructions", "instructions by {name}")
 def write_instructions(name: str, writer_context: WriterContext, chat: Chat) -> ChatOutcome[str]:
     """Returns the LM *name*'s reply to *chat*: instructions for examiners, or a problem if they are unusable."""
-    from gre_bench.examiners.examiner import sound
-    from gre_bench.examiners.grading import ask
+    from gre_bench.examiners.examiner import check_instructions
+    from gre_bench.examiners.grading import ask_and_parse
 
     opened = open_examiner(name, writer_context)
-    return ask(opened.writer, [chat], opened.sampling, sound)[0]
+    return ask_and_parse(opened.writer, [chat], opened.sampling, check_instructions)[0]

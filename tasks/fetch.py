@@ -8,7 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gre_bench.ingest.openreview.fetching import FetchOutcome, FetchRequest, bring_notes, bring_papers, freeze
+from gre_bench.ingest.openreview.fetching import (
+    FetchOutcome,
+    FetchRequest,
+    fetch_notes_into_journal,
+    fetch_papers_into_journal,
+    freeze,
+)
 from gre_bench.ingest.pdf.matter import body_of
 from gre_bench.ingest.pdf.reader import PdfReader
 from gre_bench.ingest.snapshot import Snapshot
@@ -21,13 +27,13 @@ def fetch_notes(request: FetchRequest) -> FetchOutcome:
 
     Returns the numbers of requests by kind and, if the fetch stopped early, the reason.
     """
-    return bring_notes(request, secret)
+    return fetch_notes_into_journal(request, read_secret)
 
 
 @step("fetch papers", "papers of {request.run}", 48, "openreview")
 def fetch_papers(request: FetchRequest) -> FetchOutcome:
     """Fetches versions and PDFs of the sampled papers into the journal; returns the same as `fetch_notes`."""
-    return bring_papers(request, secret)
+    return fetch_papers_into_journal(request, read_secret)
 
 
 @step("seal snapshot", None, 1, "cpu")
@@ -36,7 +42,7 @@ def seal_snapshot(request: FetchRequest) -> dict[str, Any]:
     return freeze(request)
 
 
-def secret(where: str) -> str:
+def read_secret(where: str) -> str:
     """Returns the secret at *where*, ``env:NAME`` or Prefect's ``block:NAME``; "" if there is none."""
     kind, _, name = where.partition(":")
     if kind == "env":

@@ -94,6 +94,6 @@ RETRIED: dict[str, Any] = {
 }
 
 
-def writing(name: str, run_name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def writing_step(name: str, run_name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Returns the decorator for a step in which an LM or a rule writes texts."""
     return step(name, run_name, 12, "writing", **RETRIED)

@@ -8,12 +8,12 @@ from dataclasses import replace
 from gre_bench.core.metrics import EXAMINER, Recipe, recipe_of
 from gre_bench.core.records import LMIdentity, Signature, SpanLogprob
 from gre_bench.core.settings import ScoringSettings
-from gre_bench.lm.catalog import open_lm
-from gre_bench.metrics.scoring import NOTHING, Metric, MetricWork, Scored, score, signature
+from gre_bench.lm.opening import open_lm
+from gre_bench.metrics.scoring import NOTHING, Metric, MetricWork, ScoringResult, score, signature
 from gre_bench.tasks.backends import Backends
 from gre_bench.tasks.examine import grader_of
 from gre_bench.tasks.policy import RETRIED, step
-from gre_bench.writing.catalog import open_examiner
+from gre_bench.writing.writers import open_examiner
 
 
 @step("sign metrics", None, 1, "evaluation-lm")
@@ -28,13 +28,20 @@ def sign_metrics(
     by_logprobs = any(recipe.formula for recipe in recipes.values())
     identity = open_lm(backends.evaluation_lm).identity if by_logprobs else NOTHING
     return identity, {
-        name: signature(recipe, identity if recipe.formula else _other(recipe, backends, scoring)[0], scoring, writer,
-                        assw_writer)
+        name: signature(
+            recipe,
+            identity if recipe.formula else _open_other_backend(recipe, backends, scoring)[0],
+            scoring,
+            writer,
+            assw_writer,
+        )
         for name, recipe in recipes.items()
-    }  # fmt: skip
+    }
 
 
-def _other(recipe: Recipe, backends: Backends, scoring: ScoringSettings) -> tuple[LMIdentity, Callable[[str], Metric]]:
+def _open_other_backend(
+    recipe: Recipe, backends: Backends, scoring: ScoringSettings
+) -> tuple[LMIdentity, Callable[[str], Metric]]:
     """Opens what *recipe* uses instead of an evaluation LM; returns its identity, and signature id → metric."""
     if recipe.asks == "embedder":
         from gre_bench.lm.embedders import open_embedder
@@ -44,11 +51,11 @@ def _other(recipe: Recipe, backends: Backends, scoring: ScoringSettings) -> tupl
         return embedder.identity, lambda signed: BertScore(embedder, signed, tokens=tokens)
     if recipe.name.startswith(EXAMINER):
         from gre_bench.examiners.examiner import examiner_of
-        from gre_bench.examiners.grading import ExaminerMetric, check_metric
+        from gre_bench.examiners.grading import ExaminerMetric, check_usable_as_metric
 
         name = recipe.name.removeprefix(EXAMINER)
         examiner = examiner_of(scoring.examiners[name], f"scoring.examiners.{name}")
-        check_metric(examiner)
+        check_usable_as_metric(examiner)
         grader, identity = grader_of(examiner, scoring.examiner, backends.writer_context)
         return identity, lambda signed: ExaminerMetric(examiner, grader, signed)
     if recipe.asks == "writer":
@@ -56,23 +63,23 @@ def _other(recipe: Recipe, backends: Backends, scoring: ScoringSettings) -> tupl
 
         opened = open_examiner(scoring.examiner, backends.writer_context)
         return opened.identity(PROMPT), lambda signed: LMExaminer(opened.writer, opened.sampling, signed)
-    from gre_bench.metrics.overlap import Overlap, measure_of
+    from gre_bench.metrics.overlap import OverlapMetric, measure_of
 
     measure = measure_of(recipe)
-    return replace(NOTHING, engine_version=measure.identity), lambda signed: Overlap(measure, signed)
+    return replace(NOTHING, engine_version=measure.identity), lambda signed: OverlapMetric(measure, signed)
 
 
 @step("score papers", "score {name}", 6, "evaluation-lm", **RETRIED)
 def score_papers(
     name: str, backends: Backends, scoring: ScoringSettings, works: Sequence[MetricWork],
     known: Mapping[str, SpanLogprob],
-) -> Scored:  # fmt: skip
+) -> ScoringResult:  # fmt: skip
     """Returns the scores of *works*: the cases (texts of a paper, candidate and reference) of some papers, by metric.
 
     *name*: how the task run names these papers. *known*: digest of a prediction → log-probabilities already computed.
     """
 
     def other(recipe: Recipe, signature_id: str) -> Metric:
-        return _other(recipe, backends, scoring)[1](signature_id)
+        return _open_other_backend(recipe, backends, scoring)[1](signature_id)
 
     return score(works, scoring, lambda: open_lm(backends.evaluation_lm), other, known)

@@ -17,23 +17,23 @@ from gre_bench.tasks.release import show_history, show_leaderboard
 from gre_bench.tasks.score import score_papers, sign_metrics
 from gre_bench.tasks.tune import fine_tune_lm, train_cache_ngram
 from gre_bench.tasks.write import (
-    change_identity,
+    perturbation_identity,
     reviewers_among,
     write_assw,
-    write_changes,
     write_judgments,
+    write_perturbations,
     write_reviews,
     writer_identity,
 )
 
 __all__ = [
-    "change_identity",
     "fetch_notes",
     "fetch_papers",
     "fine_tune_lm",
     "generate_guideline",
     "grade_items",
     "judge_reviews",
+    "perturbation_identity",
     "prefer_pairs",
     "rate_papers",
     "read_papers",
@@ -45,9 +45,9 @@ __all__ = [
     "sign_metrics",
     "train_cache_ngram",
     "write_assw",
-    "write_changes",
     "write_instructions",
     "write_judgments",
+    "write_perturbations",
     "write_reviews",
     "writer_identity",
 ]  # fmt: skip

@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, Any
 from gre_bench.tasks.policy import step
 
 if TYPE_CHECKING:
-    from gre_bench.tuning.cache_ngram import HeldOut
+    from gre_bench.tuning.ngram_training import HeldOutResults
     from gre_bench.tuning.pairs import JudgedPaper, Metric
-    from gre_bench.tuning.settings import TuningSettings
+    from gre_bench.tuning.tuning_settings import TuningSettings
 
 
 @step("train cache-ngram", None, 6, "training")
 def train_cache_ngram(
     papers: Sequence[Sequence[str]], kept: Sequence[Sequence[str]] | None, folder: Path,
     writers: tuple[Sequence[str], Sequence[str]],
-) -> HeldOut:  # fmt: skip
+) -> HeldOutResults:  # fmt: skip
     """Trains `cache-ngram` and saves it in *folder*; returns its scores on the held-out papers.
 
     A paper is a list of its judgments. The weights are chosen on *kept*, the held-out papers; if None, on every sixth
     of *papers*. *writers*: the writers of the judgments of each of *papers*, and of each of *kept*.
     """
-    from gre_bench.tuning.cache_ngram import save, train
+    from gre_bench.tuning.ngram_training import save, train
 
     model, figures = train(papers, kept, writers=writers[0], validation_writers=writers[1] if kept else None)
     save(model, folder)

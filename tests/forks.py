@@ -16,7 +16,7 @@ CONTEXT.set_forkserver_preload(
         "tests.flows.fetching",
         "tests.pipeline.runs.killed",
         "gre_bench.cli.app",
-        "gre_bench.reports.publishing",
+        "gre_bench.reports.publish_editions",
         "gre_bench.writing.http_writer",
         "gre_bench.ingest.openreview.transport",
         "openreview.api",

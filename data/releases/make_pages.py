@@ -21,11 +21,11 @@ from gre_bench.core.settings import Settings
 from gre_bench.pipeline.ranking import store_rank_statistics
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.release import manifest
-from gre_bench.release.database import FILLED, FOLDER, HISTORY, VIEWS_FILE, opened, table_rows, views_of
+from gre_bench.release.public_tables import FILLED, FOLDER, HISTORY, VIEWS_FILE, opened, table_rows, views_of
 from gre_bench.release.publishing import write_pages
 from gre_bench.release.release_store import ReleaseStore
-from gre_bench.reports.contrasts import contrast_rows, load
-from gre_bench.reports.publishing import of_program
+from gre_bench.reports.contrasts import contrast_rows, load_contrasts
+from gre_bench.reports.publish_editions import build_program_additions
 from gre_bench.reports.verifying import ReleaseTables
 
 HERE = Path(__file__).parent
@@ -55,11 +55,11 @@ def renew(release: Path, about: dict[str, Any]) -> None:
             schema = pyarrow.schema([field for field in stored if field.name not in HISTORY])
             _write(path, pyarrow.Table.from_pylist(rows, schema))
         path = release / FOLDER / "metrics.parquet"
-        metrics = list(of_program(about["signatures"], (), None).metrics)
+        metrics = list(build_program_additions(about["signatures"], (), None).metrics)
         _write(path, pyarrow.Table.from_pylist(metrics, parquet.read_schema(path)))
     with opened(release) as connection:  # contrasts and board are made of the tables above
         if tested := about.get("contrasts"):
-            file = load(resource("deployments", "contrasts", tested["file"]))
+            file = load_contrasts(resource("deployments", "contrasts", tested["file"]))
             tested["sha256"], tested["entries"] = file.sha256, [entry.model_dump() for entry in file.contrasts]
             store = ReleaseTables(about["edition"], connection)
             tested["rows"] = contrast_rows(store, file.contrasts, about["signatures"], kept)
@@ -88,7 +88,7 @@ def make(folder: Path) -> str:
         renew(made, about)
         (made / VIEWS_FILE).write_text(views_of(sorted(about["tables"])), encoding="utf-8")
         write_pages(made, made, about)
-        digest = manifest.seal(made, about)
+        digest = manifest.write_manifest(made, about)
         if digest == manifest.digest_of(folder):
             return f"{digest}, as it was"
         shutil.rmtree(folder)

@@ -20,7 +20,7 @@ from typing import Any
 
 from gre_bench.catalogs.models import Model, load
 from gre_bench.core.records import Paper
-from gre_bench.http.client import RetryPolicy
+from gre_bench.http.lm_requests import RetryPolicy
 from gre_bench.writing.archive import ReplyArchive
 from gre_bench.writing.http_writer import HttpWriter
 from gre_bench.writing.lm_writer import LMTextWriter

@@ -102,7 +102,7 @@ def _command(name: str, command: Any) -> list[str]:
 def settings_page() -> str:
     """Every setting of a run by its group, then those of a training run."""
     from gre_bench.core.settings import Settings
-    from gre_bench.tuning.settings import TuningSettings
+    from gre_bench.tuning.tuning_settings import TuningSettings
 
     lines = ["# Settings", "", *SETTINGS.splitlines(), ""]
     for name, field in Settings.model_fields.items():

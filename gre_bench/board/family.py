@@ -14,32 +14,34 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from gre_bench.board.words import LMOrder, is_validated
-from gre_bench.stats.families import Family, PairTest
+from gre_bench.stats.families import PairTest, TestFamily
 from gre_bench.store.queries import BOARD_PAIRS, LEADERBOARD, LMS_OF_METRIC, PAIR_TESTS, LeaderboardRow, Query
 
 if TYPE_CHECKING:
-    from gre_bench.ranking.rank_statistics import Pairs
+    from gre_bench.ranking.rank_statistics import ScoredPairs
 
 Read = Callable[..., list[Any]]
 """Runs a query with its parameters and returns its rows, such as `Store.read`."""
 
 
-def family_of(read: Read, signature_id: str, rows: Sequence[LeaderboardRow], board: str = "clean") -> Family:
+def family_of(read: Read, signature_id: str, rows: Sequence[LeaderboardRow], board: str = "clean") -> TestFamily:
     """Returns the stored family of tests of one signature's *board*; *rows*: its candidates, ranked or not."""
     tests = tuple(PairTest(**row) for row in read(PAIR_TESTS, signature_id=signature_id, board=board))
     above = {row["candidate"]: p for row in rows if (p := row["above_chance_p_holm"]) is not None}
     alone = {
         row["candidate"]: p for row in rows if row["candidate"] in above and (p := row["above_chance_p"]) is not None
     }
-    return Family(tests, above, {row["candidate"]: row["untested"] for row in rows if row["untested"]}, alone)
+    return TestFamily(tests, above, {row["candidate"]: row["untested"] for row in rows if row["untested"]}, alone)
 
 
-def computed_family(read: Read, signature_id: str, rows: Sequence[LeaderboardRow]) -> Family:
+def computed_family(read: Read, signature_id: str, rows: Sequence[LeaderboardRow]) -> TestFamily:
     """Computes the family of tests from the scores under a signature; *rows*: the rows of its board."""
-    from gre_bench.ranking.rank_statistics import family
+    from gre_bench.ranking.rank_statistics import build_test_family
 
     above = {row["candidate"]: row["above_chance_p"] for row in rows if row["above_chance_p"] is not None}
-    return family(pairs_of(read, signature_id), [[row["candidate"] for row in own] for own in groups_of(rows)], above)
+    return build_test_family(
+        pairs_of(read, signature_id), [[row["candidate"] for row in own] for own in groups_of(rows)], above
+    )
 
 
 def lm_orders_of(read: Read, signature_id: str, rows: Sequence[LeaderboardRow], board: str = "clean") -> list[LMOrder]:
@@ -76,13 +78,13 @@ def pair_rows(lm_orders: Sequence[LMOrder]) -> Iterator[dict[str, Any]]:
             yield {"metric": lm_order.rows[0]["metric"], "evaluation_lm": lm_order.lm} | asdict(each) | more
 
 
-def pairs_of(read: Read, signature_id: str) -> Pairs:
+def pairs_of(read: Read, signature_id: str) -> ScoredPairs:
     """Returns the scored pairs of the human baseline and the models under a signature."""
-    from gre_bench.ranking.rank_statistics import Pairs
+    from gre_bench.ranking.rank_statistics import ScoredPairs
 
     query: Query[Any] = BOARD_PAIRS
     rows = [tuple(row.values()) for row in read(query, signature_id=signature_id)]
-    return Pairs(*map(list, zip(*rows, strict=True))) if rows else Pairs([], [], [], [])
+    return ScoredPairs(*map(list, zip(*rows, strict=True))) if rows else ScoredPairs([], [], [], [])
 
 
 def groups_of(rows: Sequence[LeaderboardRow]) -> list[list[LeaderboardRow]]:

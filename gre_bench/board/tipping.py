@@ -10,7 +10,7 @@ from gre_bench.board.words import is_validated
 from gre_bench.store.queries import STAND_INS, LeaderboardRow
 
 if TYPE_CHECKING:
-    from gre_bench.ranking.references import TippingPoint
+    from gre_bench.ranking.reference_dependence import TippingPoint
 
 
 def tipping_points_of(read: Read, signature_id: str, rows: Sequence[LeaderboardRow]) -> list[TippingPoint]:
@@ -21,7 +21,7 @@ def tipping_points_of(read: Read, signature_id: str, rows: Sequence[LeaderboardR
     stand_ins = read(STAND_INS, signature_id=signature_id)
     if not stand_ins:
         return []
-    from gre_bench.ranking.references import tipping_points
+    from gre_bench.ranking.reference_dependence import tipping_points
 
     pairs = pairs_of(read, signature_id)
     tests = family_of(read, signature_id, rows)
@@ -29,11 +29,11 @@ def tipping_points_of(read: Read, signature_id: str, rows: Sequence[LeaderboardR
             for point in tipping_points(pairs, stand_ins, [row["candidate"] for row in group], tests)]  # fmt: skip
 
 
-def board_line(read: Read, signature_id: str, rows: Sequence[LeaderboardRow]) -> str | None:
+def format_tipping_line(read: Read, signature_id: str, rows: Sequence[LeaderboardRow]) -> str | None:
     """Returns the board's line on AI-written references; None if its metric is not validated or has no stand-ins."""
     points = tipping_points_of(read, signature_id, rows) if is_validated(rows) else []
     if not points:
         return None
-    from gre_bench.ranking.references import tipping_line
+    from gre_bench.ranking.reference_dependence import tipping_line
 
     return tipping_line(points)

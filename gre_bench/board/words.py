@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from gre_bench.core.known_names import listed
+from gre_bench.core.known_names import format_name_list
 from gre_bench.core.metrics import ALPHA, is_known, recipe_of
 from gre_bench.core.records import HUMAN
 from gre_bench.core.terminal import counted
-from gre_bench.store.queries import CleanGapRow, ExposureRow, LeaderboardRow, SignatureRow
+from gre_bench.store.queries import CleanGapRow, ContaminationRow, LeaderboardRow, SignatureRow
 
 if TYPE_CHECKING:
-    from gre_bench.stats.families import Family
+    from gre_bench.stats.families import TestFamily
 
 MOST_NAMED = 4
 """A sentence names no more candidates than this, and counts the others."""
@@ -51,17 +51,17 @@ class BoardColumn:
     cell: Callable[[LeaderboardRow], str]
 
 
-def number(value: float | None) -> str:
+def format_score(value: float | None) -> str:
     """Returns *value* with its sign and two decimals; empty if None."""
     return "" if value is None else f"{value:+z.2f}"
 
 
-def with_half(value: float | None, end: float | None) -> str:
+def format_with_half_width(value: float | None, end: float | None) -> str:
     """Returns *value* with ± half the width of its interval, such as ``+1.20 ±0.31``; *end* is the upper end.
 
     The text is empty if *value* is None, and has no ± if *end* is None.
     """
-    return number(value) + ("" if value is None or end is None else f" ±{end - value:.2f}")
+    return format_score(value) + ("" if value is None or end is None else f" ±{end - value:.2f}")
 
 
 FEWEST_PAPERS = 20
@@ -109,7 +109,7 @@ RANKED_APART = "ranked only with each other, as this board's settings say"
 ONE_LM = "Only one evaluation LM has scored this."
 
 
-def who(row: LeaderboardRow) -> str:
+def describe_candidate(row: LeaderboardRow) -> str:
     """Returns what a reader must know about the candidate of *row*, such as what ``human`` is; empty if nothing."""
     if row["kind"] == "human" and not row["note"]:
         return HUMAN_IS
@@ -123,12 +123,12 @@ COLUMNS = (
     BoardColumn(
         "score",
         "mean nats told of a human review ± half a 90% interval",
-        lambda row: with_half(row["score"], row["high"]),
+        lambda row: format_with_half_width(row["score"], row["high"]),
     ),
     BoardColumn(
         "vs human",
         "less human's, on shared papers",
-        lambda row: with_half(row["vs_human"], row["vs_human_high"]),
+        lambda row: format_with_half_width(row["vs_human"], row["vs_human_high"]),
     ),
     BoardColumn(
         "p",
@@ -138,7 +138,7 @@ COLUMNS = (
     BoardColumn(
         "above chance",
         "less its own reviews of other papers",
-        lambda row: with_half(row["above_chance"], row["above_chance_high"]),
+        lambda row: format_with_half_width(row["above_chance"], row["above_chance_high"]),
     ),
     BoardColumn("note", "why there is no rank or score, and what else to know", note),
 )
@@ -154,7 +154,7 @@ class LMOrder:
 
     lm: str
     rows: Sequence[LeaderboardRow]
-    tests: Family
+    tests: TestFamily
 
 
 def answer(rows: Sequence[LeaderboardRow], lm_orders: Sequence[LMOrder] = ()) -> str:
@@ -170,10 +170,10 @@ def answer(rows: Sequence[LeaderboardRow], lm_orders: Sequence[LMOrder] = ()) ->
         sentences.append(f"No order: {unvalidated(rows[0]['validation'] if rows else '')}.")
     elif len(ranked) < 2:
         sentences.append("Fewer than two candidates are ranked, so there is no order.")
-    elif why := untested(ranked):
+    elif why := format_untested_warning(ranked):
         sentences.append(why)
     else:
-        sentences += _order(ranked, lm_orders)
+        sentences += _format_order(ranked, lm_orders)
     if reasons := unranked(own):
         sentences.append(reasons)
     return " ".join(sentences)
@@ -183,13 +183,13 @@ LIKELY = "where papers have one human review each, it is the reference"
 """The likely reason why the human baseline has no pair and no score."""
 
 
-def without_pairs(metric: str, candidates: Sequence[str]) -> str:
+def format_missing_pairs(metric: str, candidates: Sequence[str]) -> str:
     """Returns a phrase saying that *metric* has no pair of *candidates*; for ``human``, also the likely reason."""
     reason = f" ({LIKELY})" if HUMAN in candidates else ""
     return f"{metric} has no pair of candidate {', '.join(candidates)}{reason}"
 
 
-def no_human(rows: Sequence[LeaderboardRow]) -> str:
+def explain_missing_human(rows: Sequence[LeaderboardRow]) -> str:
     """Returns why the board of one metric has no human candidate; "" if it has one or the reason is another one.
 
     Possible reasons: the papers have one human review each, or too few papers have a second one.
@@ -204,7 +204,7 @@ def no_human(rows: Sequence[LeaderboardRow]) -> str:
     return "No human candidate, and no AUC: too few papers have a second human review to compare one with."
 
 
-def untested(ranked: Sequence[LeaderboardRow]) -> str:
+def format_untested_warning(ranked: Sequence[LeaderboardRow]) -> str:
     """Returns a sentence if the order of the *ranked* candidates is not tested; else ""."""
     if problems := sorted({row["untested"] for row in ranked if row["untested"]}):
         return f"The order is not tested: {'; '.join(problems)}."
@@ -218,7 +218,7 @@ def is_validated(rows: Sequence[LeaderboardRow]) -> bool:
     return bool(rows) and rows[0]["validation"].startswith("validated")
 
 
-def headline(rows: Sequence[LeaderboardRow], wanted: str | None = None) -> str:
+def choose_headline_signature(rows: Sequence[LeaderboardRow], wanted: str | None = None) -> str:
     """Returns the id of the signature whose board is to be read first: *wanted*'s, else the first one of *rows*.
 
     *wanted*: a metric. Boards of validated metrics come first in *rows*.
@@ -226,7 +226,7 @@ def headline(rows: Sequence[LeaderboardRow], wanted: str | None = None) -> str:
     return next((row["signature_id"] for row in rows if row["metric"] == wanted), rows[0]["signature_id"])
 
 
-def headline_lacks(rows: Sequence[LeaderboardRow], wanted: str | None) -> str:
+def format_headline_warning(rows: Sequence[LeaderboardRow], wanted: str | None) -> str:
     """Returns a sentence if the settings' headline metric, *wanted*, is not among *rows*; else ""."""
     if wanted is None or not rows or any(row["metric"] == wanted for row in rows):
         return ""
@@ -257,10 +257,10 @@ def contamination_gap(gap: CleanGapRow | None) -> str:
     """Returns a sentence on how much higher contaminated candidates score than the others; empty if none has scores."""
     if gap is None:
         return ""
-    between = "" if gap["low"] is None else f" (90% {number(gap['low'])} to {number(gap['high'])})"
+    between = "" if gap["low"] is None else f" (90% {format_score(gap['low'])} to {format_score(gap['high'])})"
     return (
-        f"Contaminated candidates, which have no rank here ({listed(gap['candidates'])}), score "
-        f"{number(gap['gap'])}{between} against the others, paired on {counted(gap['papers'], 'paper')}."
+        f"Contaminated candidates, which have no rank here ({format_name_list(gap['candidates'])}), score "
+        f"{format_score(gap['gap'])}{between} against the others, paired on {counted(gap['papers'], 'paper')}."
     )
 
 
@@ -273,7 +273,7 @@ ROLES = {"evaluation_lm": "evaluation LM", "writer": "writer", "synopsis_writer"
 """Field of a signature that names an LM behind the scores → what the board calls this LM."""
 
 
-def exposed(signature: SignatureRow, exposures: Iterable[ExposureRow]) -> Iterator[str]:
+def format_contaminated_lms(signature: SignatureRow, exposures: Iterable[ContaminationRow]) -> Iterator[str]:
     """Yields a sentence for each LM of *signature* that may have been trained on the reviews of these papers."""
     for row in exposures:
         mine = row["role"] in ROLES and signature[row["role"]] == row["name"]
@@ -286,7 +286,7 @@ def exposed(signature: SignatureRow, exposures: Iterable[ExposureRow]) -> Iterat
             yield f"The {base}{ROLES[row['role']]} {row['name']} may have read these reviews before ({known})."
 
 
-def learnt_line(signature: Mapping[str, Any], exposures: Iterable[ExposureRow]) -> str:
+def training_overlap_line(signature: Mapping[str, Any], exposures: Iterable[ContaminationRow]) -> str:
     """Returns on how many of an edition's papers the LMs and rules of *signature* were trained; empty if unknown."""
     return ", ".join(
         f"{row['name']} {row['learnt']:,} of {counted(row['papers'] or 0, 'paper')}"
@@ -295,19 +295,19 @@ def learnt_line(signature: Mapping[str, Any], exposures: Iterable[ExposureRow]) 
     )
 
 
-def _order(ranked: Sequence[LeaderboardRow], lm_orders: Sequence[LMOrder]) -> list[str]:
+def _format_order(ranked: Sequence[LeaderboardRow], lm_orders: Sequence[LMOrder]) -> list[str]:
     """Returns sentences on who leads, where human stands, and which neighbours in rank are not told apart."""
     models = [row["candidate"] for row in ranked if row["kind"] == "model"]
-    tops = [_top(lm_order, models) for lm_order in lm_orders]
+    tops = [_find_top_model(lm_order, models) for lm_order in lm_orders]
     leader = tops[0][0] if tops and len(models) > 1 and all(top == (tops[0][0], []) for top in tops) else None
     sentences = []
     if leader:
-        sentences.append(_lead(leader, ranked, lm_orders))
+        sentences.append(_format_lead(leader, ranked, lm_orders))
     elif len(models) > 1:
         sentences.append(_no_lead(models, lm_orders, tops))
     if human := next((row for row in ranked if row["kind"] == "human"), None):
-        sentences.append(_human(human, models, lm_orders))
-    runs = _runs(ranked, leader, lm_orders[0].tests)
+        sentences.append(_format_human_position(human, models, lm_orders))
+    runs = _find_tied_runs(ranked, leader, lm_orders[0].tests)
     by = f"By {lm_orders[0].lm}, " if len(lm_orders) > 1 else ""
     alike = [_listed([row["candidate"] for row in run]) for run, every in runs if every]
     if alike:
@@ -318,7 +318,7 @@ def _order(ranked: Sequence[LeaderboardRow], lm_orders: Sequence[LMOrder]) -> li
     return sentences + [f"{by}{into} {first} to {last}, no two neighbours are told apart." for first, last in chains]
 
 
-def _top(lm_order: LMOrder, models: Sequence[str]) -> tuple[str, list[str]]:
+def _find_top_model(lm_order: LMOrder, models: Sequence[str]) -> tuple[str, list[str]]:
     """Returns the best of the *models* by one evaluation LM, and the models that it is not surely ahead of.
 
     A model is surely ahead if it leads by the mean, by the trimmed mean and on more papers (`PairTest.surely_ahead`).
@@ -329,13 +329,13 @@ def _top(lm_order: LMOrder, models: Sequence[str]) -> tuple[str, list[str]]:
     return first, [name for name, test in tests.items() if test is None or not test.surely_ahead]
 
 
-def _lead(leader: str, ranked: Sequence[LeaderboardRow], lm_orders: Sequence[LMOrder]) -> str:
+def _format_lead(leader: str, ranked: Sequence[LeaderboardRow], lm_orders: Sequence[LMOrder]) -> str:
     """Returns who leads by which LMs, the next model, and the number of words of the leader's and of human texts.
 
     Numbers of words are given because scores grow with length. The human baseline never leads: it is the yardstick.
     """
     by = f" by {_listed([each.lm for each in lm_orders])}" if len(lm_orders) > 1 else ""
-    sentence = f"{_short(leader)} leads{by}{_ahead(leader, ranked, lm_orders[0])}."
+    sentence = f"{_short(leader)} leads{by}{_format_ahead(leader, ranked, lm_orders[0])}."
     sentence += "" if by else f" {ONE_LM}"
     words = {row["candidate"]: row["words"] for row in ranked}
     metric, own, human = ranked[0]["metric"], words[leader], words.get(HUMAN)
@@ -345,13 +345,14 @@ def _lead(leader: str, ranked: Sequence[LeaderboardRow], lm_orders: Sequence[LMO
     return f"{sentence} {_short(leader)}'s {texts} have {own:.0f} words per paper, human's {human:.0f}."
 
 
-def _ahead(leader: str, ranked: Sequence[LeaderboardRow], lm_order: LMOrder) -> str:
+def _format_ahead(leader: str, ranked: Sequence[LeaderboardRow], lm_order: LMOrder) -> str:
     """Returns ``, ahead of NEXT (p 0.012) on 81 of 113 papers``: the test of *leader* against the next model."""
     after = next(row["candidate"] for row in ranked if row["kind"] == "model" and row["candidate"] != leader)
     test = lm_order.tests.between(leader, after)
     if test is None:
         return ""
-    return f", ahead of {_short(after)} (p {_equals(test.p_holm)}) on {test.ahead} of {counted(test.papers, 'paper')}"
+    on = f"on {test.ahead} of {counted(test.papers, 'paper')}"
+    return f", ahead of {_short(after)} (p {_format_p_equals(test.p_holm)}) {on}"
 
 
 def _no_lead(models: Sequence[str], lm_orders: Sequence[LMOrder], tops: Sequence[tuple[str, list[str]]]) -> str:
@@ -372,7 +373,7 @@ def _no_lead(models: Sequence[str], lm_orders: Sequence[LMOrder], tops: Sequence
     return f"No model leads: {'; '.join(f'by {_listed(lms)}, {what}' for what, lms in lms_by_answer.items())}."
 
 
-def _human(human: LeaderboardRow, models: Sequence[str], lm_orders: Sequence[LMOrder]) -> str:
+def _format_human_position(human: LeaderboardRow, models: Sequence[str], lm_orders: Sequence[LMOrder]) -> str:
     """Returns how many models the human baseline scores above and below, by evaluation LM, and whose wording it has."""
     lms_by_answer: dict[str, list[str]] = {}
     for lm_order in lm_orders:
@@ -387,7 +388,7 @@ def _human(human: LeaderboardRow, models: Sequence[str], lm_orders: Sequence[LMO
             else f"differs significantly from {'no model' if len(models) == 1 else f'none of {len(models)} models'}"
         )
         if len(models) == len(apart) == 1:
-            what = f"scores {'above' if above else 'below'} {_short(models[0])} (p {_equals(apart[0].p_holm)})"
+            what = f"scores {'above' if above else 'below'} {_short(models[0])} (p {_format_p_equals(apart[0].p_holm)})"
         lms_by_answer.setdefault(what, []).append(lm_order.lm)
     wording = f" ({human['note']})" if human["note"] else ""
     by = [f"{what} by {_listed(lms)}" if len(lm_orders) > 1 else what for what, lms in lms_by_answer.items()]
@@ -398,7 +399,7 @@ def _share_of(count: int, models: int) -> str:
     return f"all {models} models" if count == models > 1 else f"{count} of {counted(models, 'model')}"
 
 
-def _equals(p: float) -> str:
+def _format_p_equals(p: float) -> str:
     """Returns *p* as text to follow the letter ``p``: ``= 0.012`` or ``<0.001``."""
     return text if (text := p_value(p)).startswith("<") else f"= {text}"
 
@@ -408,8 +409,8 @@ def _short(name: str) -> str:
     return name.rpartition("/")[2]
 
 
-def _runs(
-    ranked: Sequence[LeaderboardRow], leader: str | None, tests: Family
+def _find_tied_runs(
+    ranked: Sequence[LeaderboardRow], leader: str | None, tests: TestFamily
 ) -> list[tuple[list[LeaderboardRow], bool]]:
     """Returns the runs of two or more neighbours in rank, best first, where no test tells a candidate from the next.
 
@@ -418,14 +419,14 @@ def _runs(
     runs: list[list[LeaderboardRow]] = []
     for row in ranked:
         last = runs[-1][-1] if runs else None
-        if last and leader not in (last["candidate"], row["candidate"]) and _level(last, row, tests):
+        if last and leader not in (last["candidate"], row["candidate"]) and _is_tied(last, row, tests):
             runs[-1].append(row)
         else:
             runs.append([row])
-    return [(run, all(_level(*two, tests) for two in combinations(run, 2))) for run in runs if len(run) > 1]
+    return [(run, all(_is_tied(*two, tests) for two in combinations(run, 2))) for run in runs if len(run) > 1]
 
 
-def _level(first: LeaderboardRow, second: LeaderboardRow, tests: Family) -> bool:
+def _is_tied(first: LeaderboardRow, second: LeaderboardRow, tests: TestFamily) -> bool:
     test = tests.between(first["candidate"], second["candidate"])
     return test is None or test.p_holm >= ALPHA
 
@@ -459,10 +460,14 @@ def few_papers(counts: Iterable[int | None]) -> str | None:
     The warning states the smallest count. A count of None or 0 is ignored.
     """
     fewest = min((count for count in counts if count), default=FEW)
-    return (f"few papers: {fewest}. {too_short(fewest)}" if fewest > 1 else "one paper") if fewest < FEW else None
+    return (
+        (f"few papers: {fewest}. {describe_interval_coverage(fewest)}" if fewest > 1 else "one paper")
+        if fewest < FEW
+        else None
+    )
 
 
-def few_of(papers: Iterable[tuple[str, int]], most: int = 20) -> str:
+def warn_of_small_samples(papers: Iterable[tuple[str, int]], most: int = 20) -> str:
     """Returns a warning that lists the entries of *papers*, (name, number of papers), below `FEW`; else "".
 
     The warning names at most *most* entries, and counts the others.
@@ -472,12 +477,12 @@ def few_of(papers: Iterable[tuple[str, int]], most: int = 20) -> str:
     return f"Few papers: {', '.join(small[:most])}{more}. {FEW_MEANS}." if small else ""
 
 
-def too_short(papers: int) -> str:
+def describe_interval_coverage(papers: int) -> str:
     """Returns a sentence, without its full stop, on how often an interval from so few *papers* covers the mean."""
     covered = next((share for size, share in reversed(COVERED) if size <= papers), COVERED[0][1])
     return f"A 90% interval may be too short: where the differences are skewed it covers about {covered}%"
 
 
-def other_signature(metrics: Sequence[str]) -> str:
+def warn_of_other_signature(metrics: Sequence[str]) -> str:
     """Returns a warning that planted flaws were scored under *metrics* with other signatures than the board's."""
     return f"{', '.join(metrics)} was scored otherwise than the board: by another LM, prompt or writer of judgments"

@@ -14,11 +14,11 @@ from typing import Any
 
 from gre_bench.core.records import edition_of
 from gre_bench.stats.effects import holm
-from gre_bench.stats.intervals import Moment, change
+from gre_bench.stats.intervals import SampleMean, compare_means_by_welch
 from gre_bench.store import Row
 
 
-def compared(rows: Sequence[Row]) -> list[dict[str, Any]]:
+def tabulate_editions(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """Returns one table of *rows* per venue, sample, metric and signature, because only such rows are comparable.
 
     A line of a table holds a candidate's row for each of the table's *editions*, or None.
@@ -40,7 +40,7 @@ def compared(rows: Sequence[Row]) -> list[dict[str, Any]]:
     return compared_lines
 
 
-def changes(rows: Sequence[Row]) -> list[dict[str, Any]]:
+def compute_changes(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """Returns how each candidate's difference from the anchors changed from one edition to the next.
 
     Controls are left out. Only editions of one venue, sample and signature are compared. *p_holm*: corrected over all
@@ -56,10 +56,10 @@ def changes(rows: Sequence[Row]) -> list[dict[str, Any]]:
             errors = earlier["se"], later["se"]
             if earlier["kind"] == "control" or None in errors or not sum(errors) > 0:
                 continue
-            before, after = (Moment(row["difference"], row["se"], row["units"]) for row in (earlier, later))
+            before, after = (SampleMean(row["difference"], row["se"], row["units"]) for row in (earlier, later))
             found_changes.append(
                 {**{name: earlier[name] for name in ("metric", "signature_id", "candidate")},
-                 "from": earlier["edition"], "to": later["edition"], **asdict(change(before, after))}
+                 "from": earlier["edition"], "to": later["edition"], **asdict(compare_means_by_welch(before, after))}
             )  # fmt: skip
     adjusted = holm([row["p"] for row in found_changes])
     return [row | {"p_holm": p} for row, p in zip(found_changes, adjusted, strict=True)]

@@ -12,11 +12,11 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from gre_bench.changes.catalog import CHANGES
 from gre_bench.core import strict
 from gre_bench.core.errors import PromptError, SettingsError
 from gre_bench.core.judgments import is_judgment
 from gre_bench.core.resources import resource
+from gre_bench.perturbations.by_name import PERTURBATIONS
 from gre_bench.prompts import library
 
 Part = Literal["title", "abstract", "categories"]
@@ -52,7 +52,7 @@ class Domain(strict.NamedEntry, frozen=True):
     abstract: str | None = None
     headings: Names = ()
     grades: Names = ()
-    changes: Names = ()
+    perturbations: Names = ()
     left_out: Mapping[str, str] = {}
     generic: str
     source: str = Field(min_length=1)
@@ -67,8 +67,8 @@ class Domain(strict.NamedEntry, frozen=True):
 
         Raises `SettingsError` for an unknown perturbation.
         """
-        if change not in CHANGES:
-            raise SettingsError(f"no change {change!r}; the changes are: {', '.join(CHANGES)}")
+        if change not in PERTURBATIONS:
+            raise SettingsError(f"no change {change!r}; the changes are: {', '.join(PERTURBATIONS)}")
         return self.left_out.get(change)
 
     @field_validator("generic")
@@ -89,12 +89,16 @@ class Domain(strict.NamedEntry, frozen=True):
 
     @model_validator(mode="after")
     def _fields_agree(self) -> Domain:
-        if unknown := sorted(name for name in (*self.changes, *self.left_out) if name not in CHANGES):
-            raise ValueError(f"no change {unknown[0]!r}; the changes are: {', '.join(CHANGES)}")
-        for change in CHANGES.own:
-            if [*self.changes, *self.left_out].count(change) != 1:
+        if unknown := sorted(name for name in (*self.perturbations, *self.left_out) if name not in PERTURBATIONS):
+            raise ValueError(f"no change {unknown[0]!r}; the changes are: {', '.join(PERTURBATIONS)}")
+        for change in PERTURBATIONS.own:
+            if [*self.perturbations, *self.left_out].count(change) != 1:
                 raise ValueError(f"change {change} has to stand once, in changes or with its reason in left_out")
-            if change in self.changes and "abstract" in CHANGES[change].needs and self.synopsis != "abstract":
+            if (
+                change in self.perturbations
+                and "abstract" in PERTURBATIONS[change].needs
+                and self.synopsis != "abstract"
+            ):
                 raise ValueError(f"change {change} needs an abstract, and the synopsis is {self.synopsis}")
         if self.synopsis not in self.synopsis_of:
             raise ValueError(f"synopsis_of lacks {self.synopsis}")

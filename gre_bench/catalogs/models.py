@@ -202,18 +202,18 @@ def load(path: Path | None = None) -> dict[str, Model]:
             owner = owners.setdefault(alias.lower(), model.name)
             if owner != model.name:
                 raise SettingsError(f"models file {path}: {alias!r} names both {owner} and {model.name}")
-    limits = limits_of(path, endpoints, {model.server for model in models.values()})
+    limits = parse_endpoint_limits(path, endpoints, {model.server for model in models.values()})
     return {name: model.model_copy(update={"limits": limits.get(model.server, Limits())})
             for name, model in models.items()}  # fmt: skip
 
 
-def known_as(models: Mapping[str, Model] | None = None) -> dict[str, str]:
+def names_by_alias(models: Mapping[str, Model] | None = None) -> dict[str, str]:
     """Returns each name and alias in lower case → the model's *name*. *models*: None means ``data/models.toml``."""
     models = load() if models is None else models
     return {alias.lower(): model.name for model in models.values() for alias in (*model.aliases, model.name)}
 
 
-def limits_of(path: Path, endpoints: list[Any], known: set[str]) -> dict[str, Limits]:
+def parse_endpoint_limits(path: Path, endpoints: list[Any], known: set[str]) -> dict[str, Limits]:
     """Returns base URL → limits of *endpoints*, the entries ``[[endpoint]]`` of the models file *path*.
 
     *known*: the URLs of the models. Raises `SettingsError` for a wrong entry, or for a URL that no model has.

@@ -15,7 +15,7 @@ import typer
 
 from gre_bench.cli import stopping
 from gre_bench.cli.commands import options
-from gre_bench.cli.commands.groups import Commands, TopGroup
+from gre_bench.cli.commands.groups import CommandApp, TopGroup
 from gre_bench.cli.commands.running import BAD_INPUT, FAULT, INCOMPLETE
 from gre_bench.cli.views import screen
 from gre_bench.core.errors import (
@@ -34,7 +34,7 @@ from gre_bench.core.errors import (
     fault_of_a_path,
     fault_of_the_machine,
 )
-from gre_bench.store import interrupted
+from gre_bench.store import is_interruption
 
 EXIT_CODES = (
     "Exit codes: 0 done · 1 fault (a broken evaluation LM, a damaged store, a bug) · 2 bad input (one line says what "
@@ -43,16 +43,16 @@ EXIT_CODES = (
 )
 PANELS: dict[str, dict[str, str]] = {
     "Use": {
-        "demo": "refresh", "rank": "rank", "leaderboard": "board", "why": "why", "compare": "compare",
-        "history": "board", "sql": "sql", "view": "board",
+        "demo": "refresh", "rank": "rank", "leaderboard": "leaderboard", "why": "why", "compare": "compare",
+        "history": "leaderboard", "sql": "sql", "view": "leaderboard",
     },
     "Run": {
-        "new": "new", "fetch": "fetch", "refresh": "refresh", "year": "fetch", "plan": "fetch", "import": "imports",
-        "remove": "rank", "status": "refresh", "papers": "papers",
+        "new": "new", "fetch": "venue_years", "refresh": "refresh", "year": "venue_years", "plan": "venue_years",
+        "import": "imports", "remove": "rank", "status": "refresh", "papers": "papers",
     },
     "Publish": {"publish": "publish", "submit": "submit", "verify": "publish"},
     "Study": {"study": "study"},
-    "Operate": {"models": "models", "doctor": "refresh"},
+    "Operate": {"models": "evaluation_lms", "doctor": "refresh"},
 }  # fmt: skip
 """The commands and groups under each heading of ``--help``, in its order, each with its module of `cli.commands`.
 
@@ -92,9 +92,9 @@ def program(
     context.obj = {"state": state, "no_prefect": no_prefect, "wait": wait, "as_json": as_json}
 
 
-def program_of(names: Collection[str] | None = None) -> Commands:
+def build_program(names: Collection[str] | None = None) -> CommandApp:
     """Returns the program with the commands *names* (None: all commands), and imports only their modules."""
-    app = Commands(
+    app = CommandApp(
         "GRE-bench: how well do language models review papers? A candidate's reviews are scored by the information "
         "that they give about human reviews (GEM, in nats). No gold standard is needed.",
         cls=Program,
@@ -104,11 +104,11 @@ def program_of(names: Collection[str] | None = None) -> Commands:
     for panel, entries in PANELS.items():
         for name, module in entries.items():
             if names is None or name in names:
-                _add(app, name, import_module(f"gre_bench.cli.commands.{module}"), panel)
+                _add_command_or_group(app, name, import_module(f"gre_bench.cli.commands.{module}"), panel)
     return app
 
 
-def _add(app: Commands, name: str, module: ModuleType, panel: str) -> None:
+def _add_command_or_group(app: CommandApp, name: str, module: ModuleType, panel: str) -> None:
     work = getattr(module, name, None)
     if work is None:
         app.add_typer(module.app, name=name, rich_help_panel=panel)
@@ -122,17 +122,17 @@ def _add(app: Commands, name: str, module: ModuleType, panel: str) -> None:
 def __getattr__(name: str) -> Any:
     """Returns the program with all commands as the attribute ``app``."""
     if name == "app":
-        return program_of()
+        return build_program()
     raise AttributeError(name)
 
 
-def _named() -> Collection[str] | None:
+def _find_named_command() -> Collection[str] | None:
     """Returns the first word of the command line if it is a command; None otherwise, such as for --help."""
     first = sys.argv[1] if len(sys.argv) > 1 else ""
     return (first,) if any(first in entries for entries in PANELS.values()) else None
 
 
-@stopping.listening()
+@stopping.handle_signals()
 def main() -> None:
     """Runs the command line, and ends the process with an exit code.
 
@@ -141,7 +141,7 @@ def main() -> None:
     try:
         screen.settle_encoding()
         try:
-            program_of(_named())()
+            build_program(_find_named_command())()
         finally:
             # A full disk shows when the output is flushed.
             if sys.stdout:
@@ -164,7 +164,7 @@ def main() -> None:
     except (KeyboardInterrupt, Stopped):
         stopping.end()
     except Exception as error:
-        if not (interrupted(error) or isinstance(error, typer.Abort)):
+        if not (is_interruption(error) or isinstance(error, typer.Abort)):
             raise
         stopping.end()
 

@@ -26,7 +26,7 @@ INSTEAD = {
 """Removed command or option, without the program's name → what to use instead."""
 
 
-def in_place_of(command: str, message: str) -> str | None:
+def find_replacement(command: str, message: str) -> str | None:
     """Returns the replacement line if *message*, a usage error of *command*, names something removed; else None."""
     named = re.match(r"No such (?:command '|option: )([\w-]+)", message)
     gone = " ".join((*command.split()[1:], named[1])) if named else ""

@@ -33,16 +33,16 @@ _raised, _printed = threading.Lock(), threading.Lock()
 
 
 @contextmanager
-def listening() -> Iterator[None]:
+def handle_signals() -> Iterator[None]:
     """Handles Ctrl-C and SIGTERM within the block.
 
     The first signal raises `Stopped` in the main thread. The process ends at most `LONGEST_S` seconds later.
     """
-    before = {sign: signal.signal(sign, _stop) for sign in SIGNS}
+    before = {sign: signal.signal(sign, _raise_stopped) for sign in SIGNS}
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     woken = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-    threading.Thread(target=_watch, args=(reading,), name="stopping", daemon=True).start()
+    threading.Thread(target=_watch_signals, args=(reading,), name="stopping", daemon=True).start()
     try:
         yield
     except Stopped:
@@ -69,16 +69,16 @@ def end() -> NoReturn:
     os._exit(EXIT_CODE)
 
 
-def _stop(number: int, _frame: Any) -> None:
+def _raise_stopped(number: int, _frame: Any) -> None:
     """Raises `Stopped` in the main thread for the first signal, and ignores later signals.
 
-    A later signal must not interrupt the shutdown; `_watch` acts on it instead.
+    A later signal must not interrupt the shutdown; `_watch_signals` acts on it instead.
     """
     if _raised.acquire(blocking=False):
         raise Stopped(signal.Signals(number).name)
 
 
-def _watch(reading: int) -> None:
+def _watch_signals(reading: int) -> None:
     """Waits for signals from the pipe *reading*, and then ends the process.
 
     The process ends `LONGEST_S` seconds after the first signal, or at the second one.

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, replace
 from typing import Generic, TypeVar
 
-from gre_bench.core.records import Chat, Problem, Reply, Sampling, Writer
+from gre_bench.core.records import Chat, Completion, Problem, Sampling, Writer
 
 RETRIES = 2
 """The most retries of a chat whose reply cannot be read."""
@@ -50,7 +50,11 @@ class ChatOutcome(Generic[T]):
 
 
 def ask(
-    writer: Writer, chats: Sequence[Chat], sampling: Sampling, outcome: Callable[[Reply], ChatOutcome[T]], step: int
+    writer: Writer,
+    chats: Sequence[Chat],
+    sampling: Sampling,
+    outcome: Callable[[Completion], ChatOutcome[T]],
+    step: int,
 ) -> list[ChatOutcome[T]]:
     """Sends each of *chats* to the LM *writer*, and returns one outcome per chat, in the same order.
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 PR_SET_PDEATHSIG = 1
 
 
-def dying_with(parent: int, sign: signal.Signals = signal.SIGTERM) -> Callable[[], None]:
+def die_with_parent(parent: int, sign: signal.Signals = signal.SIGTERM) -> Callable[[], None]:
     """Returns a function that makes the calling process receive the signal *sign* when its parent process ends.
 
     *parent*: the process id of the parent. If the parent has already ended, the calling process exits at once. The

@@ -8,7 +8,7 @@
     │   └── BudgetReached a limit of the settings is reached; the run continues once the limit is raised
     ├── PromptError       a prompt file, or values for it, that cannot be used
     ├── ReplyError        an LM's reply that cannot be used
-    ├── ChangeError       a perturbation that cannot be applied to the text of a review
+    ├── PerturbationError       a perturbation that cannot be applied to the text of a review
     ├── SpanError         the log-probability of a reply cannot be computed or trusted
     ├── LMError           an evaluation LM or endpoint that cannot be opened or reached
     ├── UnfinishedError   a result that is not complete yet, such as a board before the first commit
@@ -68,7 +68,7 @@ class PromptError(GreBenchError): ...
 class ReplyError(GreBenchError): ...
 
 
-class ChangeError(GreBenchError):
+class PerturbationError(GreBenchError):
     """*code*: the reason, stored instead of the perturbed text."""
 
     def __init__(self, code: str, message: str):
@@ -108,7 +108,7 @@ class NothingCommitted(StoreError, UnfinishedError): ...
 class LockedError(StoreError): ...
 
 
-def no_file(path: Path | str) -> SourceError:
+def missing_file_error(path: Path | str) -> SourceError:
     """Returns the error for the missing file *path*, with its absolute path and the most similar name in its folder.
 
     If *path* is a folder, the message says so.

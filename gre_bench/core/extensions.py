@@ -56,18 +56,20 @@ class Catalogue(Mapping[str, T]):
         entries: dict[str, T] = {}
         for point in sorted(entry_points(group=self.group), key=lambda point: point.name):
             if point.name in self.own or point.name in entries:
-                raise _unusable(point, "another entry has this name already")
+                raise _unusable_addition_error(point, "another entry has this name already")
             try:
                 entry = point.load()
             except Exception as error:
-                raise _unusable(point, f"{type(error).__name__}: {error}".splitlines()[0]) from error
+                raise _unusable_addition_error(point, f"{type(error).__name__}: {error}".splitlines()[0]) from error
             if not self._is_entry(point.name, entry):
-                raise _unusable(point, f"{point.value} is not a {self.group.rpartition('.')[2]} entry of that name")
+                raise _unusable_addition_error(
+                    point, f"{point.value} is not a {self.group.rpartition('.')[2]} entry of that name"
+                )
             entries |= {point.name: entry, **dict(self._forms(entry))}
         return entries
 
 
-def _unusable(point: EntryPoint, why: str) -> SettingsError:
+def _unusable_addition_error(point: EntryPoint, why: str) -> SettingsError:
     package = point.dist.name if point.dist else "an installed package"
     return SettingsError(
         f"package {package}: entry point {point.name} of {point.group} cannot be used: {why}; mend the package, or "
@@ -75,6 +77,6 @@ def _unusable(point: EntryPoint, why: str) -> SettingsError:
     )
 
 
-def extended() -> bool:
+def has_additions() -> bool:
     """Whether an installed package adds to any catalogue."""
     return any(group.startswith("gre_bench.") for group in entry_points().groups)

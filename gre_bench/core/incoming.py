@@ -1,7 +1,8 @@
 """Opens and reads every file from outside under limits: tables, notes, logs, snapshots, settings.
 
 Only regular files are read, never a device or a pipe. Four limits are constants: `DEPTH`, `EXPANSION`, `LONGEST_ROW`
-and `MOST_ROWS`. Two are settings, ``inputs.memory`` and ``inputs.seconds``, which `limited` sets. All are checked
+and `MOST_ROWS`. Two are settings, ``inputs.memory`` and ``inputs.seconds``, which `use_file_limits` sets. All are
+checked
 before a row is parsed, so that a small file cannot exhaust the machine's memory. A format whose library may use far
 more memory than the file is read in a separate process (`gre_bench.ingest.records.isolated`).
 """
@@ -23,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from gre_bench.core.errors import SourceError, no_file
+from gre_bench.core.errors import SourceError, missing_file_error
 
 MB = 1_000_000
 DEPTH = 100
@@ -54,7 +55,7 @@ _LIMITS: ContextVar[FileLimits] = ContextVar("limits of files that come in", def
 
 
 @contextmanager
-def limited(memory: float, seconds: float) -> Iterator[None]:
+def use_file_limits(memory: float, seconds: float) -> Iterator[None]:
     """Sets the limits (see `FileLimits`) for all files that are read within the block."""
     before = _LIMITS.set(FileLimits(memory, seconds))
     try:
@@ -82,21 +83,21 @@ class Meter:
         if self.rows > MOST_ROWS:
             raise SourceError(f"{self.name} has more than {MOST_ROWS:,} rows; split it")
         if self.left < 0:
-            raise too_large(self.name)
+            raise too_large_error(self.name)
 
     def tick(self) -> None:
         """Raises `SourceError` if the time limit is exceeded."""
         if time.monotonic() > self.end:
-            raise too_slow(self.name)
+            raise too_slow_error(self.name)
 
 
-def too_large(name: str) -> SourceError:
+def too_large_error(name: str) -> SourceError:
     return SourceError(
         f"{name} needs more than {limits().memory:,g} MB of memory; split it, or allow more (inputs.memory, in MB)"
     )
 
 
-def too_slow(name: str) -> SourceError:
+def too_slow_error(name: str) -> SourceError:
     return SourceError(f"{name} takes more than {limits().seconds:,g} s to read; split it, or raise inputs.seconds")
 
 
@@ -108,14 +109,14 @@ def check_expansion(name: str, packed: int, unpacked: int) -> None:
 
 def unzipped(path: Path, meter: Meter) -> zipfile.ZipFile:
     """Opens the ZIP archive *path*; raises `SourceError` if its unpacked contents exceed the limits of one file."""
-    archive = zipfile.ZipFile(regular(path))
+    archive = zipfile.ZipFile(open_regular_file(path))
     size = sum(entry.file_size for entry in archive.infolist())
     check_expansion(path.name, path.stat().st_size, size)
     meter.take(size)
     return archive
 
 
-def values_in(text: bytes) -> int:
+def max_values_in(text: bytes) -> int:
     """Returns an upper bound of the values in the row *text*: all separators and opening brackets, even quoted ones."""
     return 1 + text.count(b",") + text.count(b"[") + text.count(b"{")
 
@@ -134,7 +135,7 @@ def check_depth(text: bytes) -> None:
         raise ValueError(f"arrays or objects are nested more than {DEPTH} levels deep")
 
 
-def regular(path: Path) -> io.FileIO:
+def open_regular_file(path: Path) -> io.FileIO:
     """Opens the regular file *path* for reading bytes, unbuffered. It may be a link, because the user named it.
 
     Raises FileNotFoundError, and `SourceError` for a folder, a device, a pipe or a name that is not UTF-8.
@@ -145,7 +146,7 @@ def regular(path: Path) -> io.FileIO:
     if stat.S_ISREG(kind):
         return io.FileIO(handle, "rb")
     os.close(handle)
-    raise no_file(path) if stat.S_ISDIR(kind) else SourceError(f"{path} is not a regular file; name a file")
+    raise missing_file_error(path) if stat.S_ISDIR(kind) else SourceError(f"{path} is not a regular file; name a file")
 
 
 def check_name(path: Path) -> None:
@@ -159,7 +160,7 @@ def check_name(path: Path) -> None:
 def read_bytes(path: Path, most: float | None = None) -> bytes:
     """Returns the contents of the file *path*; raises `SourceError` above *most* bytes (None: ``inputs.memory``)."""
     most = limits().memory * MB if most is None else most
-    with regular(path) as file:
+    with open_regular_file(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size > most:
             raise SourceError(f"{path} has {size / MB:,.0f} MB, and at most {most / MB:,.0f} are read; name another")
@@ -182,9 +183,9 @@ def opened(path: Path) -> BinaryIO:
     Raises `SourceError` if there is no such file. Reading raises it above `EXPANSION` or ``inputs.seconds``.
     """
     try:
-        return io.BufferedReader(_Metered(path, regular(path)), 2**20)
+        return io.BufferedReader(_Metered(path, open_regular_file(path)), 2**20)
     except FileNotFoundError:
-        raise no_file(path) from None
+        raise missing_file_error(path) from None
 
 
 def lines(path: Path, kept: bool = True) -> Iterator[tuple[int, int, bytes]]:
@@ -201,7 +202,7 @@ def lines(path: Path, kept: bool = True) -> Iterator[tuple[int, int, bytes]]:
                 if len(line) > LONGEST_ROW:
                     raise SourceError(f"{path.name}: line {number} is longer than {LONGEST_ROW // 2**20} MiB")
                 if line.strip():
-                    (meter if kept else Meter(path)).take(len(line), values_in(line), 1)
+                    (meter if kept else Meter(path)).take(len(line), max_values_in(line), 1)
                     yield number, offset, line
                 offset += len(line)
     except (OSError, EOFError, zlib.error) as error:
@@ -242,7 +243,7 @@ class _Metered(io.RawIOBase):
         super().close()
 
 
-def irregular(path: Path) -> str | None:
+def why_not_regular(path: Path) -> str | None:
     """Returns why *path*, an entry of a folder that a user named, is not read; None for a regular file.
 
     Links are never followed.
@@ -264,7 +265,7 @@ def files_in(folder: Path) -> tuple[list[Path], list[tuple[Path, str]]]:
     for parent, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         entries += [Path(parent, name) for name in (*folders, *names) if not name.startswith(".")]
-    reasons = {path: irregular(path) for path in sorted(entries)}
+    reasons = {path: why_not_regular(path) for path in sorted(entries)}
     return (
         [path for path, reason in reasons.items() if reason is None],
         [(path, reason) for path, reason in reasons.items() if reason and reason != "it is a folder"],

@@ -12,7 +12,7 @@ OPENINGS = ("The reviewer appreciates", "The reviewer criticizes", "The reviewer
 _LISTED = re.compile(r"\s*(?:[-*\u2022]\s*|\d+[.)]\s*)?(?:" + "|".join(OPENINGS) + ")")
 
 
-def count(text: str) -> tuple[int, int]:
+def count_judgments(text: str) -> tuple[int, int]:
     """Returns (number of judgments, number of other non-blank lines) in *text*."""
     lines = [line for line in text.splitlines() if line.strip()]
     judgments = sum(is_judgment(line) for line in lines)
@@ -23,7 +23,7 @@ def is_judgment(line: str) -> bool:
     return line.lstrip().startswith(OPENINGS)
 
 
-def yields(text: str, form: Form) -> bool:
+def has_judgments(text: str, form: Form) -> bool:
     """Whether *text* has at least one judgment. A review without judgments counts as missing data.
 
     *form*: under ``as_written``, a judgment may follow a list mark ("- The reviewer ..."); under ``strict`` it may not.
@@ -38,15 +38,15 @@ def strict(text: str) -> str:
     return "\n".join(line.strip() for line in text.splitlines() if is_judgment(line))
 
 
-def prepared(text: str, form: Form, ascii_fold: bool) -> str:
+def prepare_judgments(text: str, form: Form, ascii_fold: bool) -> str:
     """Returns the form of the judgments *text* that is scored.
 
     *form*: ``as_written`` keeps all lines, ``strict`` only judgments. *ascii_fold*: whether to convert to ASCII first.
     """
-    text = folded(text) if ascii_fold else text
+    text = fold_to_ascii(text) if ascii_fold else text
     return strict(text) if form == "strict" else text
 
 
-def folded(text: str) -> str:
+def fold_to_ascii(text: str) -> str:
     """Returns *text* in ASCII as in the GEM authors' code: NFKD, non-ASCII dropped, double quotes made single."""
     return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().replace('"', "'")

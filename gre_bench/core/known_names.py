@@ -18,7 +18,7 @@ def nearest(name: str, known: Iterable[str]) -> list[str]:
     """
 
     def far(other: str) -> tuple[float, str]:
-        whole, end = (difflib.SequenceMatcher(None, name.lower(), part.lower()) for part in (other, _end(other)))
+        whole, end = (difflib.SequenceMatcher(None, name.lower(), part.lower()) for part in (other, _last_part(other)))
         return -max(whole.ratio(), end.ratio()), other
 
     return sorted(set(known), key=far)
@@ -34,22 +34,22 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     results = longer[:3] or results
     if results:
         return f"did you mean {' or '.join(dict.fromkeys(results))}?"
-    return f"known: {listed(nearest(name, names))}"
+    return f"known: {format_name_list(nearest(name, names))}"
 
 
-def listed(names: Iterable[str], most: int = SHOWN) -> str:
+def format_name_list(names: Iterable[str], most: int = SHOWN) -> str:
     """Returns *names* as one line: the first *most* names, then how many are left out."""
     names = list(names)
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return (", ".join(names[:most]) or "none yet") + more
 
 
-def resolved(name: str, known: Iterable[str], subject: str) -> str:
+def resolve_name(name: str, known: Iterable[str], subject: str) -> str:
     """Returns the result of `whole`; raises `SettingsError`, which begins with *subject*, if no known name matches."""
     names = set(known)
     if match := whole(name, names):
         return match
-    raise SettingsError(f"{subject} {name}; known, nearest first: {listed(nearest(name, names))}")
+    raise SettingsError(f"{subject} {name}; known, nearest first: {format_name_list(nearest(name, names))}")
 
 
 def whole(name: str, known: Iterable[str]) -> str | None:
@@ -60,13 +60,13 @@ def whole(name: str, known: Iterable[str]) -> str | None:
     names = set(known)
     if name in names:
         return name
-    ends = sorted(other for other in names if _end(other) == name)
+    ends = sorted(other for other in names if _last_part(other) == name)
     if len(ends) > 1:
         raise SettingsError(f"{name} may be {' or '.join(ends)}: name one of them in full")
     return ends[0] if ends else None
 
 
-def _end(name: str) -> str:
+def _last_part(name: str) -> str:
     return name.rpartition("/")[2]
 
 

@@ -49,7 +49,7 @@ SPECIFIC = "_specific"
 """Suffix of the name of a metric's specific form: its score minus the score by chance."""
 
 
-def _specific(recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
+def _add_specific_form(recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
     if recipe.formula == "pmi":
         name, title = recipe.name + SPECIFIC, f"{recipe.title}, specific"
         yield name, replace(recipe, name=name, title=title, formula="specific")
@@ -79,7 +79,7 @@ METRICS = Catalogue(
     "gre_bench.metrics",
     {recipe.name: recipe for recipe in _OWN},
     lambda name, entry: isinstance(entry, Recipe) and entry.name == name,
-    _specific,
+    _add_specific_form,
 )
 
 
@@ -105,13 +105,13 @@ def recipe_of(name: str) -> Recipe:
     return METRICS[name]
 
 
-def in_order(names: Iterable[str]) -> list[str]:
+def sort_metric_names(names: Iterable[str]) -> list[str]:
     """Returns the distinct metric *names* in table order: first as in `METRICS`, then the rest by name."""
     order = {name: index for index, name in enumerate(METRICS)}
     return sorted(set(names), key=lambda name: (order.get(name, len(order)), name))
 
 
-def specific_of(signature: Mapping[str, Any], signatures: Sequence[Mapping[str, Any]]) -> str | None:
+def find_specific_signature(signature: Mapping[str, Any], signatures: Sequence[Mapping[str, Any]]) -> str | None:
     """Returns the id of the signature in *signatures* that is the specific form of *signature*; None if there is none.
 
     The two signatures differ only in the metric and in *chance*.

@@ -99,7 +99,7 @@ _HEAD = "# {name}: made of {member}; digest {digest}"
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class CachedModel:
     """A cached model. *digest*: its digest in signatures. *files*: file name → SHA-256."""
 
     folder: Path
@@ -128,7 +128,7 @@ class Held:
         return None
 
 
-def cache() -> Path:
+def cache_folder() -> Path:
     """Returns the folder of all cached models, whether or not it exists.
 
     The environment variable `VARIABLE` names the folder; by default it is in the user's cache. Raises `SettingsError`
@@ -145,12 +145,12 @@ def cache() -> Path:
     return Path(home, *(("Library", "Caches") if sys.platform == "darwin" else (".cache",)), "gre-bench", "models")
 
 
-def held(entry: Pretrained) -> Held | None:
+def cached_model(entry: Pretrained) -> CachedModel | None:
     """Returns the cached model of *entry*; None if it was not fetched.
 
     Raises `LMError` if the cached model is incomplete, or was made from another file than the entry states.
     """
-    folder = cache() / entry.name
+    folder = cache_folder() / entry.name
     if not folder.is_dir():
         return None
     try:
@@ -161,7 +161,7 @@ def held(entry: Pretrained) -> Held | None:
     files = {name: digest for digest, _, name in (line.partition("  ") for line in lines if "  " in line)}
     if made is None or not files or made[1] != entry.member_sha256:
         raise LMError(f"{entry.name} in {folder} was made from an outdated file; run: {entry.to_get}")
-    return Held(folder, made[2], files)
+    return CachedModel(folder, made[2], files)
 
 
 def write_sums(entry: Pretrained, folder: Path, digest: str) -> None:
@@ -181,17 +181,17 @@ HUB_FILES: list[str] = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja"
 """The files of a Hub model that are fetched: no code, and no weights in a format that can run code."""
 
 
-def placed(value: str | Path, beside: Path) -> Path:
+def resolve_model_ref(value: str | Path, beside: Path) -> Path:
     """Returns the model that the setting *value* names: a model's name unchanged, or else an absolute path.
 
     *beside*: the folder that relative paths start from. A folder in *beside* takes precedence over a model of the same
     name.
     """
     path = Path(os.path.abspath(beside)) / value
-    return Path(value) if is_name(Path(value)) and not path.is_dir() else path.resolve()
+    return Path(value) if is_model_name(Path(value)) and not path.is_dir() else path.resolve()
 
 
-def is_name(folder: Path) -> bool:
+def is_model_name(folder: Path) -> bool:
     """Whether *folder* is the name of a pretrained model, or of a Hub model as ``OWNER/NAME@COMMIT``."""
     return bool(named(folder) or _HUB.fullmatch(str(folder)))
 
@@ -218,7 +218,7 @@ def name_of_model(folder: Path) -> str:
     return folder.resolve().name
 
 
-def _on_the_hub(name: str, repository: str, commit: str) -> Path:
+def _cached_hub_folder(name: str, repository: str, commit: str) -> Path:
     """Returns the folder of a cached Hub model; raises `LMError` if one of its files is not on this machine."""
     try:
         from huggingface_hub import snapshot_download
@@ -239,7 +239,7 @@ def named(folder: Path) -> Pretrained | None:
     return None if folder.is_absolute() or len(folder.parts) != 1 else entries().get(str(folder))
 
 
-def located(folder: Path, kind: Kind) -> Path:
+def model_path(folder: Path, kind: Kind) -> Path:
     """Returns the path of the model *folder*, a result of `placed`: in the cache if it is a name, else unchanged.
 
     Raises `LMError` if a pretrained model is not of the needed *kind*, was not fetched, or is incomplete.
@@ -247,16 +247,16 @@ def located(folder: Path, kind: Kind) -> Path:
     if hub := hub_model(str(folder)):
         if kind != "lm":
             raise LMError(f"{folder}: a model of the Hub is an evaluation LM; it belongs into {SETTINGS['lm']}")
-        return _on_the_hub(str(folder), *hub)
+        return _cached_hub_folder(str(folder), *hub)
     entry = named(folder)
     if entry is None:
         return folder
     if entry.kind != kind:
         problem = f"{entry.name} is an {KINDS[entry.kind]}, not an {KINDS[kind]}"
         raise LMError(f"{problem}; it belongs into {SETTINGS[entry.kind]}")
-    model = held(entry)
+    model = cached_model(entry)
     if model is None:
-        raise LMError(f"{KINDS[kind]} {entry.name} is not on this machine ({cache()}); run: {entry.to_get}")
+        raise LMError(f"{KINDS[kind]} {entry.name} is not on this machine ({cache_folder()}); run: {entry.to_get}")
     if fault := model.fault():
         raise LMError(f"{entry.name} in {model.folder} is not whole: {fault}; run: {entry.to_get}")
     return model.folder
@@ -264,8 +264,8 @@ def located(folder: Path, kind: Kind) -> Path:
 
 def refuse_changed(folder: Path, digest: str) -> None:
     """Raises `LMError` if *folder* is a cached model whose recorded digest differs from *digest*, computed now."""
-    entry = entries().get(folder.name) if folder.parent == cache() else None
-    model = held(entry) if entry else None
+    entry = entries().get(folder.name) if folder.parent == cache_folder() else None
+    model = cached_model(entry) if entry else None
     if entry and model and model.digest != digest:
         raise LMError(f"{entry.name} in {model.folder} was changed since it was fetched; run: {entry.to_get}")
 

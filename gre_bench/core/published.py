@@ -26,7 +26,7 @@ class Printed:
 
 
 @cache
-def printed(table: str) -> tuple[Printed, ...]:
+def read_printed_numbers(table: str) -> tuple[Printed, ...]:
     """Returns the numbers printed in *table*, such as ``001_table1``, row by row."""
     with resource("data", "published", f"{table}.csv").open(encoding="utf-8", newline="") as lines:
         return tuple(

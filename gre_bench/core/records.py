@@ -264,7 +264,7 @@ class Score:
             raise ValueError(f"a score has a value or a problem, not both or neither: {self}")
 
 
-def scored(signature_id: str, case: Case, result: float | Problem, predictions: tuple[str, ...] = ()) -> Score:
+def make_score(signature_id: str, case: Case, result: float | Problem, predictions: tuple[str, ...] = ()) -> Score:
     """Returns the `Score` of *case*; the message of a problem is prefixed with the case's name."""
     ids = signature_id, case.paper_id, case.candidate_id, case.reference_id
     if isinstance(result, Problem):
@@ -318,7 +318,7 @@ Outcome = Literal["ok", "refused", "empty", "cut", "rate_limited", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class Completion:
     """The text that an LM wrote, without its thinking, or why there is no usable text.
 
     *text*: set for the outcomes ``ok`` and ``cut`` (the text before the token limit).
@@ -351,11 +351,11 @@ class Writer(Protocol):
     @property
     def identity(self) -> str: ...
 
-    def write(self, chats: Sequence[Chat], sampling: Sampling) -> list[Reply]: ...
+    def write(self, chats: Sequence[Chat], sampling: Sampling) -> list[Completion]: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenText:
     """A text that was requested from a writer, or the reason why there is none.
 
     *item*: the name of the requested text, such as a review's id. *outcome*: ``ok``, or a code for the reason. The
@@ -404,7 +404,7 @@ class LMIdentity:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedPair:
     """A pair in the plan of scores, with its *case* if it can be scored now, or else the reason.
 
     *state*: ``due``: can be scored. ``waiting``: a text must still be written. ``excluded``: a rule excludes the pair

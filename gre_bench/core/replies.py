@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gre_bench.core.errors import ReplyError
-from gre_bench.core.judgments import yields
+from gre_bench.core.judgments import has_judgments
 
 REVIEW_PARTS = ("summary", "strengths", "weaknesses", "questions")
 """The tags in a generated review (Xu et al. 2025, C.3)."""
@@ -52,14 +52,14 @@ _GOES_ON = re.compile(
 )
 
 
-def judgments(text: str) -> str:
+def require_judgments(text: str) -> str:
     """Returns *text* unchanged; raises ``ReplyError("no_judgments")`` if no line is a judgment."""
-    if not yields(text, "as_written"):
+    if not has_judgments(text, "as_written"):
         raise ReplyError("no_judgments")
     return text
 
 
-def tagged(text: str, names: Sequence[str]) -> dict[str, str]:
+def extract_tags(text: str, names: Sequence[str]) -> dict[str, str]:
     """Returns tag → stripped content, for each tag of *names* that occurs in *text*.
 
     Tags in *text* may be in upper or lower case. A tag that is not closed ends at the next opening tag of *names*, or
@@ -81,12 +81,12 @@ def tagged(text: str, names: Sequence[str]) -> dict[str, str]:
     return parts
 
 
-def assw(text: str) -> tuple[list[str], list[str]]:
+def parse_assw(text: str) -> tuple[list[str], list[str]]:
     """Returns (strengths, weaknesses), two lists of points that the paper's authors state, from the reply *text*.
 
     Raises ``ReplyError("no_assw")`` if one of the two tags is missing or there are no points.
     """
-    parts = tagged(text, ASSW_PARTS)
+    parts = extract_tags(text, ASSW_PARTS)
     if set(parts) != set(ASSW_PARTS):
         raise ReplyError("no_assw")
     strengths, weaknesses = ([line.strip() for line in parts[name].splitlines() if line.strip()] for name in ASSW_PARTS)
@@ -148,7 +148,7 @@ def without_thinking(text: str) -> tuple[str, int]:
             kept, start = [], tag.end
         elif tag.starts_line or tag.start <= text_start:
             kept.append(text[start : tag.start])
-            index = _closing(tags, index, tag.name)
+            index = _find_closing_tag(tags, index, tag.name)
             start = tags[index - 1].end if index <= len(tags) else len(text)
         else:
             mentioned += 1
@@ -187,7 +187,7 @@ def _after_blanks(text: str, start: int) -> int:
     return blanks.end() if blanks else start
 
 
-def _closing(tags: Sequence[_Tag], first: int, name: str) -> int:
+def _find_closing_tag(tags: Sequence[_Tag], first: int, name: str) -> int:
     """Returns the index after the tag that closes the block *name*. *first*: the index of the first tag to look at.
 
     The search ends at the tag that opens the next block after a closing tag. Returns ``len(tags) + 1`` if no tag closes
@@ -238,6 +238,6 @@ def rating_in(value: object) -> float | None:
     return number_in(match[1])
 
 
-def goes_on(after: str) -> bool:
+def number_continues(after: str) -> bool:
     """Whether *after*, the text right after a number, makes the number part of a decimal, range, fraction or list."""
     return _GOES_ON.match(after) is not None

@@ -45,7 +45,7 @@ class Section:
     @property
     def name(self) -> str:
         """The words of the heading in lower case, such as ``novelty`` for ``**Novelty:**``."""
-        return _core(self.heading)
+        return _heading_words(self.heading)
 
 
 _ASPECT = (
@@ -127,7 +127,7 @@ def split(text: str) -> tuple[Section, ...]:
     for line in _LINE.finditer(text):
         if heading := _heading(line[0], kind):
             end, kind = line.start() + heading[0], heading[1]
-            marks.append((line.start(), _end(_SPACE.match(text, end), end), kind))
+            marks.append((line.start(), _match_end(_SPACE.match(text, end), end), kind))
     starts = marks if marks and not marks[0][0] else [(0, 0, "other"), *marks]
     ends = [start for start, _, _ in starts[1:]] + [len(text)]
     return tuple(
@@ -166,18 +166,18 @@ def _heading(line: str, before: Kind) -> tuple[int, Kind] | None:
         return None
     if len(line) <= _LONGEST_HEADING:
         bare = line.strip()
-        if kind := _kind(_core(line)):
+        if kind := _kind(_heading_words(line)):
             dressed = bare[-1] in ":*_]=-#" or bare[0] in "#*_[=-+"
             if dressed or bare[0].isupper() or len(bare) <= 20:
-                return len(line), _below(kind, before, _core(line))
+                return len(line), _section_kind_under(kind, before, _heading_words(line))
         if _WHOLE.match(line) and bare[-1] not in "?!.":
             return len(line), before
-    if (inline := _INLINE.match(line, 0, _LONGEST_HEADING)) and (kind := _kind(_core(inline[1]))):
-        return inline.end(), _below(kind, before, _core(inline[1]))
+    if (inline := _INLINE.match(line, 0, _LONGEST_HEADING)) and (kind := _kind(_heading_words(inline[1]))):
+        return inline.end(), _section_kind_under(kind, before, _heading_words(inline[1]))
     return None
 
 
-def _below(kind: Kind, before: Kind, core: str) -> Kind:
+def _section_kind_under(kind: Kind, before: Kind, core: str) -> Kind:
     """Returns the kind of the section that a heading opens: *kind*, the kind of its words *core*, with one exception.
 
     A single aspect, such as "Clarity", within strengths, weaknesses or questions continues the section *before*.
@@ -190,13 +190,13 @@ def _kind(core: str) -> Kind | None:
     return next((kind for kind, pattern in _PATTERNS.items() if pattern.fullmatch(core)), None)
 
 
-def _core(heading: str) -> str:
+def _heading_words(heading: str) -> str:
     return " ".join(heading[: 2 * _LONGEST_HEADING].strip(_DRESS).lower().replace("*", "").split())
 
 
 def _sentences(body: str) -> Iterable[Sentence]:
     start = 0
-    for cut in [*_cuts(body), len(body)]:
+    for cut in [*_sentence_starts(body), len(body)]:
         if cut > start:
             piece = body[start:cut]
             mark = _MARK.match(piece) if start == 0 or body[start - 1] == "\n" else None
@@ -208,7 +208,7 @@ def _sentences(body: str) -> Iterable[Sentence]:
             start = cut
 
 
-def _cuts(body: str) -> Iterable[int]:
+def _sentence_starts(body: str) -> Iterable[int]:
     """Yields the position in *body* at which each sentence starts, except the first.
 
     Blanks after a sentence belong to that sentence. The indent of a line belongs to the sentence that starts the line.
@@ -225,12 +225,12 @@ def _cuts(body: str) -> Iterable[int]:
                 opened = item.end() if item else 0
                 yield line
         elif end.end() >= opened:
-            after = _end(_BLANKS.match(body, end.end()), end.end())
+            after = _match_end(_BLANKS.match(body, end.end()), end.end())
             word = body[max(0, end.start() - 12) : end.start() + 1]
             stop = end[0] != "." or not _ABBREVIATION.search(word)
             if stop and not body[after].islower() and body[after] not in _CONTINUERS:
                 yield after
 
 
-def _end(match: re.Match[str] | None, otherwise: int) -> int:
+def _match_end(match: re.Match[str] | None, otherwise: int) -> int:
     return match.end() if match else otherwise

@@ -19,7 +19,7 @@ from gre_bench.core.incoming import DEFAULT
 from gre_bench.core.judgments import Form
 from gre_bench.core.known_names import did_you_mean
 from gre_bench.core.metrics import METRICS
-from gre_bench.core.pretrained import placed
+from gre_bench.core.pretrained import resolve_model_ref
 from gre_bench.core.records import NAME, Edition
 from gre_bench.core.resources import settings_file, settings_names
 from gre_bench.core.rosters import merged, roster_file, roster_tree
@@ -32,6 +32,8 @@ _SECRETS = ("username", "password", "token", "mfa_code", "totp_secret")
 
 
 INSTEAD = {
+    "edition.avoid_learnt": "use edition.avoid_trained_on",
+    "validation.changes": "use validation.perturbations",
     "evaluation_lm.max_tokens": "a conversation is as long as the model or its server takes",
     "fetch.backoff_s": "the second try comes after 2 s; fetch.attempts says how many there are",
     "fetch.everything": "for all papers that can be in a sample, draw them all: edition.papers=1000000",
@@ -71,7 +73,7 @@ class EditionSettings(_Group, frozen=True):
     not_human: Path | None = _field(
         None, "file of review ids, one per line, that are neither references nor the human candidate"
     )
-    avoid_learnt: tuple[str, ...] = _field(
+    avoid_trained_on: tuple[str, ...] = _field(
         (),
         "draw no paper that these were learnt from: cache-ngram-3, gem-smollm2-2, rule-judgments-4, or folders with a "
         "learnt_from.txt",
@@ -319,7 +321,7 @@ class ScoringSettings(_Group, frozen=True):
 class ValidationSettings(_Group, frozen=True):
     """How a metric is validated: which perturbations of human reviews, by which writers, and what counts as passing."""
 
-    changes: tuple[str, ...] | None = _field(None, "changes of reviews; default: all that the level allows")
+    perturbations: tuple[str, ...] | None = _field(None, "perturbations of reviews; default: all that the level allows")
     level: Literal["review", "judgments"] = _field(
         "review", "what to change: reviews (their judgments are then written again), or judgments"
     )
@@ -429,7 +431,11 @@ class Settings(_Group, frozen=True):
     def _roster_expands(cls, tree: Any) -> Any:
         """Replaces a roster's name by the roster's settings, so that recorded settings need no roster file."""
         named = tree.get("roster") if isinstance(tree, dict) else None
-        return merged(_of_roster(named, Path.cwd()), tree | {"roster": None}) if isinstance(named, str) else tree
+        return (
+            merged(_load_roster_absolute(named, Path.cwd()), tree | {"roster": None})
+            if isinstance(named, str)
+            else tree
+        )
 
     @field_validator("scoring")
     @classmethod
@@ -461,14 +467,16 @@ def load(path: Path | None, overrides: tuple[str, ...] = ()) -> Settings:
     return parse(tree, str(path) if path else "settings")
 
 
-def load_over(tree: dict[str, Any], overrides: tuple[str, ...] = ()) -> Settings:
+def load_recorded_settings(tree: dict[str, Any], overrides: tuple[str, ...] = ()) -> Settings:
     """Returns the settings in *tree* (group → setting → value), such as recorded ones, with *overrides*.
 
     An override that names a snapshot replaces recorded notes, PDFs and texts, and vice versa. Settings in *tree* that
     this version lacks are ignored, because another version may have recorded them. Raises `SettingsError` for an
     invalid setting.
     """
-    tree = {group: _of_this_version(group, values) for group, values in tree.items() if group in Settings.model_fields}
+    tree = {
+        group: _drop_unknown_settings(group, values) for group, values in tree.items() if group in Settings.model_fields
+    }
     overridden = {text.partition("=")[0] for text in overrides}
     files, snapshot = {"sources.notes", "sources.pdfs", "sources.texts"}, {"sources.snapshot"}
     replaced = (files if overridden & snapshot else set()) | (snapshot if overridden & files else set())
@@ -480,7 +488,7 @@ def load_over(tree: dict[str, Any], overrides: tuple[str, ...] = ()) -> Settings
     return parse(tree)
 
 
-def _of_this_version(group: str, values: Any) -> Any:
+def _drop_unknown_settings(group: str, values: Any) -> Any:
     kind = Settings.model_fields[group].annotation
     if not (isinstance(kind, type) and issubclass(kind, BaseModel) and isinstance(values, dict)):
         return values
@@ -492,19 +500,19 @@ def _of_this_version(group: str, values: Any) -> Any:
 
 def budget_of(given: BudgetSettings, overrides: tuple[str, ...]) -> BudgetSettings:
     tree = {"budget": given.model_dump(exclude_unset=True)}
-    return _bounded(tree, overrides, "limits", "budget.usd=5").budget
+    return _override_one_group(tree, overrides, "limits", "budget.usd=5").budget
 
 
 def query_of(overrides: tuple[str, ...]) -> QuerySettings:
-    return _bounded({}, overrides, "limits", "query.seconds=600").query
+    return _override_one_group({}, overrides, "limits", "query.seconds=600").query
 
 
 def inputs_of(overrides: tuple[str, ...]) -> InputSettings:
-    return _bounded({}, overrides, "limits", "inputs.memory=8000").inputs
+    return _override_one_group({}, overrides, "limits", "inputs.memory=8000").inputs
 
 
 def evaluation_lm_of(overrides: tuple[str, ...]) -> EvaluationLMSettings:
-    return _bounded({}, overrides, "the LM", "evaluation_lm.dtype=bfloat16").evaluation_lm
+    return _override_one_group({}, overrides, "the LM", "evaluation_lm.dtype=bfloat16").evaluation_lm
 
 
 def parse(tree: dict[str, Any], origin: str = "settings") -> Settings:
@@ -526,10 +534,10 @@ def _read(path: Path) -> dict[str, Any]:
     folder = path.resolve().parent
     if isinstance(tree.get("roster"), str) and tree["roster"].endswith(".toml"):
         tree["roster"] = str((folder / tree["roster"]).resolve())
-    return _rooted(tree, folder)
+    return _make_paths_absolute(tree, folder)
 
 
-def _rooted(tree: dict[str, Any], folder: Path) -> dict[str, Any]:
+def _make_paths_absolute(tree: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Makes the relative paths in *tree* absolute, starting from *folder*, and returns *tree*."""
     for group, key in _PATHS:
         value = tree.get(group, {}).get(key) if isinstance(tree.get(group, {}), dict) else None
@@ -538,13 +546,13 @@ def _rooted(tree: dict[str, Any], folder: Path) -> dict[str, Any]:
     return tree
 
 
-def _of_roster(name: str, beside: Path) -> dict[str, Any]:
+def _load_roster_absolute(name: str, beside: Path) -> dict[str, Any]:
     """Returns the settings of the roster *name* with absolute paths. *name*, *beside*: see `roster_file`."""
     file = roster_file(name, beside).resolve()
-    return _rooted(roster_tree(file), file.parent)
+    return _make_paths_absolute(roster_tree(file), file.parent)
 
 
-def _bounded(tree: dict[str, Any], overrides: tuple[str, ...], what: str, example: str) -> Settings:
+def _override_one_group(tree: dict[str, Any], overrides: tuple[str, ...], what: str, example: str) -> Settings:
     """Returns the settings in *tree*, changed by *overrides*, which must belong to the same group as *example*."""
     for override in overrides:
         if not override.startswith(example.partition(".")[0] + "."):
@@ -556,7 +564,7 @@ def _bounded(tree: dict[str, Any], overrides: tuple[str, ...], what: str, exampl
 def _override(tree: dict[str, Any], override: str) -> None:
     key, sign, value = override.partition("=")
     if key.strip() == "roster" and value:
-        tree |= merged(tree, _of_roster(value, Path.cwd()))
+        tree |= merged(tree, _load_roster_absolute(value, Path.cwd()))
         return
     parts = key.strip().split(".")
     if parts[:2] == ["budget", "models"] and len(parts) > 3:
@@ -586,7 +594,7 @@ def _absolute(setting: tuple[str, str], value: str, beside: Path) -> str:
     """
     if "\0" in value:
         raise SettingsError(f"setting {'.'.join(setting)}: a path holds no NUL")
-    return str(placed(value, beside) if setting in _MODELS else (beside / value).resolve())
+    return str(resolve_model_ref(value, beside) if setting in _MODELS else (beside / value).resolve())
 
 
 def _line(error: Mapping[str, Any]) -> str:

@@ -30,7 +30,7 @@ def load_json(text: str | bytes) -> Any:
     Raises `ValueError` for invalid JSON, deep nesting, or a duplicate key (RFC 8259).
     """
     check_depth(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text)
-    return json.loads(text, object_pairs_hook=_object)
+    return json.loads(text, object_pairs_hook=_reject_duplicate_keys)
 
 
 def load_toml(text: str) -> dict[str, Any]:
@@ -103,7 +103,7 @@ def faults(error: ValidationError, whole: str = "") -> list[str]:
     return [f"{field}: {reason}" if field else reason for field, reason in named]
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
         keys = [key for key, _ in pairs]

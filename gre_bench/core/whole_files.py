@@ -16,12 +16,12 @@ POLL_S = 0.02
 """Seconds between two attempts to lock a file that another process has locked."""
 
 
-def put(path: Path, data: bytes, mode: int = 0o644, keep: bool = True) -> None:
+def write_file(path: Path, data: bytes, mode: int = 0o644, keep: bool = True) -> None:
     """Writes a file like `replace_file`, but raises `SourceError` if it cannot be written."""
     try:
         replace_file(path, data, mode, keep)
     except OSError as error:
-        raise unwritten(path, error) from None
+        raise write_error(path, error) from None
 
 
 def replace_file(path: Path, data: bytes, mode: int = 0o644, keep: bool = True) -> None:
@@ -54,12 +54,12 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def unwritten(path: Path, error: OSError) -> SourceError:
+def write_error(path: Path, error: OSError) -> SourceError:
     return SourceError(f"{path} cannot be written: {error.strerror}; earlier files are kept; fix that and run again")
 
 
 @contextmanager
-def usable(owner: str) -> Iterator[None]:
+def convert_os_errors(owner: str) -> Iterator[None]:
     """Turns an `OSError` within the ``with`` block into a `StoreError` that begins with *owner*."""
     try:
         yield
@@ -95,7 +95,7 @@ def locked(
     handles: list[int] = []
     # On a file system without locks, filelock's substitute would outlive a killed process.
     lock = FileLock(path, thread_local=False, fallback_to_soft=False, on_acquired=handles.append)
-    with usable(owner):
+    with convert_os_errors(owner):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             lock.acquire(timeout=-1 if wait_s is None else wait_s, poll_interval=POLL_S)

@@ -28,20 +28,20 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from gre_bench.core.errors import GreBenchError, SettingsError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Candidate, Paper, Sampling
-from gre_bench.ingest.records.inspect_logs import paper_of, read_output, stop_of
-from gre_bench.metrics.cases import Entry, Response, plan
+from gre_bench.ingest.records.inspect_logs import read_output, sample_paper_id, stop_reason_of
+from gre_bench.metrics.cases import Entry, Response, plan_entry_pairs
 from gre_bench.metrics.scoring import MetricWork
-from gre_bench.pipeline.intake import in_domain
-from gre_bench.pipeline.own_reviews import limit_of, rule_edition_command, writer_of_boards
-from gre_bench.pipeline.planning import sample, sampled_papers
+from gre_bench.pipeline.importing import with_domain
+from gre_bench.pipeline.own_reviews import find_judgments_writers, find_pilot_limit, rule_edition_command
+from gre_bench.pipeline.pair_scoring import known_spans
+from gre_bench.pipeline.planning import load_sample_entries, sampled_papers
 from gre_bench.pipeline.runs.job import Job, settings_of
-from gre_bench.pipeline.scoring import known_spans
 from gre_bench.prompts.library import load
 from gre_bench.stats.intervals import clustered_error
 from gre_bench.store import ReadCopy, Store, no_edition
 from gre_bench.store.queries import CURRENT_SIGNATURES
 from gre_bench.tasks import steps
-from gre_bench.writing.lm_writer import chat_of
+from gre_bench.writing.lm_writer import build_paper_chat
 
 METRICS = ("gem", "gem_s_abstract")
 """The metrics that can score a single review against the references of its paper."""
@@ -72,7 +72,7 @@ class ReviewBoard:
     def __init__(self, state: Path, edition: str):
         self._store = store = ReadCopy(state, edition)
         self.key = store.key
-        self._job = job = in_domain(Job(settings_of(store), state))
+        self._job = job = with_domain(Job(settings_of(store), state))
         current = {row["metric"]: row["signature_id"] for row in store.read(CURRENT_SIGNATURES)}
         if not current:
             raise SettingsError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
@@ -81,7 +81,7 @@ class ReviewBoard:
             raise SettingsError(
                 f"the board of {store.key} has neither {' nor '.join(METRICS)}; it has {', '.join(current)}"
             )
-        writer, configured = writer_of_boards(store, job)
+        writer, configured = find_judgments_writers(store, job)
         name = job.settings.writing.judgments
         if writer is None or configured is None or name is None:
             raise SettingsError(
@@ -97,7 +97,7 @@ class ReviewBoard:
                     f"{name} of {store.key} is signed {current[name]}, and now would be {signature.signature_id}; "
                     f"scores of different signatures are never mixed: gre-bench refresh --edition {store.key}"
                 )
-        entries = sample(store, {}, self._writer, None, self._scoring.synopsis_of)
+        entries = load_sample_entries(store, {}, self._writer, None, self._scoring.synopsis_of)
         self._entries = {entry.paper.paper_id: entry for entry in entries}
         self._lock = Lock()
 
@@ -105,7 +105,7 @@ class ReviewBoard:
         """Returns the first *limit* papers of the edition's sample; None means all papers that the board scores."""
         if limit is not None and limit < 1:
             raise SettingsError(f"limit {limit}: a review needs at least one paper")
-        return sampled_papers(self._store, limit or limit_of(self._store))
+        return sampled_papers(self._store, limit or find_pilot_limit(self._store))
 
     def score(self, metric: str, paper_id: str, review: str) -> ReviewScore:
         """Writes *review* as judgments and scores it by *metric* against the references of the paper *paper_id*.
@@ -126,7 +126,7 @@ class ReviewBoard:
 
     def _scored(self, metric: str, entry: Entry, review: str, judgments: str) -> ReviewScore:
         response = Response(f"{entry.paper.paper_id}:{REVIEWER}", review, {self._writer: judgments})
-        planned_pairs = plan(
+        planned_pairs = plan_entry_pairs(
             [replace(entry, responses={REVIEWER: response})],
             [Candidate(REVIEWER, "model")],
             recipe_of(metric),
@@ -158,11 +158,11 @@ def open_board(edition: str, state: str | Path = "state") -> ReviewBoard:
     store = Store(Path(state).resolve(), edition)
     if not store.exists:
         raise no_edition(Path(state), store.key)
-    return _opened(Path(state).resolve(), store.key, store.read_file.name)
+    return _open_cached_board(Path(state).resolve(), store.key, store.read_file.name)
 
 
 @lru_cache(maxsize=2)
-def _opened(state: Path, key: str, copy: str) -> ReviewBoard:
+def _open_cached_board(state: Path, key: str, copy: str) -> ReviewBoard:
     return ReviewBoard(state, key)
 
 
@@ -180,7 +180,7 @@ def mean() -> Metric:
     """Returns the inspect_ai metric *mean*: the mean score in nats over all (review, reference) pairs, as on boards."""
 
     def computed(scores: list[SampleScore]) -> float:
-        values, _ = _pairs(scores)
+        values, _ = _values_and_papers(scores)
         return math.fsum(values) / len(values) if values else math.nan
 
     return computed
@@ -191,7 +191,7 @@ def stderr() -> Metric:
     """Returns the inspect_ai metric *stderr*: the standard error of `mean`, clustered by paper; NaN for one paper."""
 
     def computed(scores: list[SampleScore]) -> float:
-        values, papers = _pairs(scores)
+        values, papers = _values_and_papers(scores)
         return clustered_error(values, papers)[0] if len(set(papers)) > 1 else math.nan
 
     return computed
@@ -222,10 +222,10 @@ def _scorer(name: str, edition: str, state: str) -> Scorer:
             raise PrerequisiteError(f"the board of {board.key} has no {name}; it has {', '.join(board.metrics)}")
 
     async def score(state: TaskState, target: Target) -> Score:
-        review, problem = read_output(state.output.completion, stop_of(state.output))
+        review, problem = read_output(state.output.completion, stop_reason_of(state.output))
         if review is None:
             return Score.unscored(reason=problem, explanation=f"the output is {problem}")
-        paper_id = paper_of(state.sample_id, state.metadata)
+        paper_id = sample_paper_id(state.sample_id, state.metadata)
         scored = await anyio.to_thread.run_sync(board.score, name, paper_id, review)
         return _as_score(scored, board.signatures[name].signature_id)
 
@@ -246,7 +246,7 @@ def _as_score(scored: ReviewScore, signature_id: str) -> Score:
     return Score(value=value, answer=scored.judgments, explanation=lacking, metadata=metadata)
 
 
-def _pairs(scores: list[SampleScore]) -> tuple[list[float], list[str]]:
+def _values_and_papers(scores: list[SampleScore]) -> tuple[list[float], list[str]]:
     """Returns (values, paper ids), one item per (review, reference) pair; the value is the review's mean score."""
     values: list[float] = []
     papers: list[str] = []
@@ -301,7 +301,7 @@ def review_prompt() -> Solver:
     """Returns the solver that asks the model to review one paper, the sample's input (Xu et al. 2025, C.3)."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
-        chat = chat_of(PROMPT, state.input_text)
+        chat = build_paper_chat(PROMPT, state.input_text)
         state.messages = [ChatMessageSystem(content=chat.system), ChatMessageUser(content=chat.user)]
         return await generate(state)
 

@@ -156,7 +156,7 @@ def score(text: str, scale: Scale) -> float:
     """
     text = _unquoted(text)
     if scale.words:
-        return _word(text, scale)
+        return _parse_label(text, scale)
     ranged = _REFERENCE.sub(" ", _RANGE.sub(" ", _NUMBERING.sub(" ", text)))
     lines = [line.strip() for line in ranged.splitlines() if line.strip()]
     stated = [only for line in {*lines[:1], *lines[-1:]} if (only := _ALONE.fullmatch(line)) and not only["label"]]
@@ -178,7 +178,7 @@ def score(text: str, scale: Scale) -> float:
         loose = [alone]
     if not (stated or loose):
         raise ReplyError("no_score")
-    value = _agreed(stated or loose, scale)
+    value = _single_score(stated or loose, scale)
     if value in denied:
         raise ReplyError("negated")
     if _TAKEN_BACK.search(text):
@@ -186,7 +186,7 @@ def score(text: str, scale: Scale) -> float:
     return value
 
 
-def aspects(text: str, scale: Scale, names: Sequence[str], *, repeats: bool = False) -> dict[str, float]:
+def parse_aspect_scores(text: str, scale: Scale, names: Sequence[str], *, repeats: bool = False) -> dict[str, float]:
     """Returns aspect → the score on *scale* that the reply *text* states, for each of the aspects *names*.
 
     If *repeats*, an aspect may have several scores, and gets their mean. Raises `ReplyError` with the aspect's name if
@@ -196,7 +196,7 @@ def aspects(text: str, scale: Scale, names: Sequence[str], *, repeats: bool = Fa
     results = {}
     for name in names:
         stated = rf"\b(?i:{re.escape(name)})\b[^\n:=\d]{{0,30}}[:=]\s*"
-        values = [_value(each, scale) for each in re.finditer(stated + _LONE, text)]
+        values = [_check_score_value(each, scale) for each in re.finditer(stated + _LONE, text)]
         if not values:
             raise ReplyError(f"missing_aspect: {name}")
         if not repeats and len(set(values)) > 1:
@@ -205,7 +205,7 @@ def aspects(text: str, scale: Scale, names: Sequence[str], *, repeats: bool = Fa
     return results
 
 
-def rationale(text: str) -> str | None:
+def extract_rationale(text: str) -> str | None:
     """Returns the reasons that the reply *text* gives for its score; None if there are none.
 
     The reasons are the text after a label such as "Rationale:", or else all lines except those that state the score.
@@ -300,8 +300,8 @@ def _clauses(text: str) -> Iterator[tuple[str, bool]]:
             yield from ((clause.strip(), sentence.endswith("?")) for clause in _BREAK.split(sentence) if clause.strip())
 
 
-def _agreed(matches: Iterable[re.Match[str]], scale: Scale) -> float:
-    values = {_value(each, scale) for each in matches}
+def _single_score(matches: Iterable[re.Match[str]], scale: Scale) -> float:
+    values = {_check_score_value(each, scale) for each in matches}
     if len(values) > 1:
         raise ReplyError("ambiguous")
     return values.pop()
@@ -311,7 +311,7 @@ def _number(match: re.Match[str]) -> float:
     return float(match["score"].replace("−", "-"))
 
 
-def _value(match: re.Match[str], scale: Scale) -> float:
+def _check_score_value(match: re.Match[str], scale: Scale) -> float:
     """Returns the number in *match*; raises `ReplyError` if *scale* lacks it, or if the reply names another scale."""
     most = match["most"]
     if (most is not None and float(most) != scale.high) or (match["percent"] and scale.high != 100):
@@ -326,7 +326,7 @@ def _value(match: re.Match[str], scale: Scale) -> float:
     return value
 
 
-def _word(text: str, scale: Scale) -> float:
+def _parse_label(text: str, scale: Scale) -> float:
     """Returns the value of the label that *text* states, for a *scale* whose scores are words such as Good.
 
     Raises `ReplyError` for no label, several labels, or a label after "not". Very Poor counts as one label, although it

@@ -81,7 +81,7 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
         default = Examiner.model_construct(template=self.template, item=self.item)
         asks = "asks" if form.rationale else "does not ask"
         instead = "" if form.rationale else ", or take template rationale (or p9, explanation)"
-        faults = findings(self.instructions) if self.instructions is not None else []
+        faults = find_instruction_faults(self.instructions) if self.instructions is not None else []
         refused = (
             (form.answer == "nothing" and self != default,
              f"{template} asks no LM: it takes no other settings"),
@@ -153,7 +153,7 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
     @cached_property
     def identity(self) -> str:
         """``name#digest``; the digest covers every setting and every prompt text that the LM reads."""
-        return f"{self.name}#{digest([self.model_dump(mode='json'), sha256(self)])[:12]}"
+        return f"{self.name}#{digest([self.model_dump(mode='json'), digest_prompts(self)])[:12]}"
 
 
 def examiner_of(tree: dict[str, Any], origin: str = "examiner") -> Examiner:
@@ -165,10 +165,10 @@ def examiner_of(tree: dict[str, Any], origin: str = "examiner") -> Examiner:
         return Examiner.model_validate(tree)
     except ValidationError as error:
         known = f"; known here: {', '.join(Examiner.model_fields)}"
-        raise SettingsError(f"{origin}: {problems_of(error, known)}") from None
+        raise SettingsError(f"{origin}: {format_validation_errors(error, known)}") from None
 
 
-def problems_of(error: ValidationError, known: str = "") -> str:
+def format_validation_errors(error: ValidationError, known: str = "") -> str:
     """Returns in one line what is wrong with settings; *known* follows the name of an unknown setting."""
     lines = []
     for item in error.errors():
@@ -182,7 +182,7 @@ def problems_of(error: ValidationError, known: str = "") -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class GradingItem:
     """A text to grade: *source* is the text that was summarised, or the paper that was reviewed."""
 
     item_id: str
@@ -190,28 +190,28 @@ class Item:
     text: str
 
 
-def chats(examiner: Examiner, item: Item) -> list[Chat]:
+def build_grading_chats(examiner: Examiner, item: GradingItem) -> list[Chat]:
     """Returns the chats that grade *item*, one for each of the examiner's aspects."""
     values = {"source": item.source, "text": item.text}
-    prompts = [wording(examiner, aspect) for aspect in examiner.aspects]
+    prompts = [assemble_prompt(examiner, aspect) for aspect in examiner.aspects]
     return [Chat(each.system, _FIELD.sub(lambda name: values.get(name[1], name[0]), each.user)) for each in prompts]
 
 
-def filter_chat(examiner: Examiner, item: Item) -> Chat:
+def filter_chat(examiner: Examiner, item: GradingItem) -> Chat:
     return fill(f"dsba/{examiner.item}/filtering", text=item.text)
 
 
-def sha256(examiner: Examiner) -> str:
+def digest_prompts(examiner: Examiner) -> str:
     """Returns the SHA-256 of all prompts of *examiner*, which do not depend on the aggregation."""
     if examiner.form.answer == "nothing":
         return digest([])
-    worded = [wording(examiner, aspect) for aspect in examiner.aspects]
+    worded = [assemble_prompt(examiner, aspect) for aspect in examiner.aspects]
     filtering = [load(f"dsba/{examiner.item}/filtering").sha256] if examiner.filtering else []
     return digest([[each.system, each.user] for each in worded] + filtering)
 
 
 @cache
-def wording(examiner: Examiner, aspect: str | None) -> Chat:
+def assemble_prompt(examiner: Examiner, aspect: str | None) -> Chat:
     """Returns the prompt about *aspect* (None: the whole text), with unfilled fields ``{source}`` and ``{text}``."""
     names = _files(examiner, aspect)
     prompt = load(names["frame"])
@@ -258,15 +258,15 @@ def improving_chat(instructions: str, phrase: Phrase = "improve") -> Chat:
     return fill(f"little_giants/{phrase}", instructions=instructions)
 
 
-def sound(reply: str) -> str:
+def check_instructions(reply: str) -> str:
     """Returns the instructions in *reply*, without enclosing quotation marks; raises `ReplyError` for a fault."""
     instructions = reply.strip().strip('"“”').strip()
-    if faults := findings(instructions):
+    if faults := find_instruction_faults(instructions):
         raise ReplyError(faults[0])
     return instructions
 
 
-def findings(instructions: str) -> list[str]:
+def find_instruction_faults(instructions: str) -> list[str]:
     """Returns the faults of *instructions* that an LM wrote, each in a few words.
 
     The numbers of a list must rise by one. They may restart at 1, because an example within the instructions has its

@@ -42,22 +42,22 @@ from gre_bench.core.errors import ReplyError, SettingsError, SpanError
 from gre_bench.core.records import (
     Case,
     Chat,
+    Completion,
     LMIdentity,
     Problem,
-    Reply,
     Sampling,
     Score,
     SpanLogprob,
     Writer,
     digest,
+    make_score,
     missing_text,
-    scored,
 )
 from gre_bench.core.replies import without_thinking
 from gre_bench.examiners import answers
-from gre_bench.examiners.examiner import Binning, Examiner, Item, Mass, chats, filter_chat
+from gre_bench.examiners.examiner import Binning, Examiner, GradingItem, Mass, build_grading_chats, filter_chat
 from gre_bench.examiners.templates import Scale
-from gre_bench.lm.protocol import ChatLM, results_of
+from gre_bench.lm.protocol import ChatLM, predict_checked
 
 TOP_P = 0.1
 """The top-p of all requests (Kim et al. 2023, §5.1)."""
@@ -97,14 +97,14 @@ class Grade:
 
 
 @dataclass(frozen=True, slots=True)
-class Weighted:
+class WeightedScore:
     """A mean *score*, weighted by the probabilities of the declared scores. *mass*: the sum of these (0 to 1)."""
 
     score: float
     mass: float
 
 
-def logprob(logprobs: Sequence[float], scores: Sequence[float], mass: Mass = "normalised") -> Weighted:
+def logprob(logprobs: Sequence[float], scores: Sequence[float], mass: Mass = "normalised") -> WeightedScore:
     """Returns the mean of *scores*, each weighted by its probability; *logprobs* are in nats.
 
     The largest log-probability is subtracted first, because the total probability of all declared scores may be as
@@ -118,10 +118,10 @@ def logprob(logprobs: Sequence[float], scores: Sequence[float], mass: Mass = "no
     weights = [math.exp(value - top) for value in logprobs]
     total = math.exp(top) * math.fsum(weights)
     mean = math.fsum(weight * score for weight, score in zip(weights, scores, strict=True)) / math.fsum(weights)
-    return Weighted(mean if mass == "normalised" else total * mean, total)
+    return WeightedScore(mean if mass == "normalised" else total * mean, total)
 
 
-def approximation(samples: Sequence[float]) -> float:
+def mean_of_samples(samples: Sequence[float]) -> float:
     """Returns Σ g(s)·s over the scores s of several replies to the same chat; g(s) is the share of s in *samples*."""
     shares = {score: count / len(samples) for score, count in Counter(samples).items()}
     return math.fsum(share * score for score, share in shares.items())
@@ -130,7 +130,7 @@ def approximation(samples: Sequence[float]) -> float:
 def samplings(examiner: Examiner, base: Sampling | None = None) -> list[Sampling]:
     """Returns the sampling options of each request for one chat.
 
-    The aggregation ``approximation`` sends several requests at temperature 1, each with its own seed. Other
+    The aggregation ``mean_of_samples`` sends several requests at temperature 1, each with its own seed. Other
     aggregations send one request at temperature 0. *base*: the LM's own options; an option that is None there stays
     None, and its token limit counts if it is higher than the default.
     """
@@ -151,13 +151,15 @@ def filter_sampling(examiner: Examiner, base: Sampling | None = None) -> Samplin
     return samplings(examiner.model_copy(update={"aggregation": "direct"}), base)[0]
 
 
-def ask(asker: Writer, chats: Sequence[Chat], sampling: Sampling, read: Callable[[str], T]) -> list[ChatOutcome[T]]:
+def ask_and_parse(
+    asker: Writer, chats: Sequence[Chat], sampling: Sampling, read: Callable[[str], T]
+) -> list[ChatOutcome[T]]:
     """Sends each of *chats* to the LM *asker*, and returns one outcome per chat, in the same order.
 
     *read*: turns a reply, without the LM's thinking, into a value, or raises `ReplyError`.
     """
 
-    def outcome(reply: Reply) -> ChatOutcome[T]:
+    def outcome(reply: Completion) -> ChatOutcome[T]:
         cost = Cost(int(reply.text is not None), 0, reply.prompt_tokens or 0, reply.reply_tokens or 0)
         if reply.outcome not in ("ok", "cut") or not reply.text:
             return ChatOutcome(Problem(reply.outcome, reply.detail or reply.outcome, reply.final), cost)
@@ -175,7 +177,9 @@ def ask(asker: Writer, chats: Sequence[Chat], sampling: Sampling, read: Callable
     return asking.ask(asker, chats, sampling, outcome, step=1000)
 
 
-def grade(examiner: Examiner, items: Sequence[Item], asker: Writer | None, base: Sampling | None = None) -> list[Grade]:
+def grade(
+    examiner: Examiner, items: Sequence[GradingItem], asker: Writer | None, base: Sampling | None = None
+) -> list[Grade]:
     """Grades *items* by the replies of the LM *asker*; returns one grade per item, in order, before binning.
 
     *asker*: None only for the random baseline. *base*: the LM's own sampling options. Raises `SettingsError` for the
@@ -195,27 +199,27 @@ def grade(examiner: Examiner, items: Sequence[Item], asker: Writer | None, base:
     def read(text: str) -> dict[str, float]:
         """Returns aspect → score in a reply; the aspect of a score without a name is ""."""
         if form.answer == "aspects":
-            return answers.aspects(text, form.scale, form.aspects, repeats=form.repeats)
+            return answers.parse_aspect_scores(text, form.scale, form.aspects, repeats=form.repeats)
         return {"": answers.score(text, form.scale)}
 
-    results, due = screened(examiner, items, asker, base)
-    all_chats = [chat for index in due for chat in chats(examiner, items[index])]
-    by_sampling = [ask(asker, all_chats, sampling, read) for sampling in samplings(examiner, base)]
+    results, due = filter_redundant_items(examiner, items, asker, base)
+    all_chats = [chat for index in due for chat in build_grading_chats(examiner, items[index])]
+    by_sampling = [ask_and_parse(asker, all_chats, sampling, read) for sampling in samplings(examiner, base)]
     each = len(examiner.aspects)
     for turn, (index, filter_cost) in enumerate(due.items()):
         mine = [[outcomes[turn * each + part] for outcomes in by_sampling] for part in range(each)]
-        results[index] = _graded(examiner, items[index], mine, filter_cost)
+        results[index] = _grade_from_outcomes(examiner, items[index], mine, filter_cost)
     return [results[index] for index in range(len(items))]
 
 
-def screened(
-    examiner: Examiner, items: Sequence[Item], asker: Writer, base: Sampling | None = None
+def filter_redundant_items(
+    examiner: Examiner, items: Sequence[GradingItem], asker: Writer, base: Sampling | None = None
 ) -> tuple[dict[int, Grade], dict[int, Cost]]:
     """Returns index → grade of each item that the filter stops, and index → the filter's cost for the other items."""
     if not examiner.filtering:
         return {}, dict.fromkeys(range(len(items)), FREE)
     questions = [filter_chat(examiner, item) for item in items]
-    verdicts = ask(asker, questions, filter_sampling(examiner, base), answers.yes_or_no)
+    verdicts = ask_and_parse(asker, questions, filter_sampling(examiner, base), answers.yes_or_no)
     grades = {
         index: filtered(examiner, items[index], verdict)
         for index, verdict in enumerate(verdicts)
@@ -224,7 +228,7 @@ def screened(
     return grades, {index: verdict.cost for index, verdict in enumerate(verdicts) if index not in grades}
 
 
-def filtered(examiner: Examiner, item: Item, verdict: ChatOutcome[bool]) -> Grade:
+def filtered(examiner: Examiner, item: GradingItem, verdict: ChatOutcome[bool]) -> Grade:
     """Returns the grade of an item that the filter stopped: the lowest score, or the problem of the filter's chat."""
     if isinstance(verdict.read, Problem):
         problem = replace(verdict.read, message=f"filter: {verdict.read.message}")
@@ -232,8 +236,8 @@ def filtered(examiner: Examiner, item: Item, verdict: ChatOutcome[bool]) -> Grad
     return Grade(item.item_id, examiner.form.scale.low, filtered=True, cost=verdict.cost)
 
 
-def _graded(
-    examiner: Examiner, item: Item, outcomes: list[list[ChatOutcome[dict[str, float]]]], filter_cost: Cost
+def _grade_from_outcomes(
+    examiner: Examiner, item: GradingItem, outcomes: list[list[ChatOutcome[dict[str, float]]]], filter_cost: Cost
 ) -> Grade:
     """Returns the grade of *item* from *outcomes*: for each aspect, the outcomes of its samples.
 
@@ -251,8 +255,8 @@ def _graded(
             message = f"{aspect}: {problem.message}" if aspect else problem.message
             return Grade(item.item_id, None, replace(problem, message=message), cost=cost)
         for name in read[0]:
-            parts[name or aspect or "overall"] = approximation([scores[name] for scores in read])
-        if examiner.form.rationale and (why := answers.rationale(samples[0].text)):
+            parts[name or aspect or "overall"] = mean_of_samples([scores[name] for scores in read])
+        if examiner.form.rationale and (why := answers.extract_rationale(samples[0].text)):
             reasons[aspect or "overall"] = why
     return Grade(item.item_id, fmean(parts.values()), None, parts, reasons, cost=cost)
 
@@ -311,7 +315,7 @@ class Token:
     shown: tuple[tuple[str, float], ...]
 
 
-def grade_by_lm(examiner: Examiner, items: Sequence[Item], lm: ChatLM) -> list[Grade]:
+def grade_by_lm(examiner: Examiner, items: Sequence[GradingItem], lm: ChatLM) -> list[Grade]:
     """Grades *items* by the evaluation LM *lm*; returns one grade per item, in order.
 
     The probability of a declared score is P(score and end of turn | chat). The aggregation direct takes the likeliest
@@ -321,9 +325,11 @@ def grade_by_lm(examiner: Examiner, items: Sequence[Item], lm: ChatLM) -> list[G
     scale = _scale(examiner)
     if examiner.aggregation == "approximation":
         raise SettingsError(f"examiner {examiner.name}: an evaluation LM cannot write, so nothing can be sampled")
-    questions: list[Question] = [(chat, scale.spellings) for item in items for chat in chats(examiner, item)]
+    questions: list[Question] = [
+        (chat, scale.spellings) for item in items for chat in build_grading_chats(examiner, item)
+    ]
     filters = [(filter_chat(examiner, item), YES_NO) for item in items] if examiner.filtering else []
-    spans = _spans([*questions, *filters], lm)
+    spans = _reply_logprobs([*questions, *filters], lm)
     each = len(examiner.aspects)
     grades = []
     for index, item in enumerate(items):
@@ -333,12 +339,12 @@ def grade_by_lm(examiner: Examiner, items: Sequence[Item], lm: ChatLM) -> list[G
             if verdict.read is not False:
                 grades.append(filtered(examiner, item, verdict))
                 continue
-        grades.append(_by_spans(examiner, item, spans[index * each : (index + 1) * each]))
+        grades.append(_grade_from_logprobs(examiner, item, spans[index * each : (index + 1) * each]))
     return grades
 
 
 def grade_by_endpoint(
-    examiner: Examiner, items: Sequence[Item], asker: Writer, writer: Writer, base: Sampling | None = None
+    examiner: Examiner, items: Sequence[GradingItem], asker: Writer, writer: Writer, base: Sampling | None = None
 ) -> list[Grade]:
     """Grades *items* by the likeliest tokens of an endpoint; returns one grade per item, in order.
 
@@ -347,10 +353,12 @@ def grade_by_endpoint(
     `SettingsError` if the template declares no scores.
     """
     scale, mass = _scale(examiner), examiner.mass or "normalised"
-    grades, due = screened(examiner, items, writer, base)
-    all_chats = [chat for index in due for chat in chats(examiner, items[index])]
+    grades, due = filter_redundant_items(examiner, items, writer, base)
+    all_chats = [chat for index in due for chat in build_grading_chats(examiner, items[index])]
     [sampling] = samplings(examiner, base)
-    outcomes = iter(ask(asker, all_chats, sampling, lambda document: weighted(tokens_of(document), scale, mass)))
+    outcomes = iter(
+        ask_and_parse(asker, all_chats, sampling, lambda document: weighted(tokens_of(document), scale, mass))
+    )
     for index, filter_cost in due.items():
         mine = {name: next(outcomes) for name in _names(examiner)}
         cost = sum((answer.cost for answer in mine.values()), filter_cost)
@@ -359,7 +367,7 @@ def grade_by_endpoint(
         if problem:
             grades[index] = Grade(items[index].item_id, None, problem, cost=cost)
         else:
-            grades[index] = _weighed(items[index], seen, cost)
+            grades[index] = _grade_from_weighted_scores(items[index], seen, cost)
     return [grades[index] for index in range(len(items))]
 
 
@@ -373,7 +381,7 @@ def _scale(examiner: Examiner) -> Scale:
     return form.scale
 
 
-def _spans(questions: Sequence[Question], lm: ChatLM) -> list[list[float] | Problem]:
+def _reply_logprobs(questions: Sequence[Question], lm: ChatLM) -> list[list[float] | Problem]:
     """Returns for each question the log-probabilities of its replies in nats, or the first problem among them."""
     results: list[list[float] | Problem] = []
     due: list[Question] = []
@@ -381,7 +389,7 @@ def _spans(questions: Sequence[Question], lm: ChatLM) -> list[list[float] | Prob
         due.append(question)
         if index < len(questions) and sum(len(replies) for _, replies in due) < TOGETHER:
             continue
-        spans = iter(results_of(lm, [replace(chat, reply=reply) for chat, replies in due for reply in replies]))
+        spans = iter(predict_checked(lm, [replace(chat, reply=reply) for chat, replies in due for reply in replies]))
         for chat, replies in due:
             mine = [next(spans) for _ in replies]
             error = next((span for span in mine if isinstance(span, SpanError)), None)
@@ -393,7 +401,7 @@ def _spans(questions: Sequence[Question], lm: ChatLM) -> list[list[float] | Prob
     return results
 
 
-def _by_spans(examiner: Examiner, item: Item, answers: list[list[float] | Problem]) -> Grade:
+def _grade_from_logprobs(examiner: Examiner, item: GradingItem, answers: list[list[float] | Problem]) -> Grade:
     """Returns the grade of *item*. *answers*: for each aspect, the declared scores' log-probabilities, or a problem."""
     scale, seen = examiner.form.scale, {}
     for name, logprobs in zip(_names(examiner), answers, strict=True):
@@ -402,10 +410,10 @@ def _by_spans(examiner: Examiner, item: Item, answers: list[list[float] | Proble
         seen[name] = logprob(logprobs, scale.values, examiner.mass or "normalised")
         if examiner.aggregation != "logprob":
             seen[name] = replace(seen[name], score=scale.values[logprobs.index(max(logprobs))])
-    return _weighed(item, seen)
+    return _grade_from_weighted_scores(item, seen)
 
 
-def _weighed(item: Item, seen: Mapping[str, Weighted], cost: Cost = FREE) -> Grade:
+def _grade_from_weighted_scores(item: GradingItem, seen: Mapping[str, WeightedScore], cost: Cost = FREE) -> Grade:
     parts = {name: each.score for name, each in seen.items()}
     mass = {name: each.mass for name, each in seen.items()}
     return Grade(item.item_id, fmean(parts.values()), None, parts, mass=mass, cost=cost)
@@ -431,10 +439,10 @@ def tokens_of(document: str) -> list[Token]:
 
 def probabilities(tokens: Sequence[Token], spellings: Sequence[str]) -> dict[str, float]:
     """Returns score → probability that the reply is that score, as far as *tokens* show, for each in *spellings*."""
-    return {spelling: _along(tokens, 0, spelling, spelling, spellings) for spelling in spellings}
+    return {spelling: _spelling_probability(tokens, 0, spelling, spelling, spellings) for spelling in spellings}
 
 
-def weighted(tokens: Sequence[Token], scale: Scale, mass: Mass = "normalised") -> Weighted:
+def weighted(tokens: Sequence[Token], scale: Scale, mass: Mass = "normalised") -> WeightedScore:
     """Returns the mean of the declared scores of *scale*, weighted by the probabilities that *tokens* show.
 
     With *mass* ``normalised``, this is Σ p(s)·s / Σ p(s); with ``raw``, it is Σ p(s)·s. Raises `ReplyError` if the
@@ -447,7 +455,7 @@ def weighted(tokens: Sequence[Token], scale: Scale, mass: Mass = "normalised") -
         raise ReplyError("no_declared_score_among_the_likeliest_tokens")
     _check_beginning("".join(token.text for token in tokens).strip(), scale)
     product = math.fsum(shares[spelling] * value for spelling, value in scale.declared)
-    return Weighted(product / total if mass == "normalised" else product, total)
+    return WeightedScore(product / total if mass == "normalised" else product, total)
 
 
 def _check_beginning(text: str, scale: Scale) -> None:
@@ -465,7 +473,9 @@ def _check_beginning(text: str, scale: Scale) -> None:
         raise ReplyError("begins_with_another_score")
 
 
-def _along(tokens: Sequence[Token], start: int, rest: str, whole: str, spellings: Sequence[str]) -> float:
+def _spelling_probability(
+    tokens: Sequence[Token], start: int, rest: str, whole: str, spellings: Sequence[str]
+) -> float:
     """Returns the probability, as far as shown, that the reply spells *rest* from token *start* on, and then ends.
 
     *whole*: a declared score. *rest*: the part of it that the tokens before *start* do not spell.
@@ -477,13 +487,13 @@ def _along(tokens: Sequence[Token], start: int, rest: str, whole: str, spellings
         piece = text.lstrip() if rest == whole else text
         own = text == tokens[start].text
         if piece == rest:
-            seen += share * _ends(tokens, start + 1 if own else None, whole, spellings)
+            seen += share * _ending_probability(tokens, start + 1 if own else None, whole, spellings)
         elif own and rest.startswith(piece):
-            seen += share * _along(tokens, start + 1, rest[len(piece) :], whole, spellings)
+            seen += share * _spelling_probability(tokens, start + 1, rest[len(piece) :], whole, spellings)
     return seen
 
 
-def _ends(tokens: Sequence[Token], following: int | None, whole: str, spellings: Sequence[str]) -> float:
+def _ending_probability(tokens: Sequence[Token], following: int | None, whole: str, spellings: Sequence[str]) -> float:
     """Returns the probability, as far as shown, that the score is *whole*, and not the start of a longer score.
 
     *following*: the index of the token after the score; None if the reply does not contain the score *whole*.
@@ -499,10 +509,10 @@ def _ends(tokens: Sequence[Token], following: int | None, whole: str, spellings:
     return max(0.0, 1.0 - math.fsum(goes_on))
 
 
-Grader = Callable[[Sequence[Item]], list[Grade]]
+Grader = Callable[[Sequence[GradingItem]], list[Grade]]
 
 
-def identity_with(
+def grading_identity(
     examiner: Examiner, writer: str | None = None, base: Sampling | None = None, lm: LMIdentity | None = None
 ) -> LMIdentity:
     """Returns the identity for signatures, which covers *examiner* and the LM that grades.
@@ -516,7 +526,7 @@ def identity_with(
     return LMIdentity(writer or "none", digest(writer or "none"), description, dtype="none")
 
 
-def check_metric(examiner: Examiner) -> None:
+def check_usable_as_metric(examiner: Examiner) -> None:
     """Raises `SettingsError` unless *examiner* grades reviews, each independently of the others."""
     if examiner.item != "review":
         raise SettingsError(f'examiner {examiner.name} is for summaries: as a metric, set item = "review"')
@@ -533,7 +543,7 @@ class ExaminerMetric:
     needs_reference = False
 
     def __init__(self, examiner: Examiner, grader: Grader, signature_id: str):
-        check_metric(examiner)
+        check_usable_as_metric(examiner)
         self.examiner = examiner
         self.grader = grader
         self.signature_id = signature_id
@@ -541,12 +551,12 @@ class ExaminerMetric:
     def score(self, cases: Sequence[Case]) -> list[Score]:
         lacks = [missing_text(case) for case in cases]
         able = [case for case, lack in zip(cases, lacks, strict=True) if lack is None]
-        items = [Item(case.name, case.synopsis or "", case.candidate) for case in able]
+        items = [GradingItem(case.name, case.synopsis or "", case.candidate) for case in able]
         graded = iter(bin_grades(self.examiner, self.grader(items) if items else [])[0])
         scores = []
         for case, lack in zip(cases, lacks, strict=True):
             grade = Grade(case.name, None, lack) if lack else next(graded)
             result = grade.problem if grade.value is None else grade.value
             assert result is not None
-            scores.append(scored(self.signature_id, case, result))
+            scores.append(make_score(self.signature_id, case, result))
         return scores

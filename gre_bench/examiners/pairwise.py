@@ -29,7 +29,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import Chat, Problem, Sampling, Writer
 from gre_bench.examiners import answers
 from gre_bench.examiners.examiner import ItemKind
-from gre_bench.examiners.grading import TOP_P, ask
+from gre_bench.examiners.grading import TOP_P, ask_and_parse
 from gre_bench.prompts.library import fill
 from gre_bench.stats.intervals import Interval, flat_interval
 
@@ -76,7 +76,7 @@ def bradley_terry(games: Sequence[Game], anchor: str | None = None) -> list[Stre
             raise ValueError(f"no game: {game}")
         wins[indices[game.first], indices[game.second]] += game.score
         wins[indices[game.second], indices[game.first]] += 1 - game.score
-    _refuse_unsettled(wins, players)
+    _check_strengths_determined(wins, players)
     beta, information = _fitted(wins)
     contrast = np.eye(len(players))
     if anchor is None:
@@ -112,7 +112,7 @@ def _fitted(wins: Array) -> tuple[Array, Array]:
     return beta - beta.mean(), information
 
 
-def _refuse_unsettled(wins: Array, players: list[str]) -> None:
+def _check_strengths_determined(wins: Array, players: list[str]) -> None:
     """Raises `SettingsError` unless a chain of wins leads from every player to every other player (Ford 1957)."""
     if len(players) < 2:
         raise SettingsError("Bradley-Terry needs games between at least two players")
@@ -130,7 +130,7 @@ def _refuse_unsettled(wins: Array, players: list[str]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Rating:
+class EloRating:
     """The Elo rating of a player over many shuffled orders of the games: the mean, and the 2.5% and 97.5% quantiles."""
 
     player: str
@@ -139,7 +139,7 @@ class Rating:
     high: float
 
 
-def expected(own: float, other: float) -> float:
+def expected_elo_score(own: float, other: float) -> float:
     """Returns the expected score (0 to 1) of a player with rating *own* against a player with rating *other*."""
     return 1.0 / (1.0 + 10.0 ** ((other - own) / 400.0))
 
@@ -149,12 +149,12 @@ def elo(games: Sequence[Game]) -> dict[str, float]:
     ratings: dict[str, float] = {}
     for game in games:
         first, second = (ratings.get(name, START) for name in (game.first, game.second))
-        won = K * (game.score - expected(first, second))
+        won = K * (game.score - expected_elo_score(first, second))
         ratings |= {game.first: first + won, game.second: second - won}
     return ratings
 
 
-def elo_spread(games: Sequence[Game], orders: int, seed: int) -> list[Rating]:
+def elo_spread(games: Sequence[Game], orders: int, seed: int) -> list[EloRating]:
     """Returns each player's mean Elo rating and its spread over *orders* shufflings of *games*, best player first."""
     shuffler = random.Random(seed)
     games = list(games)
@@ -166,7 +166,7 @@ def elo_spread(games: Sequence[Game], orders: int, seed: int) -> list[Rating]:
         results[turn] = [ratings[name] for name in players]
     low, high = np.quantile(results, [0.025, 0.975], axis=0)
     rows = zip(players, results.mean(axis=0), low, high, strict=True)
-    return sorted((Rating(name, *map(float, numbers)) for name, *numbers in rows), key=lambda rating: -rating.value)
+    return sorted((EloRating(name, *map(float, numbers)) for name, *numbers in rows), key=lambda rating: -rating.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,9 +217,9 @@ class PositionBias:
     p: float | None
 
 
-def prefer(pairs: Sequence[TextPair], asker: Writer, item: ItemKind) -> list[Preference]:
+def ask_preferences(pairs: Sequence[TextPair], asker: Writer, item: ItemKind) -> list[Preference]:
     """Returns the preference of the LM *asker* for each of *pairs*, in order; it compares each pair in both orders."""
-    outcomes = ask(asker, chats(pairs, item), SAMPLING, answers.choice)
+    outcomes = ask_and_parse(asker, build_pairwise_chats(pairs, item), SAMPLING, answers.choice)
     preferences = []
     for pair, forward, backward in zip(pairs, outcomes[: len(pairs)], outcomes[len(pairs) :], strict=True):
         ids, cost = (pair.item_id, pair.first, pair.second), forward.cost + backward.cost
@@ -233,7 +233,7 @@ def prefer(pairs: Sequence[TextPair], asker: Writer, item: ItemKind) -> list[Pre
     return preferences
 
 
-def chats(pairs: Sequence[TextPair], item: ItemKind) -> list[Chat]:
+def build_pairwise_chats(pairs: Sequence[TextPair], item: ItemKind) -> list[Chat]:
     """Returns two chats per pair: first all chats with the texts as given, then all with the texts swapped."""
     prompt = f"pre/{item}/pairwise"
     forward = [fill(prompt, source=pair.source, one=pair.first_text, two=pair.second_text) for pair in pairs]

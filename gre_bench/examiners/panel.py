@@ -62,7 +62,7 @@ class Exam:
         return self.reference or 0.0
 
 
-def agreement(given: Sequence[float | None], wanted: Sequence[float | None], measure: Measure) -> float:
+def measure_answer_agreement(given: Sequence[float | None], wanted: Sequence[float | None], measure: Measure) -> float:
     """Returns the agreement, from 0 to 1, of the answers *given* with the answers *wanted*; None: not answered.
 
     For ``squared_error``, both lists must be stretched to 0 … 1. Raises `ValueError` if the lists are empty or differ
@@ -79,7 +79,7 @@ def agreement(given: Sequence[float | None], wanted: Sequence[float | None], mea
     return math.fsum(alike) / len(wanted)
 
 
-def stretched(values: Sequence[float | None], scale: Scale) -> list[float | None]:
+def stretch_to_unit_scale(values: Sequence[float | None], scale: Scale) -> list[float | None]:
     return [None if value is None else (value - scale.low) / (scale.high - scale.low) for value in values]
 
 
@@ -91,14 +91,14 @@ def exam(
 
     *gold*: the gold labels of the questions. *again*: the examiner's answers under a second prompt, if it has one.
     """
-    reference = agreement(given, gold, measure) if gold else None
-    consistency = None if again is None else agreement(given, again, measure)
+    reference = measure_answer_agreement(given, gold, measure) if gold else None
+    consistency = None if again is None else measure_answer_agreement(given, again, measure)
     passed = all(part is None or part >= threshold for part in (reference, consistency)) and reference is not None
     unanswered = sum(answer is None for answer in given)
     return Exam(examiner, reference, consistency, len(given), unanswered, passed)
 
 
-def weight(p: float, rule: Rule, alpha: float = 1.0) -> float:
+def exam_weight(p: float, rule: Rule, alpha: float = 1.0) -> float:
     """Returns the unscaled weight that *rule* gives an exam score *p*; raises `ValueError` if *p* is not 0 to 1."""
     if not 0 <= p <= 1:
         raise ValueError(f"an exam score is between 0 and 1, not {p}")
@@ -106,14 +106,14 @@ def weight(p: float, rule: Rule, alpha: float = 1.0) -> float:
     return {"uniform": 1.0, "log": math.log(p / (1 - p)), "exp": math.exp(alpha * p), "poly": p**alpha}[rule]
 
 
-def weights(exams: Sequence[Exam], rule: Rule, alpha: float = 1.0) -> dict[str, float]:
+def exam_weights(exams: Sequence[Exam], rule: Rule, alpha: float = 1.0) -> dict[str, float]:
     """Returns examiner → weight, adding up to 1, for those that passed; raises `SettingsError` if there are none."""
     qualified = [exam for exam in exams if exam.passed]
     if not qualified:
         best = max(exams, key=lambda exam: exam.score, default=None)
         near = f"; the best, {best.examiner}, has {best.score:.2f}" if best else ""
         raise SettingsError(f"no examiner passed the qualification exam{near}: lower its threshold, or take others")
-    results = {exam.examiner: weight(exam.score, rule, alpha) for exam in qualified}
+    results = {exam.examiner: exam_weight(exam.score, rule, alpha) for exam in qualified}
     if low := [name for name, value in results.items() if value <= 0]:
         raise SettingsError(f"examiner {low[0]} has no positive weight by rule {rule}: raise the threshold above 0.5")
     total = math.fsum(results.values())
@@ -137,7 +137,7 @@ def decide(answers: Mapping[str, Sequence[float | None]], weight_of: Mapping[str
     return decisions
 
 
-def verdict(decision: float | Problem) -> float | None:
+def game_score(decision: float | Problem) -> float | None:
     """Returns the game's score by *decision*: 1, 0, or 0.5 for a tie; None without a decision."""
     if isinstance(decision, Problem):
         return None

@@ -36,31 +36,31 @@ class Scale:
         return value in self.values if self.only_declared else self.low <= value <= self.high
 
 
-def numbers(values: Iterable[float], *, only: bool = False) -> Scale:
+def number_scale(values: Iterable[float], *, only: bool = False) -> Scale:
     """Returns the scale of the declared scores *values*, in ascending order. *only*: no other score counts."""
     declared = tuple((f"{value:g}", float(value)) for value in values)
     return Scale(declared[0][1], declared[-1][1], declared, only)
 
 
-def labels(*names: str) -> Scale:
+def label_scale(*names: str) -> Scale:
     """Returns the scale whose scores are the words *names*, from worst to best, with the values 1, 2, 3 and so on."""
     return Scale(1.0, float(len(names)), tuple((name, float(index)) for index, name in enumerate(names, 1)), True, True)
 
 
-FIVE = numbers(range(1, 6))
+FIVE = number_scale(range(1, 6))
 """1 to 5; a reply may say 3.5."""
-LEVELS = numbers(range(1, 6), only=True)
-HALVES = numbers([step / 2 for step in range(2, 11)], only=True)
+LEVELS = number_scale(range(1, 6), only=True)
+HALVES = number_scale([step / 2 for step in range(2, 11)], only=True)
 FREE_FIVE = Scale(1.0, 5.0)
 """Any number from 1 to 5, such as a mean; no scores are declared."""
-HUNDRED = numbers(range(101))
+HUNDRED = number_scale(range(101))
 """Any number from 0 to 100; the whole numbers are declared, and only these get probabilities."""
-UNITS = numbers(range(101), only=True)
-TENS = numbers(range(0, 101, 10), only=True)
-FIVES = numbers(range(0, 101, 5), only=True)
-FIFTIES = numbers(range(-100, 101, 50), only=True)
-GRADES = labels("Very Poor", "Poor", "Average", "Good", "Very Good")
-VERDICTS = labels("Incomprehensible", "Poor", "Average", "Good", "Excellent")
+UNITS = number_scale(range(101), only=True)
+TENS = number_scale(range(0, 101, 10), only=True)
+FIVES = number_scale(range(0, 101, 5), only=True)
+FIFTIES = number_scale(range(-100, 101, 50), only=True)
+GRADES = label_scale("Very Poor", "Poor", "Average", "Good", "Very Good")
+VERDICTS = label_scale("Incomprehensible", "Poor", "Average", "Good", "Excellent")
 
 
 Answer = Literal["score", "aspects", "nothing"]

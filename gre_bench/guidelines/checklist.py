@@ -13,9 +13,9 @@ from gre_bench.core.asking import ChatOutcome
 from gre_bench.core.errors import ReplyError
 from gre_bench.core.records import Chat, Sampling, Writer
 from gre_bench.core.replies import without_thinking
+from gre_bench.guidelines.quality_points import LENGTH_FIELDS, SCORE_FIELDS, FieldedReview
 from gre_bench.guidelines.ratings import QUESTIONS
-from gre_bench.guidelines.replies import ask, block, mapping
-from gre_bench.guidelines.review_quality import LENGTH_FIELDS, SCORE_FIELDS, FieldedReview
+from gre_bench.guidelines.yaml_replies import ask, last_fenced_block, parse_yaml_mapping
 from gre_bench.prompts.library import fill
 
 ROOT = "peer_review_behavior_checklist"
@@ -47,7 +47,7 @@ def read(text: str) -> Checklist:
     start = text.find(f"{ROOT}:")
     if start < 0:
         raise ReplyError(f"no_checklist: no {ROOT}")
-    tree = mapping(text[start:])[ROOT]
+    tree = parse_yaml_mapping(text[start:])[ROOT]
     if not isinstance(tree, dict) or set(tree) != set(SIDES):
         raise ReplyError(f"no_checklist: it lacks the parts {' and '.join(SIDES)}")
     return Checklist(*(_questions(side, tree[side]) for side in SIDES))
@@ -70,10 +70,10 @@ def _questions(side: str, groups: object) -> tuple[str, ...]:
 
 def generate(writer: Writer, sampling: Sampling, reviews: Sequence[FieldedReview]) -> ChatOutcome[str]:
     """Returns a checklist by the LM *writer*, which imitates the authors of *reviews*, or the problem."""
-    return ask(writer, sampling, [chat(reviews)], guideline)[0]
+    return ask(writer, sampling, [build_generation_chat(reviews)], parse_guideline)[0]
 
 
-def chat(reviews: Sequence[FieldedReview]) -> Chat:
+def build_generation_chat(reviews: Sequence[FieldedReview]) -> Chat:
     texts = []
     for number, review in enumerate(reviews, start=1):
         fields = [f"{name.capitalize()}: {review.fields[name]}" for name in SHOWN if review.fields.get(name)]
@@ -81,9 +81,9 @@ def chat(reviews: Sequence[FieldedReview]) -> Chat:
     return fill("guideline_generation", count=str(len(texts)), reviews="\n\n".join(texts))
 
 
-def guideline(text: str) -> str:
+def parse_guideline(text: str) -> str:
     """Returns the checklist in a reply; raises `ReplyError` unless it has ten good and ten bad questions."""
-    reply = block(without_thinking(text)[0]).strip()
+    reply = last_fenced_block(without_thinking(text)[0]).strip()
     questions = read(reply)
     if not questions.counts:
         raise ReplyError(

@@ -31,7 +31,7 @@ from gre_bench.guidelines.ratings import HIGHEST, LOWEST, Rating
 from gre_bench.stats.correlation import correlate
 from gre_bench.stats.effects import holm
 from gre_bench.stats.intervals import clustered_test, paired_test
-from gre_bench.stats.samples import Array, equal_tailed, finite, weights
+from gre_bench.stats.samples import Array, check_finite, equal_tailed_quantiles, weights
 
 LEVEL = 0.95
 RESAMPLES = 10_000
@@ -86,7 +86,7 @@ def closeness(
         raise ValueError(f"{len(ratings)} ratings but {len(human)} human means")
     if len(ratings) < FEWEST:
         return None
-    given, means = finite(ratings, FEWEST), finite(human, FEWEST)
+    given, means = check_finite(ratings, FEWEST), check_finite(human, FEWEST)
     errors = given - means
     middle = clustered_test(errors.tolist(), range(len(errors)), LEVEL)
     bias = Estimate(middle.value, middle.low, middle.high)
@@ -113,11 +113,11 @@ def rmse(errors: Array, resamples: int = RESAMPLES, seed: int = 0) -> Estimate:
         error = np.sqrt(np.maximum(counts @ squares**2 / size - mean**2, 0.0) / (size - 1))
         usable = error > 1e-9 * mean
         drawn.append(np.log(mean[usable] / value) * mean[usable] / error[usable])
-    low, high = equal_tailed(np.concatenate(drawn), LEVEL)
+    low, high = equal_tailed_quantiles(np.concatenate(drawn), LEVEL)
     return Estimate(math.sqrt(value), *(math.sqrt(value * math.exp(-t * spread / value)) for t in (high, low)))
 
 
-def differences(
+def compare_conditions(
     ratings: Mapping[str, Mapping[str, float]], human: Mapping[str, float], resamples: int = RESAMPLES, seed: int = 0
 ) -> list[Difference]:
     """Returns the difference between every two conditions of *ratings* (condition → paper → rating).
@@ -138,7 +138,7 @@ def differences(
             np.sqrt(counts @ own / size) - np.sqrt(counts @ other / size) for counts in weights(size, resamples, seed)
         ]
         value = math.sqrt(float(own.mean())) - math.sqrt(float(other.mean()))
-        interval = equal_tailed(np.concatenate(drawn), LEVEL)
+        interval = equal_tailed_quantiles(np.concatenate(drawn), LEVEL)
         p = paired_test((own - other).tolist()).p
         results.append(Difference(first, second, size, Estimate(value, *interval), None if math.isnan(p) else p))
     adjusted = iter(holm([item.p for item in results if item.p is not None]))
@@ -153,7 +153,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\d+(?:[.,]\d+)*")
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class WordingStatistics:
     """The mean length and word variety of *reviews* texts.
 
     - *type_token_ratio*: distinct words divided by words; it falls as reviews get longer, whoever wrote them.
@@ -190,7 +190,7 @@ class ConditionResult:
     closeness: Closeness | None
     recomputed: Closeness | None
     distribution: Mapping[int, int]
-    wording: Wording | None
+    wording: WordingStatistics | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,13 +215,13 @@ def human_means(human: Mapping[str, Sequence[float]]) -> dict[str, float]:
     return {paper: fmean(ratings) for paper, ratings in human.items() if ratings}
 
 
-def rounded(means: Sequence[float]) -> dict[int, int]:
+def count_rounded_means(means: Sequence[float]) -> dict[int, int]:
     """Returns rating (1 to 10) → how many of *means* round to it; halves are rounded down."""
     counts = Counter(math.ceil(mean - 0.5) for mean in means)
     return {rating: counts[rating] for rating in range(LOWEST, HIGHEST + 1)}
 
 
-def outcomes(
+def compute_condition_results(
     ratings: Sequence[Rating], human: Mapping[str, float], resamples: int = RESAMPLES, seed: int = 0
 ) -> list[ConditionResult]:
     """Returns a result for each model and condition, in order. *human*: paper → its mean human rating."""
@@ -261,7 +261,7 @@ def outcomes(
     return results
 
 
-def compared(
+def compare_conditions_by_model(
     ratings: Sequence[Rating], human: Mapping[str, float], resamples: int = RESAMPLES, seed: int = 0
 ) -> dict[str, list[Difference]]:
     """Returns model → the differences in RMSE between every two of its conditions that can be compared."""
@@ -269,7 +269,7 @@ def compared(
     for rating in ratings:
         if rating.value is not None:
             tables.setdefault(rating.model, {}).setdefault(rating.condition, {})[rating.paper_id] = float(rating.value)
-    results = {model: differences(table, human, resamples, seed) for model, table in tables.items()}
+    results = {model: compare_conditions(table, human, resamples, seed) for model, table in tables.items()}
     return {model: rows for model, rows in results.items() if rows}
 
 
@@ -285,7 +285,7 @@ def yardstick(human: Mapping[str, Sequence[float]]) -> Yardstick | None:
         for index, rating in enumerate(ratings)
     ]
     reviewer = math.sqrt(fmean(errors)) if errors else None
-    return Yardstick(len(means), fmean(means), pstdev(means), reviewer, len(errors), rounded(means))
+    return Yardstick(len(means), fmean(means), pstdev(means), reviewer, len(errors), count_rounded_means(means))
 
 
 def words(text: str) -> list[str]:
@@ -307,7 +307,7 @@ def moving_ratio(tokens: Sequence[str], window: int = WINDOW) -> float | None:
     return total / (len(tokens) - window + 1) / window
 
 
-def wording(texts: Sequence[str]) -> Wording | None:
+def wording(texts: Sequence[str]) -> WordingStatistics | None:
     """Returns the length and word variety of the *texts* that have words; None if no text has words."""
     tokens = [review_words for text in texts if (review_words := words(text))]
     if not tokens:
@@ -316,4 +316,4 @@ def wording(texts: Sequence[str]) -> Wording | None:
     ratios = [len(set(review_words)) / len(review_words) for review_words in tokens]
     moving = [ratio for review_words in tokens if (ratio := moving_ratio(review_words)) is not None]
     moving_mean = fmean(moving) if moving else None
-    return Wording(len(tokens), fmean(lengths), float(median(lengths)), fmean(ratios), moving_mean)
+    return WordingStatistics(len(tokens), fmean(lengths), float(median(lengths)), fmean(ratios), moving_mean)

@@ -15,8 +15,8 @@ from itertools import takewhile
 
 from gre_bench.core.errors import ReplyError
 from gre_bench.core.records import Problem, Sampling, Writer
-from gre_bench.core.replies import goes_on, number_in, without_thinking
-from gre_bench.guidelines.replies import ask
+from gre_bench.core.replies import number_continues, number_in, without_thinking
+from gre_bench.guidelines.yaml_replies import ask
 from gre_bench.prompts.conditions import Condition
 
 LOWEST, HIGHEST = 1, 10
@@ -77,17 +77,17 @@ def overall_rating(text: str) -> int:
     range, a decimal comma or two ratings.
     """
     visible = without_thinking(text)[0]
-    if matches := _own(_RATING, visible):
-        return on_scale(_integer(matches[-1], "rating", HIGHEST))
-    ratings = {_integer(match, "rating", HIGHEST) for match in _own(_SAID, visible, anywhere=True)}
+    if matches := _find_own_fields(_RATING, visible):
+        return check_on_scale(_integer(matches[-1], "rating", HIGHEST))
+    ratings = {_integer(match, "rating", HIGHEST) for match in _find_own_fields(_SAID, visible, anywhere=True)}
     if len(ratings) > 1:
         raise ReplyError(f"rating_ambiguous: {' and '.join(map(str, sorted(ratings)))}")
     if not ratings:
         raise ReplyError("no_rating")
-    return on_scale(ratings.pop())
+    return check_on_scale(ratings.pop())
 
 
-def on_scale(rating: int) -> int:
+def check_on_scale(rating: int) -> int:
     if not LOWEST <= rating <= HIGHEST:
         raise ReplyError(f"rating_off_scale: {rating}")
     return rating
@@ -98,7 +98,7 @@ def temporary_score(text: str) -> int:
 
     Raises `ReplyError`: ``no_temporary_score``, or as `overall_rating` does.
     """
-    matches = _own(_TEMPORARY, without_thinking(text)[0])
+    matches = _find_own_fields(_TEMPORARY, without_thinking(text)[0])
     if not matches:
         raise ReplyError("no_temporary_score")
     score = _integer(matches[-1], "temporary_score", QUESTIONS)
@@ -107,7 +107,7 @@ def temporary_score(text: str) -> int:
     return score
 
 
-def _own(field: re.Pattern[str], text: str, *, anywhere: bool = False) -> list[re.Match[str]]:
+def _find_own_fields(field: re.Pattern[str], text: str, *, anywhere: bool = False) -> list[re.Match[str]]:
     """Returns the matches of *field* that begin a sentence of *text*; if none does, those not ascribed to others."""
     leads = {
         match: text[max(0, match.start() - 80) : match.start()].rpartition("\n")[2] for match in field.finditer(text)
@@ -116,7 +116,7 @@ def _own(field: re.Pattern[str], text: str, *, anywhere: bool = False) -> list[r
     return begin if begin and not anywhere else [match for match, lead in leads.items() if not _OTHERS.search(lead)]
 
 
-def normalised(temporary: int) -> int:
+def rating_from_temporary_score(temporary: int) -> int:
     """Returns the rating (1 to 10) by the rule in listing 13 for a *temporary* score t from −10 to 10.
 
     The rating is round(((t + 10)/20)·9 + 1). Halves are rounded down, because the listing maps t = 0 to 5. In integers,
@@ -132,7 +132,7 @@ def _integer(match: re.Match[str], field: str, highest: int) -> int:
     if out_of := _OUT_OF.match(after):
         if int(out_of[1]) != highest:
             raise ReplyError(f"{field}_ambiguous: {number} of {out_of[1]}")
-    elif goes_on(after) or _RANGE.match(after):
+    elif number_continues(after) or _RANGE.match(after):
         raise ReplyError(f"{field}_ambiguous: {number}{after}".strip())
     if float(number) != int(float(number)):
         raise ReplyError(f"{field}_not_integer: {number}")
@@ -155,14 +155,14 @@ def rate(
         recomputed = None
         if condition.rubric:
             with suppress(ReplyError):
-                recomputed = normalised(temporary_score(answer.text))
+                recomputed = rating_from_temporary_score(temporary_score(answer.text))
         value, problem = (None, answer.read) if isinstance(answer.read, Problem) else (answer.read, None)
         ratings.append(Rating(*ids, value, problem, recomputed, answer.text or None))
     return ratings
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ImportedReview:
     """An imported review of one paper by *model* under *condition*, such as a guideline. *rating*: as in the file."""
 
     paper_id: str
@@ -172,7 +172,7 @@ class Given:
     text: str | None = None
 
 
-def condition_of(model: str, run: str) -> str:
+def condition_name_of_run(model: str, run: str) -> str:
     """Returns the name *run* without the name of the *model* at its start; ``given`` if nothing is left."""
     return run.removeprefix(model).strip("_-. ") or "given"
 
@@ -194,12 +194,12 @@ def _shared(lists: Iterable[Sequence[str]]) -> int:
     return sum(1 for _ in takewhile(lambda words: len(set(words)) == 1, zip(*lists, strict=False)))
 
 
-def given_ratings(reviews: Iterable[Given], papers: Sequence[str]) -> list[Rating]:
+def ratings_of_imported_reviews(reviews: Iterable[ImportedReview], papers: Sequence[str]) -> list[Rating]:
     """Returns one rating for each model and condition, and each of *papers* and other papers reviewed.
 
     If the rating is not an integer from 1 to 10, or there is no review of the paper, the `Rating` holds the problem.
     """
-    runs: dict[tuple[str, str], dict[str, Given]] = {}
+    runs: dict[tuple[str, str], dict[str, ImportedReview]] = {}
     for review in reviews:
         runs.setdefault((review.model, review.condition), {})[review.paper_id] = review
     ratings = []
@@ -225,4 +225,4 @@ def _given_rating(rating: str | None) -> int:
         raise ReplyError(f"no_rating: {rating!r:.40}")
     if not number.is_integer():
         raise ReplyError(f"rating_not_integer: {rating:.40}")
-    return on_scale(int(number))
+    return check_on_scale(int(number))

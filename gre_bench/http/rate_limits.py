@@ -35,7 +35,7 @@ class Limit:
 
 def from_headers(headers: Mapping[str, str], now: float) -> Limit | None:
     """Returns the limit in the ``ratelimit-*`` headers, or None. *now*: when the response came, in epoch seconds."""
-    known = _lower(headers)
+    known = _lower_case_keys(headers)
     limit, remaining = _number(known.get("ratelimit-limit")), _number(known.get("ratelimit-remaining"))
     if limit is None or remaining is None:
         return None
@@ -53,7 +53,7 @@ def from_body(headers: Mapping[str, str], body: object, now: float) -> Limit | N
     details = body.get("details") if isinstance(body, Mapping) else None
     if not isinstance(details, Mapping) or (limit := _number(details.get("limit"))) is None:
         return None
-    reset = _reset(_lower(headers), details, now)
+    reset = _parse_reset_time(_lower_case_keys(headers), details, now)
     if reset is None:
         return None
     remaining = _number(details.get("remaining")) or 0
@@ -62,19 +62,19 @@ def from_body(headers: Mapping[str, str], body: object, now: float) -> Limit | N
 
 def wait_of(headers: Mapping[str, str], body: object, now: float) -> float | None:
     """Returns how many seconds a refused client must wait: the longest of the stated times; None if none is stated."""
-    known = _lower(headers)
-    waits = [_after(known, now)]
+    known = _lower_case_keys(headers)
+    waits = [_wait_from_retry_after(known, now)]
     if _number(known.get("ratelimit-remaining")) == 0:
         waits.append(_number(known.get("ratelimit-reset")))
     if isinstance(body, Mapping):
         details = body.get("details")
-        reset = _reset(known, details, now) if isinstance(details, Mapping) else None
+        reset = _parse_reset_time(known, details, now) if isinstance(details, Mapping) else None
         waits += [None if reset is None else reset - now, _stated_wait(str(body.get("message", "")))]
     stated = [max(0.0, wait) for wait in waits if wait is not None]
     return max(stated, default=None)
 
 
-def _after(known: Mapping[str, str], now: float) -> float | None:
+def _wait_from_retry_after(known: Mapping[str, str], now: float) -> float | None:
     value = known.get("retry-after")
     seconds = _number(value)
     if seconds is not None or value is None:
@@ -85,7 +85,7 @@ def _after(known: Mapping[str, str], now: float) -> float | None:
         return None
 
 
-def _reset(known: Mapping[str, str], details: Mapping[str, Any], now: float) -> float | None:
+def _parse_reset_time(known: Mapping[str, str], details: Mapping[str, Any], now: float) -> float | None:
     """Returns ``resetTime``, a date or epoch time in s or ms, as epoch seconds by this machine's clock; or None."""
     value = details.get("resetTime")
     stated = _number(value)
@@ -100,7 +100,7 @@ def _reset(known: Mapping[str, str], details: Mapping[str, Any], now: float) -> 
     return None if stated is None else now + stated - _server_now(known, now)
 
 
-def _lower(headers: Mapping[str, str]) -> dict[str, str]:
+def _lower_case_keys(headers: Mapping[str, str]) -> dict[str, str]:
     return {name.lower(): value for name, value in headers.items()}
 
 

@@ -8,7 +8,8 @@
              pdfs/<sha256>.pdf   every distinct PDF
              texts.parquet       paper_id, text: if the user supplies texts
 
-A snapshot never changes once it exists. All data that is read from it is checked against the manifest. `changes`
+A snapshot never changes once it exists. All data that is read from it is checked against the manifest.
+`compare_snapshots`
 compares two snapshots.
 """
 
@@ -33,11 +34,11 @@ from pydantic import BaseModel, Field
 
 from gre_bench.core.errors import SourceError
 from gre_bench.core.incoming import read_bytes
-from gre_bench.core.known_names import listed
+from gre_bench.core.known_names import format_name_list
 from gre_bench.core.records import Edition, digest
 from gre_bench.core.strict import load_json
 from gre_bench.ingest.records.cells import Row, is_text
-from gre_bench.ingest.records.notes import created_by, fields_of, invitations_of, kind_of
+from gre_bench.ingest.records.notes import creating_invitation, fields_of, invitations_of, kind_of
 from gre_bench.ingest.records.row_files import read_texts
 from gre_bench.ingest.records.versions import versions_of
 
@@ -51,7 +52,7 @@ _FREE = re.compile(r"(?:CC0(?:[ -]1\.0)?|CC[ -]BY(?:[ -]SA)?[ -]\d\.\d)", re.I)
 _FILE = r"^(?:(?:notes|papers|histories|reviews)\.jsonl|texts\.parquet|pdfs/[0-9a-f]{64}\.pdf)$"
 
 
-class Frozen(BaseModel, frozen=True, extra="forbid", strict=True):
+class FrozenFile(BaseModel, frozen=True, extra="forbid", strict=True):
     """A file of a snapshot."""
 
     name: str = Field(pattern=_FILE)
@@ -75,7 +76,7 @@ class Manifest(BaseModel, frozen=True, extra="forbid", strict=True):
     previous: str | None = None
     remarks: list[str] = []
     counts: dict[str, int]
-    files: list[Frozen]
+    files: list[FrozenFile]
     digest: str
     seal: str
 
@@ -93,19 +94,19 @@ def _read_manifest(folder: Path) -> Manifest:
     except OSError as error:
         raise SourceError(f"no snapshot at {folder}: {MANIFEST} cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError):
-        raise _changed(folder, MANIFEST) from None
+        raise _changed_file_error(folder, MANIFEST) from None
     seals = _digest_of(manifest.files), digest(manifest.model_dump(exclude={"seal"}))
     whole = seals == (manifest.digest, manifest.seal) and any(file.name == NOTES for file in manifest.files)
     if not whole or manifest.written() != data:
-        raise _changed(folder, MANIFEST)
+        raise _changed_file_error(folder, MANIFEST)
     return manifest
 
 
-def _digest_of(files: Iterable[Frozen]) -> str:
+def _digest_of(files: Iterable[FrozenFile]) -> str:
     return digest([[file.name, file.sha256] for file in files])
 
 
-def _changed(folder: Path, name: str) -> SourceError:
+def _changed_file_error(folder: Path, name: str) -> SourceError:
     return SourceError(f"snapshot {folder}: {name} is not as it was written; fetch or import it again")
 
 
@@ -129,7 +130,7 @@ class Snapshot:
             if linked or not path.is_file():
                 raise SourceError(f"snapshot {folder}: {file.name} is missing, or a link; fetch or import it again")
             if path.stat().st_size != file.bytes:
-                raise _changed(folder, file.name)
+                raise _changed_file_error(folder, file.name)
         return cls(folder, manifest)
 
     @property
@@ -140,7 +141,7 @@ class Snapshot:
     def verify(self) -> None:
         """Reads every file again; raises `SourceError` for the first file that differs, is missing, or is unlisted."""
         if _read_manifest(self.folder) != self.manifest:
-            raise _changed(self.folder, MANIFEST)
+            raise _changed_file_error(self.folder, MANIFEST)
         for file in self.manifest.files:
             self._bytes(file)
         known = {MANIFEST, *(file.name for file in self.manifest.files)}
@@ -188,7 +189,7 @@ class Snapshot:
         return self._texts.get(paper_id)
 
     @cached_property
-    def _files(self) -> dict[str, Frozen]:
+    def _files(self) -> dict[str, FrozenFile]:
         return {file.name: file for file in self.manifest.files}
 
     @cached_property
@@ -210,13 +211,13 @@ class Snapshot:
                 except ValueError as error:
                     raise SourceError(f"snapshot {self.folder}: {name}, line {number} is not JSON: {error}") from None
 
-    def _bytes(self, file: Frozen) -> bytes:
+    def _bytes(self, file: FrozenFile) -> bytes:
         try:
             data = read_bytes(self.folder / file.name)
         except OSError as error:
             raise SourceError(f"snapshot {self.folder}: {file.name} cannot be read: {error.strerror}") from None
         if hashlib.sha256(data).hexdigest() != file.sha256:
-            raise _changed(self.folder, file.name)
+            raise _changed_file_error(self.folder, file.name)
         return data
 
 
@@ -260,7 +261,7 @@ def make_snapshot(
 
         def counted() -> Iterator[Row]:
             nonlocal count
-            for note in notes if grouped else _ordered(notes):
+            for note in notes if grouped else _group_by_forum(notes):
                 count += 1
                 if is_text(note.get("id")) and note["id"] == note.get("forum"):
                     known.add(note["id"])
@@ -282,7 +283,7 @@ def make_snapshot(
             table = pandas.DataFrame({"paper_id": [*kept], "text": [*kept.values()]}, dtype="str")
             data = table.to_parquet(None, index=False)
             (beside / TEXTS).write_bytes(data)
-            files.append(_frozen(TEXTS, data))
+            files.append(_frozen_file(TEXTS, data))
         left_out = {"pdfs_left_out": len(pdfs.keys() - known), "texts_left_out": len(texts.keys() - known)}
         stated = {"notes": count, "papers": len(known), "pdfs": len(shas), "texts": len(kept)} | left_out
         values = {
@@ -307,7 +308,7 @@ def make_snapshot(
     return Snapshot(folder, manifest)
 
 
-def _ordered(notes: Iterable[Row]) -> Iterator[Row]:
+def _group_by_forum(notes: Iterable[Row]) -> Iterator[Row]:
     """Yields *notes* grouped by forum, each submission first; forums are in order of first occurrence."""
     forums: dict[object, list[Row]] = {}
     for number, note in enumerate(notes, start=1):
@@ -319,23 +320,23 @@ def _ordered(notes: Iterable[Row]) -> Iterator[Row]:
         yield from sorted(members, key=lambda note: note.get("id") != forum)
 
 
-def _frozen(name: str, data: bytes) -> Frozen:
-    return Frozen(name=name, sha256=hashlib.sha256(data).hexdigest(), bytes=len(data))
+def _frozen_file(name: str, data: bytes) -> FrozenFile:
+    return FrozenFile(name=name, sha256=hashlib.sha256(data).hexdigest(), bytes=len(data))
 
 
-def _put_rows(path: Path, rows: Iterable[Row]) -> Frozen:
+def _put_rows(path: Path, rows: Iterable[Row]) -> FrozenFile:
     whole, size = hashlib.sha256(), 0
     with path.open("wb") as file:
         for row in rows:
             line = (json.dumps(row) + "\n").encode()
             whole.update(line)
             size += file.write(line)
-    return Frozen(name=path.name, sha256=whole.hexdigest(), bytes=size)
+    return FrozenFile(name=path.name, sha256=whole.hexdigest(), bytes=size)
 
 
-def _put_pdfs(beside: Path, pdfs: Mapping[str, Path], link: bool) -> tuple[list[Frozen], dict[str, str]]:
+def _put_pdfs(beside: Path, pdfs: Mapping[str, Path], link: bool) -> tuple[list[FrozenFile], dict[str, str]]:
     """Writes *pdfs* into the folder *beside*, equal ones once; returns (manifest entries, {paper id: SHA-256})."""
-    files, shas = dict[str, Frozen](), dict[str, str]()
+    files, shas = dict[str, FrozenFile](), dict[str, str]()
     for paper_id, path in sorted(pdfs.items()):
         try:
             data = read_bytes(path)
@@ -347,7 +348,7 @@ def _put_pdfs(beside: Path, pdfs: Mapping[str, Path], link: bool) -> tuple[list[
             raise SourceError(f"the PDF of paper {paper_id!a}, {path}, is not as it was received; fetch it again")
         if name in files:
             continue
-        files[name] = _frozen(name, data)
+        files[name] = _frozen_file(name, data)
         if link:
             with suppress(OSError):  # between file systems, or on one without links, the file is copied instead
                 os.link(path, beside / name)
@@ -356,13 +357,13 @@ def _put_pdfs(beside: Path, pdfs: Mapping[str, Path], link: bool) -> tuple[list[
     return [files[name] for name in sorted(files)], shas
 
 
-def changes(before: Snapshot, after: Snapshot) -> dict[str, Any]:
+def compare_snapshots(before: Snapshot, after: Snapshot) -> dict[str, Any]:
     """Returns the changes from the snapshot *before* to the snapshot *after*.
 
     ``since``: the digest of *before*. ``counts``: {event and kind of note, such as "edited Official_Review": how many}.
     ``lines``: one line of text per change.
     """
-    old, new = _seen(before.notes()), _seen(after.notes())
+    old, new = _note_states(before.notes()), _note_states(after.notes())
     lines: list[str] = []
     counts: Counter[str] = Counter()
     for note_id in sorted(new.keys() | old.keys()):
@@ -376,8 +377,8 @@ def changes(before: Snapshot, after: Snapshot) -> dict[str, Any]:
             event = "deleted"
         elif now.status != was.status and now.status:
             event = now.status
-        elif edits := _edits(was.fields, now.fields):
-            event, more = "edited", f": {listed(edits, _SHOWN)}"
+        elif edits := _changed_fields(was.fields, now.fields):
+            event, more = "edited", f": {format_name_list(edits, _SHOWN)}"
         if event and (note := now or was):
             counts[f"{event} {note.kind}"] += 1
             where = "" if note_id == note.forum else f" of paper {note.forum}"
@@ -390,7 +391,7 @@ def changes(before: Snapshot, after: Snapshot) -> dict[str, Any]:
     return {"since": before.digest, "counts": dict(counts), "lines": lines}
 
 
-class _Seen(NamedTuple):
+class _NoteState(NamedTuple):
     """The properties of a note that are compared. *status*: ``withdrawn``, ``desk_rejected`` or empty.
 
     *fields*: {name of a field: (hash of its value, and the value if it is short enough for a message)}.
@@ -403,7 +404,7 @@ class _Seen(NamedTuple):
     fields: dict[str, tuple[str, str | None]]
 
 
-def _seen(notes: Iterable[Row]) -> dict[str, _Seen]:
+def _note_states(notes: Iterable[Row]) -> dict[str, _NoteState]:
     results = {}
     for note in notes:
         if not isinstance(note.get("id"), str):
@@ -415,12 +416,12 @@ def _seen(notes: Iterable[Row]) -> dict[str, _Seen]:
         marks = [mark.lower() for mark in (*invitations_of(note), str(values.get("venueid") or ""))]
         apart = ("withdrawn", "desk_rejected")
         status = next((kind for kind in apart if any(f"{kind}_" in mark for mark in marks)), "")
-        kind = kind_of(created_by(note)) if invitations_of(note) else "note"
-        results[note["id"]] = _Seen(kind, str(note.get("forum")), status, note.get("ddate") is not None, fields)
+        kind = kind_of(creating_invitation(note)) if invitations_of(note) else "note"
+        results[note["id"]] = _NoteState(kind, str(note.get("forum")), status, note.get("ddate") is not None, fields)
     return results
 
 
-def _edits(was: Mapping[str, tuple[str, str | None]], now: Mapping[str, tuple[str, str | None]]) -> list[str]:
+def _changed_fields(was: Mapping[str, tuple[str, str | None]], now: Mapping[str, tuple[str, str | None]]) -> list[str]:
     """Returns the changed fields of a note, sorted, each with its old and new value if both are short."""
     edits = []
     for name in sorted({name for name, _ in was.items() ^ now.items()}):
@@ -432,7 +433,7 @@ def _edits(was: Mapping[str, tuple[str, str | None]], now: Mapping[str, tuple[st
     return edits
 
 
-def may_publish(licence: str | None) -> bool:
+def is_redistributable(licence: str | None) -> bool:
     """Whether *licence* allows anyone to redistribute a text for any purpose, as CC0, CC BY and CC BY-SA do.
 
     A text without a licence must not be redistributed. Licences that exclude commercial use or changes do not suffice,

@@ -25,11 +25,11 @@ from numpy.typing import NDArray
 
 from gre_bench.core.errors import LMError, SettingsError, SourceError
 from gre_bench.core.incoming import read_bytes
-from gre_bench.core.pretrained import entries, hint, located, refuse_changed
+from gre_bench.core.pretrained import entries, hint, model_path, refuse_changed
 from gre_bench.core.records import LMIdentity, digest
 from gre_bench.core.settings import EmbedderSettings
 from gre_bench.core.strict import load_json
-from gre_bench.lm.weights import Device, blamed, chosen_device, digest_of_files, no_bars
+from gre_bench.lm.weights import Device, choose_device, digest_of_files, errors_as_lm_error, hide_progress_bars
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -140,20 +140,20 @@ class SentenceEmbedder:
     def open(cls, folder: str | Path, device: Device = "auto") -> SentenceEmbedder:
         """Opens the model in *folder* in float32; raises `LMError`, which says what is wrong with the folder."""
         folder = Path(folder)
-        folders = modules(folder)
+        folders = check_module_folders(folder)
         os.environ.setdefault("HF_HUB_OFFLINE", "1")
         try:
             import torch
             from sentence_transformers import SentenceTransformer
         except ImportError as error:
             raise LMError("sentence-transformers is not installed: pip install 'gre-bench[lm]'") from error
-        device = chosen_device(device, f"embedder {folder}")
+        device = choose_device(device, f"embedder {folder}")
         weights = {"use_safetensors": True, "dtype": torch.float32}
-        with blamed(folder, "it cannot be loaded", "embedder"), no_bars():
+        with errors_as_lm_error(folder, "it cannot be loaded", "embedder"), hide_progress_bars():
             model = SentenceTransformer(
                 str(folder), device=device, local_files_only=True, trust_remote_code=False, model_kwargs=weights
             ).eval()
-            absent = _absent(model, folders, weights)
+            absent = _find_missing_weights(model, folders, weights)
         if absent:
             raise LMError(f"embedder {folder}: the files lack {len(absent)} weights of the model, such as {absent[0]}")
         made = ", ".join(f"{name} {version(name)}" for name in ("sentence-transformers", "transformers", "torch"))
@@ -207,7 +207,7 @@ class SentenceEmbedder:
         return vectors
 
 
-def _absent(model: SentenceTransformer, folders: Sequence[Path], weights: dict[str, Any]) -> list[str]:
+def _find_missing_weights(model: SentenceTransformer, folders: Sequence[Path], weights: dict[str, Any]) -> list[str]:
     """Returns the names of weights that *model* needs but that are missing from its modules' files, in *folders*.
 
     transformers fills such weights with random numbers and only warns. *weights*: the loading options.
@@ -225,7 +225,7 @@ def _absent(model: SentenceTransformer, folders: Sequence[Path], weights: dict[s
     return sorted(key for key in absent if not key.startswith("pooler."))
 
 
-def modules(folder: Path) -> list[Path]:
+def check_module_folders(folder: Path) -> list[Path]:
     """Returns the folder of each module of the model in *folder*, in the order of ``modules.json``.
 
     Raises `LMError` if a file is missing, or if a module needs code or weights other than safetensors.
@@ -237,7 +237,7 @@ def modules(folder: Path) -> list[Path]:
     if not listing or not isinstance(listing, list) or not all(isinstance(module, dict) for module in listing):
         problem = "names no module" if listing == [] else "is no list of modules"
         raise LMError(f"embedder {folder}: modules.json {problem}")
-    return [_module(folder, module) for module in listing]
+    return [_check_module(folder, module) for module in listing]
 
 
 def embedder_digest(folder: Path) -> str:
@@ -245,12 +245,12 @@ def embedder_digest(folder: Path) -> str:
     return digest_of_files(folder, (path for path in folder.rglob("*") if path.suffix in _DIGESTED))
 
 
-def _module(folder: Path, module: dict[str, Any]) -> Path:
+def _check_module(folder: Path, module: dict[str, Any]) -> Path:
     kind, module_folder = str(module.get("type")), folder / str(module.get("path", ""))
     package, _, name = kind.rpartition(".")
     if not package.startswith("sentence_transformers.") or name not in MODULES:
         known = ", ".join(sorted(MODULES))
-        problem = f"its module {kind} can run code and is refused; accepted: {known}{_nearest()}"
+        problem = f"its module {kind} can run code and is refused; accepted: {known}{_suggest_embedders()}"
         raise LMError(f"embedder {folder}: {problem}")
     if not module_folder.resolve().is_relative_to(folder.resolve()) or not module_folder.is_dir():
         raise LMError(f"embedder {folder}: modules.json names the folder {module_folder}, which is not there")
@@ -261,7 +261,9 @@ def _module(folder: Path, module: dict[str, Any]) -> Path:
     if (module_folder / "adapter_config.json").is_file():
         raise LMError(f"embedder {module_folder}: it is an adapter; merge it into its base and give that folder")
     if name == "Transformer" and (file := _file_that_needs_code(folder, module_folder)):
-        raise LMError(f"embedder {folder}: it needs custom code (auto_map in {file}), which is refused{_nearest()}")
+        raise LMError(
+            f"embedder {folder}: it needs custom code (auto_map in {file}), which is refused{_suggest_embedders()}"
+        )
     if name == "Dense":
         # sentence-transformers silently replaces an activation function that is not one of torch by tanh.
         config = _json(folder, module_folder / "config.json")
@@ -271,7 +273,7 @@ def _module(folder: Path, module: dict[str, Any]) -> Path:
     return module_folder
 
 
-def _nearest() -> str:
+def _suggest_embedders() -> str:
     """Returns the end of an error message: the embedders that need no custom code, and the command that gets them."""
     names = [name for name, entry in entries().items() if entry.kind == "embedder"]
     return f"; one that needs none: gre-bench models get {' or '.join(names)}"
@@ -318,7 +320,7 @@ def _hashed_ngrams(settings: EmbedderSettings) -> Embedder:
 def _sentence_transformers(settings: EmbedderSettings) -> Embedder:
     if settings.folder is None:
         raise SettingsError("the sentence-transformers embedder needs a model folder: --set embedder.folder=FOLDER")
-    folder = located(settings.folder, "embedder")
+    folder = model_path(settings.folder, "embedder")
     embedder = SentenceEmbedder.open(folder)
     refuse_changed(folder, embedder.identity.digest)
     return embedder

@@ -23,9 +23,9 @@ from gre_bench.core.errors import LMError, SpanError
 from gre_bench.core.records import Prediction
 from gre_bench.lm.backends.transformers_lm import TransformersLM
 from gre_bench.lm.engine.packs import TokenTrie
-from gre_bench.lm.protocol import EvaluationLM, results_of
+from gre_bench.lm.protocol import EvaluationLM, predict_checked
 from gre_bench.lm.span import ChatTemplate, Conversation
-from gre_bench.lm.weights import Attention, Device, DType, Weights, blamed, chosen_device, refuse_unknown
+from gre_bench.lm.weights import Attention, Device, DType, Weights, check_options, choose_device, errors_as_lm_error
 from gre_bench.prompts.library import render
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class ModelWork:
     """The amount of work for a model on some conversations.
 
     - *tokens*: the number of tokens that the model reads.
@@ -90,8 +90,8 @@ class Work:
     rows: int
     pairs: int
 
-    def __add__(self, other: Work) -> Work:
-        return Work(self.tokens + other.tokens, self.rows + other.rows, self.pairs + other.pairs)
+    def __add__(self, other: ModelWork) -> ModelWork:
+        return ModelWork(self.tokens + other.tokens, self.rows + other.rows, self.pairs + other.pairs)
 
     def multiply_adds(self, config: Any) -> float:
         """Returns the number of multiply-adds that a dense model with the transformers *config* needs for this work."""
@@ -105,17 +105,17 @@ class Work:
         return float(self.tokens * layer * layers + self.rows * head + self.pairs * 2 * heads * size * layers)
 
 
-def work_alone(conversations: Sequence[Conversation]) -> Work:
+def work_alone(conversations: Sequence[Conversation]) -> ModelWork:
     """Returns the work if each of *conversations* is computed by itself."""
     lengths = [conversation.last for conversation in conversations]
     rows = sum(conversation.last - conversation.first + 1 for conversation in conversations)
-    return Work(sum(lengths), rows, sum(length * (length + 1) // 2 for length in lengths))
+    return ModelWork(sum(lengths), rows, sum(length * (length + 1) // 2 for length in lengths))
 
 
-def work_shared(conversations: Sequence[Conversation]) -> Work:
+def work_shared(conversations: Sequence[Conversation]) -> ModelWork:
     """Returns the work if each prefix that several of *conversations* share is computed only once."""
     trie = TokenTrie(conversations)
-    return Work(len(trie), len(np.unique(trie.rows)), int((trie.depths + 1).sum()))
+    return ModelWork(len(trie), len(np.unique(trie.rows)), int((trie.depths + 1).sum()))
 
 
 def methods(
@@ -126,15 +126,16 @@ def methods(
     The methods are the engines, lm-evaluation-harness if it is installed, and the open vLLM backend *server* if given.
     If the trie engine (with the token *budget*) cannot run this model, a remark says why.
     """
-    from gre_bench.lm.engine.engines import Batches, Engine, OneByOne, engine_for  # which imports torch
+    from gre_bench.lm.engine.engines import BatchEngine, Engine, OneByOneEngine, engine_for  # which imports torch
 
     template = ChatTemplate.from_tokenizer(weights.tokenizer)
-    engines: list[Engine] = [OneByOne(weights), Batches(weights)]
+    engines: list[Engine] = [OneByOneEngine(weights), BatchEngine(weights)]
     chosen, remark = engine_for(weights, template, "trie", budget)
     if remark is None:
         engines.append(chosen)
     by_name: dict[str, Method] = {
-        engine.version.rpartition("-")[0]: _totals(TransformersLM(weights, template, engine)) for engine in engines
+        engine.version.rpartition("-")[0]: _method_of_lm(TransformersLM(weights, template, engine))
+        for engine in engines
     }
     try:
         import lm_eval  # noqa: F401
@@ -146,11 +147,11 @@ def methods(
     except ImportError:
         pass
     if server is not None:
-        by_name["vllm"] = _totals(server)
+        by_name["vllm"] = _method_of_lm(server)
     return by_name, [remark] if remark else []
 
 
-def measured(
+def time_methods(
     weights: Weights,
     papers: Papers,
     by_name: dict[str, Method],
@@ -192,7 +193,7 @@ def report(weights: Weights, papers: Papers, timings: dict[str, Timing], pairs: 
     ``peak_fraction`` is the method's multiply-adds per second, divided by *peak*.
     """
     template = ChatTemplate.from_tokenizer(weights.tokenizer)
-    alone = shared = Work(0, 0, 0)
+    alone = shared = ModelWork(0, 0, 0)
     for paper in papers:
         conversations = list(dict.fromkeys(template.encode(render(prediction)) for prediction in paper))
         alone, shared = alone + work_alone(conversations), shared + work_shared(conversations)
@@ -257,11 +258,11 @@ def matmul_peak(weights: Weights, size: int | None = None) -> float:
     square = torch.randn(size, size, device=device, dtype=getattr(torch, weights.dtype))
     best = 0.0
     for _ in range(5):
-        _finish(weights)
+        _synchronise_device(weights)
         began = time.perf_counter()
         for _ in range(4):
             _ = square @ square
-        _finish(weights)
+        _synchronise_device(weights)
         best = max(best, 4 * size**3 / (time.perf_counter() - began))
     return best
 
@@ -280,11 +281,11 @@ def random_weights(
     """
     if shape not in SHAPES:
         raise LMError(f"no shape {shape!r} for a random model; known: {', '.join(SHAPES)}")
-    refuse_unknown(f"random model {shape}", (device, Device), (dtype, DType), (attention, Attention))
+    check_options(f"random model {shape}", (device, Device), (dtype, DType), (attention, Attention))
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    device = chosen_device(device, f"random model {shape}")
+    device = choose_device(device, f"random model {shape}")
     chosen: dict[str, Any] = {"vocab_size": len(tokenizer), "attn_implementation": attention, **SHAPES[shape]}
     config = LlamaConfig(**chosen)
     usual = torch.get_default_dtype()
@@ -301,7 +302,11 @@ def random_weights(
                         f"random model {shape}: its weights take {wanted / 2**30:.1f} GiB and this machine has "
                         f"{left / 2**30:.1f} GiB left; use a GPU, a smaller dtype or another shape"
                     )
-        with blamed(Path(shape), "the random model cannot be made"), torch.random.fork_rng(), torch.device(device):
+        with (
+            errors_as_lm_error(Path(shape), "the random model cannot be made"),
+            torch.random.fork_rng(),
+            torch.device(device),
+        ):
             torch.manual_seed(0)
             model = LlamaForCausalLM(config).eval()
     finally:
@@ -309,20 +314,20 @@ def random_weights(
     return Weights(Path(f"random-{shape}"), model, tokenizer, f"random {shape}", dtype, attention, "none")
 
 
-def learnt_tokenizer(texts: Iterable[str], size: int = 4096) -> PreTrainedTokenizerBase:
+def trained_tokenizer(texts: Iterable[str], size: int = 4096) -> PreTrainedTokenizerBase:
     """Trains a byte-level BPE tokenizer of at most *size* tokens on *texts*, with a ChatML chat template."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
-    learnt = Tokenizer(models.BPE())
-    learnt.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    learnt.decoder = decoders.ByteLevel()
+    trained_on = Tokenizer(models.BPE())
+    trained_on.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trained_on.decoder = decoders.ByteLevel()
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     trainer = trainers.BpeTrainer(
         vocab_size=size, special_tokens=list(_CONTROL), initial_alphabet=alphabet, show_progress=False
     )
-    learnt.train_from_iterator(texts, trainer)
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=learnt, eos_token=_CONTROL[1], pad_token=_CONTROL[1])
+    trained_on.train_from_iterator(texts, trainer)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=trained_on, eos_token=_CONTROL[1], pad_token=_CONTROL[1])
     tokenizer.chat_template = _CHATML
     return tokenizer
 
@@ -333,10 +338,10 @@ def _ratio(reference: Sequence[float] | None, other: Sequence[float] | None) -> 
     return statistics.median(a / b for a, b in zip(reference, other, strict=True))
 
 
-def _totals(lm: EvaluationLM) -> Method:
+def _method_of_lm(lm: EvaluationLM) -> Method:
     def run(predictions: Sequence[Prediction]) -> Totals:
         totals = []
-        for answer in results_of(lm, predictions):
+        for answer in predict_checked(lm, predictions):
             if isinstance(answer, SpanError):
                 raise LMError(f"the benchmark's own texts cannot be scored: {answer}")
             totals.append(answer.total)
@@ -361,10 +366,10 @@ def _clock(weights: Weights, timing: Timing) -> Iterator[None]:
         with suppress(OSError):
             Path("/proc/self/clear_refs").write_text("5")
             most = 0
-    _finish(weights)
+    _synchronise_device(weights)
     wall, cpu = time.perf_counter(), time.process_time()
     yield
-    _finish(weights)
+    _synchronise_device(weights)
     timing.wall.append(time.perf_counter() - wall)
     if timing.cpu is not None:
         timing.cpu.append(time.process_time() - cpu)
@@ -377,7 +382,7 @@ def _clock(weights: Weights, timing: Timing) -> Iterator[None]:
         timing.peak_memory = max(timing.peak_memory or 0, most)
 
 
-def _finish(weights: Weights) -> None:
+def _synchronise_device(weights: Weights) -> None:
     """Waits until the model's device has finished all pending work."""
     import torch
 

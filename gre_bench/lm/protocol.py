@@ -43,7 +43,7 @@ class ChatLM(EvaluationLM, Protocol):
     def logprob(self, predictions: Sequence[Prediction | Chat]) -> list[SpanLogprob | SpanError]: ...
 
 
-def chat_lm(lm: EvaluationLM) -> ChatLM:
+def require_chat_lm(lm: EvaluationLM) -> ChatLM:
     """Returns *lm* as a `ChatLM`; raises `LMError` if *lm* cannot score chats."""
     if not getattr(lm, "reads_chats", False):
         raise LMError(
@@ -61,7 +61,7 @@ def take_remarks(lm: EvaluationLM) -> tuple[str, ...]:
     return distinct
 
 
-def results_of(lm: EvaluationLM, predictions: Sequence[Prediction | Chat]) -> list[SpanLogprob | SpanError]:
+def predict_checked(lm: EvaluationLM, predictions: Sequence[Prediction | Chat]) -> list[SpanLogprob | SpanError]:
     """Returns the `checked` result of *lm* for each of *predictions*, in order. All callers of an LM use this function.
 
     The LM may come from another package, so its results may be anything. Raises `LMError` if they are not one

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from gre_bench.core.errors import LMError, SourceError
 from gre_bench.core.incoming import read_bytes
-from gre_bench.core.pretrained import hint, located, placed, refuse_changed
+from gre_bench.core.pretrained import hint, model_path, refuse_changed, resolve_model_ref
 from gre_bench.core.records import digest
 from gre_bench.core.strict import load_json
 from gre_bench.core.whole_files import sha256
@@ -156,13 +156,13 @@ def open_weights(
     adapter = check_files(folder)
     base = adapter.base if adapter else folder
     subject = f"evaluation LM {folder}"
-    refuse_unknown(subject, (device, Device), (dtype, DType), (attention, Attention), (quantisation, Quantisation))
+    check_options(subject, (device, Device), (dtype, DType), (attention, Attention), (quantisation, Quantisation))
     try:
         import torch
         from transformers import AutoModelForCausalLM, BitsAndBytesConfig
     except ImportError as error:
         raise LMError("torch and transformers are not installed: pip install 'gre-bench[lm]'") from error
-    device = chosen_device(device, subject)
+    device = choose_device(device, subject)
     packed = {}
     if quantisation in NF4:
         if lack := lacks_nf4(device):
@@ -172,7 +172,7 @@ def open_weights(
             bnb_4bit_compute_dtype=getattr(torch, dtype),
         )  # fmt: skip
     tokenizer = read_tokenizer(folder if (folder / "tokenizer_config.json").is_file() else base, folder)
-    with blamed(folder, "its weights cannot be loaded"), no_bars():
+    with errors_as_lm_error(folder, "its weights cannot be loaded"), hide_progress_bars():
         model, loaded = AutoModelForCausalLM.from_pretrained(  # pyrefly: ignore
             str(base), **packed, local_files_only=True, trust_remote_code=False, use_safetensors=True,
             dtype=getattr(torch, dtype), attn_implementation=attention, output_loading_info=True,
@@ -188,7 +188,7 @@ def open_weights(
     if adapter is not None:
         if adapter.base_digest not in (None, base_digest):
             raise LMError(f"{subject}: its base {base} is not the one it was trained on; use that one")
-        with blamed(folder, "its adapter cannot be used"):
+        with errors_as_lm_error(folder, "its adapter cannot be used"):
             adapted = with_adapter(adapter, model)
             model = adapted.get_base_model() if quantised else adapted.merge_and_unload(safe_merge=True)
         # The path of the base differs between machines.
@@ -202,7 +202,7 @@ def open_weights(
     return Weights(folder, model.eval(), tokenizer, model_digest, dtype, attention, named)
 
 
-def chosen_device(device: Device, subject: str) -> Literal["cpu", "cuda"]:
+def choose_device(device: Device, subject: str) -> Literal["cpu", "cuda"]:
     """Returns the device that *device* means on this machine; raises `LMError` about *subject* if there is none."""
     import torch
 
@@ -213,7 +213,7 @@ def chosen_device(device: Device, subject: str) -> Literal["cpu", "cuda"]:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def refuse_unknown(subject: str, *chosen: tuple[str, Any]) -> None:
+def check_options(subject: str, *chosen: tuple[str, Any]) -> None:
     """Raises `LMError` about *subject* unless each of *chosen*, pairs (value, `Literal` type), is of its type."""
     for option, known in chosen:
         if option not in get_args(known):
@@ -221,7 +221,7 @@ def refuse_unknown(subject: str, *chosen: tuple[str, Any]) -> None:
 
 
 @contextmanager
-def no_bars() -> Iterator[None]:
+def hide_progress_bars() -> Iterator[None]:
     """Hides the progress bars of transformers within the ``with`` block."""
     from transformers.utils import logging
 
@@ -242,7 +242,7 @@ def lacks_nf4(device: str) -> str | None:
 
 
 @contextmanager
-def blamed(folder: Path, problem: str, model: str = "evaluation LM") -> Iterator[None]:
+def errors_as_lm_error(folder: Path, problem: str, model: str = "evaluation LM") -> Iterator[None]:
     """Turns any exception of the ``with`` block, such as those of transformers' loaders, into a one-line `LMError`."""
     try:
         yield
@@ -291,7 +291,7 @@ def read_adapter(folder: Path) -> Adapter | None:
         raise LMError(
             f"evaluation LM {folder}: no {ADAPTER_WEIGHTS}; other weight formats can run code and are refused"
         )
-    base = located(placed(str(named or ""), folder), "lm")
+    base = model_path(resolve_model_ref(str(named or ""), folder), "lm")
     if not named or not base.is_dir():
         raise LMError(
             f"evaluation LM {folder}: its base {named} is no folder on this machine; write the base's folder "
@@ -308,7 +308,7 @@ def read_adapter(folder: Path) -> Adapter | None:
     return Adapter(folder, config, base, base_digest)
 
 
-def learnt_contrast(folder: Path) -> bool:
+def trained_by_contrast(folder: Path) -> bool:
     """Whether the training record in *folder* says that the model was trained with contrast to reviews of other papers.
 
     False without a readable record; opening the model reports that fault.
@@ -343,7 +343,7 @@ def read_tokenizer(folder: Path, model: Path | None = None) -> PreTrainedTokeniz
         from transformers import AutoTokenizer
     except ImportError as error:
         raise LMError("transformers is not installed: pip install 'gre-bench[lm]'") from error
-    with blamed(model or folder, "its tokenizer cannot be read"):
+    with errors_as_lm_error(model or folder, "its tokenizer cannot be read"):
         # pyrefly: ignore[bad-return]
         return AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
 

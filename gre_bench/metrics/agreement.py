@@ -30,11 +30,20 @@ from typing import Any, Literal
 
 from gre_bench.core.judgments import Form
 from gre_bench.core.metrics import Recipe
-from gre_bench.core.records import NO_REFERENCE, Candidate, Paper, Planned, Score, SynopsisKind
-from gre_bench.metrics.cases import Entry, Lack, Moved, Placed, Response, length, moves, plan
-from gre_bench.metrics.scoring import signed_writer
+from gre_bench.core.records import NO_REFERENCE, Candidate, Paper, PlannedPair, Score, SynopsisKind
+from gre_bench.metrics.cases import (
+    Entry,
+    Missing,
+    MovableReview,
+    MovedReview,
+    Response,
+    count_scored_words,
+    plan_entry_pairs,
+    plan_moves,
+)
+from gre_bench.metrics.scoring import signature_writer_name
 from gre_bench.stats.association import Kind
-from gre_bench.stats.correlation import compare, correlate, partial, within_groups
+from gre_bench.stats.correlation import compare_correlations, correlate, correlate_within_groups, partial_correlation
 
 NOT_REFERENCED = "no_reference"
 NOT_GRADED = "no_grade"
@@ -50,7 +59,7 @@ class GradedItem:
     paper: Paper
     responses: tuple[Response, ...]
     grades: Mapping[str, float]
-    synopses: Mapping[SynopsisKind, str | Lack] = field(default_factory=dict)
+    synopses: Mapping[SynopsisKind, str | Missing] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +79,7 @@ class ReviewScore:
     reason: str | None = None
 
 
-def candidate_of(review_id: str) -> Candidate:
+def build_review_candidate(review_id: str) -> Candidate:
     """Returns the candidate that stands for the graded review *review_id* alone; each graded review has its own."""
     return Candidate(f"review:{review_id}", "graded")
 
@@ -82,56 +91,56 @@ def plan_agreement(
     form: Form = "as_written",
     ungraded: bool = False,
     moved: Mapping[tuple[str, str], Response] | None = None,
-) -> list[Planned]:
+) -> list[PlannedPair]:
     """Returns the planned pairs (review, other review of the same item), in the order of *items*.
 
     If the metric *recipe* needs no reference, there is one pair for each review. A review without a grade gets one
     excluded pair (`NOT_GRADED`) unless *ungraded*; so does the only review of an item (`NOT_REFERENCED`). *writer*,
-    *form*, *moved*: as in `gre_bench.metrics.cases.plan`.
+    *form*, *moved*: as in `gre_bench.metrics.cases.plan_entry_pairs`.
     """
-    planned: list[Planned] = []
+    planned: list[PlannedPair] = []
     for item, response in ((each, response) for each in items for response in each.responses):
-        candidate = candidate_of(response.review_id)
+        candidate = build_review_candidate(response.review_id)
         others = tuple(other for other in item.responses if other.review_id != response.review_id)
         why = None if ungraded or response.review_id in item.grades else NOT_GRADED
         if why is None and recipe.needs_reference and not others:
             why = NOT_REFERENCED
         if why:
-            planned.append(Planned(item.paper.paper_id, candidate.candidate_id, NO_REFERENCE, "excluded", why))
+            planned.append(PlannedPair(item.paper.paper_id, candidate.candidate_id, NO_REFERENCE, "excluded", why))
         else:
             entry = Entry(item.paper, response, others, {candidate.candidate_id: response}, item.synopses)
-            planned += plan([entry], [candidate], recipe, writer, form, moved=moved)
+            planned += plan_entry_pairs([entry], [candidate], recipe, writer, form, moved=moved)
     return planned
 
 
-def moved_reviews(items: Iterable[GradedItem], recipe: Recipe, writer: str, seed: int) -> list[Moved]:
+def plan_review_moves(items: Iterable[GradedItem], recipe: Recipe, writer: str, seed: int) -> list[MovedReview]:
     """Returns each review that the metric *recipe* can read, assigned to another item (see `metrics.cases`)."""
     responses: dict[str, Response] = {}
     placed = []
     for item in items:
         name = item.paper.paper_id
         for response in item.responses:
-            if words := length(response, recipe, writer):
+            if words := count_scored_words(response, recipe, writer):
                 responses[response.review_id] = response
-                placed.append(Placed(response.review_id, name, frozenset((name,)), words))
+                placed.append(MovableReview(response.review_id, name, frozenset((name,)), words))
     at = {review.key: review.item for review in placed}
     return [
-        Moved(
-            signed_writer(recipe, writer),
-            candidate_of(move.key).candidate_id,
+        MovedReview(
+            signature_writer_name(recipe, writer),
+            build_review_candidate(move.key).candidate_id,
             at[move.key],
             responses[move.source],
             move.swap,
         )
-        for move in moves(placed, seed)
+        for move in plan_moves(placed, seed)
     ]
 
 
 def review_scores(
-    items: Iterable[GradedItem], planned: Iterable[Planned], scores: Iterable[Score]
+    items: Iterable[GradedItem], planned: Iterable[PlannedPair], scores: Iterable[Score]
 ) -> list[ReviewScore]:
     """Returns each graded review of *items* with the mean score of its pairs; pairs without a score are left out."""
-    pairs: dict[str, list[Planned]] = defaultdict(list)
+    pairs: dict[str, list[PlannedPair]] = defaultdict(list)
     for pair in planned:
         pairs[pair.candidate_id].append(pair)
     by_pair = {(score.candidate_id, score.reference_id): score for score in scores}
@@ -139,7 +148,7 @@ def review_scores(
     for item, review_id in ((each, response.review_id) for each in items for response in each.responses):
         if review_id not in item.grades:
             continue
-        mine = pairs.get(candidate_of(review_id).candidate_id, ())
+        mine = pairs.get(build_review_candidate(review_id).candidate_id, ())
         answers = [by_pair[key] for pair in mine if (key := (pair.candidate_id, pair.reference_id)) in by_pair]
         values = [score.value for score in answers if score.value is not None]
         codes = [score.problem.code for score in answers if score.problem is not None]
@@ -158,7 +167,7 @@ KINDS: tuple[Kind, ...] = ("spearman", "kendall", "pearson")
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class GradeAgreement:
     """One kind of correlation between a metric's scores and the grades.
 
     - *value*: the correlation over all reviews together. *p*: its p-value, with items resampled. *flat_p*: its p-value
@@ -194,14 +203,14 @@ class Agreement:
     problem: str | None = None
 
 
-def agreements(
+def compute_agreements(
     scores: Sequence[ReviewScore],
     words: Mapping[str, int],
     by_length: bool = True,
     resamples: int = 10_000,
     seed: int = 0,
-) -> list[Agreement]:
-    """Returns the agreement of *scores* with the grades: one `Agreement` for each kind in `KINDS`.
+) -> list[GradeAgreement]:
+    """Returns the agreement of *scores* with the grades: one `GradeAgreement` for each kind in `KINDS`.
 
     *words*: review id → the review's length in words. *by_length*: whether to compute *at_length* and *over_length*.
     """
@@ -213,7 +222,7 @@ def agreements(
     }
     if len(scored) < 3:
         problem = f"only {len(scored)} graded reviews have a score; three are needed"
-        return [Agreement(kind, None, **counts, problem=problem) for kind in KINDS]
+        return [GradeAgreement(kind, None, **counts, problem=problem) for kind in KINDS]
     values = [float(row.value or 0.0) for row in scored]
     grades, items = [row.grade for row in scored], [row.paper_id for row in scored]
     length = [math.log(max(1, words.get(row.review_id, 0))) for row in scored]
@@ -223,19 +232,19 @@ def agreements(
         try:
             plain = correlate(kind, values, grades, items, **how)
         except ValueError as error:
-            results.append(Agreement(kind, None, **counts, problem=str(error)))
+            results.append(GradeAgreement(kind, None, **counts, problem=str(error)))
             continue
         fields: dict[str, Any] = {name: getattr(plain, name) for name in ("value", "low", "high", "p", "flat_p")}
         with suppress(ValueError):  # no result is defined, for example because all reviews have the same length
-            inside = within_groups(kind, values, grades, items, **how)
+            inside = correlate_within_groups(kind, values, grades, items, **how)
             fields |= {"within": inside.value, "within_low": inside.low, "within_high": inside.high}
         if by_length:
             with suppress(ValueError):
-                held = partial(kind, values, grades, length, items, **how)
+                held = partial_correlation(kind, values, grades, length, items, **how)
                 fields |= {"at_length": held.value, "at_length_low": held.low, "at_length_high": held.high}
             with suppress(ValueError):
-                over = compare(kind, values, length, grades, items, **how)
+                over = compare_correlations(kind, values, length, grades, items, **how)
                 fields |= {"over_length": over.difference, "over_length_low": over.low,
                            "over_length_high": over.high, "over_length_p": over.p}  # fmt: skip
-        results.append(Agreement(kind, **fields, **counts))
+        results.append(GradeAgreement(kind, **fields, **counts))
     return results

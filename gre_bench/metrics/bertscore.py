@@ -18,7 +18,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from gre_bench.core.records import Case, Problem, Score, scored
+from gre_bench.core.records import Case, Problem, Score, make_score
 from gre_bench.lm.embedders import Embedder
 
 _BREAK = re.compile(r"(?<=[.!?])\s+")
@@ -42,7 +42,7 @@ class BertScore:
         else:
             queries = documents = vectors([*given, *wanted])
         results = (self._result(queries[case.candidate], documents[case.reference]) for case in cases)
-        return [scored(self.signature_id, case, result) for case, result in zip(cases, results, strict=True)]
+        return [make_score(self.signature_id, case, result) for case, result in zip(cases, results, strict=True)]
 
     def _of_sentences(self, texts: Iterable[str], query: bool = False) -> dict[str, NDArray[np.float32]]:
         """Returns text → embeddings of its sentences (sentences, dimension). *query*: with the query prompt."""
@@ -60,7 +60,7 @@ class BertScore:
         if not len(queries) or not len(documents):
             empty = "the reference's text" if len(queries) else "the candidate's text"
             return Problem("empty_text", f"{empty} has no {self.pieces}")
-        precision, recall, f1 = match(queries @ documents.T)
+        precision, recall, f1 = match_pieces(queries @ documents.T)
         if not np.isfinite([precision, recall]).all():
             return Problem("not_finite", "the embedder returned numbers that are not finite", broken=True)
         if f1 is None:
@@ -73,7 +73,7 @@ def sentences(text: str) -> list[str]:
     return [stripped for piece in _BREAK.split(text) if (stripped := piece.strip())]
 
 
-def match(cosines: NDArray[np.float32]) -> tuple[float, float, float | None]:
+def match_pieces(cosines: NDArray[np.float32]) -> tuple[float, float, float | None]:
     """Returns (precision, recall, F1) after each piece is matched with the most similar piece of the other text.
 
     *cosines*: shape (candidate's pieces, reference's pieces). F1 is None if precision and recall differ in sign,

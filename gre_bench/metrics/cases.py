@@ -17,10 +17,9 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from gre_bench.changes.catalog import UNCHANGEABLE, candidate_of
 from gre_bench.core import controls
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.judgments import Form, prepared, yields
+from gre_bench.core.judgments import Form, has_judgments, prepare_judgments
 from gre_bench.core.known_names import did_you_mean
 from gre_bench.core.metrics import Recipe
 from gre_bench.core.records import (
@@ -30,15 +29,16 @@ from gre_bench.core.records import (
     Candidate,
     Case,
     Paper,
-    Planned,
+    PlannedPair,
     Source,
     SynopsisKind,
 )
-from gre_bench.metrics.scoring import signed_writer
+from gre_bench.metrics.scoring import signature_writer_name
+from gre_bench.perturbations.by_name import UNCHANGEABLE, perturbed_candidate_name
 
 
 @dataclass(frozen=True, slots=True)
-class Lack:
+class Missing:
     """Why a text is missing: a code, whether the next run tries to get it (*waiting*), and a message for the reader."""
 
     reason: str
@@ -57,7 +57,7 @@ class Response:
     review_id: str
     text: str | None
     judgments: Mapping[str, str]
-    lacks: Mapping[Source, Lack] = field(default_factory=dict)
+    lacks: Mapping[Source, Missing] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Entry:
     human: Response
     references: tuple[Response, ...]
     responses: Mapping[str, Response]
-    synopses: Mapping[SynopsisKind, str | Lack] = field(default_factory=dict)
+    synopses: Mapping[SynopsisKind, str | Missing] = field(default_factory=dict)
     human_is_reference: bool = False
 
 
@@ -88,7 +88,7 @@ UNREFERENCED = Response(NO_REFERENCE, "", {})
 """Stands for the reference of a metric that needs none."""
 
 
-def plan(
+def plan_entry_pairs(
     entries: Sequence[Entry],
     candidates: Iterable[Candidate],
     recipe: Recipe,
@@ -97,7 +97,7 @@ def plan(
     limit: int | None = None,
     generic: str = controls.GENERIC_JUDGMENTS,
     moved: Mapping[tuple[str, str], Response] | None = None,
-) -> list[Planned]:
+) -> list[PlannedPair]:
     """Returns the planned pairs of the papers *entries*, paper by paper.
 
     A pair that cannot be scored now is *waiting*, *excluded* or *failed*. Waiting is a pair whose text the next run
@@ -119,11 +119,11 @@ def plan(
         One pair per paper, candidate and reference; one per paper and candidate if the metric needs no reference.
     """
     candidates = list(candidates)
-    planned: list[Planned] = []
+    planned: list[PlannedPair] = []
     compared = compares_human(entries)
     for index, entry in enumerate(entries[:limit]):
         for candidate in candidates:
-            response = response_of(entries, index, candidate, generic)
+            response = find_response(entries, index, candidate, generic)
             elsewhere = (moved or {}).get((candidate.candidate_id, entry.paper.paper_id))
             if candidate.candidate_id == controls.GENERIC:
                 elsewhere = response  # the same for all papers
@@ -133,16 +133,17 @@ def plan(
             elif recipe.needs_reference and not compared:
                 references = ()
             planned += [
-                _pair(entry, reference, candidate, response, elsewhere, recipe, writer, form)
+                _plan_pair(entry, reference, candidate, response, elsewhere, recipe, writer, form)
                 for reference in references
             ]
     return planned
 
 
-def with_beyond(entries: Sequence[Entry], names: Sequence[str], writer: str, form: Form) -> list[Entry]:
+def add_beyond_synopses(entries: Sequence[Entry], names: Sequence[str], writer: str, form: Form) -> list[Entry]:
     """Returns *entries* with the synopsis ``beyond``: judgments by *writer* of the reviews of candidates *names*.
 
-    If *names* is the human baseline alone, `plan` takes another reference of the paper for each pair instead. Otherwise
+    If *names* is the human baseline alone, `plan_entry_pairs` takes another reference of the paper for each pair
+    instead. Otherwise
     the judgments are joined in the order of *names*, without stray lines if *form* says so. A paper that lacks any of
     them stores the reason, and is left out for all candidates alike. Raises `SettingsError` for a name that no paper
     has.
@@ -153,18 +154,22 @@ def with_beyond(entries: Sequence[Entry], names: Sequence[str], writer: str, for
     for name in names:
         if name not in known:
             raise SettingsError(f"scoring.beyond: no reviews by {name}; {did_you_mean(name, known)}")
-    return [replace(entry, synopses={**entry.synopses, "beyond": _together(entry, names, writer, form)})
+    return [replace(entry, synopses={**entry.synopses, "beyond": _join_judgments_of(entry, names, writer, form)})
             for entry in entries]  # fmt: skip
 
 
-def _together(entry: Entry, names: Sequence[str], writer: str, form: Form) -> str | Lack:
+def _join_judgments_of(entry: Entry, names: Sequence[str], writer: str, form: Form) -> str | Missing:
     texts = []
     for name in names:
         response = entry.responses.get(name)
-        text = _scored(response, "judgments", writer, form) if response else Lack("no_beyond", detail=f"none by {name}")
-        if isinstance(text, Lack):
+        text = (
+            _select_scored_text(response, "judgments", writer, form)
+            if response
+            else Missing("no_beyond", detail=f"none by {name}")
+        )
+        if isinstance(text, Missing):
             return replace(text, reason="no_beyond")
-        texts.append(prepared(text, form, False).strip("\n"))
+        texts.append(prepare_judgments(text, form, False).strip("\n"))
     return "\n".join(texts)
 
 
@@ -176,13 +181,13 @@ def compares_human(entries: Sequence[Entry]) -> bool:
     return sum(bool(entry.references) for entry in entries) >= min(FEWEST_COMPARED, len(entries))
 
 
-def scored_writer(entries: Iterable[Entry], requested: str | None, in_use: str | None = None) -> str:
-    return scored_writer_of(
+def choose_writer_for_entries(entries: Iterable[Entry], requested: str | None, in_use: str | None = None) -> str:
+    return choose_scored_writer(
         [response for entry in entries for response in (entry.human, *entry.references)], requested, in_use
     )
 
 
-def scored_writer_of(responses: Iterable[Response], requested: str | None, in_use: str | None = None) -> str:
+def choose_scored_writer(responses: Iterable[Response], requested: str | None, in_use: str | None = None) -> str:
     """Returns the name of the writer whose judgments are scored.
 
     It is the first of these that exists: *requested*, the writer that the settings name; *in_use*, the writer that this
@@ -201,7 +206,7 @@ def scored_writer_of(responses: Iterable[Response], requested: str | None, in_us
     return requested or (writers[0] if writers else "none")
 
 
-def response_of(
+def find_response(
     entries: Sequence[Entry], index: int, candidate: Candidate, generic: str = controls.GENERIC_JUDGMENTS
 ) -> Response | None:
     if candidate.candidate_id == HUMAN:
@@ -213,7 +218,7 @@ def response_of(
     return entries[index].responses.get(candidate.candidate_id)
 
 
-def _pair(
+def _plan_pair(
     entry: Entry,
     reference: Response,
     candidate: Candidate,
@@ -222,51 +227,51 @@ def _pair(
     recipe: Recipe,
     writer: str,
     form: Form,
-) -> Planned:
+) -> PlannedPair:
     ids = entry.paper.paper_id, candidate.candidate_id, reference.review_id
-    synopsis = _synopsis(entry, recipe.synopsis)
+    synopsis = _find_synopsis(entry, recipe.synopsis)
     if synopsis is None and recipe.synopsis == "beyond":
-        synopsis = _other_human(entry, reference, writer, form)
-    if isinstance(synopsis, Lack):
-        return Planned(*ids, "waiting" if synopsis.waiting else "excluded", synopsis.reason, detail=synopsis.detail)
+        synopsis = _find_other_human_judgments(entry, reference, writer, form)
+    if isinstance(synopsis, Missing):
+        return PlannedPair(*ids, "waiting" if synopsis.waiting else "excluded", synopsis.reason, detail=synopsis.detail)
     if recipe.source == "review" and (  # the candidate has judgments only
         candidate.candidate_id == controls.GENERIC
         or (
             candidate.kind == "change"
             and not (response and response.text)
-            and candidate.candidate_id == candidate_of(candidate.change or "", "judgments")
+            and candidate.candidate_id == perturbed_candidate_name(candidate.change or "", "judgments")
         )
     ):
-        return Planned(*ids, "excluded", "no_original_review")
+        return PlannedPair(*ids, "excluded", "no_original_review")
     if response is None:
-        return Planned(*ids, "waiting", NO_REVIEW)
-    x = _scored(response, recipe.source, writer, form)
-    y = _scored(reference, recipe.source, writer, form) if recipe.needs_reference else ""
+        return PlannedPair(*ids, "waiting", NO_REVIEW)
+    x = _select_scored_text(response, recipe.source, writer, form)
+    y = _select_scored_text(reference, recipe.source, writer, form) if recipe.needs_reference else ""
     texts = [(x, ""), (y, "reference: ")]
     if recipe.formula == "specific":
-        chance = _scored(elsewhere, recipe.source, writer, form) if elsewhere else Lack("no_other_paper")
+        chance = _select_scored_text(elsewhere, recipe.source, writer, form) if elsewhere else Missing("no_other_paper")
         texts.append((chance, "on another paper: " if elsewhere else ""))
     for text, prefix in texts:
-        if isinstance(text, Lack):
+        if isinstance(text, Missing):
             by_rule = text.reason == "no_other_paper" or (
                 text is not y and candidate.kind == "change" and text.reason in UNCHANGEABLE
             )
             state = "waiting" if text.waiting else "excluded" if by_rule else "failed"
-            return Planned(*ids, state, prefix + text.reason, detail=text.detail)
+            return PlannedPair(*ids, state, prefix + text.reason, detail=text.detail)
     moved = texts[2][0] if recipe.formula == "specific" else None
-    assert not isinstance(x, Lack) and not isinstance(y, Lack) and not isinstance(moved, Lack)
-    return Planned(*ids, "due", None, Case(*ids, recipe.source, x, y, synopsis, moved))
+    assert not isinstance(x, Missing) and not isinstance(y, Missing) and not isinstance(moved, Missing)
+    return PlannedPair(*ids, "due", None, Case(*ids, recipe.source, x, y, synopsis, moved))
 
 
-def _synopsis(entry: Entry, kind: SynopsisKind) -> str | Lack | None:
+def _find_synopsis(entry: Entry, kind: SynopsisKind) -> str | Missing | None:
     if kind == "none":
         return None
     if kind == "paper":
-        return entry.paper.whole if entry.paper.text else Lack("no_text")
-    return entry.synopses.get(kind, None if kind == "beyond" else Lack(f"no_{kind}"))
+        return entry.paper.whole if entry.paper.text else Missing("no_text")
+    return entry.synopses.get(kind, None if kind == "beyond" else Missing(f"no_{kind}"))
 
 
-def _other_human(entry: Entry, reference: Response, writer: str, form: Form) -> str | Lack:
+def _find_other_human_judgments(entry: Entry, reference: Response, writer: str, form: Form) -> str | Missing:
     """Returns the judgments of the human review that follows *reference* among the references of *entry*, cyclically.
 
     That review is neither the reference nor the human baseline's.
@@ -275,19 +280,23 @@ def _other_human(entry: Entry, reference: Response, writer: str, form: Form) -> 
     place = next((k for k, each in enumerate(others) if each.review_id == reference.review_id), -1)
     other = others[(place + 1) % len(others)] if others else reference
     if other.review_id == reference.review_id:
-        return Lack("no_beyond", detail="no further human review")
-    text = _scored(other, "judgments", writer, form)
-    return replace(text, reason="no_beyond") if isinstance(text, Lack) else prepared(text, form, False).strip("\n")
+        return Missing("no_beyond", detail="no further human review")
+    text = _select_scored_text(other, "judgments", writer, form)
+    return (
+        replace(text, reason="no_beyond")
+        if isinstance(text, Missing)
+        else prepare_judgments(text, form, False).strip("\n")
+    )
 
 
-def _scored(response: Response, source: Source, writer: str, form: Form) -> str | Lack:
+def _select_scored_text(response: Response, source: Source, writer: str, form: Form) -> str | Missing:
     """Returns the text that the metric reads, by *source*, *writer* and *form*, or why there is no such text."""
     if source == "review":
-        return response.text or response.lacks.get(source, Lack("no_original_review"))
+        return response.text or response.lacks.get(source, Missing("no_original_review"))
     text = response.judgments.get(FIXED_WRITER if response.review_id == controls.GENERIC else writer)
     if text is None:
-        return response.lacks.get("review") or response.lacks.get(source, Lack("no_judgments"))
-    return text if yields(text, form) else Lack("no_judgments")
+        return response.lacks.get("review") or response.lacks.get(source, Missing("no_judgments"))
+    return text if has_judgments(text, form) else Missing("no_judgments")
 
 
 BLOCK = 8
@@ -295,7 +304,7 @@ BLOCK = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class MovableReview:
     """A review that can be moved.
 
     *key*: the review's id. *item*: the paper on which it is scored. *about*: the ids of all papers that it may
@@ -318,7 +327,7 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class MovedReview:
     """A candidate's response to another paper, moved to *paper_id*, where it gets the candidate's score by chance.
 
     *writer*: the writer whose judgments are read, as in a signature. *swap*: as in `Move`.
@@ -331,7 +340,7 @@ class Moved:
     swap: str
 
 
-def moves(reviews: Sequence[Placed], seed: int) -> list[Move]:
+def plan_moves(reviews: Sequence[MovableReview], seed: int) -> list[Move]:
     """Returns one move for each of *reviews* that can be moved, in the given order, which does not affect the moves.
 
     Reviews of similar length are paired at random (*seed*), and the two reviews of a pair exchange papers. A review
@@ -339,12 +348,12 @@ def moves(reviews: Sequence[Placed], seed: int) -> list[Move]:
     """
     ordered = sorted(reviews, key=lambda review: (review.words, review.key))
     draw = random.Random(seed)
-    shuffled: list[Placed] = []
+    shuffled: list[MovableReview] = []
     for start in range(0, len(ordered), BLOCK):
         block = ordered[start : start + BLOCK]
         draw.shuffle(block)
         shuffled += block
-    swaps = _swaps(shuffled)
+    swaps = _group_into_swaps(shuffled)
     source = {
         moving.key: (other.key, swap[0].key)
         for swap in swaps
@@ -353,16 +362,16 @@ def moves(reviews: Sequence[Placed], seed: int) -> list[Move]:
     return [Move(review.key, *source[review.key]) for review in reviews if review.key in source]
 
 
-def moved_responses(
+def plan_response_moves(
     entries: Sequence[Entry], candidates: Iterable[Candidate], recipe: Recipe, writer: str, seed: int
-) -> list[Moved]:
+) -> list[MovedReview]:
     """Returns the responses of *candidates* to the papers of *entries*, each moved to another paper.
 
     Responses that the metric *recipe* cannot read are left out, and so is the control *generic*, which is the same for
     every paper. Perturbed reviews move as the human baseline's reviews do, so a difference between their scores is due
     to the perturbation alone.
     """
-    moved: list[Moved] = []
+    moved: list[MovedReview] = []
     as_human: list[Move] = []
     for candidate in candidates:
         if candidate.candidate_id == controls.GENERIC:
@@ -372,36 +381,42 @@ def moved_responses(
         for index, entry in enumerate(entries):
             if candidate.kind in ("human", "change") and not entry.references:
                 continue
-            response, name = response_of(entries, index, candidate), entry.paper.paper_id
-            if response is not None and (words := length(response, recipe, writer)):
+            response, name = find_response(entries, index, candidate), entry.paper.paper_id
+            if response is not None and (words := count_scored_words(response, recipe, writer)):
                 borrowed = candidate.candidate_id == controls.OTHER_PAPER
                 source = controls.other(entries, index).paper.paper_id if borrowed else name
                 by_paper[name] = response
-                placed.append(Placed(name, name, frozenset((name, source)), words))
-        chosen = as_human if candidate.kind == "change" else moves(placed, seed)
+                placed.append(MovableReview(name, name, frozenset((name, source)), words))
+        chosen = as_human if candidate.kind == "change" else plan_moves(placed, seed)
         as_human = chosen if candidate.candidate_id == HUMAN else as_human
         moved += [
-            Moved(signed_writer(recipe, writer), candidate.candidate_id, move.key, by_paper[move.source], move.swap)
+            MovedReview(
+                signature_writer_name(recipe, writer),
+                candidate.candidate_id,
+                move.key,
+                by_paper[move.source],
+                move.swap,
+            )
             for move in chosen
             if move.key in by_paper and move.source in by_paper
         ]
     return moved
 
 
-def length(response: Response, recipe: Recipe, writer: str) -> int:
+def count_scored_words(response: Response, recipe: Recipe, writer: str) -> int:
     """Returns the number of words in the text of *response* that the metric *recipe* reads; 0 if it is missing."""
     text = response.text if recipe.source == "review" else response.judgments.get(writer)
     return len((text or "").split())
 
 
-def _swaps(reviews: Sequence[Placed]) -> list[tuple[Placed, ...]]:
+def _group_into_swaps(reviews: Sequence[MovableReview]) -> list[tuple[MovableReview, ...]]:
     """Groups *reviews* into exchanges of two or three such that no review may describe the paper of another.
 
     Each review is paired with the first unpaired earlier review with which it may exchange papers. A review that
     remains unpaired joins a pair if allowed, and is left out otherwise.
     """
-    waiting: list[Placed] = []
-    swaps: list[tuple[Placed, ...]] = []
+    waiting: list[MovableReview] = []
+    swaps: list[tuple[MovableReview, ...]] = []
     for review in reviews:
         partner = next((candidate for candidate in waiting if _may_swap(candidate, review)), None)
         if partner is None:
@@ -419,5 +434,5 @@ def _swaps(reviews: Sequence[Placed]) -> list[tuple[Placed, ...]]:
     return swaps
 
 
-def _may_swap(review: Placed, other: Placed) -> bool:
+def _may_swap(review: MovableReview, other: MovableReview) -> bool:
     return review.item not in other.about and other.item not in review.about

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from gre_bench.core.asking import ChatOutcome, ask
 from gre_bench.core.errors import ReplyError
-from gre_bench.core.records import Case, Chat, Problem, Reply, Sampling, Score, Writer, missing_text, scored
+from gre_bench.core.records import Case, Chat, Completion, Problem, Sampling, Score, Writer, make_score, missing_text
 from gre_bench.core.replies import without_thinking
 from gre_bench.prompts.library import fill
 
@@ -34,13 +34,13 @@ class LMExaminer:
 
     def score(self, cases: Sequence[Case]) -> list[Score]:
         lacks = [missing_text(case) for case in cases]
-        chats = [chat(case) for case, lack in zip(cases, lacks, strict=True) if lack is None]
-        answers = iter(ask(self.writer, chats, self.sampling, lambda reply: ChatOutcome(_read(reply)), step=1))
+        chats = [build_examiner_chat(case) for case, lack in zip(cases, lacks, strict=True) if lack is None]
+        answers = iter(ask(self.writer, chats, self.sampling, lambda reply: ChatOutcome(_parse_reply(reply)), step=1))
         results = (lack or next(answers).read for lack in lacks)
-        return [scored(self.signature_id, case, result) for case, result in zip(cases, results, strict=True)]
+        return [make_score(self.signature_id, case, result) for case, result in zip(cases, results, strict=True)]
 
 
-def chat(case: Case) -> Chat:
+def build_examiner_chat(case: Case) -> Chat:
     return fill(PROMPT, paper=case.synopsis or "", review=case.candidate)
 
 
@@ -63,7 +63,7 @@ def overall_score(text: str) -> float:
     return float(number[1])
 
 
-def _read(reply: Reply) -> float | Problem:
+def _parse_reply(reply: Completion) -> float | Problem:
     if reply.outcome not in ("ok", "cut") or not reply.text:
         return Problem(reply.outcome, f"the examiner gave no reply: {reply.detail or reply.outcome}", reply.final)
     try:

@@ -26,7 +26,7 @@ from typing import Any, cast
 from gre_bench.core import review_text
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.metrics import Recipe
-from gre_bench.core.records import Case, Problem, Score, scored
+from gre_bench.core.records import Case, Problem, Score, make_score
 
 Words = Sequence[str]
 
@@ -47,7 +47,7 @@ class Measure:
     identity: str
 
 
-class Overlap:
+class OverlapMetric:
     """Scores cases by *measure*. A text without words gives a problem, not a score of 0."""
 
     def __init__(self, measure: Measure, signature_id: str):
@@ -61,7 +61,7 @@ class Overlap:
         if self.needs_reference:
             read |= {case.reference for case in cases}
         words = {text: self._words(text) for text in read}
-        return [scored(self.signature_id, case, self._result(case, words)) for case in cases]
+        return [make_score(self.signature_id, case, self._result(case, words)) for case in cases]
 
     def _words(self, text: str) -> Words | Problem:
         try:
@@ -117,10 +117,10 @@ def rouge_words(text: str) -> Words:
 def rouge_l(candidate: Words, reference: Words) -> float:
     """Returns ROUGE-L's F, 2PR/(P + R), 0 to 1: P and R are the common subsequence's share of each text."""
     # 2PR/(P + R) = 2L/(n + m), which needs no special case for L = 0.
-    return 2 * common_subsequence(candidate, reference) / (len(candidate) + len(reference))
+    return 2 * common_subsequence_length(candidate, reference) / (len(candidate) + len(reference))
 
 
-def common_subsequence(x: Words, y: Words) -> int:
+def common_subsequence_length(x: Words, y: Words) -> int:
     """Returns the number of words in the longest common subsequence, by Hyyrö's bit-vector algorithm (2004)."""
     positions: dict[str, int] = {}
     for position, word in enumerate(x):

@@ -36,12 +36,12 @@ from typing import Any, Protocol
 
 from gre_bench.core import judgments
 from gre_bench.core.errors import SpanError
-from gre_bench.core.judgments import prepared
+from gre_bench.core.judgments import prepare_judgments
 from gre_bench.core.metrics import Recipe, recipe_of
-from gre_bench.core.records import Case, LMIdentity, Prediction, Problem, Score, Signature, SpanLogprob, scored
+from gre_bench.core.records import Case, LMIdentity, Prediction, Problem, Score, Signature, SpanLogprob, make_score
 from gre_bench.core.settings import ScoringSettings
-from gre_bench.lm.protocol import EvaluationLM, results_of, take_remarks
-from gre_bench.prompts.library import address, load
+from gre_bench.lm.protocol import EvaluationLM, predict_checked, take_remarks
+from gre_bench.prompts.library import content_address, load
 
 RAW_CUT = 10_000
 """The authors' code cuts an original review to this many characters. Here, leading white space is removed first."""
@@ -53,7 +53,7 @@ Answers = Mapping[str, SpanLogprob | SpanError]
 """Content address → answer of the evaluation LM."""
 
 
-def terms(recipe: Recipe, case: Case, settings: ScoringSettings) -> tuple[Prediction, ...]:
+def build_predictions(recipe: Recipe, case: Case, settings: ScoringSettings) -> tuple[Prediction, ...]:
     """Returns the predictions whose log-probabilities make the score of *case*, in the order that `value` takes.
 
     With x and y as in this module: ``pmi``: y given x, y given no review. ``specific``: y given x, y given x'.
@@ -88,25 +88,25 @@ def value(recipe: Recipe, totals: Sequence[float]) -> float:
 
     Args:
         recipe: the metric, which has a formula.
-        totals: the log-probability of each of the `terms`, in nats, in their order.
+        totals: the log-probability of each of the `build_predictions`, in nats, in their order.
     """
     return totals[0] - totals[1] if recipe.formula in ("pmi", "specific") else sum(totals) / len(totals)
 
 
-def needed(recipe: Recipe, cases: Iterable[Case], settings: ScoringSettings) -> dict[str, Prediction]:
+def collect_predictions(recipe: Recipe, cases: Iterable[Case], settings: ScoringSettings) -> dict[str, Prediction]:
     """Returns content address → prediction, for all predictions of *cases*; an address digests prompt and texts."""
-    return {address(term): term for case in cases for term in terms(recipe, case, settings)}
+    return {content_address(term): term for case in cases for term in build_predictions(recipe, case, settings)}
 
 
-def ask(
+def predict_missing(
     lm: EvaluationLM, predictions: Mapping[str, Prediction], known: Answers | None = None
 ) -> dict[str, SpanLogprob | SpanError]:
     """Returns content address → answer of *lm*, in one call, for the *predictions* that *known* lacks."""
     due = {part_address: term for part_address, term in predictions.items() if part_address not in (known or {})}
-    return dict(zip(due, results_of(lm, list(due.values())), strict=True)) if due else {}
+    return dict(zip(due, predict_checked(lm, list(due.values())), strict=True)) if due else {}
 
 
-def _empty(recipe: Recipe, parts: Parts) -> str | None:
+def _name_empty_text(recipe: Recipe, parts: Parts) -> str | None:
     """Returns which text of a case is blank, such as ``the candidate's text``, or None. A blank text gets no score."""
     first = parts[0][1]
     x, y = (first.reply, first.x) if recipe.formula == "precision" else (first.x, first.reply)
@@ -121,11 +121,11 @@ def _prepared(text: str, case: Case, settings: ScoringSettings) -> str:
     if case.source == "review":
         whole = _folded(text, settings)
         return whole if len(whole) <= RAW_CUT else whole.lstrip()[:RAW_CUT]
-    return judgments.prepared(text, settings.form, settings.ascii_fold)
+    return judgments.prepare_judgments(text, settings.form, settings.ascii_fold)
 
 
 def _folded(text: str, settings: ScoringSettings) -> str:
-    return judgments.folded(text) if settings.ascii_fold else text
+    return judgments.fold_to_ascii(text) if settings.ascii_fold else text
 
 
 NOTHING = LMIdentity("none", "none", "none", dtype="none")
@@ -163,7 +163,7 @@ def signature(
         prompt_sha256=load(prompt_of(recipe, settings)).sha256 if by_logprobs else "none",
         evaluation_lm=scorer.name,
         lm_digest=scorer.digest,
-        writer=signed_writer(recipe, writer),
+        writer=signature_writer_name(recipe, writer),
         synopsis_writer=synopsis,
         form=settings.form if reads_judgments else "original",
         text_cut=cut if by_logprobs and not reads_judgments else "none",
@@ -173,7 +173,7 @@ def signature(
     )
 
 
-def signed_writer(recipe: Recipe, writer: str) -> str:
+def signature_writer_name(recipe: Recipe, writer: str) -> str:
     """Returns the signature's name of the writer whose judgments *recipe* reads."""
     return writer if recipe.source == "judgments" else "none (original reviews)"
 
@@ -192,7 +192,7 @@ class MetricWork:
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoringResult:
     """The result of scoring: one score per case, and *remarks* on how the evaluation LM deviated from its settings.
 
     *spans*: content address → log-probability, for the predictions computed in this call.
@@ -209,7 +209,7 @@ def score(
     evaluation_lm: Callable[[], EvaluationLM],
     other: Callable[[Recipe, str], Metric],
     known: Mapping[str, SpanLogprob],
-) -> Scored:
+) -> ScoringResult:
     """Returns the scores of all cases in *works*.
 
     Args:
@@ -233,33 +233,36 @@ def score(
     lm = evaluation_lm() if any(recipe.formula for recipe in recipes) else None
     for items in by_paper.values():
         assert lm is not None
-        parts = [[(address(term), term) for term in terms(recipe, case, settings)] for recipe, _, case in items]
-        fresh = ask(lm, dict(chain.from_iterable(parts)), known)
+        parts = [
+            [(content_address(term), term) for term in build_predictions(recipe, case, settings)]
+            for recipe, _, case in items
+        ]
+        fresh = predict_missing(lm, dict(chain.from_iterable(parts)), known)
         answers = {**known, **fresh}
         for (recipe, signature_id, case), of_case in zip(items, parts, strict=True):
             given = [answers[part_address] for part_address, _ in of_case]
             failed = next((answer for answer in given if isinstance(answer, SpanError)), None)
             totals = [answer.total for answer in given if isinstance(answer, SpanLogprob)]
             result: float | Problem
-            if empty := _empty(recipe, of_case):
+            if empty := _name_empty_text(recipe, of_case):
                 result = Problem("empty_text", f"{empty} is empty after it was cut and folded")
             elif failed:
                 result = Problem(failed.code, str(failed), failed.final, failed.broken)
             else:
                 result = value(recipe, totals)
-            scores.append(scored(signature_id, case, result, tuple(part_address for part_address, _ in of_case)))
+            scores.append(make_score(signature_id, case, result, tuple(part_address for part_address, _ in of_case)))
         spans |= {name: answer for name, answer in fresh.items() if isinstance(answer, SpanLogprob)}
     for work, recipe in zip(works, recipes, strict=True):
         if not recipe.formula:
-            read = [_as_read(case, settings) for case in work.cases]
+            read = [_prepare_case(case, settings) for case in work.cases]
             scores += other(recipe, work.signature_id).score(read)
-    return Scored(scores, spans, take_remarks(lm) if lm else ())
+    return ScoringResult(scores, spans, take_remarks(lm) if lm else ())
 
 
-def _as_read(case: Case, settings: ScoringSettings) -> Case:
+def _prepare_case(case: Case, settings: ScoringSettings) -> Case:
     """Returns *case* with its texts folded to ASCII, and without stray lines, if *settings* say so."""
     form = settings.form if case.source == "judgments" else "as_written"
     texts: dict[str, Any] = {
-        name: prepared(getattr(case, name), form, settings.ascii_fold) for name in ("candidate", "reference")
+        name: prepare_judgments(getattr(case, name), form, settings.ascii_fold) for name in ("candidate", "reference")
     }
     return replace(case, **texts)

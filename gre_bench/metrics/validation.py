@@ -16,11 +16,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from gre_bench.changes.catalog import CHANGES
-from gre_bench.core.metrics import in_order, recipe_of
+from gre_bench.core.metrics import recipe_of, sort_metric_names
 from gre_bench.core.records import Case
 from gre_bench.core.settings import ValidationSettings
-from gre_bench.core.whole_files import put
+from gre_bench.core.whole_files import write_file
+from gre_bench.perturbations.by_name import PERTURBATIONS
 from gre_bench.plots.drawing import Interval, intervals, span_of
 from gre_bench.stats.effects import (
     Effect,
@@ -30,7 +30,7 @@ from gre_bench.stats.effects import (
     effect_at_length,
     holm,
     manipulation_verdict,
-    paper_rule,
+    published_verdict,
 )
 from gre_bench.stats.length import Slope, length_slope
 
@@ -43,7 +43,7 @@ ENOUGH = 0.98
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeResult:
+class PerturbationResult:
     """The effect of one perturbation on a metric's scores, and the verdicts on it.
 
     - *d*, *low*, *high*, *p*: the effect, its interval and p-value, clustered by paper. *p_holm*: *p* corrected for the
@@ -79,13 +79,13 @@ class ChangeResult:
     problem: str | None = None
 
 
-def change_effects(
+def perturbation_effects(
     before: Sequence[Row],
     after: Mapping[str, Sequence[Row]],
     words: Mapping[PairKey, int],
     settings: ValidationSettings,
     unchanged: Sequence[Row] = (),
-) -> dict[str, ChangeResult]:
+) -> dict[str, PerturbationResult]:
     """Returns perturbation name → its effect on the metric's scores.
 
     - *before*: the planned pairs of the human baseline. Each has the keys candidate_id, paper_id, reference_id, state,
@@ -98,59 +98,61 @@ def change_effects(
     perturbation, its verdict is ``undecided``; if this project added it, the result has no entry for it.
     """
     slope = _slope([*before, *unchanged], words)
-    trials = {change: _trial(before, rows, words, settings, slope) for change, rows in after.items()}
+    trials = {change: _compare_before_after(before, rows, words, settings, slope) for change, rows in after.items()}
     falls = {change: plain.p for change, (_, plain, _) in trials.items()
-             if plain and CHANGES[change].family == "degradation"}  # fmt: skip
+             if plain and PERTURBATIONS[change].family == "degradation"}  # fmt: skip
     adjusted = dict(zip(falls, holm(list(falls.values())), strict=True))
-    results: dict[str, ChangeResult] = {}
+    results: dict[str, PerturbationResult] = {}
     for change, (result, plain, lost) in trials.items():
         if plain:
-            results[change] = _judged(result, change, plain, lost, adjusted.get(change))
-        elif CHANGES[change].source != "ours" or not all(row["state"] == "excluded" for row in after[change]):
+            results[change] = _add_verdicts(result, change, plain, lost, adjusted.get(change))
+        elif PERTURBATIONS[change].source != "ours" or not all(row["state"] == "excluded" for row in after[change]):
             results[change] = result
     return results
 
 
-def lengths(cases: Iterable[Case]) -> dict[PairKey, int]:
+def count_candidate_words(cases: Iterable[Case]) -> dict[PairKey, int]:
     return {(case.candidate_id, case.paper_id, case.reference_id): len(case.candidate.split()) for case in cases}
 
 
-def _trial(
+def _compare_before_after(
     before: Sequence[Row],
     rows: Sequence[Row],
     words: Mapping[PairKey, int],
     settings: ValidationSettings,
     slope: Slope | None,
-) -> tuple[ChangeResult, Effect | None, int]:
+) -> tuple[PerturbationResult, Effect | None, int]:
     """Returns a result without verdicts, the effect, and how many possible pairs were scored before but not after."""
     scored = {(row["paper_id"], row["reference_id"]): row for row in before if row["state"] == "scored"}
-    both = [(scored[key], row) for row in rows if row["state"] == "scored" and (key := _key(row)) in scored]
-    lost = sum(row["state"] not in ("scored", "excluded") and _key(row) in scored for row in rows)
+    both = [
+        (scored[key], row) for row in rows if row["state"] == "scored" and (key := _paper_reference_key(row)) in scored
+    ]
+    lost = sum(row["state"] not in ("scored", "excluded") and _paper_reference_key(row) in scored for row in rows)
     if not both:
         reasons = sorted({row["reason"] or row["state"] for row in rows})
         why = ", ".join(reasons) or "none planned"
         problem = f"no pair has a score both before and after: {why}"
-        return ChangeResult(planned=len(rows), problem=problem), None, lost
+        return PerturbationResult(planned=len(rows), problem=problem), None, lost
     old, new = ([row["value"] for row in side] for side in zip(*both, strict=True))
     papers = [row["paper_id"] for row, _ in both]
     counts: dict[str, Any] = {"pairs": len(both), "planned": len(rows), "papers": len(set(papers))}
     try:
         plain = effect(old, new, papers, resamples=settings.resamples, seed=settings.seed)
     except ValueError as error:
-        return ChangeResult(**counts, problem=str(error)), None, lost
+        return PerturbationResult(**counts, problem=str(error)), None, lost
     held = (None, None, None)
     if slope and all(_place(row) in words for pair in both for row in pair):
         longer = [_log_words(row, words) - _log_words(first, words) for first, row in both]
         at_length = effect_at_length(old, new, longer, papers, slope)
         held = (at_length.value, at_length.low, at_length.high)
-    result = ChangeResult(
+    result = PerturbationResult(
         plain.value, plain.low, plain.high, plain.p, None, plain.flat_low, plain.flat_high, plain.flat_p, *held,
         fmean(old), fmean(new), **counts, method=plain.method,
     )  # fmt: skip
     return result, plain, lost
 
 
-def _key(row: Row) -> tuple[str, str]:
+def _paper_reference_key(row: Row) -> tuple[str, str]:
     return row["paper_id"], row["reference_id"]
 
 
@@ -167,13 +169,17 @@ def _slope(rows: Iterable[Row], words: Mapping[PairKey, int]) -> Slope | None:
     scored = [row for row in rows if row["state"] == "scored" and _place(row) in words]
     tokens, papers = [max(1, words[_place(row)]) for row in scored], [row["paper_id"] for row in scored]
     try:
-        return length_slope([row["value"] for row in scored], tokens, papers, [_key(row) for row in scored])
+        return length_slope(
+            [row["value"] for row in scored], tokens, papers, [_paper_reference_key(row) for row in scored]
+        )
     except ValueError:
         return None
 
 
-def _judged(result: ChangeResult, change: str, plain: Effect, lost: int, p_holm: float | None) -> ChangeResult:
-    family = CHANGES[change].family
+def _add_verdicts(
+    result: PerturbationResult, change: str, plain: Effect, lost: int, p_holm: float | None
+) -> PerturbationResult:
+    family = PERTURBATIONS[change].family
     if family == "degradation":
         verdict = degradation_verdict(plain, p_holm if p_holm is not None else 1.0)
     else:
@@ -181,18 +187,18 @@ def _judged(result: ChangeResult, change: str, plain: Effect, lost: int, p_holm:
     if verdict == "pass" and result.pairs < ENOUGH * (result.pairs + lost):
         # Lost pairs are not a random sample: they may be the pairs that the perturbation affects most.
         verdict = "undecided"
-    return replace(result, p_holm=p_holm, verdict=verdict, paper_verdict=paper_rule(family, plain))
+    return replace(result, p_holm=p_holm, verdict=verdict, paper_verdict=published_verdict(family, plain))
 
 
-def draw(effects: Sequence[Mapping[str, Any]], path: Path, title: str) -> Path:
+def draw_effects(effects: Sequence[Mapping[str, Any]], path: Path, title: str) -> Path:
     """Plots *effects* as SVG into the file *path*: each perturbation's effect d on each metric, with 95% intervals.
 
     Each row of *effects* is the effect of a perturbation on a metric. Its keys are ``metric``, ``change``, ``family``
     (degradation or manipulation), ``d``, ``low``, ``high`` and ``verdict``.
     """
     rows: list[Interval | str] = []
-    metrics = in_order(row["metric"] for row in effects)
-    for name, change in CHANGES.items():
+    metrics = sort_metric_names(row["metric"] for row in effects)
+    for name, change in PERTURBATIONS.items():
         own = [row for row in effects if row["change"] == name and row["d"] is not None]
         own.sort(key=lambda row: metrics.index(row["metric"]))
         rows += [f"{change.title} ({change.family})"] if own else []
@@ -204,5 +210,5 @@ def draw(effects: Sequence[Mapping[str, Any]], path: Path, title: str) -> Path:
     ends = [row[end] for row in effects for end in ("d", "low", "high") if row[end] is not None]
     axis = "d, 95% by paper: degradations must fall, manipulations not rise"
     path.parent.mkdir(parents=True, exist_ok=True)
-    put(path, intervals(rows, span_of(ends), axis, title=title, centre=0.0).encode())
+    write_file(path, intervals(rows, span_of(ends), axis, title=title, centre=0.0).encode())
     return path

@@ -20,22 +20,22 @@ from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, Problem, Score, Source
 from gre_bench.metrics.agreement import (
     GradedItem,
-    agreements,
-    candidate_of,
-    moved_reviews,
+    build_review_candidate,
+    compute_agreements,
     plan_agreement,
+    plan_review_moves,
     review_scores,
 )
-from gre_bench.metrics.cases import Moved, Response, scored_writer_of
+from gre_bench.metrics.cases import MovedReview, Response, choose_scored_writer
 from gre_bench.metrics.scoring import CHANCE_SEED
-from gre_bench.pipeline.intake import given_categories, known_papers
-from gre_bench.pipeline.learnt import learnt_papers
-from gre_bench.pipeline.planning import Work, add_plan, by_place, responses, synopses
+from gre_bench.pipeline.importing import given_categories, known_papers
+from gre_bench.pipeline.pair_scoring import end_run, score
+from gre_bench.pipeline.planning import RunPlan, add_plan, index_moved_reviews, responses, synopses
 from gre_bench.pipeline.reading import import_sources
-from gre_bench.pipeline.refreshing import scorable
+from gre_bench.pipeline.refreshing import check_scoring_job
 from gre_bench.pipeline.runs.job import Job, Progress
-from gre_bench.pipeline.runs.workers import working
-from gre_bench.pipeline.scoring import conclude, score
+from gre_bench.pipeline.runs.workers import run_with_workers
+from gre_bench.pipeline.training_overlap import papers_trained_on
 from gre_bench.pipeline.writing import write_judgments
 from gre_bench.store import Row, Store
 from gre_bench.store.queries import FINISHED_PAIRS
@@ -47,8 +47,8 @@ def agree(job: Job) -> dict[str, Any]:
 
     Returns the correlations, the numbers of pairs by state, and why pairs have no score.
     """
-    job = scorable(job)
-    with working(job, "agree") as (store, workers, progress):
+    job = check_scoring_job(job)
+    with run_with_workers(job, "agree") as (store, workers, progress):
         if job.retry_failed:
             store.write(("forget_unwritten", {}))
         progress.stage("importing")
@@ -57,23 +57,23 @@ def agree(job: Job) -> dict[str, Any]:
         score(store, job, workers, work, progress)
         progress.stage("correlating")
         rows = correlate_all(store, job, work, items, progress.run_id)
-        return conclude(store, work, progress, items=work.papers, agreements=rows)
+        return end_run(store, work, progress, items=work.papers, agreements=rows)
 
 
 def plan_graded(
     store: Store, job: Job, sign: SignMetrics, progress: Progress, ungraded: bool = False
-) -> tuple[list[GradedItem], Work]:
+) -> tuple[list[GradedItem], RunPlan]:
     """Writes missing judgments of the graded items' reviews, plans and stores the pairs; returns items and plan.
 
     *ungraded*: as in `graded_items`. Raises `SourceError` if there are no such items.
     """
     parts = job.settings.scoring.synopsis_of
     items = graded_items(store, parts, None, ungraded)
-    learnt = learnt_papers(store, job.settings, ids=[item.paper.paper_id for item in items])
+    trained_on = papers_trained_on(store, job.settings, ids=[item.paper.paper_id for item in items])
 
     def kept(items: list[GradedItem]) -> list[GradedItem]:
         ids = [item.paper.paper_id for item in items]
-        return learnt.left(items, ids, "a symmetry" if ungraded else "an agreement", store.key)[: job.limit]
+        return trained_on.left(items, ids, "a symmetry" if ungraded else "an agreement", store.key)[: job.limit]
 
     items = kept(items)
     if not items and ungraded:
@@ -87,22 +87,26 @@ def plan_graded(
     items = kept(graded_items(store, parts, judged_by, ungraded))
     progress.stage("planning")
     scoring = job.settings.scoring
-    writer = scored_writer_of([review for item in items for review in item.responses], scoring.writer, judged_by)
+    writer = choose_scored_writer([review for item in items for review in item.responses], scoring.writer, judged_by)
     identity, signatures = sign(job.backends, scoring, writer)
-    moved: dict[Source, list[Moved]] = {}
+    moved: dict[Source, list[MovedReview]] = {}
     for recipe in map(recipe_of, scoring.metrics):
         if recipe.formula == "specific":
-            moved[recipe.source] = moved_reviews(items, recipe, writer, CHANCE_SEED)
-    elsewhere = by_place(moved)
+            moved[recipe.source] = plan_review_moves(items, recipe, writer, CHANCE_SEED)
+    elsewhere = index_moved_reviews(moved)
     planned = [
         (signatures[recipe.name].signature_id, pair)
         for recipe in map(recipe_of, scoring.metrics)
         for pair in plan_agreement(items, recipe, writer, scoring.form, ungraded, elsewhere.get(recipe.source))
     ]
-    candidates = [candidate_of(name) for item in items for name in (review.review_id for review in item.responses)]
+    candidates = [
+        build_review_candidate(name) for item in items for name in (review.review_id for review in item.responses)
+    ]
     every = list(chain.from_iterable(moved.values()))
     add_plan(store, job, progress.run_id, planned, signatures, candidates, every)
-    return items, Work(planned, signatures, identity.lm_id, writer, len(items), len(items), learnt, learnt.notes)
+    return items, RunPlan(
+        planned, signatures, identity.lm_id, writer, len(items), len(items), trained_on, trained_on.notes
+    )
 
 
 def graded_items(
@@ -130,7 +134,7 @@ def graded_items(
     ]
 
 
-def correlate_all(store: Store, job: Job, work: Work, items: Sequence[GradedItem], run_id: str) -> list[Row]:
+def correlate_all(store: Store, job: Job, work: RunPlan, items: Sequence[GradedItem], run_id: str) -> list[Row]:
     """Correlates every metric's scores with the grades of *items*; stores and returns a row per coefficient."""
     words = {
         review.review_id: len(text.split())
@@ -147,7 +151,7 @@ def correlate_all(store: Store, job: Job, work: Work, items: Sequence[GradedItem
                   None if row["value"] is not None else Problem(str(row["reason"]), ""))
             for row in finished
         ]  # fmt: skip
-        agreements_of_metric = agreements(
+        agreements_of_metric = compute_agreements(
             review_scores(items, planned, scores), words, not metric.endswith("length"),
             job.settings.validation.resamples, job.settings.validation.seed,
         )  # fmt: skip

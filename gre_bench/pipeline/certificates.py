@@ -14,14 +14,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gre_bench.changes.graded import HARMS
 from gre_bench.core.errors import SourceError, StoreError
 from gre_bench.core.incoming import read_bytes
 from gre_bench.core.metrics import METRICS
 from gre_bench.core.records import Signature, digest, signature_of
 from gre_bench.core.resources import resource
 from gre_bench.core.strict import load_json
-from gre_bench.core.whole_files import put
+from gre_bench.core.whole_files import write_file
+from gre_bench.perturbations.harms import HARMS
 
 FOLDER = Path("validations", "certificates")
 SHIPPED = resource("data", *FOLDER.parts)
@@ -69,11 +69,11 @@ def write_certificate(state: Path, certificate: Certificate) -> Path:
     file = state / FOLDER / certificate.edition / f"{certificate.signature_id}.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     content = asdict(certificate)
-    put(file, (json.dumps(content | {"sha256": digest(content)}, indent=1) + "\n").encode())
+    write_file(file, (json.dumps(content | {"sha256": digest(content)}, indent=1) + "\n").encode())
     return file
 
 
-def shipped(edition: str) -> list[Certificate]:
+def load_shipped_certificates(edition: str) -> list[Certificate]:
     """Returns the shipped certificates of *edition*, one per signature, in the order of the metrics."""
     certificates = [_read(file) for file in sorted((SHIPPED / edition).glob("[!.]*.json"))]
     return sorted(certificates, key=lambda item: list(METRICS).index(str(item.signature["metric"])))

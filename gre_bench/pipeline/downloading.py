@@ -20,7 +20,7 @@ from gre_bench.core.errors import SourceError
 from gre_bench.core.settings import Settings
 from gre_bench.ingest.openreview.fetching import FetchRequest, fetch_run
 from gre_bench.ingest.records.venues import check_verified, venue_of
-from gre_bench.ingest.snapshot import Snapshot, changes
+from gre_bench.ingest.snapshot import Snapshot, compare_snapshots
 from gre_bench.tasks import steps
 
 NAP_S = 60.0
@@ -83,5 +83,5 @@ def _difference(state: Path, folder: Path) -> dict[str, Any] | None:
         except SourceError:
             continue
         if before.digest == snapshot.manifest.previous:
-            return changes(before, snapshot)
+            return compare_snapshots(before, snapshot)
     return None

@@ -17,22 +17,22 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.core.incoming import check_name, irregular, limited, read_text
-from gre_bench.core.known_names import listed
+from gre_bench.core.incoming import check_name, read_text, use_file_limits, why_not_regular
+from gre_bench.core.known_names import format_name_list
 from gre_bench.core.records import HUMAN, Paper, Review
 from gre_bench.core.settings import Settings
 from gre_bench.core.terminal import counted, csv_table
 from gre_bench.ingest.records.cells import Imported, RefusedError, is_name
-from gre_bench.ingest.records.columns import ColumnNames, Unclear, UnsureError, as_id
+from gre_bench.ingest.records.columns import ColumnNames, UnclearField, UnsureError, as_id
 from gre_bench.ingest.records.opening import TEXTS
 from gre_bench.ingest.records.tables import papers_from, reviews_from
 from gre_bench.ingest.snapshot import make_snapshot
-from gre_bench.pipeline.intake import file_sha256, keep
-from gre_bench.pipeline.own_reviews import own_name
+from gre_bench.pipeline.importing import file_sha256, store_imported
+from gre_bench.pipeline.own_reviews import check_own_name
 from gre_bench.pipeline.reading import snapshots
-from gre_bench.pipeline.runs.job import recorded
+from gre_bench.pipeline.runs.job import record_run
 from gre_bench.store import Store, now, queries
-from gre_bench.store.files import held, is_held
+from gre_bench.store.files import edition_lock, is_held
 
 PDF = ".pdf"
 LOCK = "lock"
@@ -40,7 +40,7 @@ LOCK = "lock"
 
 
 @dataclass
-class Understood:
+class ParsedFiles:
     """The parsed files of a new edition; nothing is stored yet.
 
     - *papers*, *reviews*: (path, content) of each file. The first file of *reviews* holds the human reviews.
@@ -123,10 +123,10 @@ class Understood:
         return chosen
 
 
-def understand(
+def parse_files(
     papers: Path, human: Path, candidates: Sequence[tuple[str | None, Path]], reading: ColumnNames,
     writer: str | None = None,
-) -> Understood:  # fmt: skip
+) -> ParsedFiles:  # fmt: skip
     """Reads all files of a new edition; stores nothing.
 
     - *papers*: a file of papers, or a folder of PDFs and texts.
@@ -139,8 +139,8 @@ def understand(
     """
     for name, _ in candidates:
         if name is not None:
-            own_name(name)
-    understood, unclear = Understood((papers, Imported())), list[Unclear]()
+            check_own_name(name)
+    understood, unclear = ParsedFiles((papers, Imported())), list[UnclearField]()
     if papers.is_dir():
         _read_papers(understood)
     else:
@@ -170,7 +170,7 @@ def understand(
     return understood
 
 
-def _read_papers(understood: Understood) -> None:
+def _read_papers(understood: ParsedFiles) -> None:
     """Reads the PDFs and texts of a folder; a paper's id is its file's name without the ending."""
     folder, imported = understood.papers
     expected = f"expected <paper id>{PDF}, {' or '.join(TEXTS)}"
@@ -179,7 +179,7 @@ def _read_papers(understood: Understood) -> None:
         paper_id = as_id(file.stem)
         try:
             check_name(file)
-            if (reason := irregular(file)) or file.suffix.lower() not in (PDF, *TEXTS):
+            if (reason := why_not_regular(file)) or file.suffix.lower() not in (PDF, *TEXTS):
                 raise RefusedError(f"not a paper{f': {reason}' if reason else ''}; {expected}")
             if not is_name(paper_id):
                 raise RefusedError("its name makes no id; use letters, digits and . _ : @ + -")
@@ -201,7 +201,7 @@ def _read_papers(understood: Understood) -> None:
         raise SourceError(f"no paper in folder {folder}: {expected}")
 
 
-def write_report(understood: Understood, path: Path) -> Path:
+def write_report(understood: ParsedFiles, path: Path) -> Path:
     """Writes the result for every row and file to the CSV file *path*; returns *path*.
 
     Columns: file, row (from 1; empty if taken), item, result (taken or refused), reason.
@@ -217,7 +217,7 @@ def write_report(understood: Understood, path: Path) -> Path:
     return path
 
 
-def is_begun(store: Store, files: Sequence[Path]) -> bool:
+def is_unfinished_edition(store: Store, files: Sequence[Path]) -> bool:
     """Whether `make_edition` made *store* from exactly these *files* and its scoring run has not ended as done."""
     if store.is_loaded or any(not file.exists() for file in files):
         return False
@@ -229,9 +229,9 @@ def is_begun(store: Store, files: Sequence[Path]) -> bool:
 
 
 def make_edition(
-    state: Path, settings: Settings, understood: Understood, wait_s: float = 0.0, licence: str | None = None
+    state: Path, settings: Settings, understood: ParsedFiles, wait_s: float = 0.0, licence: str | None = None
 ) -> list[dict[str, Any]]:
-    """Stores the parsed files as a new edition; returns one report per file, as `keep` does.
+    """Stores the parsed files as a new edition; returns one report per file, as `store_imported` does.
 
     First deletes what killed runs left. Raises `SettingsError` if the edition exists.
     """
@@ -243,16 +243,16 @@ def make_edition(
     beside = state / f".new-{uuid.uuid4().hex}"
     store = Store(beside, edition)
     reports = []
-    with held(target.key, beside / LOCK, "new"), ExitStack() as last:
+    with edition_lock(target.key, beside / LOCK, "new"), ExitStack() as last:
         last.callback(shutil.rmtree, beside, ignore_errors=True)
         with (
-            limited(settings.inputs.memory, settings.inputs.seconds),
+            use_file_limits(settings.inputs.memory, settings.inputs.seconds),
             store.lock("new", wait_s),
-            recorded(store, "new", settings, shown=False) as progress,
+            record_run(store, "new", settings, shown=False) as progress,
         ):
             for file, imported in understood.files:
                 kind = "papers" if imported is understood.papers[1] else "reviews"
-                reports.append(keep(store, progress.run_id, file, kind, imported, licence=licence))
+                reports.append(store_imported(store, progress.run_id, file, kind, imported, licence=licence))
             if understood.pdfs or understood.texts:
                 folder = snapshots(store) / f"{edition.venue}-{edition.year}-{progress.run_id}"
                 notes = [{"id": name, "forum": name} for name in (*understood.pdfs, *understood.texts)]
@@ -271,7 +271,7 @@ def make_edition(
     return reports
 
 
-def described_files(understood: Understood, settings: Settings) -> list[str]:
+def described_files(understood: ParsedFiles, settings: Settings) -> list[str]:
     """Returns lines for the user: how each file was interpreted, and what the board will be made from."""
     lines = []
     for file, imported in understood.files:
@@ -292,7 +292,7 @@ def described_files(understood: Understood, settings: Settings) -> list[str]:
     return [*lines, f"metrics: {', '.join(settings.scoring.metrics)}; judgments by {writer}"]
 
 
-def _described_papers(understood: Understood, settings: Settings) -> list[str]:
+def _described_papers(understood: ParsedFiles, settings: Settings) -> list[str]:
     """Returns lines on papers with enough human reviews, and on papers that lack a candidate's review."""
     counts, lines = understood.human, list[str]()
     fewest = settings.edition.fewest_reviews
@@ -303,7 +303,7 @@ def _described_papers(understood: Understood, settings: Settings) -> list[str]:
         f"papers with at least {counted(fewest, 'human review')}: {len(enough)} of {len(counts)} ({span} a paper)"
     )
     if few:
-        lines.append(f"  not on the board: {listed(few)}")
+        lines.append(f"  not on the board: {format_name_list(few)}")
     if fewest > 1 and any(counts[name] == 1 for name in few):
         lines.append("  --set edition.min_reviews=1 also takes papers with one, which is then the reference")
     if max(enough, default=0) == 1:
@@ -311,5 +311,5 @@ def _described_papers(understood: Understood, settings: Settings) -> list[str]:
     for name in sorted({review.candidate for review in understood.all_reviews} - {HUMAN}):
         reviewed = {review.paper_id for review in understood.all_reviews if review.candidate == name}
         if lacking := sorted(paper for paper, count in counts.items() if count >= fewest and paper not in reviewed):
-            lines.append(f"  no review by {name}: {counted(len(lacking), 'paper')} ({listed(lacking)})")
+            lines.append(f"  no review by {name}: {counted(len(lacking), 'paper')} ({format_name_list(lacking)})")
     return lines

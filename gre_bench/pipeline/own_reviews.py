@@ -15,31 +15,31 @@ from dataclasses import replace as changed
 from pathlib import Path
 from typing import Any
 
-from gre_bench.changes.catalog import is_changed
 from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError, SourceError, StoreError, UnfinishedError
-from gre_bench.core.incoming import limited
-from gre_bench.core.known_names import resolved
+from gre_bench.core.incoming import use_file_limits
+from gre_bench.core.known_names import resolve_name
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, Review
 from gre_bench.core.settings import Settings
 from gre_bench.core.terminal import counted
 from gre_bench.ingest.records.cells import CONFLICT, Imported
 from gre_bench.ingest.records.columns import AS_NAMED, ColumnNames
-from gre_bench.ingest.records.opening import located
-from gre_bench.ingest.records.tables import REVIEW_COLUMNS, reviews_from, rows_of
-from gre_bench.pipeline.intake import (
+from gre_bench.ingest.records.opening import local_path
+from gre_bench.ingest.records.tables import REVIEW_COLUMNS, read_table_rows, reviews_from
+from gre_bench.perturbations.by_name import is_perturbed_candidate
+from gre_bench.pipeline.importing import (
     EXAMPLES,
     Step,
     already_there,
-    described,
-    keep,
     known_reviews,
-    unknown_papers,
+    report_unknown_papers,
+    store_imported,
+    summarise_judgments,
     write_refusals,
 )
 from gre_bench.pipeline.ranking import store_rank_statistics
-from gre_bench.pipeline.runs.job import STATES, Job, recorded
+from gre_bench.pipeline.runs.job import STATES, Job, record_run
 from gre_bench.store import Row, Store, queries
 from gre_bench.tasks import steps
 from gre_bench.writing.rules.writer import EXTRACTIVE
@@ -59,11 +59,11 @@ def import_candidate(
     `UnfinishedError` if the edition has no board, and `SettingsError` or `SourceError` if the reviews cannot be ranked.
     After these errors the store is unchanged.
     """
-    file, inputs = located(file), job.settings.inputs
+    file, inputs = local_path(file), job.settings.inputs
     with (
         store.lock("rank", job.wait_s),
-        recorded(store, "rank", job.settings, shown=False) as progress,
-        limited(inputs.memory, inputs.seconds),
+        record_run(store, "rank", job.settings, shown=False) as progress,
+        use_file_limits(inputs.memory, inputs.seconds),
     ):
         _check_may_add(store, name, replace)
         known = known_reviews(store)
@@ -87,7 +87,7 @@ def import_candidate(
         reviews = {review.paper_id: review for review in (*(() if replace else before), *imported.reviews)}
         matched = [paper for paper in sampled if paper in reviews]
         if not matched:
-            unknown, first = unknown_papers(store, imported), next(iter(imported.refusals), None)
+            unknown, first = report_unknown_papers(store, imported), next(iter(imported.refusals), None)
             why = f"its {counted(len(sampled), 'paper')} are others"
             if unknown:
                 why = unknown["line"]
@@ -100,9 +100,9 @@ def import_candidate(
                 f"{imported.row_counts}; correct them (reasons: "
                 f"{write_refusals(store, progress.run_id, file, imported)}), or leave them out with --partial"
             )
-        judged_by = _judges(store, job, [reviews[paper] for paper in matched], imported, replace)
-        before_it = forgetting(store, name) if replace else ()
-        report = keep(store, progress.run_id, file, "reviews", imported, before=before_it, licence=licence)
+        judged_by = _find_judgments_writer(store, job, [reviews[paper] for paper in matched], imported, replace)
+        before_it = build_deletion_steps(store, name) if replace else ()
+        report = store_imported(store, progress.run_id, file, "reviews", imported, before=before_it, licence=licence)
         store.copy_for_readers()
         report |= {
             "edition": store.key,
@@ -114,16 +114,16 @@ def import_candidate(
             "outside": sum(paper not in sampled for paper in reviews),
             "lacking": sorted(paper for paper in sampled if paper not in reviews),
             "writer": judged_by,
-            "judged": described(store, [reviews[paper] for paper in matched], imported.judgments, others),
+            "judged": summarise_judgments(store, [reviews[paper] for paper in matched], imported.judgments, others),
         }
-        job = changed(job, candidates=(name,), limit=limit_of(store))
+        job = changed(job, candidates=(name,), limit=find_pilot_limit(store))
         progress.end("done")
     return job, report
 
 
 def _check_may_add(store: Store, name: str, keeps: bool) -> None:
     """Raises an error if *store* has no board, or *keeps* reviews that candidate *name* wrote here itself."""
-    own_name(name)
+    check_own_name(name)
     if not store.rows(queries.CURRENT_SIGNATURES):
         raise UnfinishedError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
     if keeps and any(row["wrote"] and row["candidate"] == name for row in store.rows(queries.ASKED_FOR)):
@@ -133,7 +133,7 @@ def _check_may_add(store: Store, name: str, keeps: bool) -> None:
         )
 
 
-def limit_of(store: Store) -> int | None:
+def find_pilot_limit(store: Store) -> int | None:
     """Returns the board's number of papers if a pilot scored only a part of the sample; else None.
 
     With this limit, a further candidate is scored on the same papers.
@@ -144,7 +144,7 @@ def limit_of(store: Store) -> int | None:
     return papers if boards and 0 < papers < boards[0]["sampled"] else None
 
 
-def writer_of_boards(store: Store, job: Job) -> tuple[str | None, str | None]:
+def find_judgments_writers(store: Store, job: Job) -> tuple[str | None, str | None]:
     """Returns the identities of the writer whose judgments the boards score and of the writer that the settings name.
 
     The first is None if no board scores judgments, the second if the settings name no writer. Raises `SettingsError` if
@@ -163,13 +163,15 @@ def writer_of_boards(store: Store, job: Job) -> tuple[str | None, str | None]:
     return writer, configured
 
 
-def _judges(store: Store, job: Job, reviews: Sequence[Review], imported: Imported, replace: bool) -> str | None:
+def _find_judgments_writer(
+    store: Store, job: Job, reviews: Sequence[Review], imported: Imported, replace: bool
+) -> str | None:
     """Returns the identity of the writer whose judgments the boards score; None if they score no judgments.
 
     Looks for judgments in *imported* and, unless new reviews *replace* the old ones, in the store. Raises
     `SettingsError` if one of *reviews* has no judgments by this writer and the settings name no writer.
     """
-    writer, configured = writer_of_boards(store, job)
+    writer, configured = find_judgments_writers(store, job)
     if writer is None:
         return None
     judged = {item.review_id for item in imported.judgments if item.writer == writer}
@@ -208,14 +210,14 @@ def _some(papers: Sequence[str | None]) -> str:
     return ", ".join(str(paper) for paper in papers[:EXAMPLES]) + (", ..." if len(papers) > EXAMPLES else "")
 
 
-def own_name(name: str) -> str:
+def check_own_name(name: str) -> str:
     """Returns *name* if users may add or remove a candidate of this name.
 
     Raises `SettingsError` for the human baseline and for controls.
     """
     if name == HUMAN:
         raise SettingsError(f"{name} is the baseline; it cannot be removed or added")
-    if name in CONTROLS or name in EXTRACTIVE or is_changed(name):
+    if name in CONTROLS or name in EXTRACTIVE or is_perturbed_candidate(name):
         raise SettingsError(f"{name} is a control, made by rule; it cannot be removed or added")
     return name
 
@@ -226,11 +228,11 @@ def find_candidate(store: Store, name: str) -> Row:
     *name*: its name or the end of its name. Raises `SettingsError` for an unknown candidate, the baseline or a control.
     """
     known = [row["candidate"] for row in store.read(queries.KNOWN_CANDIDATES)]
-    name = own_name(resolved(name, known, f"edition {store.key} has no candidate"))
+    name = check_own_name(resolve_name(name, known, f"edition {store.key} has no candidate"))
     return {"edition": store.key, "candidate": name} | store.read(queries.CANDIDATE_COUNTS, candidate=name)[0]
 
 
-def forgetting(store: Store, name: str) -> list[Step]:
+def build_deletion_steps(store: Store, name: str) -> list[Step]:
     """Returns steps for `Store.write` that delete the candidate *name* and the rank statistics of its boards."""
     signed = store.rows(queries.CANDIDATE_SIGNATURES, candidate_id=name)
     ids = {"signature_ids": [row["signature_id"] for row in signed]}
@@ -244,18 +246,18 @@ def remove(store: Store, settings: Settings, state: Path, name: str, wait_s: flo
     Returns the numbers of deleted records. Raises `LockedError` if another process is still writing after *wait_s*
     seconds.
     """
-    with store.lock("remove", wait_s), recorded(store, "remove", settings, shown=False) as progress:
+    with store.lock("remove", wait_s), record_run(store, "remove", settings, shown=False) as progress:
         signatures = store.rows(queries.CANDIDATE_SIGNATURES, candidate_id=name)
         counts = store.rows(queries.CANDIDATE_COUNTS, candidate=name)[0]
         with store.transaction():
-            store.write(*forgetting(store, name))
+            store.write(*build_deletion_steps(store, name))
             store_rank_statistics(store, Job(settings, state), signatures, progress.run_id)
-        _count_again(store)
+        _update_pair_counts(store)
         progress.end("done")
-    return {"edition": store.key, "candidate": name} | counts | {"notes": coming_back(settings, name)}
+    return {"edition": store.key, "candidate": name} | counts | {"notes": explain_readdition(settings, name)}
 
 
-def _count_again(store: Store) -> None:
+def _update_pair_counts(store: Store) -> None:
     """Updates the numbers of pairs in the status of the edition's last run, after some pairs were deleted."""
     try:
         status = store.status()
@@ -279,7 +281,7 @@ def undo_import(
     refresh draws the sample again; otherwise the other candidates' rank statistics are recomputed now. Raises
     `LockedError` if another process is still writing after *wait_s* seconds.
     """
-    with store.lock("undo", wait_s), recorded(store, "undo", settings, shown=False) as progress:
+    with store.lock("undo", wait_s), record_run(store, "undo", settings, shown=False) as progress:
         scores, was_drawn = store.rows(queries.SCORE_COUNT)[0]["scores"], bool(store.rows(queries.DRAW))
         named = {"run_id": row["run_id"], "file": row["file"]}
         steps: list[Step] = [("name_undone", named), ("undo_import", {})]
@@ -291,7 +293,7 @@ def undo_import(
             if is_drawn:
                 signatures = store.rows(queries.PLANNED_SIGNATURES)
                 store_rank_statistics(store, Job(settings, state), signatures, progress.run_id)
-        _count_again(store)
+        _update_pair_counts(store)
         progress.end("done")
         left = store.rows(queries.SCORE_COUNT)[0]["scores"]
     again = f"the next refresh draws the sample and scores it again: gre-bench refresh --edition {store.key}"
@@ -300,7 +302,7 @@ def undo_import(
     }
 
 
-def coming_back(settings: Settings, name: str) -> list[str]:
+def explain_readdition(settings: Settings, name: str) -> list[str]:
     """Returns one note per reason why the next refresh with *settings* would add the removed candidate *name* again."""
     notes = []
     if name in settings.writing.candidates:
@@ -311,7 +313,7 @@ def coming_back(settings: Settings, name: str) -> list[str]:
         )
     file, by = settings.sources.reviews, settings.sources.reviews_by
     with suppress(SourceError):  # the next refresh cannot read such a file either
-        rows = rows_of(file, REVIEW_COLUMNS, None, Imported()) if file else ()
+        rows = read_table_rows(file, REVIEW_COLUMNS, None, Imported()) if file else ()
         if any((row.get("candidate") or by) == name for _, row in rows):
             notes.append(f"the next refresh reads {file} again (sources.reviews); take the rows of {name} out of it")
     return notes

@@ -9,59 +9,59 @@ from itertools import chain
 from typing import Any
 
 from gre_bench.catalogs.domains import Part, domain_of
-from gre_bench.changes.catalog import is_changed
 from gre_bench.core.controls import CONTROLS, OTHER_PAPER
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.core.known_names import listed, nearest
+from gre_bench.core.known_names import format_name_list, nearest
 from gre_bench.core.metrics import Recipe, recipe_of
-from gre_bench.core.records import HUMAN, Candidate, Paper, Planned, Review, Signature, Source, SynopsisKind
+from gre_bench.core.records import HUMAN, Candidate, Paper, PlannedPair, Review, Signature, Source, SynopsisKind
 from gre_bench.core.settings import EditionSettings
 from gre_bench.core.terminal import counted
 from gre_bench.ingest.records.row_files import read_ids
 from gre_bench.ingest.records.sampling import draw, not_human
 from gre_bench.metrics.agreement import NOT_REFERENCED, GradedItem, plan_agreement
-from gre_bench.metrics.agreement import candidate_of as graded_candidate
+from gre_bench.metrics.agreement import build_review_candidate as graded_candidate
 from gre_bench.metrics.cases import (
     Entry,
-    Lack,
-    Moved,
+    Missing,
+    MovedReview,
     Response,
+    add_beyond_synopses,
+    choose_writer_for_entries,
     compares_human,
-    moved_responses,
-    plan,
-    scored_writer,
-    with_beyond,
+    plan_entry_pairs,
+    plan_response_moves,
 )
 from gre_bench.metrics.scoring import CHANCE_SEED
-from gre_bench.pipeline.changes import changed, changed_judgments
-from gre_bench.pipeline.intake import given_categories, known_papers, known_reviews, papers_of
-from gre_bench.pipeline.learnt import Learnt, learnt_papers
+from gre_bench.perturbations.by_name import is_perturbed_candidate
+from gre_bench.pipeline.importing import given_categories, known_papers, known_reviews, papers_of
+from gre_bench.pipeline.perturbed_reviews import add_perturbed_judgments, list_perturbed_candidates
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.prompts.conditions import guided
+from gre_bench.pipeline.training_overlap import TrainingOverlap, papers_trained_on
+from gre_bench.prompts.conditions import split_condition
 from gre_bench.store import Store, now
 from gre_bench.store.queries import ASKED_FOR, DRAW, JUDGMENTS, PLANNED_CANDIDATES, SAMPLE, SYNOPSES, UNWRITTEN
 from gre_bench.tasks.backends import SignMetrics
-from gre_bench.writing.catalog import EXTRACTIVE
+from gre_bench.writing.writers import EXTRACTIVE
 
 
 @dataclass(slots=True)
-class Work:
+class RunPlan:
     """The plan of a run: the pairs to score and what they are scored under.
 
     - *planned*: (signature id, pair) for each pair. *signatures*: metric → signature.
     - *lm_id*, *writer*: the identities of the evaluation LM, and of the writer whose judgments are scored.
-    - *papers*: the number of planned papers. *sampled*: the sampled ones, in a validation without *learnt*.
-    - *learnt*: the papers that the evaluation LM or the writer was trained on, which a validation leaves out.
+    - *papers*: the number of planned papers. *sampled*: the sampled ones, in a validation without *trained_on*.
+    - *trained_on*: the papers that the evaluation LM or the writer was trained on, which a validation leaves out.
     - *notes*: notes for users.
     """
 
-    planned: list[tuple[str, Planned]]
+    planned: list[tuple[str, PlannedPair]]
     signatures: dict[str, Signature]
     lm_id: str
     writer: str
     papers: int
     sampled: int
-    learnt: Learnt
+    trained_on: TrainingOverlap
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -87,13 +87,12 @@ def draw_sample(store: Store, settings: EditionSettings) -> list[str]:
             )
         sampled = draw(papers, known_reviews(store), settings)
         counts = {"known": sampled.known, "eligible": sampled.eligible, "drawn_at": now()}
-        store.write(("add_draws", [drawn_by(settings) | counts]), ("add_sample", sampled.roles))
+        store.write(("add_draws", [collect_draw_settings(settings) | counts]), ("add_sample", sampled.roles))
         notes += sampled.notes
-    stored, wanted = store.rows(DRAW)[0], drawn_by(settings)
+    stored, wanted = store.rows(DRAW)[0], collect_draw_settings(settings)
     for name, value in wanted.items():
         if value != stored[name]:
-            # The setting's own name is a reserved word of SQL.
-            setting = "references" if name == "reference_count" else name
+            setting = {"reference_count": "references", "avoid_learnt": "avoid_trained_on"}.get(name, name)
             was = f"{setting} = {stored[name]}, the settings ask for {value}"
             raise SettingsError(f"edition {store.key} was drawn with {was}; {KEPT}")
     if settings.only and (others := {row["paper_id"] for row in store.rows(SAMPLE)} - set(read_ids(settings.only))):
@@ -110,14 +109,14 @@ def draw_sample(store: Store, settings: EditionSettings) -> list[str]:
 KEPT = "a drawn sample never changes: set edition.sample to a new name for another one"
 
 
-def drawn_by(settings: EditionSettings) -> dict[str, Any]:
+def collect_draw_settings(settings: EditionSettings) -> dict[str, Any]:
     """Returns the settings that determine a drawn sample, as a row of the table ``draws``."""
     names = ("papers", "seed", "roles", "candidate_slot")
     return {name: getattr(settings, name) for name in names} | {
         "reference_count": str(settings.references),
         "min_reviews": settings.fewest_reviews,
         "reference_slots": list(settings.reference_slots),
-        "avoid_learnt": list(settings.avoid_learnt),
+        "avoid_learnt": list(settings.avoid_trained_on),
     }
 
 
@@ -132,7 +131,7 @@ def sampled_papers(store: Store, limit: int | None = None, bodies: bool = True) 
     return papers_of(store, sampled_ids(store, limit), bodies)
 
 
-def sample(
+def load_sample_entries(
     store: Store, reviewers: Mapping[str, str], judgments_by: str | None = None, assw_by: str | None = None,
     parts: Sequence[Part] = ("abstract",), without: Container[str] = (), bodies: bool = True,
 ) -> list[Entry]:  # fmt: skip
@@ -181,39 +180,39 @@ def responses(store: Store, judgments_by: str | None) -> Iterator[tuple[Review, 
     lacking = lacks(store, "judgments", judgments_by)
     for review in known_reviews(store):
         name = review.review_id
-        own: dict[Source, Lack] = {"judgments": lacking[name]} if name in lacking else {}
+        own: dict[Source, Missing] = {"judgments": lacking[name]} if name in lacking else {}
         yield review, Response(name, review.text, judged.get(name, {}), own)
 
 
-def lacks(store: Store, task: str, writer: str | None) -> dict[str, Lack]:
+def lacks(store: Store, task: str, writer: str | None) -> dict[str, Missing]:
     """Returns id of a review or paper → why its text of the kind *task* is missing; empty if *writer* is None."""
     rows = store.rows(UNWRITTEN, task=task, writer=writer) if writer else []
-    return {row["item"]: Lack(row["outcome"], not row["final"], row["detail"] or None) for row in rows}
+    return {row["item"]: Missing(row["outcome"], not row["final"], row["detail"] or None) for row in rows}
 
 
 def synopses(
-    paper: Paper, assw: Mapping[str, str | Lack], categories: Mapping[str, str], parts: Sequence[Part]
-) -> dict[SynopsisKind, str | Lack]:
+    paper: Paper, assw: Mapping[str, str | Missing], categories: Mapping[str, str], parts: Sequence[Part]
+) -> dict[SynopsisKind, str | Missing]:
     """Returns kind of synopsis → the synopsis of *paper*, or why it is missing.
 
     *assw*, *categories*: of all papers, by paper id. *parts*: what the synopsis of the kind ``abstract`` consists of.
     The synopsis of the kind ``assw`` is the abstract followed by the ASSW (Xu et al. 2025, C.4).
     """
-    known: dict[SynopsisKind, str | Lack] = {}
+    known: dict[SynopsisKind, str | Missing] = {}
     if own_categories := categories.get(paper.paper_id):
         known["categories"] = own_categories
     values = {"title": paper.title, "abstract": paper.abstract, "categories": own_categories}
     wanting = [part for part in parts if not (values[part] or "").strip()]
-    known["abstract"] = Lack(f"no_{wanting[0]}") if wanting else "\n\n".join(values[part] or "" for part in parts)
+    known["abstract"] = Missing(f"no_{wanting[0]}") if wanting else "\n\n".join(values[part] or "" for part in parts)
     own_assw = assw.get(paper.paper_id)
     if isinstance(own_assw, str):
-        own_assw = f"{paper.abstract}\n\n{own_assw}" if paper.abstract else Lack("no_abstract")
+        own_assw = f"{paper.abstract}\n\n{own_assw}" if paper.abstract else Missing("no_abstract")
     if own_assw is not None:
         known["assw"] = own_assw
     return known
 
 
-def _check_changeable(edition: str, entries: Sequence[Entry], recipes: Mapping[str, Recipe]) -> None:
+def _check_perturbable(edition: str, entries: Sequence[Entry], recipes: Mapping[str, Recipe]) -> None:
     """Raises `SettingsError` if a metric needs a reference and there is no further human review to perturb."""
     needing = [metric for metric, recipe in recipes.items() if recipe.needs_reference]
     if needing and not compares_human(entries):
@@ -231,7 +230,7 @@ def plan_pairs(
     run_id: str,
     judgments_by: str | None,
     assw_by: str | None,
-) -> Work:
+) -> RunPlan:
     """Computes the metrics' signatures, plans every pair of *entries*, and stores the plan; returns it.
 
     Stored scores with the same signatures are kept.
@@ -250,58 +249,63 @@ def plan_pairs(
         SourceError: a metric could score no human review.
     """
     scoring = job.settings.scoring
-    writer = scored_writer(entries, scoring.writer, judgments_by)
-    if judgments_by is None and not job.changes:
-        entries = [_awaiting(entry, writer) for entry in entries]
+    writer = choose_writer_for_entries(entries, scoring.writer, judgments_by)
+    if judgments_by is None and not job.perturbations:
+        entries = [_mark_unjudged(entry, writer) for entry in entries]
     # A validation tests only the chosen metrics; it does not need chance scores.
-    metrics = scoring.metrics if job.changes else scoring.with_chance
+    metrics = scoring.metrics if job.perturbations else scoring.with_chance
     every = scoring.model_copy(update={"metrics": metrics})
     identity, signatures = sign(job.backends, every, writer, assw_by)
     candidates = _candidates(store, job, entries, [signatures[metric].signature_id for metric in scoring.metrics])
-    entries, generic = changed_judgments(job, entries, writer), domain_of(job.settings.edition.domain).generic
+    entries, generic = add_perturbed_judgments(job, entries, writer), domain_of(job.settings.edition.domain).generic
     recipes = {metric: recipe_of(metric) for metric in metrics}
     if any(recipe.synopsis == "beyond" for recipe in recipes.values()):
-        entries = with_beyond(entries, scoring.beyond, writer, scoring.form)
-    if job.changes:
-        _check_changeable(store.key, entries, recipes)
+        entries = add_beyond_synopses(entries, scoring.beyond, writer, scoring.form)
+    if job.perturbations:
+        _check_perturbable(store.key, entries, recipes)
     # The key is the text that the metrics read: judgments or original reviews.
-    moved: dict[Source, Sequence[Moved]] = {
-        recipe.source: moved_responses(entries, candidates, recipe, writer, CHANCE_SEED)
+    moved: dict[Source, Sequence[MovedReview]] = {
+        recipe.source: plan_response_moves(entries, candidates, recipe, writer, CHANCE_SEED)
         for recipe in recipes.values()
         if recipe.formula == "specific"
     }
-    elsewhere = by_place(moved)
+    elsewhere = index_moved_reviews(moved)
     planned = [
         (signatures[metric].signature_id, pair)
         for metric, recipe in recipes.items()
-        for pair in plan(
+        for pair in plan_entry_pairs(
             entries, candidates, recipe, writer, scoring.form, job.limit, generic, elsewhere.get(recipe.source)
         )
     ]
-    if job.changes:
+    if job.perturbations:
         items = [GradedItem(entry.paper, entry.references, {}, entry.synopses) for entry in entries[: job.limit]]
         planned += [
             (signatures[metric].signature_id, pair)
             for metric, recipe in recipes.items()
-            if tells_length(recipe) and not (recipe.synopsis == "beyond" and scoring.beyond == (HUMAN,))
+            if measures_length_effect(recipe) and not (recipe.synopsis == "beyond" and scoring.beyond == (HUMAN,))
             for pair in plan_agreement(items, recipe, writer, scoring.form, ungraded=True)
             if pair.reason != NOT_REFERENCED
         ]
         references = {review.review_id for item in items for review in item.responses}
         candidates += [graded_candidate(name) for name in sorted(references)]
-    _scorable(store.key, planned, {metric: signatures[metric] for metric in scoring.metrics})
+    _check_human_scorable(store.key, planned, {metric: signatures[metric] for metric in scoring.metrics})
     add_plan(store, job, run_id, planned, signatures, candidates, list(chain.from_iterable(moved.values())))
-    planned_papers, learnt = min(job.limit or len(entries), len(entries)), learnt_papers(store, job.settings, writer)
-    return Work(planned, signatures, identity.lm_id, writer, planned_papers, len(entries), learnt, learnt.notes)
+    planned_papers, trained_on = (
+        min(job.limit or len(entries), len(entries)),
+        papers_trained_on(store, job.settings, writer),
+    )
+    return RunPlan(
+        planned, signatures, identity.lm_id, writer, planned_papers, len(entries), trained_on, trained_on.notes
+    )
 
 
-def by_place(moved: Mapping[Source, Sequence[Moved]]) -> dict[Source, dict[tuple[str, str], Response]]:
+def index_moved_reviews(moved: Mapping[Source, Sequence[MovedReview]]) -> dict[Source, dict[tuple[str, str], Response]]:
     """Returns source (what metrics read) → (candidate id, paper id) → the review that is *moved* to this paper."""
     return {source: {(item.candidate_id, item.paper_id): item.response for item in items}
             for source, items in moved.items()}  # fmt: skip
 
 
-def tells_length(recipe: Recipe) -> bool:
+def measures_length_effect(recipe: Recipe) -> bool:
     """Whether a validation scores references against each other by *recipe*, to measure how scores depend on length.
 
     Specific forms are excluded: they would also need the score of each reference on another paper.
@@ -309,12 +313,12 @@ def tells_length(recipe: Recipe) -> bool:
     return recipe.needs_reference and recipe.formula != "specific"
 
 
-def _awaiting(entry: Entry, writer: str) -> Entry:
+def _mark_unjudged(entry: Entry, writer: str) -> Entry:
     """Returns *entry* with the mark ``not_judged`` on each candidate's review that lacks judgments by *writer*.
 
     Pairs of marked reviews wait until the judgments exist.
     """
-    lack = Lack(
+    lack = Missing(
         "not_judged", True,
         f"no judgments by {writer}; import them, or have every review judged by one writer: "
         "--set writing.judgments=rule (or a model's name)",
@@ -328,17 +332,22 @@ def _awaiting(entry: Entry, writer: str) -> Entry:
 
 
 def add_plan(
-    store: Store, job: Job, run_id: str, planned: Sequence[tuple[str, Planned]], signatures: Mapping[str, Signature],
-    candidates: Sequence[Candidate], moved: Sequence[Moved] = (),
-) -> None:  # fmt: skip
+    store: Store,
+    job: Job,
+    run_id: str,
+    planned: Sequence[tuple[str, PlannedPair]],
+    signatures: Mapping[str, Signature],
+    candidates: Sequence[Candidate],
+    moved: Sequence[MovedReview] = (),
+) -> None:
     """Stores the plan of a run, and deletes older plans for the same signatures and candidates, except in a pilot.
 
     *planned*: (signature id, pair) for each pair. *moved*: reviews that are scored on other papers, to measure the
     chance score. If another review than before is moved to a paper, the earlier review's scores there are deleted. A
     pair that a validation and a refresh both planned remains the refresh's, because a board shows the last refresh.
     """
-    beside = {item.candidate_id for item in candidates if job.changes and item.kind not in ("change", "graded")}
-    whole = not (job.candidates or job.changes or all(candidate.kind == "graded" for candidate in candidates))
+    beside = {item.candidate_id for item in candidates if job.perturbations and item.kind not in ("change", "graded")}
+    whole = not (job.candidates or job.perturbations or all(candidate.kind == "graded" for candidate in candidates))
     chosen = None if whole else [item.candidate_id for item in candidates if item.candidate_id not in beside]
     clear = [("clear_plan", {"signature_id": signature.signature_id, "run_id": run_id, "candidates": chosen})
              for signature in signatures.values() if job.limit is None]  # fmt: skip
@@ -362,7 +371,9 @@ def add_plan(
     )
 
 
-def _scorable(key: str, planned: Sequence[tuple[str, Planned]], signatures: dict[str, Signature]) -> None:
+def _check_human_scorable(
+    key: str, planned: Sequence[tuple[str, PlannedPair]], signatures: dict[str, Signature]
+) -> None:
     """Raises `SourceError` if a metric cannot score any human review: such a run would do nothing and look complete."""
     lacking = {}
     for metric, signature in signatures.items():
@@ -384,21 +395,21 @@ def _scorable(key: str, planned: Sequence[tuple[str, Planned]], signatures: dict
 
 
 def _candidates(store: Store, job: Job, entries: list[Entry], signature_ids: list[str]) -> list[Candidate]:
-    if job.changes:
-        return [Candidate(HUMAN, "human"), *CONTROLS.values(), *changed(store, job)]
+    if job.perturbations:
+        return [Candidate(HUMAN, "human"), *CONTROLS.values(), *list_perturbed_candidates(store, job)]
     known = {HUMAN: Candidate(HUMAN, "human")} | CONTROLS
-    for name in sorted({name for entry in entries for name in entry.responses if not is_changed(name)}):
+    for name in sorted({name for entry in entries for name in entry.responses if not is_perturbed_candidate(name)}):
         if name in EXTRACTIVE:
             known[name] = Candidate(name, "control", change=f"a review by rule, from the {EXTRACTIVE[name]} text")
         else:
-            model, guideline = guided(name)
+            model, guideline = split_condition(name)
             known[name] = Candidate(name, "model", model, guideline=guideline)
     chosen = job.candidates or job.settings.scoring.candidates or tuple(known)
     unknown = [name for name in chosen if name not in known]
     if unknown:
         raise SettingsError(
             f"no candidate {', '.join(unknown)} in edition {store.key}; import its reviews first; "
-            f"known, nearest first: {listed(nearest(unknown[0], known))}"
+            f"known, nearest first: {format_name_list(nearest(unknown[0], known))}"
         )
     if job.candidates:
         # Includes the baseline and the controls that are already planned, so that all have the same papers.

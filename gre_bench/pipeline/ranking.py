@@ -22,21 +22,27 @@ from gre_bench.catalogs import models
 from gre_bench.catalogs.models import Model
 from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.metrics import recipe_of, specific_of
+from gre_bench.core.metrics import find_specific_signature, recipe_of
 from gre_bench.core.records import HUMAN
 from gre_bench.ingest.records.venues import venue_of
-from gre_bench.lm.catalog import base_of
+from gre_bench.lm.opening import base_of
 from gre_bench.metrics.scoring import RAW_CUT
-from gre_bench.pipeline.learnt import Learnt
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.ranking.exposure import Role, conflict, entry_of, exposure
-from gre_bench.ranking.rank_statistics import Pairs, Words, at_human_length, family, rank_statistics
-from gre_bench.stats.families import Family
+from gre_bench.pipeline.training_overlap import TrainingOverlap
+from gre_bench.ranking.contamination import Role, conflict, contamination, entry_of
+from gre_bench.ranking.rank_statistics import (
+    ScoredPairs,
+    Words,
+    build_test_family,
+    rank_statistics,
+    scores_at_human_length,
+)
+from gre_bench.stats.families import TestFamily
 from gre_bench.stats.intervals import AboveChance, above_chance, exchange_test, paired_test
 from gre_bench.store import Row, Store, queries
 
 
-class Reading(NamedTuple):
+class TextRead(NamedTuple):
     """The parts of a signature that determine which text a metric reads, and so whose words are counted."""
 
     source: str
@@ -45,10 +51,10 @@ class Reading(NamedTuple):
     cut: int
 
 
-def reading(signature: queries.SignatureRow) -> Reading:
+def text_read_by(signature: queries.SignatureRow) -> TextRead:
     """Returns the parts of *signature* that determine which text its metric reads."""
     recipe = recipe_of(signature["metric"])
-    return Reading(recipe.source, signature["writer"], signature["form"], RAW_CUT if recipe.formula else 10**9)
+    return TextRead(recipe.source, signature["writer"], signature["form"], RAW_CUT if recipe.formula else 10**9)
 
 
 def words_of(columns: Iterable[Sequence[Any]]) -> Words:
@@ -62,10 +68,13 @@ PER_TOKENS = 1_000_000
 """Prices are listed per this many tokens."""
 
 
-def store_exposures(store: Store, job: Job, signatures: Sequence[queries.SignatureRow], learnt: Learnt) -> None:
+def store_contamination(
+    store: Store, job: Job, signatures: Sequence[queries.SignatureRow], trained_on: TrainingOverlap
+) -> None:
     """Stores which LMs may have been trained on the edition's reviews, and the group in which each candidate is ranked.
 
-    The LMs are the candidates and the LMs behind *signatures*. *learnt*: the papers that the latter were trained on.
+    The LMs are the candidates and the LMs behind *signatures*. *trained_on*: the papers that the latter were trained
+    on.
     """
     known, edition, board = models.load(job.settings.writing.models), job.settings.edition, job.settings.board
     try:
@@ -75,13 +84,16 @@ def store_exposures(store: Store, job: Job, signatures: Sequence[queries.Signatu
     candidates = store.rows(queries.CANDIDATES)
     roles: list[tuple[Role, str]] = [("candidate", row["candidate_id"]) for row in candidates if row["kind"] == "model"]
     roles += [role for row in signatures for role in lms_behind(row).items()]
-    own = {(role, each.name): (each, len(papers), learnt.compared) for role, (each, papers) in learnt.by_role.items()}
+    own = {
+        (role, each.name): (each, len(papers), trained_on.compared)
+        for role, (each, papers) in trained_on.by_role.items()
+    }
     base = base_of(job.settings.evaluation_lm)
     rows = []
     for role, name in dict.fromkeys(roles):
         register = own.get((role, name))
         origin = base if register and role == "evaluation_lm" else None
-        rows.append(asdict(exposure(role, name, known, day, register, origin)))
+        rows.append(asdict(contamination(role, name, known, day, register, origin)))
     grouped = [{"candidate_id": name, "group_name": group_of(name, board.groups), "note": board.notes.get(name)}
                for name in (row["candidate_id"] for row in candidates)]  # fmt: skip
     store.write(("put_exposures", rows), ("group_candidates", grouped))
@@ -117,7 +129,7 @@ def store_rank_statistics(store: Store, job: Job, signatures: Sequence[queries.S
     """
     known = models.load(job.settings.writing.models)
     ids = [signature["signature_id"] for signature in signatures]
-    counted: dict[Reading, Words] = {}
+    counted: dict[TextRead, Words] = {}
     judged: dict[str, dict[str, Row]] = {}
     texts: dict[str, list[Row]] = {}
     boards: dict[tuple[str, str], dict[str | None, dict[str, int]]] = defaultdict(dict)
@@ -128,15 +140,15 @@ def store_rank_statistics(store: Store, job: Job, signatures: Sequence[queries.S
     rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for signature in signatures:
         name = signature["signature_id"]
-        pairs = Pairs(*store.columns(queries.BOARD_PAIRS, signature_id=name))
-        chance = against_chance(store, name, specific_of(signature, signatures))
+        pairs = ScoredPairs(*store.columns(queries.BOARD_PAIRS, signature_id=name))
+        chance = compute_above_chance(store, name, find_specific_signature(signature, signatures))
         above = {candidate: test.p for candidate, test in chance.items() if test.p is not None}
         own = {"signature_id": name, "run_id": run_id}
-        tests: Family | None = None
+        tests: TestFamily | None = None
         for board in BOARDS:
             groups = list(boards[name, board].values())
             if tests is None or groups != list(boards[name, BOARDS[0]].values()):
-                tests = family(pairs, groups, above)
+                tests = build_test_family(pairs, groups, above)
             of_board = own | {"board": board}
             rows["pair_tests"] += [asdict(test) | of_board for test in tests.tests]
             rows["rank_statistics"] += [asdict(row) | of_board for row in rank_statistics(pairs, groups, tests)]
@@ -144,13 +156,13 @@ def store_rank_statistics(store: Store, job: Job, signatures: Sequence[queries.S
         if writer not in judged:
             judged[writer] = {row["candidate_id"]: row for row in store.rows(queries.BOARD_JUDGMENTS, writer=writer)}
             texts[writer] = store.rows(queries.BOARD_TEXTS, writer=writer)
-        about = profiles(store, signature, pairs, known, counted, judged[writer], texts[writer])
+        about = build_profile_rows(store, signature, pairs, known, counted, judged[writer], texts[writer])
         rows["chance"] += [
             {"candidate_id": candidate, "chance": result.chance, "above": result.above, "above_low": result.low,
              "above_high": result.high, "above_p": result.p, "papers": result.papers, "swaps": result.swaps} | own
             for candidate, result in chance.items()
         ]  # fmt: skip
-        rows["differences"] += [row | own for row in to_human(store, name)]
+        rows["differences"] += [row | own for row in compare_with_human(store, name)]
         for profile in about:
             if (bounds := profile.pop("extremes")) is not None:
                 lengths = {"candidate_id": profile["candidate_id"], "shortest": bounds[0], "longest": bounds[1]}
@@ -173,10 +185,11 @@ def group_of(name: str, groups: Mapping[str, Sequence[str]]) -> str | None:
     return next(matching, None)
 
 
-def against_chance(store: Store, signature_id: str, specific_id: str | None) -> dict[str, AboveChance]:
+def compute_above_chance(store: Store, signature_id: str, specific_id: str | None) -> dict[str, AboveChance]:
     """Returns candidate → how far its scores are above its chance scores.
 
-    *specific_id*: the id of the signature of the metric's chance-corrected form (see `specific_of`); for None, the
+    *specific_id*: the id of the signature of the metric's chance-corrected form (see `find_specific_signature`); for
+    None, the
     result is empty.
     """
     if specific_id is None:
@@ -189,7 +202,7 @@ def against_chance(store: Store, signature_id: str, specific_id: str | None) -> 
     return chance
 
 
-def to_human(store: Store, signature_id: str) -> list[dict[str, Any]]:
+def compare_with_human(store: Store, signature_id: str) -> list[dict[str, Any]]:
     """Returns the p-value of each candidate's mean difference from the human baseline, with the number of papers.
 
     The test is Student's t-test, paired by paper. If the score contains a chance score, papers whose reviews were
@@ -210,22 +223,22 @@ def to_human(store: Store, signature_id: str) -> list[dict[str, Any]]:
     return tested
 
 
-def profiles(
-    store: Store, signature: queries.SignatureRow, pairs: Pairs, known: Mapping[str, Model],
-    counted: dict[Reading, Words], judged: Mapping[str, Row], texts: Sequence[Row],
+def build_profile_rows(
+    store: Store, signature: queries.SignatureRow, pairs: ScoredPairs, known: Mapping[str, Model],
+    counted: dict[TextRead, Words], judged: Mapping[str, Row], texts: Sequence[Row],
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """Returns the rows of the table ``profiles`` for one signature, one per human or model candidate.
+    """Returns the rows of the table ``build_profile_rows`` for one signature, one per human or model candidate.
 
     - *counted*: a cache of word counts, which this function fills and all signatures share.
     - *judged*: candidate → a summary of its judgments by the signature's writer.
     - *texts*: numbers of the texts requested from LMs or rules, with tokens.
     """
     recipe = recipe_of(signature["metric"])
-    read = reading(signature)
+    read = text_read_by(signature)
     if read not in counted:
         counted[read] = words_of(store.columns(queries.BOARD_LENGTHS, **read._asdict()))
     words = counted[read]
-    at, scores = (None, {}) if recipe.name.endswith("length") else at_human_length(pairs, words)
+    at, scores = (None, {}) if recipe.name.endswith("length") else scores_at_human_length(pairs, words)
     texts_of: dict[str, list[Row]] = defaultdict(list)
     for row in texts:
         texts_of[row["candidate_id"]].append(row)
@@ -243,7 +256,7 @@ def profiles(
             "at_length": scores[name].value if name in scores else None,
             "at_length_low": scores[name].low if name in scores else None,
             "at_length_high": scores[name].high if name in scores else None,
-            **cost(texts_of[name], known, "review" if kind == "model" else "judgments"),
+            **compute_text_cost(texts_of[name], known, "review" if kind == "model" else "judgments"),
             **judged.get(name, nothing),
             "human_lines": human_lines,
             "conflict": conflict(name, lms_behind(signature), known) if kind == "model" else None,
@@ -253,7 +266,7 @@ def profiles(
     ]
 
 
-def cost(texts: Sequence[Row], known: Mapping[str, Model], first: str) -> dict[str, Any]:
+def compute_text_cost(texts: Sequence[Row], known: Mapping[str, Model], first: str) -> dict[str, Any]:
     """Returns the cost of one candidate's *texts*: numbers of requested and unusable texts, tokens, and USD.
 
     *first*: the kind of text that the candidate starts with, ``review`` or ``judgments``. Tokens and USD are None if

@@ -16,8 +16,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from gre_bench.core.errors import SettingsError, SourceError, no_file
-from gre_bench.core.incoming import check_name, irregular, limited
+from gre_bench.core.errors import SettingsError, SourceError, missing_file_error
+from gre_bench.core.incoming import check_name, use_file_limits, why_not_regular
 from gre_bench.core.records import Edition
 from gre_bench.core.settings import Settings, SourceSettings
 from gre_bench.core.terminal import counted
@@ -27,7 +27,14 @@ from gre_bench.ingest.records.notes import confirm_form, new_records, read_notes
 from gre_bench.ingest.records.row_files import read_notes_file, read_texts
 from gre_bench.ingest.records.venues import check_verified, venue_of
 from gre_bench.ingest.snapshot import MANIFEST, NOTES, UNSTATED, Snapshot, make_snapshot
-from gre_bench.pipeline.intake import file_sha256, import_papers, import_reviews, keep, known_by_id, row_range
+from gre_bench.pipeline.importing import (
+    file_sha256,
+    import_papers,
+    import_reviews,
+    known_by_id,
+    row_range,
+    store_imported,
+)
 from gre_bench.pipeline.planning import sampled_ids
 from gre_bench.pipeline.runs.job import Job, Progress
 from gre_bench.store import Store, now
@@ -42,7 +49,7 @@ def import_sources(store: Store, run_id: str, settings: Settings) -> list[dict[s
     """
     sources, reports = settings.sources, []
     rows = row_range(sources.rows)
-    with limited(settings.inputs.memory, settings.inputs.seconds):
+    with use_file_limits(settings.inputs.memory, settings.inputs.seconds):
         if sources.notes or sources.snapshot:
             reports.append(import_notes(store, run_id, settings.edition.edition, sources))
         if sources.papers:
@@ -69,14 +76,14 @@ def import_notes(
     """Makes or copies a snapshot of the notes, PDFs and texts that *sources* name, and imports its papers and reviews.
 
     Returns the report of the import with further counts. From a fetched snapshot, the version of each review before the
-    rebuttal is imported. *licence*: as in `keep`, for notes that state none.
+    rebuttal is imported. *licence*: as in `store_imported`, for notes that state none.
     """
     venue = venue_of(edition.venue, edition.year)
     check_verified(venue, sources.unverified_venue)
     if sources.snapshot is not None:
-        snapshot = adopt(store, edition, sources)
+        snapshot = copy_snapshot(store, edition, sources)
     else:
-        snapshot = freeze(store, edition, sources, [venue.unverified] if venue.unverified else [])
+        snapshot = seal_source_snapshot(store, edition, sources, [venue.unverified] if venue.unverified else [])
     notes = read_notes(snapshot.reviewed(), venue)
     if venue.unverified and sources.unverified_venue == "confirm":
         confirm_form(venue, notes)
@@ -85,11 +92,11 @@ def import_notes(
         stating = licences(snapshot, imported.paper_ids | imported.review_ids).keys()
         imported.paper_ids -= stating
         imported.review_ids -= stating
-    report = keep(store, run_id, sources.notes or snapshot.folder / NOTES, "notes", imported, licence=licence)
+    report = store_imported(store, run_id, sources.notes or snapshot.folder / NOTES, "notes", imported, licence=licence)
     ids = [paper.paper_id for paper in notes.papers]
     store.write(
         ("add_snapshot", {"digest": snapshot.digest, "path": snapshot.folder.name, "imported_at": now()}),
-        ("put_review_versions", versions(snapshot, {review.review_id for review in notes.reviews})),
+        ("put_review_versions", list_review_versions(snapshot, {review.review_id for review in notes.reviews})),
         ("put_paper_sources", paper_sources(snapshot, set(ids))),
         ("put_paper_strata", [{"paper_id": paper_id, "stratum": stratum, "value": value}
                               for (paper_id, stratum), value in notes.strata.items()]),
@@ -99,7 +106,7 @@ def import_notes(
     return report | counts | {"snapshot": str(snapshot.folder), "bodies": bodies, "known_papers": len(ids)}
 
 
-def adopt(store: Store, edition: Edition, sources: SourceSettings) -> Snapshot:
+def copy_snapshot(store: Store, edition: Edition, sources: SourceSettings) -> Snapshot:
     """Copies the snapshot that *sources* name into the state folder, unless the copy exists; returns the copy.
 
     If the folder holds several snapshots, copies the newest one of the edition's venue and year. Raises `SettingsError`
@@ -121,7 +128,7 @@ def adopt(store: Store, edition: Edition, sources: SourceSettings) -> Snapshot:
         name = " ".join(map(str, venue_year))
         raise SourceError(f"snapshot {sources.snapshot} is of {name}, the edition of {edition.venue} {edition.year}")
     folder = snapshots(store) / f"{edition.venue}-{edition.year}-{snapshot.digest[:12]}"
-    with alone(folder):
+    with lock_snapshot_folder(folder):
         if not folder.is_dir():
             snapshot.verify()
             beside = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
@@ -131,7 +138,7 @@ def adopt(store: Store, edition: Edition, sources: SourceSettings) -> Snapshot:
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[None]:
+def lock_snapshot_folder(folder: Path) -> Iterator[None]:
     """Holds a lock during the block, so that only one process at a time fills the snapshot *folder*.
 
     First deletes unfinished copies of this folder that killed runs left.
@@ -142,7 +149,9 @@ def alone(folder: Path) -> Iterator[None]:
         yield
 
 
-def freeze(store: Store, edition: Edition, sources: SourceSettings, remarks: Sequence[str] = ()) -> Snapshot:
+def seal_source_snapshot(
+    store: Store, edition: Edition, sources: SourceSettings, remarks: Sequence[str] = ()
+) -> Snapshot:
     """Returns the snapshot of the notes, PDFs and texts that *sources* name; makes it, with *remarks*, if missing.
 
     A damaged snapshot is renamed and remade. Raises `SourceError` for a missing file, and for links, pipes or devices
@@ -150,7 +159,7 @@ def freeze(store: Store, edition: Edition, sources: SourceSettings, remarks: Seq
     """
     for file in (sources.notes, sources.texts):
         if file is not None and not file.is_file():
-            raise no_file(file)
+            raise missing_file_error(file)
     if sources.pdfs is not None and not sources.pdfs.is_dir():
         raise SourceError(f"no folder {sources.pdfs}; PDFs lie in a folder as <paper id>.pdf")
     pdfs: dict[str, Path] = {}
@@ -158,7 +167,7 @@ def freeze(store: Store, edition: Edition, sources: SourceSettings, remarks: Seq
         files = sorted(sources.pdfs.glob("*.pdf"))
         for file in files:
             check_name(file)
-        if refused := [f"{file.name}: {reason}" for file in files if (reason := irregular(file))]:
+        if refused := [f"{file.name}: {reason}" for file in files if (reason := why_not_regular(file))]:
             raise SourceError(
                 f"{sources.pdfs} holds what is not read: {'; '.join(refused)}; put the PDFs themselves there"
             )
@@ -168,7 +177,7 @@ def freeze(store: Store, edition: Edition, sources: SourceSettings, remarks: Seq
         if file:
             whole.update(f"{file.name} {file_sha256(file)}\n".encode())
     folder = snapshots(store) / f"{edition.venue}-{edition.year}-{whole.hexdigest()[:12]}"
-    with alone(folder):
+    with lock_snapshot_folder(folder):
         if folder.is_dir():
             try:
                 snapshot = Snapshot.open(folder)
@@ -215,7 +224,7 @@ def read_papers(store: Store, job: Job, progress: Progress) -> None:
         progress.advance(len(some))
 
 
-def reading_notes(store: Store, limit: int | None) -> list[str]:
+def describe_poor_extraction(store: Store, limit: int | None) -> list[str]:
     """Returns notes on poorly extracted texts of the first *limit* sampled papers (None: all), one note per status."""
     sampled = set(sampled_ids(store, limit))
     ids_by_status: dict[tuple[str, bool], list[str]] = {}
@@ -233,7 +242,7 @@ AS_GIVEN = "as_given"
 """The rule for a review whose history was not fetched: its text in the file is used."""
 
 
-def versions(snapshot: Snapshot, kept: Set[str]) -> list[dict[str, Any]]:
+def list_review_versions(snapshot: Snapshot, kept: Set[str]) -> list[dict[str, Any]]:
     """Returns rows of the table ``review_versions``: which version of each review in *kept* was imported."""
     fetched = {row["review_id"]: row for row in snapshot.reviews() if row["review_id"] in kept}
     unfetched = licences(snapshot, kept - fetched.keys())

@@ -13,21 +13,21 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import Any, NamedTuple, cast
 
-from gre_bench.core.errors import GreBenchError, Paused, SettingsError, UnfinishedError, no_file
+from gre_bench.core.errors import GreBenchError, Paused, SettingsError, UnfinishedError, missing_file_error
 from gre_bench.core.known_names import whole
 from gre_bench.core.metrics import recipe_of
-from gre_bench.lm.catalog import check_here
-from gre_bench.pipeline.changes import write_changes
-from gre_bench.pipeline.intake import in_domain
-from gre_bench.pipeline.learnt import learnt_papers
-from gre_bench.pipeline.planning import Work, draw_sample, plan_pairs, sample, sampled_ids
-from gre_bench.pipeline.ranking import clear_rank_statistics, store_exposures, store_rank_statistics
-from gre_bench.pipeline.reading import import_sources, read_papers, reading_notes
-from gre_bench.pipeline.runs.job import Job, Progress, recorded
+from gre_bench.lm.opening import check_model_is_local
+from gre_bench.pipeline.importing import with_domain
+from gre_bench.pipeline.pair_scoring import end_run, score, store_auc
+from gre_bench.pipeline.perturbed_reviews import write_perturbations
+from gre_bench.pipeline.planning import RunPlan, draw_sample, load_sample_entries, plan_pairs, sampled_ids
+from gre_bench.pipeline.ranking import clear_rank_statistics, store_contamination, store_rank_statistics
+from gre_bench.pipeline.reading import describe_poor_extraction, import_sources, read_papers
+from gre_bench.pipeline.runs.job import Job, Progress, record_run
 from gre_bench.pipeline.runs.spending import in_flight_when_killed
-from gre_bench.pipeline.runs.unchanged import remember
-from gre_bench.pipeline.runs.workers import check_runner, working
-from gre_bench.pipeline.scoring import conclude, score, store_separation
+from gre_bench.pipeline.runs.unchanged import record_done_refresh
+from gre_bench.pipeline.runs.workers import check_runner, run_with_workers
+from gre_bench.pipeline.training_overlap import papers_trained_on
 from gre_bench.pipeline.validation_records import store_validation_records
 from gre_bench.pipeline.writing import reviewers, scored_responses, write_assw, write_judgments, write_reviews
 from gre_bench.store import Store, no_edition, queries
@@ -48,12 +48,13 @@ def refresh(job: Job, show: Show | None = None) -> dict[str, Any]:
         A summary: the outcome, the numbers of papers and of pairs by state, and why pairs have no score.
 
     Raises:
-        GreBenchError: the errors of `scorable`; `LockedError` if another process writes the edition for longer than
+        GreBenchError: the errors of `check_scoring_job`; `LockedError` if another process writes the edition for
+        longer than
             the job waits; `Paused` at a limit of the budget. What was done is kept.
     """
-    given_job, job = job, scorable(job)
-    with working(job, "refresh") as (store, workers, progress):
-        work = prepare(store, job, workers.sign_metrics, progress)
+    given_job, job = job, check_scoring_job(job)
+    with run_with_workers(job, "refresh") as (store, workers, progress):
+        work = prepare_scoring(store, job, workers.sign_metrics, progress)
         if job.texts_first:
             require_texts(store, job, work)
         if store.rows(queries.MISSING, signature_ids=work.signature_ids):
@@ -61,32 +62,33 @@ def refresh(job: Job, show: Show | None = None) -> dict[str, Any]:
         score(store, job, workers, work, progress)
         progress.stage("publishing")
         for signature in work.signatures.values():
-            store_separation(store, signature, work.learnt)
+            store_auc(store, signature, work.trained_on)
         store_validation_records(store, job.state, list(work.signatures.values()))
-        store_rank_statistics(store, job, _signed(work), progress.run_id)
+        store_rank_statistics(store, job, _load_signature_rows(work), progress.run_id)
         if show:
             show(store, job, work.signature_ids)
         uncovered = store.rows(queries.UNCOVERED, signature_ids=work.signature_ids)
-        summary = conclude(store, work, progress, every_candidate=True, papers=work.papers, sampled=work.sampled,
+        summary = end_run(store, work, progress, every_candidate=True, papers=work.papers, sampled=work.sampled,
                            scored_now=progress.status["done"], uncovered=uncovered)  # fmt: skip
-    remember(store, given_job, summary)
+    record_done_refresh(store, given_job, summary)
     return summary
 
 
-def scorable(job: Job) -> Job:
+def check_scoring_job(job: Job) -> Job:
     """Returns *job* with its domain set, after checking that this machine can run its metrics' evaluation LM.
 
     So no papers are read, and no LM writer is paid, for an evaluation LM that this machine cannot run. For Ray this is
-    not checked, because workers may have LMs that this machine lacks. Raises the errors of `usable` and `check_here`.
+    not checked, because workers may have LMs that this machine lacks. Raises the errors of `check_job` and
+    `check_model_is_local`.
     """
-    job = in_domain(usable(job))
+    job = with_domain(check_job(job))
     metrics = job.settings.scoring.metrics
     if job.settings.run.runner != "ray" and any(recipe_of(name).asks == "evaluation_lm" for name in metrics):
-        check_here(job.settings.evaluation_lm)
+        check_model_is_local(job.settings.evaluation_lm)
     return job
 
 
-def usable(job: Job) -> Job:
+def check_job(job: Job) -> Job:
     """Returns *job* with the full names of its candidates (``model`` → ``.../model``), after checking it.
 
     Raises `SettingsError` for an impossible job, such as a new edition without sources, or a short name that fits
@@ -98,7 +100,7 @@ def usable(job: Job) -> Job:
     check_runner(job.settings)
     for file in (sources.notes, sources.texts, sources.papers, sources.reviews):
         if file is not None and not file.is_file():
-            raise no_file(file)
+            raise missing_file_error(file)
     if not store.exists and not (sources.notes or sources.snapshot or sources.papers or sources.reviews):
         raise SettingsError(
             f"{no_edition(job.state, store.key)} (no sources to make it from: import papers and reviews with --new, or "
@@ -115,11 +117,11 @@ def write_ahead(job: Job) -> dict[str, Any]:
 
     A machine without a GPU can thus request the texts from LMs, for a machine with a GPU to score later.
     """
-    job = in_domain(usable(job))
+    job = with_domain(check_job(job))
     store = job.store
-    with store.lock("write", job.wait_s), recorded(store, "write", job.settings) as progress:
+    with store.lock("write", job.wait_s), record_run(store, "write", job.settings) as progress:
         lost = in_flight_when_killed(store)
-        with drawn_sample(store, job, progress):
+        with import_and_draw_sample(store, job, progress):
             texts = write_texts(store, job, progress)
         outcomes = store.rows(queries.TEXT_OUTCOMES)
         late = sum(row["to_be_asked_again"] for row in outcomes if row["writer"] in texts.writers)
@@ -130,32 +132,32 @@ def write_ahead(job: Job) -> dict[str, Any]:
     return {"edition": store.key, "outcome": outcome, "message": message}
 
 
-def prepare(store: Store, job: Job, sign: SignMetrics, progress: Progress) -> Work:
+def prepare_scoring(store: Store, job: Job, sign: SignMetrics, progress: Progress) -> RunPlan:
     """Runs all stages before scoring (import, sample, read, write, plan); returns the plan.
 
     A validation leaves out the papers that its evaluation LM or its writer was trained on; raises `SourceError` if no
     paper is left. Also stores contamination data, and updates the copy for readers.
     """
     lost = in_flight_when_killed(store)
-    with drawn_sample(store, job, progress) as notes:
-        if job.changes:
-            learnt, ids = learnt_papers(store, job.settings), sampled_ids(store)
-            learnt.left(ids, ids, "a validation", store.key)
-            job = replace(job, left_out=learnt.papers)
+    with import_and_draw_sample(store, job, progress) as notes:
+        if job.perturbations:
+            trained_on, ids = papers_trained_on(store, job.settings), sampled_ids(store)
+            trained_on.left(ids, ids, "a validation", store.key)
+            job = replace(job, left_out=trained_on.papers)
         texts = write_texts(store, job, progress)
         progress.stage("planning")
         by = texts.judgments_by, texts.assw_by
         bodies = any(recipe_of(name).synopsis == "paper" for name in job.settings.scoring.metrics)
-        entries = sample(store, texts.names, *by, job.settings.scoring.synopsis_of, job.left_out, bodies)
+        entries = load_sample_entries(store, texts.names, *by, job.settings.scoring.synopsis_of, job.left_out, bodies)
         work = plan_pairs(store, job, sign, entries, progress.run_id, *by)
-    work.notes[:0] = [*lost, *notes, *reading_notes(store, job.limit)]
-    store_exposures(store, job, _signed(work), work.learnt)
+    work.notes[:0] = [*lost, *notes, *describe_poor_extraction(store, job.limit)]
+    store_contamination(store, job, _load_signature_rows(work), work.trained_on)
     store.copy_for_readers()
     return work
 
 
 @contextmanager
-def drawn_sample(store: Store, job: Job, progress: Progress) -> Iterator[list[str]]:
+def import_and_draw_sample(store: Store, job: Job, progress: Progress) -> Iterator[list[str]]:
     """Imports the settings' sources and draws the sample, then runs the block; yields notes for the run's summary.
 
     If the block raises a `GreBenchError` other than `Paused`, a sample drawn here is deleted. The next run can then
@@ -176,7 +178,7 @@ def drawn_sample(store: Store, job: Job, progress: Progress) -> Iterator[list[st
         raise
 
 
-class Texts(NamedTuple):
+class TextWriters(NamedTuple):
     """Who wrote the texts of a run, as `write_texts` returns it.
 
     - *names*: candidate → the identity of the writer or rule that makes its reviews or its perturbation.
@@ -193,20 +195,22 @@ class Texts(NamedTuple):
         return {*self.names.values(), self.judgments_by, self.assw_by}
 
 
-def write_texts(store: Store, job: Job, progress: Progress) -> Texts:
+def write_texts(store: Store, job: Job, progress: Progress) -> TextWriters:
     """Reads the sampled papers, and writes the missing reviews, perturbed reviews, judgments and synopses."""
     read_papers(store, job, progress)
     papers = sampled_ids(store, job.limit, job.left_out)
     names = reviewers(store, job)
     write_reviews(store, job, papers, names, progress)
-    if job.changes:
-        names = names | write_changes(store, job, sample(store, names, without=job.left_out, bodies=False), progress)
-    scored = scored_responses(job, sample(store, names, without=job.left_out, bodies=False))
+    if job.perturbations:
+        names = names | write_perturbations(
+            store, job, load_sample_entries(store, names, without=job.left_out, bodies=False), progress
+        )
+    scored = scored_responses(job, load_sample_entries(store, names, without=job.left_out, bodies=False))
     judgments_by = write_judgments(store, job, scored, progress)
-    return Texts(names, judgments_by, write_assw(store, job, papers, progress))
+    return TextWriters(names, judgments_by, write_assw(store, job, papers, progress))
 
 
-def require_texts(store: Store, job: Job, work: Work) -> None:
+def require_texts(store: Store, job: Job, work: RunPlan) -> None:
     """Raises `UnfinishedError` if pairs of the job's candidates are still waiting for texts, such as judgments."""
     names = list(job.candidates or ())
     if waiting := store.rows(queries.WAITING_TEXTS, signature_ids=work.signature_ids, candidates=names):
@@ -217,6 +221,6 @@ def require_texts(store: Store, job: Job, work: Work) -> None:
         )
 
 
-def _signed(work: Work) -> list[queries.SignatureRow]:
+def _load_signature_rows(work: RunPlan) -> list[queries.SignatureRow]:
     rows = (asdict(signature) | {"signature_id": signature.signature_id} for signature in work.signatures.values())
     return [cast(queries.SignatureRow, row) for row in rows]

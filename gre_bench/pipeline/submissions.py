@@ -20,8 +20,8 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ValidationError
 
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.core.incoming import irregular, read_bytes
-from gre_bench.core.known_names import listed
+from gre_bench.core.incoming import read_bytes, why_not_regular
+from gre_bench.core.known_names import format_name_list
 from gre_bench.core.records import Review
 from gre_bench.core.terminal import counted
 from gre_bench.ingest.pdf.audit import instructions_in
@@ -29,9 +29,9 @@ from gre_bench.ingest.pdf.text import INVISIBLE, TAGS
 from gre_bench.ingest.records.cells import NO_PATH, is_name
 from gre_bench.ingest.records.columns import ColumnNames
 from gre_bench.ingest.records.tables import reviews_from
-from gre_bench.ingest.snapshot import may_publish
-from gre_bench.pipeline.intake import file_sha256, stated_licence
-from gre_bench.pipeline.own_reviews import own_name
+from gre_bench.ingest.snapshot import is_redistributable
+from gre_bench.pipeline.importing import file_sha256, parse_licence
+from gre_bench.pipeline.own_reviews import check_own_name
 from gre_bench.store import Store, queries
 
 REVIEWS, FORM = "reviews.jsonl", "submission.toml"
@@ -57,17 +57,17 @@ def _name(text: str) -> str:
     if not is_name(text):
         raise ValueError(f"letters, digits and . _ : / @ + -, at most 200{NO_PATH}")
     try:
-        return own_name(text)
+        return check_own_name(text)
     except SettingsError as error:
         raise ValueError(str(error)) from None
 
 
 def _licence(text: str) -> str:
     try:
-        stated_licence(text)
+        parse_licence(text)
     except SettingsError as error:
         raise ValueError(str(error)) from None
-    if not may_publish(text):
+    if not is_redistributable(text):
         raise ValueError(f"a board passes reviews on, and {text} does not let it; choose CC BY 4.0, CC BY-SA or CC0")
     return text
 
@@ -103,7 +103,7 @@ class Form(BaseModel, strict=True, extra="forbid", frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedSubmission:
     """A checked submission: its form, its reviews, why it is *refused* (empty if it is not), and further *notes*."""
 
     form: Form | None = None
@@ -118,28 +118,28 @@ def form_of(answers: dict[str, str | None], reviews: Sequence[Review]) -> Form:
     if missing:
         raise SettingsError(f"the form lacks {', '.join(missing)}: each takes one line of text")
     try:
-        return Form.model_validate(answers | {"reviews_sha256": hashlib.sha256(_packed(reviews)).hexdigest()})
+        return Form.model_validate(answers | {"reviews_sha256": hashlib.sha256(_encode_reviews(reviews)).hexdigest()})
     except ValidationError as error:
-        raise SettingsError("; ".join(_faults(error))) from None
+        raise SettingsError("; ".join(_format_form_errors(error))) from None
 
 
-def _packed(reviews: Iterable[Review]) -> bytes:
+def _encode_reviews(reviews: Iterable[Review]) -> bytes:
     rows = ({"paper_id": review.paper_id, "review": review.text} for review in reviews)
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
 
 
-def pack(form: Form, reviews: Sequence[Review], folder: Path) -> None:
+def write_submission(form: Form, reviews: Sequence[Review], folder: Path) -> None:
     """Writes the submission to *folder*; raises `SettingsError` unless *folder* is missing or empty."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise SettingsError(f"{folder} is there already; name a new folder")
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / REVIEWS).write_bytes(_packed(reviews))
+    (folder / REVIEWS).write_bytes(_encode_reviews(reviews))
     # A JSON string of printable characters is also a TOML string.
     answers = (f"{name} = {json.dumps(answer, ensure_ascii=False)}\n" for name, answer in form)
     (folder / FORM).write_text("".join(answers), encoding="utf-8")
 
 
-def faults_of_texts(reviews: Sequence[Review]) -> list[str]:
+def find_text_faults(reviews: Sequence[Review]) -> list[str]:
     """Returns why the texts of *reviews* are refused: a duplicate text, or an instruction to whoever reads it."""
     faults, papers = [], {}
     for review in reviews:
@@ -158,22 +158,22 @@ def faults_of_texts(reviews: Sequence[Review]) -> list[str]:
     return faults
 
 
-def checked(store: Store, folder: Path) -> Checked:
+def checked(store: Store, folder: Path) -> CheckedSubmission:
     """Reads the submission in *folder* and checks it against the edition of *store*; writes nothing."""
     if not folder.is_dir():
         raise SettingsError(f"{folder} is not the folder of a submission; gre-bench submit makes one")
-    entries = {path.name: irregular(path) or "" for path in sorted(folder.iterdir())}
+    entries = {path.name: why_not_regular(path) or "" for path in sorted(folder.iterdir())}
     refused = [f"{name!a:.60} is no file of a submission" for name in entries if name not in (REVIEWS, FORM)]
     refused += [f"{name} is missing" for name in (FORM, REVIEWS) if name not in entries]
     refused += [f"{name}: {why}" for name, why in entries.items() if why and name in (REVIEWS, FORM)]
     if refused:
-        return Checked(refused=refused)
+        return CheckedSubmission(refused=refused)
     try:
         form = Form.model_validate(tomllib.loads(read_bytes(folder / FORM, LARGEST_FORM).decode()))
     except ValidationError as error:
-        return Checked(refused=[f"{FORM}: {fault}" for fault in _faults(error)])
+        return CheckedSubmission(refused=[f"{FORM}: {fault}" for fault in _format_form_errors(error)])
     except (ValueError, RecursionError) as error:
-        return Checked(refused=[f"{FORM} cannot be read: {' '.join(ascii(str(error))[1:-1].split()):.200}"])
+        return CheckedSubmission(refused=[f"{FORM} cannot be read: {' '.join(ascii(str(error))[1:-1].split()):.200}"])
     if form.release.rpartition("-r")[0] != store.key:
         refused.append(f"it is for {form.release!a:.80}, and this is {store.key}")
     known = {row["candidate"] for row in store.read(queries.KNOWN_CANDIDATES)}
@@ -185,22 +185,24 @@ def checked(store: Store, folder: Path) -> Checked:
     try:
         imported = reviews_from(folder / REVIEWS, {}, {}, papers, by=form.name, only=True, reading=READING)
     except SourceError as error:
-        return Checked(form, (), [*refused, str(error)])
+        return CheckedSubmission(form, (), [*refused, str(error)])
     others = sorted({*imported.columns} - {"paper_id", "review"})
-    refused += [f"{REVIEWS} has more than paper_id and review: {listed(map(ascii, others))}"] if others else []
+    refused += (
+        [f"{REVIEWS} has more than paper_id and review: {format_name_list(map(ascii, others))}"] if others else []
+    )
     refused += [refusal.line for refusal in imported.refusals]
-    refused += faults_of_texts(imported.reviews)
-    refused += _doubles(imported.reviews, [Review(**row) for row in store.read(queries.REVIEWS)])
+    refused += find_text_faults(imported.reviews)
+    refused += _find_duplicates(imported.reviews, [Review(**row) for row in store.read(queries.REVIEWS)])
     sampled = list(dict.fromkeys(row["paper_id"] for row in store.read(queries.SAMPLE)))
     reviewed = {review.paper_id for review in imported.reviews}
     lacking = [paper for paper in sampled if paper not in reviewed]
     if len(lacking) == len(sampled):
         refused.append(f"no review of a paper of the board, such as {_some(sampled)}")
     imported.notes += [f"without a review: {len(lacking)} of {len(sampled)} papers ({_some(lacking)})"] * bool(lacking)
-    return Checked(form, imported.reviews, refused, imported.notes)
+    return CheckedSubmission(form, imported.reviews, refused, imported.notes)
 
 
-def check_texts(store: Store) -> None:
+def check_human_texts(store: Store) -> None:
     """Raises `SettingsError` if the edition lacks the human texts that a new candidate is scored against."""
     texts = {row["review_id"] for row in store.read(queries.REVIEWS) if row["text"]}
     texts |= {row["review_id"] for row in store.read(queries.JUDGMENTS) if row["text"]}
@@ -212,7 +214,7 @@ def check_texts(store: Store) -> None:
         )
 
 
-def _faults(error: ValidationError) -> list[str]:
+def _format_form_errors(error: ValidationError) -> list[str]:
     faults = []
     for fault in error.errors():
         name = ".".join(map(str, fault["loc"]))
@@ -238,7 +240,7 @@ def _shingles(text: str) -> set[int]:
     return {hash(tuple(words[start : start + SHINGLE])) for start in range(len(words) - SHINGLE + 1)}
 
 
-def _doubles(own: Sequence[Review], others: Sequence[Review]) -> list[str]:
+def _find_duplicates(own: Sequence[Review], others: Sequence[Review]) -> list[str]:
     """Returns a line for each candidate of *others* whose texts are in *own*: equal, or nearly equal for one paper."""
     equal = {_digest(other.text): other for other in others if other.text}
     of_paper: dict[str, list[tuple[str, set[int]]]] = {}

@@ -9,22 +9,22 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.core.learnt_from import FILE as REGISTER
-from gre_bench.core.learnt_from import Register, write_register
 from gre_bench.core.records import HUMAN, Judgments, Paper
 from gre_bench.core.settings import BudgetSettings, EvaluationLMSettings
-from gre_bench.ingest.records.sampling import evaluation_set
+from gre_bench.core.training_registers import FILE as REGISTER
+from gre_bench.core.training_registers import Register, write_register
+from gre_bench.ingest.records.sampling import read_evaluation_set
 from gre_bench.ingest.records.tables import papers_from, reviews_from
-from gre_bench.lm.catalog import register_of
-from gre_bench.pipeline.intake import file_sha256, row_range
-from gre_bench.pipeline.runs.studies import bounded
+from gre_bench.lm.opening import register_of
+from gre_bench.pipeline.importing import file_sha256, row_range
+from gre_bench.pipeline.runs.running_studies import run_within_budget
 from gre_bench.tasks import steps
 from gre_bench.tuning import record
 from gre_bench.tuning.pairs import SYNOPSES, JudgedPaper, Metric
-from gre_bench.tuning.record import writing
-from gre_bench.tuning.settings import TuningSettings
-from gre_bench.writing.catalog import WriterContext, register_of_writer, study_account
+from gre_bench.tuning.record import write_errors_as_settings_error
+from gre_bench.tuning.tuning_settings import TuningSettings
 from gre_bench.writing.rules.judgments import judgments_of_passage
+from gre_bench.writing.writers import WriterContext, register_of_writer, study_account
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,17 +81,17 @@ def tune(job: TrainingJob) -> dict[str, Any]:
 
     If the folder holds a model trained in the same way on the same inputs, that training's recorded result is returned.
     """
-    learnt, kept, refused = _papers_apart(job, several=True)
+    trained_on, kept, refused = _papers_apart(job, several=True)
 
     def work() -> dict[str, Any]:
-        texts, kept_texts = ([list(paper.judgments) for paper in papers] for papers in (learnt, kept))
-        names, kept_names = ([" ".join(sorted(paper.writers)) for paper in papers] for papers in (learnt, kept))
+        texts, kept_texts = ([list(paper.judgments) for paper in papers] for papers in (trained_on, kept))
+        names, kept_names = ([" ".join(sorted(paper.writers)) for paper in papers] for papers in (trained_on, kept))
         figures = steps.train_cache_ngram(texts, kept_texts if job.choose else None, job.out, (names, kept_names))
-        unknown = _register(job.out, learnt, kept)
-        return {"trained_on": len(learnt), "chosen_on": len(kept), "held_out": asdict(figures), "refused": refused,
+        unknown = _register(job.out, trained_on, kept)
+        return {"trained_on": len(trained_on), "chosen_on": len(kept), "held_out": asdict(figures), "refused": refused,
                 "unknown": unknown}  # fmt: skip
 
-    training = record.once(job.out, job.inputs, work)
+    training = record.train_once(job.out, job.inputs, work)
     return {"folder": str(job.out), **{name: training.get(name) for name in ("trained_on", "chosen_on", "held_out")},
             "refused": training.get("refused", {}), "unknown": training.get("unknown", [])}  # fmt: skip
 
@@ -103,8 +103,8 @@ def tune_lm(job: TuningJob) -> dict[str, Any]:
     """
     known = {paper.paper_id: paper for paper in papers_from(job.papers, {}).papers} if job.papers else {}
     abstracts = {paper_id: paper.abstract for paper_id, paper in known.items()}
-    learnt, kept, refused = _papers_apart(job, abstracts=abstracts)
-    if job.papers and not any(paper.paper_id in known and known[paper.paper_id].abstract for paper in learnt):
+    trained_on, kept, refused = _papers_apart(job, abstracts=abstracts)
+    if job.papers and not any(paper.paper_id in known and known[paper.paper_id].abstract for paper in trained_on):
         rows = ", ".join(job.train)
         raise SourceError(f"{job.papers.name} has no abstract of a paper of rows {rows}; leave it out, or fill it")
     metrics = job.settings.metrics
@@ -113,19 +113,19 @@ def tune_lm(job: TuningJob) -> dict[str, Any]:
         metrics = ("gem", "gem_s_abstract") if with_abstracts else ("gem",)
     elif job.papers is None and (lost := [metric for metric in metrics if SYNOPSES[metric] != "none"]):
         raise SettingsError(f"{lost[0]} needs the papers' abstracts; name their file with --papers-file")
-    learnt, kept = (_with_synopses(some, known, metrics, job) for some in (learnt, kept))
+    trained_on, kept = (_with_synopses(some, known, metrics, job) for some in (trained_on, kept))
     if job.settings.contrast:
-        learnt = [_with_passage(paper, known.get(paper.paper_id), job.settings.seed) for paper in learnt]
+        trained_on = [_with_passage(paper, known.get(paper.paper_id), job.settings.seed) for paper in trained_on]
     data = job.inputs | {"papers": file_sha256(job.papers) if job.papers else None}
-    training = steps.fine_tune_lm(job.base, learnt, kept, metrics, job.settings, job.out, data)
+    training = steps.fine_tune_lm(job.base, trained_on, kept, metrics, job.settings, job.out, data)
     base = register_of(EvaluationLMSettings(backend="transformers", folder=job.base))
-    unknown = _register(job.out, learnt, kept, base)
-    made = {"folder": str(job.out), "trained_on": len(learnt), "kept_aside": len(kept), "refused": refused}
+    unknown = _register(job.out, trained_on, kept, base)
+    made = {"folder": str(job.out), "trained_on": len(trained_on), "kept_aside": len(kept), "refused": refused}
     return made | {"unknown": unknown} | training
 
 
 def _register(
-    folder: Path, learnt: Sequence[JudgedPaper], kept: Sequence[JudgedPaper], base: Register | None = None
+    folder: Path, trained_on: Sequence[JudgedPaper], kept: Sequence[JudgedPaper], base: Register | None = None
 ) -> list[str]:
     """Writes beside the model in *folder* what it was learnt from; returns one line for each origin that is unknown.
 
@@ -133,11 +133,11 @@ def _register(
     writers by rule. If any of these is unknown, the model gets no register. *base*: None for a model as its makers
     published it.
     """
-    papers = [*learnt, *kept]
+    papers = [*trained_on, *kept]
     writers = [register_of_writer(name) for name in sorted({name for paper in papers for name in paper.writers})]
     registers = [register for register in (*writers, base) if register]
     unknown = [register.problem for register in registers if register.problem]
-    with writing(folder):
+    with write_errors_as_settings_error(folder):
         if unknown:
             (folder / REGISTER).unlink(missing_ok=True)
         else:
@@ -164,33 +164,33 @@ def _papers_apart(
         )
     if len(choose) > len(files):
         raise SettingsError(f"{len(choose)} ranges of rows to choose on for {len(files)} files of judgments")
-    sets, refused = [evaluation_set(file) for file in job.never], Counter[str]()
+    sets, refused = [read_evaluation_set(file) for file in job.never], Counter[str]()
 
     def allowed(file: Path, rows: str) -> list[JudgedPaper]:
         papers = judged_papers(file, rows, job.writer, several=several)
         texts = [replace(paper.texts, abstract=(abstracts or {}).get(paper.paper_id)) for paper in papers]
         for barred in sets:
-            hit = barred.learnt(texts)
+            hit = barred.trained_on(texts)
             refused[barred.name] += sum(paper.paper_id in hit for paper in papers)
             papers = [paper for paper in papers if paper.paper_id not in hit]
         return papers
 
-    learnt: dict[tuple[str, frozenset[str]], JudgedPaper] = {}
+    trained_on: dict[tuple[str, frozenset[str]], JudgedPaper] = {}
     for file, rows in zip(files, train, strict=True):
         for paper in allowed(file, rows):
-            if (paper.paper_id, paper.writers) in learnt:
+            if (paper.paper_id, paper.writers) in trained_on:
                 raise SettingsError(f"paper {paper.paper_id} of {file.name} is in an earlier --judgments too; drop it")
-            learnt[paper.paper_id, paper.writers] = paper
+            trained_on[paper.paper_id, paper.writers] = paper
     kept = [paper for file, rows in zip(files, choose, strict=False) for paper in allowed(file, rows)]
-    if both := {paper.paper_id for paper in learnt.values()} & {paper.paper_id for paper in kept}:
+    if both := {paper.paper_id for paper in trained_on.values()} & {paper.paper_id for paper in kept}:
         raise SettingsError(f"paper {min(both)} is in rows {', '.join(train)} and {', '.join(choose)}; keep them apart")
-    if len(learnt) < 2 and (several or job.never):
+    if len(trained_on) < 2 and (several or job.never):
         barred = f"; {sum(refused.values())} are in evaluation sets" if any(refused.values()) else ""
         raise SourceError(
-            f"{files[0].name}: rows {', '.join(train)} have judgments of {len(learnt)} papers; training needs at "
+            f"{files[0].name}: rows {', '.join(train)} have judgments of {len(trained_on)} papers; training needs at "
             f"least 2{barred}"
         )
-    return list(learnt.values()), kept, dict(refused)
+    return list(trained_on.values()), kept, dict(refused)
 
 
 def judged_papers(file: Path, rows: str, writer: str | None, *, several: bool = False) -> list[JudgedPaper]:
@@ -245,7 +245,7 @@ def _with_synopses(
     if "gem_s_assw" in metrics:
         folder = job.state / job.writer_context.account
         folder.mkdir(parents=True, exist_ok=True)
-        with bounded(job.writer_context, folder) as say:
+        with run_within_budget(job.writer_context, folder) as say:
             written = steps.write_assw(job.settings.assw, job.writer_context, list(papers_known.values()))
             say("done")
         assw = {item.item: item.text for item in written if item.text}

@@ -13,21 +13,21 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import Any, NamedTuple
 
-from gre_bench.changes.catalog import CHANGES
 from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, Signature, edition_of
-from gre_bench.metrics.validation import PairKey, change_effects, lengths
-from gre_bench.pipeline.changes import chosen_changes, maker, untried
-from gre_bench.pipeline.learnt import Learnt
-from gre_bench.pipeline.planning import Work
-from gre_bench.pipeline.refreshing import prepare, scorable
+from gre_bench.metrics.validation import PairKey, count_candidate_words, perturbation_effects
+from gre_bench.perturbations.by_name import PERTURBATIONS
+from gre_bench.pipeline.pair_scoring import counts, end_run, load_missing_score_reasons, score, store_auc
+from gre_bench.pipeline.perturbed_reviews import chosen_perturbations, list_untried_perturbations, maker
+from gre_bench.pipeline.planning import RunPlan
+from gre_bench.pipeline.refreshing import check_scoring_job, prepare_scoring
 from gre_bench.pipeline.runs.job import Job, Progress, settings_of
-from gre_bench.pipeline.runs.workers import working
-from gre_bench.pipeline.scoring import conclude, counts, reasons_of, score, store_separation
+from gre_bench.pipeline.runs.workers import run_with_workers
+from gre_bench.pipeline.training_overlap import TrainingOverlap
 from gre_bench.pipeline.validation_records import store_validation_records, write_validation_record
-from gre_bench.stats.effects import overall
+from gre_bench.stats.effects import combine_verdicts
 from gre_bench.store import Row, Store
 from gre_bench.store.queries import CANDIDATE_PAIRS, SEPARATION
 
@@ -38,14 +38,14 @@ def validate(job: Job) -> dict[str, Any]:
     Effects and verdicts are those of all editions together; pairs and reasons are those of the job's edition. A pilot
     (`Job.limit`) writes no validation record.
     """
-    job = scorable(job)
-    job = replace(job, changes=chosen_changes(job.settings))
+    job = check_scoring_job(job)
+    job = replace(job, perturbations=chosen_perturbations(job.settings))
     beside = [of_another_edition(job, key) for key in job.settings.validation.together_with]
     with scored_work(job) as (store, work, progress):
         progress.stage("judging")
-        effects, missed = judge(store, job, work, progress.run_id, beside), untried(job.settings)
+        effects, missed = judge(store, job, work, progress.run_id, beside), list_untried_perturbations(job.settings)
         papers = sum(other.papers for other in beside)
-        summary = conclude(
+        summary = end_run(
             store, work, progress, papers=work.papers + papers, sampled=work.sampled + papers, effects=effects,
             untried=missed, verdicts=verdicts_of(work.signatures, effects, missed),
             separations=[] if beside else store.rows(SEPARATION, signature_ids=work.signature_ids),
@@ -59,7 +59,7 @@ class Beside(NamedTuple):
     edition: str
     scores: dict[str, Scores]
     papers: int
-    learnt: Learnt
+    trained_on: TrainingOverlap
 
 
 class Scores(NamedTuple):
@@ -74,10 +74,10 @@ class Scores(NamedTuple):
 
 
 @contextmanager
-def scored_work(job: Job) -> Iterator[tuple[Store, Work, Progress]]:
+def scored_work(job: Job) -> Iterator[tuple[Store, RunPlan, Progress]]:
     """Scores every pair of the job's edition, which stays locked within the block."""
-    with working(job, "validate") as (store, workers, progress):
-        work = prepare(store, job, workers.sign_metrics, progress)
+    with run_with_workers(job, "validate") as (store, workers, progress):
+        work = prepare_scoring(store, job, workers.sign_metrics, progress)
         score(store, job, workers, work, progress)
         yield store, work, progress
 
@@ -99,17 +99,17 @@ def of_another_edition(job: Job, key: str) -> Beside:
         )
     theirs = settings_of(other)
     settings = job.settings.model_copy(update={"edition": theirs.edition, "sources": theirs.sources})
-    job = scorable(replace(job, settings=settings))
+    job = check_scoring_job(replace(job, settings=settings))
     with scored_work(job) as (store, work, progress):
         metrics = counts(store, work)
         if unfinished := [row["metric"] for row in metrics if row["missing"]]:
             raise SourceError(f"edition {key}: pairs of {', '.join(unfinished)} are missing; validate it again")
         scores = {metric: scores_of(store, job, work, metric) for metric in work.signatures}
         progress.end("done", f"validated together with {together}", metrics)
-        return Beside(store.key, scores, work.papers, work.learnt)
+        return Beside(store.key, scores, work.papers, work.trained_on)
 
 
-def judge(store: Store, job: Job, work: Work, run_id: str, beside: Sequence[Beside] = ()) -> list[Row]:
+def judge(store: Store, job: Job, work: RunPlan, run_id: str, beside: Sequence[Beside] = ()) -> list[Row]:
     """Computes and stores the effect of every change on every metric, and writes validation records.
 
     Returns one row per metric and change. A pilot's effects are not stored; effects computed together with other
@@ -117,12 +117,12 @@ def judge(store: Store, job: Job, work: Work, run_id: str, beside: Sequence[Besi
     a record only after all of its pairs were tried, because the missing pairs may be hard ones.
     """
     rows: list[Row] = []
-    learnt = work.learnt.and_of(other.learnt for other in beside)
+    trained_on = work.trained_on.and_of(other.trained_on for other in beside)
     whole = work.papers == work.sampled
     missing = {row["signature_id"]: row["missing"] for row in counts(store, work)}
-    broken = {row["metric"] for row in reasons_of(store, work) if row["broken"]}
+    broken = {row["metric"] for row in load_missing_score_reasons(store, work) if row["broken"]}
     for metric, signature in work.signatures.items():
-        store_separation(store, signature, work.learnt)
+        store_auc(store, signature, work.trained_on)
         scores = [scores_of(store, job, work, metric), *(other.scores[metric] for other in beside)]
         effects = list(effects_of(scores, job, signature.signature_id))
         rows += [row | {"metric": metric} for row in effects]
@@ -137,7 +137,9 @@ def judge(store: Store, job: Job, work: Work, run_id: str, beside: Sequence[Besi
             work.notes.append(f"{metric}: no validation record before every pair is tried")
         elif effects:
             name, validation = name_of(store, beside), job.settings.validation
-            write_validation_record(job.state, name, signature, effects, untried(job.settings), validation, learnt)
+            write_validation_record(
+                job.state, name, signature, effects, list_untried_perturbations(job.settings), validation, trained_on
+            )
     store_validation_records(store, job.state, list(work.signatures.values()))
     return rows
 
@@ -147,17 +149,17 @@ def name_of(store: Store, beside: Sequence[Beside]) -> str:
     return "+".join(sorted({store.key, *(other.edition for other in beside)}))
 
 
-def scores_of(store: Store, job: Job, work: Work, metric: str) -> Scores:
+def scores_of(store: Store, job: Job, work: RunPlan, metric: str) -> Scores:
     signature_id = work.signatures[metric].signature_id
     planned = [pair for signed, pair in work.planned if signed == signature_id]
     papers = {pair.paper_id for pair in planned}
-    by_candidate: dict[str, list[Row]] = {name: [] for name in (HUMAN, *job.changes.values())}
+    by_candidate: dict[str, list[Row]] = {name: [] for name in (HUMAN, *job.perturbations.values())}
     others = sorted({pair.candidate_id for pair in planned} - {*by_candidate, *CONTROLS})
     unchanged: list[Row] = []
     for row in store.rows(CANDIDATE_PAIRS, signature_id=signature_id, candidates=[*by_candidate, *others]):
         if row["paper_id"] in papers:
             by_candidate.get(row["candidate_id"], unchanged).append(row)
-    return Scores(by_candidate, unchanged, lengths(pair.case for pair in planned if pair.case))
+    return Scores(by_candidate, unchanged, count_candidate_words(pair.case for pair in planned if pair.case))
 
 
 def together(editions: Sequence[Scores]) -> Scores:
@@ -183,11 +185,11 @@ def effects_of(editions: Sequence[Scores], job: Job, signature_id: str) -> Itera
     """
     rows, unchanged, words = together(editions)
     validation = job.settings.validation
-    by_change = {change: rows[candidate] for change, candidate in job.changes.items()}
-    for change, effect in change_effects(rows[HUMAN], by_change, words, validation, unchanged).items():
+    by_perturbation = {change: rows[candidate] for change, candidate in job.perturbations.items()}
+    for change, effect in perturbation_effects(rows[HUMAN], by_perturbation, words, validation, unchanged).items():
         yield asdict(effect) | {
-            "signature_id": signature_id, "change": change, "candidate_id": job.changes[change],
-            "family": CHANGES[change].family, "made_by": maker(validation, change),
+            "signature_id": signature_id, "change": change, "candidate_id": job.perturbations[change],
+            "family": PERTURBATIONS[change].family, "made_by": maker(validation, change),
         }  # fmt: skip
 
 
@@ -199,11 +201,17 @@ def verdicts_of(signatures: Mapping[str, Signature], effects: list[Row], untried
     verdicts: list[Row] = []
     for metric, signature in signatures.items():
         rows = [row for row in effects if row["metric"] == metric]
-        verdicts.append({
-            "metric": metric,
-            "title": recipe_of(metric).title,
-            "signature_id": signature.signature_id,
-            "verdict": overall([row["verdict"] for row in rows] + ["undecided"] * len(untried) or ["undecided"]),
-            "paper_verdict": overall([row["paper_verdict"] or "undecided" for row in rows] or ["undecided"]),
-        })  # fmt: skip
+        verdicts.append(
+            {
+                "metric": metric,
+                "title": recipe_of(metric).title,
+                "signature_id": signature.signature_id,
+                "verdict": combine_verdicts(
+                    [row["verdict"] for row in rows] + ["undecided"] * len(untried) or ["undecided"]
+                ),
+                "paper_verdict": combine_verdicts(
+                    [row["paper_verdict"] or "undecided" for row in rows] or ["undecided"]
+                ),
+            }
+        )
     return verdicts

@@ -28,16 +28,16 @@ from gre_bench.core.resources import resource
 from gre_bench.core.settings import Settings, ValidationSettings
 from gre_bench.core.strict import load_json
 from gre_bench.core.terminal import counted
-from gre_bench.core.whole_files import put
-from gre_bench.metrics.scoring import signed_writer
+from gre_bench.core.whole_files import write_file
+from gre_bench.metrics.scoring import signature_writer_name
 from gre_bench.pipeline.certificates import FOLDER as CERTIFICATES
 from gre_bench.pipeline.certificates import certificate_of
-from gre_bench.pipeline.learnt import Learnt
-from gre_bench.stats.effects import MARGIN, SMALLEST, Verdict, overall
+from gre_bench.pipeline.training_overlap import TrainingOverlap
+from gre_bench.stats.effects import MARGIN, SMALLEST, Verdict, combine_verdicts
 from gre_bench.store import Store, now
 from gre_bench.store.queries import CERTIFIED
-from gre_bench.writing.catalog import by_rule
 from gre_bench.writing.rules.writer import RuleTextWriter
+from gre_bench.writing.writers import is_rule
 
 SHIPPED = resource("data", "validations")
 EFFECT = ("d", "low", "high", "p", "p_holm", "length_d", "length_low", "length_high", "pairs", "papers")
@@ -79,13 +79,13 @@ class ValidationRecord:
 
 def write_validation_record(
     state: Path, edition: str, signature: Signature, effects: Sequence[Mapping[str, Any]], untried: Sequence[str],
-    settings: ValidationSettings, learnt: Learnt,
+    settings: ValidationSettings, trained_on: TrainingOverlap,
 ) -> ValidationRecord:  # fmt: skip
     """Writes the validation record of *signature* to the folder *state*, replacing an earlier one; returns the record.
 
     - *edition*: the validated edition, or several as ``ICLR-2023+ICLR-2024``.
     - *effects*: one row per perturbation (`EffectRow`). *untried*: perturbations not made, which count as undecided.
-    - *learnt*: the papers that were left out because the evaluation LM or the writer was trained on them.
+    - *trained_on*: the papers that were left out because the evaluation LM or the writer was trained on them.
     """
     changes: dict[str, Verdict] = dict.fromkeys(untried, "undecided")
     changes = {row["change"]: row["verdict"] for row in effects} | changes
@@ -94,20 +94,29 @@ def write_validation_record(
     rules = settings.model_dump(mode="json", include={"level", "splitter", "seed", "resamples"})
     rules |= {"margin": MARGIN, "smallest": SMALLEST}
     detail = f"passes {len(changes) - len(wanting)} of {len(changes)} changes on {papers} papers"
-    detail += f"; {counted(len(learnt.papers), 'learnt paper')} left out" if learnt.papers else ""
-    unread = [name for name, register in learnt.registers.items() if register == "unknown"]
+    detail += f"; {counted(len(trained_on.papers), 'learnt paper')} left out" if trained_on.papers else ""
+    unread = [name for name, register in trained_on.registers.items() if register == "unknown"]
     detail += f"; unknown what {' and '.join(unread)} was learnt from" if unread else ""
     detail += f"; not {', '.join(wanting)}" if wanting else ""
     record = ValidationRecord(
-        signature.signature_id, overall(changes.values()), edition, detail, now().isoformat(timespec="seconds"),
-        asdict(signature), changes, {row["change"]: row["made_by"] for row in effects}, papers, rules,
-        learnt.registers, len(learnt.papers),
+        signature.signature_id,
+        combine_verdicts(changes.values()),
+        edition,
+        detail,
+        now().isoformat(timespec="seconds"),
+        asdict(signature),
+        changes,
+        {row["change"]: row["made_by"] for row in effects},
+        papers,
+        rules,
+        trained_on.registers,
+        len(trained_on.papers),
         {row["change"]: {name: row.get(name) for name in EFFECT} for row in effects},
-    )  # fmt: skip
+    )
     folder, content = state / "validations" / edition, asdict(record)
     folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps(content | {"sha256": digest(content)}, indent=1) + "\n"
-    put(folder / f"{record.signature_id}.json", text.encode())
+    write_file(folder / f"{record.signature_id}.json", text.encode())
     return record
 
 
@@ -141,15 +150,15 @@ def validation_record(state: Path, signature: Signature, edition: str | None = N
             if other.validated_as == signature.validated_as:
                 how = "" if other == signature else f" (by {other.engine_version} in {other.dtype})"
                 by_edition[record.edition] = replace(record, detail=record.detail + how)
-    return _deciding(by_edition.values(), edition)
+    return _choose_deciding_record(by_edition.values(), edition)
 
 
-def shipped(edition: str) -> list[ValidationRecord]:
+def load_shipped_records(edition: str) -> list[ValidationRecord]:
     """Returns the shipped records of *edition*, one per signature, sorted by signature id."""
     return [_read(file) for file in sorted((SHIPPED / edition).glob("[!.]*.json"))]
 
 
-def _deciding(records: Iterable[ValidationRecord], edition: str | None) -> ValidationRecord | None:
+def _choose_deciding_record(records: Iterable[ValidationRecord], edition: str | None) -> ValidationRecord | None:
     """Returns the one of *records* (one per edition) that decides in *edition*; None without records.
 
     A record of several editions together counts as each one's own record, and is preferred to a record of one edition.
@@ -171,7 +180,7 @@ def verdicts(state: Path, edition: str, signatures: Iterable[Signature]) -> list
     """
     return [
         {"metric": signed.metric, "signature_id": signed.signature_id}
-        | _known(validation_record(state, signed, edition))
+        | _build_verdict_fields(validation_record(state, signed, edition))
         for signed in signatures
     ]
 
@@ -184,7 +193,7 @@ def expected_verdicts(settings: Settings, state: Path) -> list[dict[str, Any]]:
     records = [record for folder in (SHIPPED, state / "validations") for record in _records(folder)]
     rows: list[dict[str, Any]] = []
     for metric in settings.scoring.metrics:
-        scorer, writer = _names(settings, metric)
+        scorer, writer = _predict_signature_names(settings, metric)
         known = {
             record.edition: record
             for record in records
@@ -192,11 +201,14 @@ def expected_verdicts(settings: Settings, state: Path) -> list[dict[str, Any]]:
             and str(record.signature["evaluation_lm"]).startswith(scorer or "")
             and str(record.signature["writer"]).startswith(writer or "")
         }
-        rows.append({"metric": metric} | _known(_deciding(known.values(), settings.edition.edition.key)))
+        rows.append(
+            {"metric": metric}
+            | _build_verdict_fields(_choose_deciding_record(known.values(), settings.edition.edition.key))
+        )
     return rows
 
 
-def gate(row: Mapping[str, Any], settings: Settings) -> str:
+def format_gate_decision(row: Mapping[str, Any], settings: Settings) -> str:
     """Returns a line for users: the verdict in *row*, from `verdicts`, and what ``gre-bench year`` therefore does."""
     marked = "publishes its board, marked as unvalidated"
     failed = {"hide": "leaves its board out of the release", "refuse": "publishes nothing", "show": marked}
@@ -208,13 +220,13 @@ def gate(row: Mapping[str, Any], settings: Settings) -> str:
     return f"{row['metric']}: {known}; gre-bench year {does}"
 
 
-def _known(record: ValidationRecord | None) -> dict[str, Any]:
+def _build_verdict_fields(record: ValidationRecord | None) -> dict[str, Any]:
     if record is None:
         return {"verdict": "missing", "detail": "no validation known with this evaluation LM and writer"}
     return {"verdict": record.verdict, "detail": f"{record.detail}, on {record.edition}"}
 
 
-def _names(settings: Settings, metric: str) -> tuple[str | None, str | None]:
+def _predict_signature_names(settings: Settings, metric: str) -> tuple[str | None, str | None]:
     """Returns the names of evaluation LM and writer in the signature of *metric*; None for a name that is not known.
 
     If the writer is an LM, the name is only the start of its identity.
@@ -227,9 +239,9 @@ def _names(settings: Settings, metric: str) -> tuple[str | None, str | None]:
         "nothing": None,
     }[recipe.asks]
     writer = scoring.writer or settings.writing.judgments
-    if writer and by_rule(writer):
+    if writer and is_rule(writer):
         writer = RuleTextWriter(writer).identity("judgments")
-    return scorer, signed_writer(recipe, writer or "") or None
+    return scorer, signature_writer_name(recipe, writer or "") or None
 
 
 def _records(folder: Path) -> list[ValidationRecord]:

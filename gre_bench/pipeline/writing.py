@@ -12,24 +12,24 @@ from functools import partial
 from itertools import islice
 from typing import Any, Literal, TypeVar
 
-from gre_bench.changes.catalog import is_changed
 from gre_bench.core import controls
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.metrics import recipe_of
-from gre_bench.core.records import Judgments, Review, Written
+from gre_bench.core.records import Judgments, Review, WrittenText
 from gre_bench.metrics.cases import Entry, Response
-from gre_bench.pipeline.intake import judged, papers_of
+from gre_bench.perturbations.by_name import is_perturbed_candidate
+from gre_bench.pipeline.importing import judged, papers_of
 from gre_bench.pipeline.runs.job import Job, Progress
 from gre_bench.store import Store
 from gre_bench.store.queries import ASKED_FOR, REVIEWS, SYNOPSES, UNWRITTEN
 from gre_bench.tasks import steps
-from gre_bench.writing.catalog import WriterContext
+from gre_bench.writing.writers import WriterContext
 
 T = TypeVar("T")
 Task = Literal["review", "judgments", "assw"]
 DOWN = 16
 """After this many texts in a row without a reply, the endpoint counts as down; the next run retries the rest."""
-STORED: dict[Task, tuple[str, Callable[[Written, str, str], Any]]] = {
+STORED: dict[Task, tuple[str, Callable[[WrittenText, str, str], Any]]] = {
     "review": ("put_reviews", lambda item, _, name: Review(f"{item.item}:{name}", item.item, name, item.text)),
     "judgments": ("add_judgments", lambda item, writer, _: judged(Judgments(item.item, writer, item.text or ""))),
     "assw": (
@@ -75,11 +75,11 @@ def write_reviews(store: Store, job: Job, papers: Sequence[str], names: Mapping[
 
 def scored_responses(job: Job, entries: Sequence[Entry]) -> list[Response]:
     """Returns, as responses, the reviews in *entries* that the job scores: by humans and by the job's candidates."""
-    named = tuple(job.changes.values()) or job.candidates or job.settings.scoring.candidates
+    named = tuple(job.perturbations.values()) or job.candidates or job.settings.scoring.candidates
     by_id: dict[str, Response] = {}
     for index, entry in enumerate(entries[: job.limit]):
         chosen = [response for name, response in entry.responses.items()
-                  if (name in named if named is not None else not is_changed(name))]  # fmt: skip
+                  if (name in named if named is not None else not is_perturbed_candidate(name))]  # fmt: skip
         others = (entry.human, *entry.references, controls.other(entries, index).human, *chosen)
         by_id |= {response.review_id: response for response in others}
     return list(by_id.values())
@@ -125,7 +125,7 @@ def write_assw(store: Store, job: Job, papers: Sequence[str], progress: Progress
 
 def write(
     store: Store, job: Job, progress: Progress, stage: str, task: Task, writer: str, name: str,
-    step: Callable[[str, WriterContext, Sequence[T]], list[Written]], items: Iterable[str],
+    step: Callable[[str, WriterContext, Sequence[T]], list[WrittenText]], items: Iterable[str],
     read: Callable[[Sequence[str]], Sequence[T]], known: Container[str] = (), candidate: str | None = None,
 ) -> None:  # fmt: skip
     """Writes the missing texts of one kind in chunks, and commits each chunk with the outcome of every text.

@@ -92,7 +92,7 @@ def intervals(
     tall = len(rows) * ROW
     placed = []
     for number, row in enumerate(rows):
-        fits = row if isinstance(row, str) else row._replace(name=_short(row.name, row.note, NAME[layout]))
+        fits = row if isinstance(row, str) else row._replace(name=_shorten_name(row.name, row.note, NAME[layout]))
         placed.append((number * ROW, fits))
     return _picture("intervals", tall + 36, title, axis, layout, rows=placed, depth=tall, span=span, centre=centre,
                     band=band, beside=layout == "wide")  # fmt: skip
@@ -106,18 +106,20 @@ def curves(panels: Mapping[str, Sequence[Curve]], across_axis: str, up_axis: str
     panels = {name: [curve._replace(points=[point for point in curve.points if all(map(math.isfinite, point))])
                      for curve in shown] for name, shown in panels.items()}  # fmt: skip
     points = [point for shown in panels.values() for curve in shown for point in curve.points]
-    xs, ys = (_around([point[side] for point in points]) for side in (0, 1))
+    xs, ys = (_add_margin([point[side] for point in points]) for side in (0, 1))
     columns = min(2, len(panels)) or 1
     wide = (WIDTH - 2 * EDGE - (columns - 1) * GAP) / columns
 
     def at(x: float, y: float) -> tuple[float, float]:
-        return LABELS + _share(x, xs) / 100 * (wide - LABELS), PANEL - _share(y, ys) / 100 * (PANEL - HEAD)
+        return LABELS + _percent_of_span(x, xs) / 100 * (wide - LABELS), PANEL - _percent_of_span(y, ys) / 100 * (
+            PANEL - HEAD
+        )
 
     placed = []
     for number, (name, shown) in enumerate(panels.items()):
         left, top = number % columns * (wide + GAP), HEAD + number // columns * (PANEL + 40)
         lines = [(curve.look, [at(*point) for point in curve.points]) for curve in shown]
-        placed.append((_short(name, "", 28), left, top, lines))
+        placed.append((_shorten_name(name, "", 28), left, top, lines))
     looks = {curve.name: curve.look for shown in panels.values() for curve in shown}
     legend, left = [], 0.0
     for name, look in looks.items():
@@ -152,11 +154,11 @@ def _template() -> Any:
         loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True, finalize=lambda value: without_controls(value) if type(value) is str else value,
     )  # fmt: skip
-    environment.filters |= {"across": across, "breadth": breadth, "ticks": ticks, "tick": tick_text}
+    environment.filters |= {"across": format_position, "breadth": format_width, "ticks": ticks, "tick": tick_text}
     return environment.get_template("plot.svg")
 
 
-def _short(name: str, note: str, most: int) -> str:
+def _shorten_name(name: str, note: str, most: int) -> str:
     """Returns *name*, without its middle if name and *note* have more than *most* characters."""
     room = max(12, most - len(note) - bool(note))
     return name if len(name) <= room else f"{name[: room // 2 - 1]}…{name[len(name) - (room - room // 2) :]}"
@@ -167,14 +169,14 @@ def tick_text(value: float) -> str:
     return f"{value:.6g}".replace("-", "−")
 
 
-def across(value: float, span: Span) -> str:
+def format_position(value: float, span: Span) -> str:
     """Returns the position of *value* on the axis *span*, in percent of its length, such as ``41.7%``."""
-    return f"{_share(value, span):.2f}%"
+    return f"{_percent_of_span(value, span):.2f}%"
 
 
-def breadth(low: float, high: float, span: Span) -> str:
+def format_width(low: float, high: float, span: Span) -> str:
     """Returns the width of the range from *low* to *high*, in percent of the axis *span*, such as ``12.5%``."""
-    return f"{_share(high, span) - _share(low, span):.2f}%"
+    return f"{_percent_of_span(high, span) - _percent_of_span(low, span):.2f}%"
 
 
 def ticks(span: Span) -> list[float]:
@@ -195,15 +197,15 @@ def ticks(span: Span) -> list[float]:
 
 def span_of(values: Sequence[float]) -> Span:
     """Returns the two ends of an axis that covers zero and all *values*, with a margin."""
-    return _around([*values, 0.0])
+    return _add_margin([*values, 0.0])
 
 
-def _around(values: Sequence[float]) -> Span:
+def _add_margin(values: Sequence[float]) -> Span:
     low, high = min(values, default=0.0), max(values, default=1.0)
     edge = 0.06 * ((high - low) or 1.0)
     return low - edge, high + edge
 
 
-def _share(value: float, span: Span) -> float:
+def _percent_of_span(value: float, span: Span) -> float:
     low, high = span
     return (value - low) / (high - low) * 100

@@ -70,13 +70,13 @@ SHIPPED = ("none", *INSTRUCTION, *IMITATING, *(f"{name}{RUBRIC}" for name in IMI
 """The names of the conditions that need no file."""
 
 
-def guided(candidate: str) -> tuple[str, str | None]:
+def split_condition(candidate: str) -> tuple[str, str | None]:
     """Splits *candidate*, ``MODEL@CONDITION``, at the shipped condition; without one, returns (candidate, None)."""
     model, _, name = candidate.rpartition("@")
     return (model, name) if model and name in SHIPPED else (candidate, None)
 
 
-def condition(name: str, texts: Mapping[str, str] | None = None) -> Condition:
+def load_condition(name: str, texts: Mapping[str, str] | None = None) -> Condition:
     """Returns the condition *name*: a shipped condition, or a user's guideline from *texts* (name → guideline).
 
     The suffix ``+rubric`` asks the LM to compute its rating from the guideline's checklist. Raises `SettingsError` for

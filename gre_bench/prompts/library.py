@@ -67,7 +67,7 @@ def load(name: str) -> Prompt:
 
 
 @cache
-def of_digest(sha256: str) -> Prompt | None:
+def find_prompt_by_digest(sha256: str) -> Prompt | None:
     """Returns the prompt with the hash *sha256*, shipped or from an installed package; None if there is none."""
     shipped = (path.relative_to(FOLDER).with_suffix("").as_posix() for path in sorted(FOLDER.rglob("*.toml")))
     return next((prompt for prompt in map(load, (*shipped, *ADDED)) if prompt.sha256 == sha256), None)
@@ -95,7 +95,7 @@ def fill(name: str, **values: str) -> Chat:
 
 
 @lru_cache(maxsize=8192)
-def address(prediction: Prediction) -> str:
+def content_address(prediction: Prediction) -> str:
     """Returns the content address of *prediction*: 32 hex digits of the SHA-256 of its texts and its prompt."""
     return digest([_sha256(prediction.prompt), prediction.synopsis, prediction.x, prediction.reply])[:32]
 

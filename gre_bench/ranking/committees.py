@@ -23,7 +23,7 @@ Told = Mapping[Members, Mapping[str, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class CommitteeStep:
     """The score of the first *reviewers* members: the mean over papers of both halves, and its 90% interval.
 
     *added*: the reviewer that joined last, as chosen on the first half and on the second half.
@@ -37,15 +37,15 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class CommitteeCurve:
     """The score of a growing committee on *papers* papers. *human*: the gain when the human baseline joins it all."""
 
     papers: int
-    steps: tuple[Step, ...]
-    human: Step
+    steps: tuple[CommitteeStep, ...]
+    human: CommitteeStep
 
 
-def members(*names: str) -> Members:
+def sort_members(*names: str) -> Members:
     return tuple(sorted(names))
 
 
@@ -56,7 +56,7 @@ def halves(papers: Sequence[str]) -> list[list[str]]:
     return [[papers[place] for place in sorted(part)] for part in (places[:middle], places[middle:])]
 
 
-def orders(
+def choose_joining_orders(
     scores: Told, names: Sequence[str], papers: Sequence[str], without: set[str] | frozenset[str] = frozenset()
 ) -> tuple[list[list[str]], set[tuple[Members, str]]]:
     """Returns the order in which *names* join, as chosen on each half, and (committee, paper) pairs without a score.
@@ -75,34 +75,34 @@ def orders(
     for chosen_on, measured_on in (sides, sides[::-1]):
         order: list[str] = []
         while len(order) < len(names):
-            options = {name: members(*order, name) for name in names if name not in order}
+            options = {name: sort_members(*order, name) for name in names if name not in order}
             if any([lacks(option, chosen_on) for option in options.values()]):
                 break
             order.append(max(options, key=lambda name: math.fsum(scores[options[name]][paper] for paper in chosen_on)))
-            lacks(members(*order), measured_on)
-        lacks(members(*names, HUMAN), measured_on)
+            lacks(sort_members(*order), measured_on)
+        lacks(sort_members(*names, HUMAN), measured_on)
         both.append(order)
     return both, lacking
 
 
-def curve(
+def compute_committee_curve(
     scores: Told, names: Sequence[str], papers: Sequence[str], without: set[str] | frozenset[str] = frozenset()
-) -> Curve | None:
+) -> CommitteeCurve | None:
     """Returns the curve of *names*; None if scores are missing, or for fewer than two papers per half."""
-    both, lacking = orders(scores, names, papers, without)
+    both, lacking = choose_joining_orders(scores, names, papers, without)
     sides = [[paper for paper in half if paper not in without] for half in halves(papers)][::-1]
     if lacking or min(map(len, sides)) < 2 or len(names) < 2:
         return None
 
-    def step(count: int, values: list[float], added: tuple[str, str]) -> Step:
+    def step(count: int, values: list[float], added: tuple[str, str]) -> CommitteeStep:
         test = paired_test(values, LEVEL)
-        return Step(count, test.value, test.low, test.high, added)
+        return CommitteeStep(count, test.value, test.low, test.high, added)
 
     steps = []
     for count in range(1, len(names) + 1):
-        values = [scores[members(*order[:count])][paper] for order, side in zip(both, sides, strict=True)
+        values = [scores[sort_members(*order[:count])][paper] for order, side in zip(both, sides, strict=True)
                   for paper in side]  # fmt: skip
         steps.append(step(count, values, (both[0][count - 1], both[1][count - 1])))
-    every, whole = members(*names), members(*names, HUMAN)
+    every, whole = sort_members(*names), sort_members(*names, HUMAN)
     gains = [scores[whole][paper] - scores[every][paper] for side in sides for paper in side]
-    return Curve(len(gains), tuple(steps), step(len(names) + 1, gains, (HUMAN, HUMAN)))
+    return CommitteeCurve(len(gains), tuple(steps), step(len(names) + 1, gains, (HUMAN, HUMAN)))

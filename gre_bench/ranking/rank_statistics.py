@@ -1,6 +1,6 @@
 """Computes how certain a board's ranks are, and what its candidates would score at the length of a human review.
 
-Every claim about the order of candidates comes from one family of Student's paired tests by paper (`Family`):
+Every claim about the order of candidates comes from one family of Student's paired tests by paper (`TestFamily`):
 
 - Holm's correction covers the tests of every two ranked candidates of a group, and each candidate's test against
   chance; all groups of a board are one family.
@@ -19,17 +19,17 @@ from typing import Any
 
 from gre_bench.core.metrics import ALPHA
 from gre_bench.core.records import HUMAN
-from gre_bench.stats.families import Family, PairTest
+from gre_bench.stats.families import PairTest, TestFamily
 from gre_bench.stats.intervals import Interval
-from gre_bench.stats.length import human_length, length_controlled
-from gre_bench.stats.pair_tests import in_one_family, pair_tests
+from gre_bench.stats.length import human_length, length_controlled_means
+from gre_bench.stats.pair_tests import correct_in_one_family, pair_tests
 from gre_bench.stats.ranks import rank_intervals
 
 SEED = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
+class ScoredPairs:
     """The scores of one signature, in columns of equal length.
 
     *units*: the exchange of reviews that a score above chance depends on; None as an entry, or (): the paper alone.
@@ -41,11 +41,11 @@ class Pairs:
     values: Sequence[float]
     units: Sequence[str | None] = ()
 
-    def of_candidates(self, names: Iterable[str]) -> Pairs:
+    def of_candidates(self, names: Iterable[str]) -> ScoredPairs:
         wanted = set(names)
         return self.at([index for index, name in enumerate(self.candidates) if name in wanted])
 
-    def at(self, indices: Sequence[int]) -> Pairs:
+    def at(self, indices: Sequence[int]) -> ScoredPairs:
         """Returns the scores at the positions *indices* of the columns, in that order."""
         kept = {field.name: getattr(self, field.name) for field in fields(self)}
         return replace(self, **{name: [column[k] for k in indices] for name, column in kept.items() if column})
@@ -99,7 +99,9 @@ class RankStatistics:
     problem: str | None = None
 
 
-def family(pairs: Pairs, groups: Iterable[Iterable[str]], above: Mapping[str, float] | None = None) -> Family:
+def build_test_family(
+    pairs: ScoredPairs, groups: Iterable[Iterable[str]], above: Mapping[str, float] | None = None
+) -> TestFamily:
     """Returns the family of tests of a board with the ranked candidates *groups*.
 
     *above*: candidate → p-value of its test against chance; candidates without a rank are ignored.
@@ -114,25 +116,25 @@ def family(pairs: Pairs, groups: Iterable[Iterable[str]], above: Mapping[str, fl
         except ValueError as error:
             problems |= dict.fromkeys(names, str(error))
     against_chance = {name: p for name, p in (above or {}).items() if name in tested}
-    corrected, adjusted = in_one_family(tests, list(against_chance.values()))
-    return Family(tuple(corrected), dict(zip(against_chance, adjusted, strict=True)), problems, against_chance)
+    corrected, adjusted = correct_in_one_family(tests, list(against_chance.values()))
+    return TestFamily(tuple(corrected), dict(zip(against_chance, adjusted, strict=True)), problems, against_chance)
 
 
-def rank_statistics(pairs: Pairs, groups: Sequence[Mapping[str, int]], tests: Family) -> list[RankStatistics]:
+def rank_statistics(pairs: ScoredPairs, groups: Sequence[Mapping[str, int]], tests: TestFamily) -> list[RankStatistics]:
     """Returns the rank statistics of each candidate of one board.
 
     Args:
         pairs: the scores, which may include candidates without a rank.
         groups: for each group of the board, candidate → rank, best first.
-        tests: the board's `family`.
+        tests: the board's `build_test_family`.
 
     Returns:
         One row per candidate, group by group, best first. Where tests could not be made, it has the problem.
     """
-    return [row for ranked in groups for row in _of_group(pairs, ranked, tests)]
+    return [row for ranked in groups for row in _rank_statistics_of_group(pairs, ranked, tests)]
 
 
-def _of_group(pairs: Pairs, ranked: Mapping[str, int], tests: Family) -> list[RankStatistics]:
+def _rank_statistics_of_group(pairs: ScoredPairs, ranked: Mapping[str, int], tests: TestFamily) -> list[RankStatistics]:
     if problem := next((tests.problems[name] for name in ranked if name in tests.problems), None):
         return [RankStatistics(name, rank, problem=problem) for name, rank in ranked.items()]
     if len(ranked) < 2:
@@ -168,7 +170,7 @@ Words = Mapping[tuple[str, str], int]
 
 
 @dataclass(frozen=True, slots=True)
-class Texts:
+class TextLengths:
     """The texts that a metric reads, in four columns: candidate, paper, mean score over references, and words."""
 
     candidates: list[str]
@@ -177,25 +179,28 @@ class Texts:
     words: list[int]
 
 
-def texts_of(pairs: Pairs, words: Words) -> Texts:
+def collect_text_lengths(pairs: ScoredPairs, words: Words) -> TextLengths:
     """Returns one row per candidate and paper of *pairs*; texts without words are left out."""
     scores: dict[tuple[str, str], list[float]] = {}
     for name, paper, _, value in zip(*pairs.columns, strict=True):
         if words.get((name, paper)):
             scores.setdefault((name, paper), []).append(value)
     means = [sum(values) / len(values) for values in scores.values()]
-    return Texts([name for name, _ in scores], [paper for _, paper in scores], means, [words[key] for key in scores])
+    return TextLengths(
+        [name for name, _ in scores], [paper for _, paper in scores], means, [words[key] for key in scores]
+    )
 
 
-def at_human_length(pairs: Pairs, words: Words) -> tuple[float | None, dict[str, Interval]]:
+def scores_at_human_length(pairs: ScoredPairs, words: Words) -> tuple[float | None, dict[str, Interval]]:
     """Returns the length of a human review in words, and each candidate's mean score at that length.
 
     The length of a human review is the geometric mean over the human baseline's texts; without a human candidate, over
-    the papers' first human reviews. It is None if they have no texts. `length_controlled` computes the scores, with
+    the papers' first human reviews. It is None if they have no texts. `length_controlled_means` computes the scores,
+    with
     intervals by exchange if the scores involve chance. No candidate has a score if the effect of length cannot be
     estimated: with a single candidate, or if paper and candidate determine the length.
     """
-    texts = texts_of(pairs, words)
+    texts = collect_text_lengths(pairs, words)
     human = [count for name, count in zip(texts.candidates, texts.words, strict=True) if name == HUMAN]
     human = human or [count for (name, _), count in words.items() if name == HUMAN]
     if not human:
@@ -203,6 +208,6 @@ def at_human_length(pairs: Pairs, words: Words) -> tuple[float | None, dict[str,
     at = human_length(human)
     try:
         units = {name: pairs.exchanges_of(name) for name in set(texts.candidates)}
-        return at, length_controlled(texts.values, texts.words, texts.papers, at, texts.candidates, units)
+        return at, length_controlled_means(texts.values, texts.words, texts.papers, at, texts.candidates, units)
     except ValueError:
         return at, {}

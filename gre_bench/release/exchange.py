@@ -24,10 +24,10 @@ from typing import Any
 from uuid import UUID
 
 from gre_bench.core.errors import SourceError
-from gre_bench.core.whole_files import put
-from gre_bench.prompts.library import of_digest
-from gre_bench.release.database import opened, rows, table_rows
+from gre_bench.core.whole_files import write_file
+from gre_bench.prompts.library import find_prompt_by_digest
 from gre_bench.release.manifest import digest_of, verify
+from gre_bench.release.public_tables import opened, rows, table_rows
 from gre_bench.store import Row
 
 SCHEMA = "0.3.0"
@@ -60,7 +60,7 @@ def write_exchange(release: Path, out: Path) -> list[Path]:
         raise SourceError(f"{release}: no model has a score, so there is nothing to exchange")
     written = []
     for candidate, own in by_model.items():
-        head = _head(about, digest, own[0])
+        head = _build_record_head(about, digest, own[0])
         samples = _samples(head, papers[candidate])
         place = out / _folder(about["edition"], head["model_info"]["id"])
         name = place / str(UUID(bytes=hashlib.sha256(f"{digest} {candidate}".encode()).digest()[:16], version=4))
@@ -81,7 +81,7 @@ def write_exchange(release: Path, out: Path) -> list[Path]:
             f"{name}.json": json.dumps(record, indent=1, ensure_ascii=False) + "\n",
         }
         for path, text in texts.items():
-            put(Path(path), text.encode())
+            write_file(Path(path), text.encode())
             written.append(Path(path))
     return written
 
@@ -92,7 +92,7 @@ def _folder(edition: str, model: str) -> str:
     return "/".join(["data", *(_UNSAFE.sub("_", part).strip(". ") or "unnamed" for part in parts)])
 
 
-def _head(about: Mapping[str, Any], digest: str, row: Row) -> dict[str, Any]:
+def _build_record_head(about: Mapping[str, Any], digest: str, row: Row) -> dict[str, Any]:
     """Returns the parts of a record that do not depend on a metric."""
     candidate = row["candidate"]
     model = candidate if "/" in candidate else f"unknown/{candidate}"
@@ -150,7 +150,7 @@ def _result(
             "score_type": "continuous",
             "min_score": "-Infinity",
             "max_score": "Infinity",
-            "llm_scoring": _judge(signature, human.get(row["signature_id"])),
+            "llm_scoring": _build_judge(signature, human.get(row["signature_id"])),
             "additional_details": _texts({"signature_id": row["signature_id"], "validation": row["validation"],
                                           "is_correct_applicable": "false"}),
         },
@@ -169,10 +169,10 @@ def _uncertainty(row: Row) -> dict[str, Any]:
     return {"num_samples": row["papers"]} | ({"confidence_interval": interval} if known else {})
 
 
-def _judge(signature: Mapping[str, Any], human: float | None) -> dict[str, Any]:
+def _build_judge(signature: Mapping[str, Any], human: float | None) -> dict[str, Any]:
     """Returns the evaluation LM of *signature* as the schema's judge; *human*: the score of the human baseline."""
     lm = signature["evaluation_lm"]
-    prompt = of_digest(signature["prompt_sha256"])
+    prompt = find_prompt_by_digest(signature["prompt_sha256"])
     return {
         "judges": [{"model_info": {"name": lm, "id": lm if "/" in lm else f"gre-bench/{lm}",
                                    "additional_details": UNSTATED | {"deployment_type": "self_deployed"}},

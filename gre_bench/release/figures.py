@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from gre_bench.core.terminal import counted
 from gre_bench.plots.drawing import SAID, Interval, Layout, intervals
-from gre_bench.release.pages.board import Board, Entry, number, spoken
+from gre_bench.release.pages.board_page import Board, Entry, format_spoken_score, number
 
 COLOURS = ("#2a78c2", "#d55e00", "#009e73", "#b564a8", "#b8860b", "#c74f6b", "#0f93a8", "#8f6bd1")
 SHAPES = (
@@ -63,8 +63,8 @@ def board_picture(board: Board, layout: Layout = "file") -> Markup:
         rows += [
             Interval(
                 short[entry.candidate] if uses[short[entry.candidate]] == 1 else entry.candidate,
-                mean, number(mean, board.digits), entry.low, entry.high, entry.kind, _note(entry, board),
-                spoken(entry), "" if layout == "file" else entry.href,
+                mean, number(mean, board.digits), entry.low, entry.high, entry.kind, _format_entry_note(entry, board),
+                format_spoken_score(entry), "" if layout == "file" else entry.href,
             )
             for entry, mean in entries
         ]  # fmt: skip
@@ -98,7 +98,7 @@ def committee_picture(board: Board, layout: Layout = "file") -> Markup:
     return intervals(rows, span, f"{board.unit} a pair; lines: 90% intervals", title=title, layout=layout)
 
 
-def _note(entry: Entry, board: Board) -> str:
+def _format_entry_note(entry: Entry, board: Board) -> str:
     """Returns what the picture says beside the name of *entry*."""
     return SAID.get(entry.kind) or ("no rank" if entry.rank is None and board.ranked else "")
 
@@ -110,12 +110,12 @@ def write_figures(boards: Sequence[Board], folder: Path) -> list[Path]:
         for kind, picture in (("scores", board_picture(board)), ("committee", committee_picture(board))):
             if picture:
                 folder.mkdir(parents=True, exist_ok=True)
-                written.append(folder / f"{_plain(board.metric)}_{kind}.svg")
+                written.append(folder / f"{_to_file_name(board.metric)}_{kind}.svg")
                 written[-1].write_text(picture, encoding="utf-8")
     return written
 
 
-def _plain(metric: str) -> str:
+def _to_file_name(metric: str) -> str:
     """Returns *metric* as a part of a file name, because an examiner's name may contain any character."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", metric)
     return plain if plain == metric else f"{plain}-{hashlib.sha256(metric.encode()).hexdigest()[:8]}"

@@ -23,8 +23,8 @@ from gre_bench.board.words import RANKED_APART, p_value
 from gre_bench.core.records import edition_of
 from gre_bench.core.terminal import markdown_cell, markdown_table
 from gre_bench.core.whole_files import sha256
-from gre_bench.release.database import FOLDER
-from gre_bench.release.pages.board import Board, Entry, number
+from gre_bench.release.pages.board_page import Board, Entry, number
+from gre_bench.release.public_tables import FOLDER
 from gre_bench.release.site import LEAD, TABLES, citation
 
 CARD, EVAL, CROISSANT = "README.md", "eval.yaml", "croissant.json"
@@ -158,12 +158,12 @@ def _croissant(names: Sequence[str], tables: Path, about: Mapping[str, Any]) -> 
         "datePublished": str(edition_of(about["edition"]).year),
         "url": "index.html",
         "citeAs": citation(about),
-        "distribution": [_file(name, path) for name, path in files.items()],
-        "recordSet": [_records(name, parquet.read_schema(path)) for name, path in files.items()],
+        "distribution": [_describe_file(name, path) for name, path in files.items()],
+        "recordSet": [_describe_records(name, parquet.read_schema(path)) for name, path in files.items()],
     }
 
 
-def _file(name: str, path: Path) -> dict[str, Any]:
+def _describe_file(name: str, path: Path) -> dict[str, Any]:
     return {
         "@type": "cr:FileObject",
         "@id": f"{name}.parquet",
@@ -175,17 +175,17 @@ def _file(name: str, path: Path) -> dict[str, Any]:
     }
 
 
-def _records(name: str, schema: pyarrow.Schema) -> dict[str, Any]:
+def _describe_records(name: str, schema: pyarrow.Schema) -> dict[str, Any]:
     return {
         "@type": "cr:RecordSet",
         "@id": name,
         "name": name,
         "description": TABLES.get(name, f"the table {name}"),
-        "field": list(_fields(name, schema)),
+        "field": list(_describe_fields(name, schema)),
     }
 
 
-def _fields(table: str, schema: pyarrow.Schema) -> Iterator[dict[str, Any]]:
+def _describe_fields(table: str, schema: pyarrow.Schema) -> Iterator[dict[str, Any]]:
     for column in schema:
         kind = column.type
         listed = pyarrow.types.is_list(kind)

@@ -14,7 +14,7 @@ from gre_bench.core.errors import SettingsError, SourceError, StoreError
 from gre_bench.core.known_names import did_you_mean
 from gre_bench.core.resources import resource
 from gre_bench.release import manifest
-from gre_bench.release.database import FILLED, add_pair_tests, checked_tables
+from gre_bench.release.public_tables import FILLED, add_pair_tests, checked_tables
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.store import (
     EARLIEST,
@@ -24,9 +24,9 @@ from gre_bench.store import (
     VIEWS,
     Store,
     connect,
+    explain_lack,
     fetch,
     fill,
-    lacks,
     quoted,
     statement,
 )
@@ -38,7 +38,7 @@ _STATED = {"run_id": "name", "created_at": "at", "drawn_at": "at", "validated_at
 """Column that no release has → what fills it in the loaded edition: the release's name or its date."""
 
 
-def release_named(name: str) -> Path:
+def find_release(name: str) -> Path:
     """Returns the release folder *name*, or the folder of the release or edition *name* that comes with the program.
 
     Raises `SettingsError` if there is no such release.
@@ -72,7 +72,7 @@ def load_release(folder: Path, state: Path) -> Store:
     releases = ReleaseStore(Path(state) / "releases", store.key)
     try:
         with store.loading(about["release"]) as beside:
-            _write(folder, tables, about, beside)
+            _write_edition_file(folder, tables, about, beside)
             if (releases.folder / about["release"]).resolve() != folder.resolve():
                 releases.take_in(folder, about["release"])
     except BaseException:
@@ -82,10 +82,10 @@ def load_release(folder: Path, state: Path) -> Store:
     return store
 
 
-def _write(folder: Path, tables: Mapping[str, Path], about: Mapping[str, Any], target: Path) -> None:
+def _write_edition_file(folder: Path, tables: Mapping[str, Path], about: Mapping[str, Any], target: Path) -> None:
     """Writes the *tables* of the release in *folder* to the new DuckDB file *target*, with the views of an edition."""
     given = {"name": about["release"], "at": about["created_at"]}
-    settings = json.dumps(manifest.stated_settings(about["settings"]))
+    settings = json.dumps(manifest.drop_unpublished_settings(about["settings"]))
     run = given | {"settings": settings, "version": about["program"]["version"]}
     try:
         connection = connect(
@@ -124,7 +124,7 @@ def _write(folder: Path, tables: Mapping[str, Path], about: Mapping[str, Any], t
             todo = "update the program" if (version or 0) > SCHEMA_VERSION else "it was made by an older program"
             raise StoreError(f"{folder} has schema version {version}, this program reads {SCHEMA_VERSION}; {todo}")
     except duckdb.Error as error:
-        if lack := lacks(error):
+        if lack := explain_lack(error):
             raise StoreError(f"{target}: {lack}") from None
         raise SourceError(f"{folder} cannot be loaded: {str(error).splitlines()[0]}") from None
     finally:

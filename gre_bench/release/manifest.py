@@ -20,7 +20,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
 
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.core.settings import load_over
+from gre_bench.core.settings import load_recorded_settings
 from gre_bench.core.strict import load_json
 from gre_bench.core.whole_files import sha256
 from gre_bench.store import now
@@ -38,28 +38,28 @@ _NOT_PUBLISHED = "(not published)"
 _PRIVATE_SETTINGS = {"endpoint", "ray_address", "host", "login"}
 
 
-def _line(text: str) -> str:
+def _check_line(text: str) -> str:
     """Returns *text* if it is a single printable line, else raises `ValueError`."""
     if not text.isprintable():
         raise ValueError("not one printable line")
     return text
 
 
-def _dated(text: str) -> str:
+def _check_time(text: str) -> str:
     """Returns *text* if it is a time in ISO 8601, else raises `ValueError`."""
     datetime.fromisoformat(text)
-    return _line(text)
+    return _check_line(text)
 
 
-def _inner(name: str) -> str:
+def _check_inner_path(name: str) -> str:
     """Returns *name* if it is a relative path inside a folder, as `sha256sum` writes it, else raises `ValueError`."""
-    path = PurePosixPath(_line(name))
+    path = PurePosixPath(_check_line(name))
     if path.is_absolute() or ".." in path.parts or path.as_posix() != name or "\\" in name:
         raise ValueError("not a relative path in the release")
     return name
 
 
-Line = Annotated[str, AfterValidator(_line)]
+Line = Annotated[str, AfterValidator(_check_line)]
 
 
 class _File(BaseModel, strict=True, extra="allow"):
@@ -83,7 +83,7 @@ class _Settings(BaseModel, strict=True, extra="allow"):
     @classmethod
     def _can_be_read(cls, tree: Any) -> Any:
         try:
-            load_over(stated_settings(tree)) if isinstance(tree, dict) else None
+            load_recorded_settings(drop_unpublished_settings(tree)) if isinstance(tree, dict) else None
         except SettingsError as error:
             raise ValueError(str(error)) from None
         return tree
@@ -95,15 +95,15 @@ class _Manifest(BaseModel, strict=True, extra="allow"):
     format: int
     release: Line
     edition: Line
-    created_at: Annotated[str, AfterValidator(_dated)]
+    created_at: Annotated[str, AfterValidator(_check_time)]
     texts: Line
     program: _Program
     settings: _Settings
     tables: dict[str, int]
-    files: dict[Annotated[str, AfterValidator(_inner)], _File]
+    files: dict[Annotated[str, AfterValidator(_check_inner_path)], _File]
 
 
-def seal(folder: Path, about: Mapping[str, Any]) -> str:
+def write_manifest(folder: Path, about: Mapping[str, Any]) -> str:
     """Writes the manifest of the release in *folder*, and the list of all digests; returns the manifest's digest.
 
     *about*: the entries of the manifest before the list of files.
@@ -130,7 +130,7 @@ def plain(about: Mapping[str, Any]) -> dict[str, Any]:
     return json.loads(json.dumps(about, default=_text))
 
 
-def made_at() -> datetime:
+def stated_release_time() -> datetime:
     """Returns the time to state for a release, in UTC: SOURCE_DATE_EPOCH (seconds since 1970) if set, else now."""
     stated = os.environ.get(EPOCH)
     try:
@@ -147,8 +147,8 @@ def is_release(folder: Path) -> bool:
 
 def read(folder: Path) -> dict[str, Any]:
     """Returns the manifest of a release; raises `SourceError` if it is missing, altered or malformed."""
-    name = sums_of(folder)
-    text, sums = _bytes_of(folder, NAME), _bytes_of(folder, name)
+    name = sums_file_name(folder)
+    text, sums = _read_limited(folder, NAME), _read_limited(folder, name)
     digest = hashlib.sha256(text).hexdigest()
     if not sums.startswith(_sums(digest, {})):
         raise SourceError(f"{folder}: {NAME} is not as it was written; {_AGAIN}")
@@ -170,7 +170,7 @@ def read(folder: Path) -> dict[str, Any]:
     return manifest
 
 
-def sums_of(folder: Path) -> str:
+def sums_file_name(folder: Path) -> str:
     """Returns the file name of the list of digests in the release in *folder*; earlier versions used another name."""
     return EARLIER_SUMS if os.path.lexists(folder / EARLIER_SUMS) and not os.path.lexists(folder / SUMS) else SUMS
 
@@ -186,7 +186,7 @@ def _sums(digest: str, files: Mapping[str, Mapping[str, Any]]) -> bytes:
     return "".join(f"{value}  {name}\n" for name, value in sums.items()).encode()
 
 
-def _bytes_of(folder: Path, name: str) -> bytes:
+def _read_limited(folder: Path, name: str) -> bytes:
     """Returns the contents of the file *name*; raises `SourceError` if it is not a regular file or too large."""
     try:
         handle = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -201,7 +201,7 @@ def _bytes_of(folder: Path, name: str) -> bytes:
 
 def files_of(folder: Path) -> set[str]:
     """Returns the relative paths of the files that belong to the release in *folder*."""
-    return {*read(folder)["files"], NAME, sums_of(folder), *signatures_of(folder)}
+    return {*read(folder)["files"], NAME, sums_file_name(folder), *signatures_of(folder)}
 
 
 def verify(folder: Path) -> dict[str, Any]:
@@ -212,7 +212,7 @@ def verify(folder: Path) -> dict[str, Any]:
     """
     manifest = read(folder)
     stated_files = manifest["files"]
-    files, folders = _inside(folder)
+    files, folders = _list_contents(folder)
     for name, stated_file in stated_files.items():
         if name not in files:
             raise SourceError(f"{folder}: {name} is missing; {_AGAIN}")
@@ -225,12 +225,12 @@ def verify(folder: Path) -> dict[str, Any]:
         if not same:
             raise SourceError(f"{folder}: {name} is not as it was written; {_AGAIN}")
     needed = {parent.as_posix() for name in stated_files for parent in PurePosixPath(name).parents}
-    if strange := sorted((files - {*stated_files, NAME, sums_of(folder), *SIGNATURES}) | (folders - needed)):
+    if strange := sorted((files - {*stated_files, NAME, sums_file_name(folder), *SIGNATURES}) | (folders - needed)):
         raise SourceError(f"{folder}: {strange[0]} is not part of the release; remove it")
     return manifest
 
 
-def _inside(folder: Path) -> tuple[set[str], set[str]]:
+def _list_contents(folder: Path) -> tuple[set[str], set[str]]:
     """Returns the relative paths of files and folders in *folder*; raises `SourceError` for links and special files."""
     files, folders = set[str](), set[str]()
     for path in folder.rglob("*"):
@@ -243,7 +243,7 @@ def _inside(folder: Path) -> tuple[set[str], set[str]]:
 
 def digest_of(folder: Path) -> str:
     """Returns the digest of a release: the SHA-256 of its manifest, which lists the SHA-256 of every file."""
-    return hashlib.sha256(_bytes_of(folder, NAME)).hexdigest()
+    return hashlib.sha256(_read_limited(folder, NAME)).hexdigest()
 
 
 def public_settings(settings: Any, name: str = "") -> Any:
@@ -262,11 +262,11 @@ def public_settings(settings: Any, name: str = "") -> Any:
     return settings
 
 
-def stated_settings(settings: Any) -> Any:
+def drop_unpublished_settings(settings: Any) -> Any:
     """Returns *settings*, a result of `public_settings`, without the settings that it replaced by a placeholder."""
     if not isinstance(settings, Mapping):
         return settings
-    return {key: stated_settings(value) for key, value in settings.items() if value != _NOT_PUBLISHED}
+    return {key: drop_unpublished_settings(value) for key, value in settings.items() if value != _NOT_PUBLISHED}
 
 
 @cache

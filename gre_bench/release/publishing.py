@@ -18,10 +18,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gre_bench.board.years import changes, compared
+from gre_bench.board.years import compute_changes, tabulate_editions
 from gre_bench.core.records import edition_of
 from gre_bench.core.whole_files import sha256
-from gre_bench.release.database import (
+from gre_bench.release.figures import write_figures
+from gre_bench.release.hub import write_card
+from gre_bench.release.manifest import digest_of, plain, read, stated_release_time, verify, write_manifest
+from gre_bench.release.public_tables import (
     FOLDER,
     Additions,
     Pieces,
@@ -32,9 +35,6 @@ from gre_bench.release.database import (
     write_database,
     write_parquet,
 )
-from gre_bench.release.figures import write_figures
-from gre_bench.release.hub import write_card
-from gre_bench.release.manifest import digest_of, made_at, plain, read, seal, verify
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.release.site import SCORES_ONLY, TEXTS, write_site
 from gre_bench.store import Row
@@ -101,22 +101,22 @@ def publish(
         about = {
             "release": name,
             "edition": release_store.edition,
-            "created_at": made_at().isoformat(timespec="seconds"),
+            "created_at": stated_release_time().isoformat(timespec="seconds"),
             "texts": SCORES_ONLY if publication.scores_only else TEXTS[publication.everything],
             **publication.provenance,
             "tables": counts,
         }
-        if latest and not publication.again and _same(release_store.folder / latest, building, about):
+        if latest and not publication.again and _has_same_contents(release_store.folder / latest, building, about):
             shutil.rmtree(building)
             return Published(
                 latest, release_store.folder / latest, digest_of(release_store.folder / latest), False, counts
             )
         at("page")
-        about = plain(about | _beside(release_store, building / DATABASE))
+        about = plain(about | _build_errata_and_histories(release_store, building / DATABASE))
         write_pages(building / DATABASE, building, about, at=at)
         (building / DATABASE).unlink()
         at("manifest")
-        digest = seal(building, about)
+        digest = write_manifest(building, about)
         at("place")
         folder = release_store.move_in(building, name)
         at("log")
@@ -127,7 +127,7 @@ def publish(
         return Published(name, folder, digest, True, counts)
 
 
-def _beside(release_store: ReleaseStore, database: Path) -> dict[str, Any]:
+def _build_errata_and_histories(release_store: ReleaseStore, database: Path) -> dict[str, Any]:
     errata = [{"day": entry["at"][:10], "release": entry["release"], "text": entry["text"]}
               for entry in release_store.log.entries() if entry["what"] != "published"]  # fmt: skip
     return {"errata": errata, "histories": histories(release_store, database)}
@@ -150,7 +150,7 @@ def write_pages(
     write_card(shown, tables if tables.is_dir() else tables.parent, target, about)
 
 
-def _same(latest: Path, building: Path, about: Mapping[str, Any]) -> bool:
+def _has_same_contents(latest: Path, building: Path, about: Mapping[str, Any]) -> bool:
     """Returns whether the release in *latest* has the same contents as the unfinished one in *building*."""
     old = read(latest)
     if (
@@ -178,7 +178,7 @@ def histories(release_store: ReleaseStore, release: Path) -> list[dict[str, Any]
     - *changes*: see `gre_bench.board.years`; *p* is Holm-corrected.
     """
     tables = {release_store.edition: _anchored(release)}
-    for other in _siblings(release_store):
+    for other in _find_sibling_editions(release_store):
         sibling = ReleaseStore(release_store.folder, other)
         newest = sibling.newest()
         folder = sibling.folder / newest["release"] if newest else sibling.latest.resolve()
@@ -187,8 +187,8 @@ def histories(release_store: ReleaseStore, release: Path) -> list[dict[str, Any]
     rows = [row | {"edition": key, "venue": edition_of(key).venue}
             for key in sorted(tables, key=lambda key: (edition_of(key).year, key)) for row in tables[key]]  # fmt: skip
     titles = {row["signature_id"]: row["title"] or row["metric"] for row in tables[release_store.edition]}
-    tables_of = {table["signature_id"]: table for table in compared(rows) if len(table["editions"]) > 1}
-    moved = changes(rows)
+    tables_of = {table["signature_id"]: table for table in tabulate_editions(rows) if len(table["editions"]) > 1}
+    moved = compute_changes(rows)
     return [
         {
             "title": title,
@@ -212,7 +212,7 @@ def _year(edition: str, row: Row | None) -> dict[str, Any]:
     return {"edition": edition, **{name: row and row[name] for name in names}}
 
 
-def _siblings(release_store: ReleaseStore) -> list[str]:
+def _find_sibling_editions(release_store: ReleaseStore) -> list[str]:
     """Returns the other editions of the same venue and sample that have a release in the store's folder."""
     own = edition_of(release_store.edition)
     keys = [path.name.removesuffix("-latest") for path in release_store.folder.glob("*-latest") if path.exists()]

@@ -24,7 +24,7 @@ from pydantic import AfterValidator, BaseModel, ValidationError, model_validator
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.incoming import read_bytes
 from gre_bench.core.records import Edition, edition_of
-from gre_bench.core.whole_files import locked, put
+from gre_bench.core.whole_files import locked, write_file
 from gre_bench.release.manifest import Line, digest_of
 from gre_bench.store import now
 
@@ -156,7 +156,7 @@ class ReleaseStore:
                 why = getattr(error, "strerror", None) or "a file cannot be copied"
                 raise SourceError(f"{folder} cannot be copied to {self.folder}: {why}") from None
             if log.exists():
-                put(self.log.path, read_bytes(log))
+                write_file(self.log.path, read_bytes(log))
             self.move_in(beside, name)
             self.point()
 
@@ -180,7 +180,7 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
-def _with_zone(text: str) -> str:
+def _check_zoned_time(text: str) -> str:
     """Returns *text* if it is a time in ISO 8601 with its time zone, else raises `ValueError`."""
     if datetime.fromisoformat(text).tzinfo is None:
         raise ValueError("no time zone")
@@ -192,7 +192,7 @@ class _Entry(BaseModel, strict=True):
 
     what: Literal["published", "erratum", "retired"]
     release: Line
-    at: Annotated[Line, AfterValidator(_with_zone)]
+    at: Annotated[Line, AfterValidator(_check_zoned_time)]
     digest: Line | None = None
     text: Line | None = None
 

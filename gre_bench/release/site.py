@@ -18,33 +18,33 @@ from typing import Any
 
 import duckdb
 
-from gre_bench.board.committee import committee_of
+from gre_bench.board.committee_curve import committee_of
 from gre_bench.board.family import lm_orders_of
-from gre_bench.board.tipping import board_line
+from gre_bench.board.tipping import format_tipping_line
 from gre_bench.board.words import (
     LMOrder,
     answer,
     at_human_length,
     contamination_gap,
-    exposed,
-    headline_lacks,
+    explain_missing_human,
+    format_contaminated_lms,
+    format_headline_warning,
+    format_untested_warning,
     is_small,
     is_validated,
-    learnt_line,
-    no_human,
     ties,
-    untested,
+    training_overlap_line,
 )  # fmt: skip
 from gre_bench.core.records import edition_of
 from gre_bench.core.terminal import counted
-from gre_bench.release.database import rows
-from gre_bench.release.pages.board import Board, Entry, flags, page_of
 from gre_bench.release.pages.board_data import board_data, pair_values
+from gre_bench.release.pages.board_page import Board, Entry, flags, page_of
 from gre_bench.release.pages.candidates import write_candidates
-from gre_bench.release.pages.papers import write_papers
+from gre_bench.release.pages.paper_pages import write_papers
 from gre_bench.release.pages.rendering import board_page
+from gre_bench.release.public_tables import rows
 from gre_bench.store import Row, fetch
-from gre_bench.store.queries import CLEAN_GAP, EXPOSURES, CleanGapRow, ExposureRow
+from gre_bench.store.queries import CLEAN_GAP, EXPOSURES, CleanGapRow, ContaminationRow
 
 PAGE, CANDIDATES, PAPERS = "index.html", "candidates", "papers"
 LEAD = (
@@ -157,12 +157,12 @@ def boards(connection: duckdb.DuckDBPyConnection, wanted: str | None = None) -> 
     ordered = []
     for signature_id, group in groupby(board_rows, key=lambda row: row["signature_id"]):
         own: Any = list(group)
-        tipping = board_line(partial(fetch, connection), signature_id, own)
+        tipping = format_tipping_line(partial(fetch, connection), signature_id, own)
         orders = lm_orders_of(partial(fetch, connection), signature_id, own)
         board = _board(signatures[signature_id], own, exposures, gaps.get(signature_id), orders)
         committee = committee_of(partial(fetch, connection), signature_id, own)
         ordered.append(replace(board, tipping=tipping or "", committee=committee))
-    if lacking := headline_lacks(board_rows, wanted):  # pyrefly: ignore
+    if lacking := format_headline_warning(board_rows, wanted):  # pyrefly: ignore
         ordered[0] = replace(ordered[0], answer=f"{ordered[0].answer} {lacking}")
     return tuple(ordered)
 
@@ -174,7 +174,7 @@ UNORDERED = dict.fromkeys(("rank", "rank_low", "rank_high", "p"))
 def _board(
     signature: Row,
     board_rows: Sequence[Row],
-    exposures: Sequence[ExposureRow],
+    exposures: Sequence[ContaminationRow],
     gap: CleanGapRow | None,
     orders: Sequence[LMOrder],
 ) -> Board:
@@ -185,26 +185,30 @@ def _board(
     tied = {name for row in ranked if row["tied"] for name in (row["candidate"], row["next_candidate"])}
     without = f"; {counted(signature['auc_left_out'], 'learnt paper')} left out" if signature["auc_left_out"] else ""
     about = [(title, str(signature[name])) for title, name in _ABOUT if signature[name] is not None]
-    about.append(("learnt from these papers", learnt_line(signature, exposures) or "none"))
+    contaminated: Any = [*format_contaminated_lms(signature, exposures), MINUS.sub("−", contamination_gap(gap))]  # pyrefly: ignore
+    about.append(("learnt from these papers", training_overlap_line(signature, exposures) or "none"))
     return Board(
         metric=signature["metric"],
         title=board_rows[0]["metric_title"] or signature["metric"],
         unit=board_rows[0]["unit"] or "",
         entries=tuple(_entry(row, row["candidate"] in tied, signature["writer"]) for row in shown),
         signature_id=signature["signature_id"],
-        answer=f"{answer(board_rows, orders)} {no_human(board_rows)}".rstrip(),  # pyrefly: ignore
+        answer=f"{answer(board_rows, orders)} {explain_missing_human(board_rows)}".rstrip(),  # pyrefly: ignore
         validation=board_rows[0]["validation"],
         auc="" if auc is None else f"{auc:.3f} ({signature['auc_low']:.3f} to {signature['auc_high']:.3f}{without})",
-        untested=untested(ranked),
+        untested=format_untested_warning(ranked),
         ties=tuple(ties(ranked)),
         tests=orders[0].tests.tests if orders else (),
-        exposed=tuple(filter(None, [*exposed(signature, exposures), MINUS.sub("−", contamination_gap(gap))])),  # pyrefly: ignore
+        exposed=tuple(line for line in contaminated if line),
         about=tuple((title, value) for title, value in about if value != "none"),
         place=board_rows[0]["metric_place"] or 0,
         papers=papers,
-        groups={name: answer([{**row, "group_name": None} for row in board_rows if row["group_name"] == name], orders)  # pyrefly: ignore
-                for name in {row["group_name"] for row in board_rows} if name},
-    )  # fmt: skip
+        groups={
+            name: answer([{**row, "group_name": None} for row in board_rows if row["group_name"] == name], orders)  # pyrefly: ignore
+            for name in {row["group_name"] for row in board_rows}
+            if name
+        },
+    )
 
 
 def _entry(row: Row, tied: bool, writer: str) -> Entry:
@@ -321,13 +325,13 @@ def _downloads(about: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
 
 def _rights(connection: duckdb.DuckDBPyConnection, about: Mapping[str, Any]) -> tuple[str, ...]:
     lines = ["The program is Apache-2.0. Texts keep the licence that their authors gave them; ids, hashes and numbers "
-             "are no texts.", *texts_given_out(rows(connection, "rights"))]  # fmt: skip
+             "are no texts.", *describe_included_texts(rows(connection, "rights"))]  # fmt: skip
     if about["texts"].startswith("all"):
         lines.append("This release holds texts of any licence: do not pass it on.")
     return tuple(lines)
 
 
-def texts_given_out(licences: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def describe_included_texts(licences: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yields a line for each kind of text and licence: how many texts there are, by whom, and how many are included.
 
     *licences*: the rows of the query ``rights``. Candidates share a line if all of their texts are included, or none.

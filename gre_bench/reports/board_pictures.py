@@ -8,7 +8,16 @@ from itertools import groupby
 from typing import Any
 
 from gre_bench.board.family import orders_by_signature
-from gre_bench.board.words import COLUMNS, RANKED_APART, LMOrder, answer, headline, number, scored_by, who
+from gre_bench.board.words import (
+    COLUMNS,
+    RANKED_APART,
+    LMOrder,
+    answer,
+    choose_headline_signature,
+    describe_candidate,
+    format_score,
+    scored_by,
+)
 from gre_bench.core.metrics import SPECIFIC, recipe_of
 from gre_bench.core.terminal import counted, markdown_cell, markdown_table
 from gre_bench.pipeline.runs.job import Job
@@ -25,7 +34,7 @@ def board_picture(rows: Sequence[Mapping[str, Any]], title: str) -> str:
 
     A row has *candidate*, *kind*, *score*, *low* and *high*; the last three may be None.
     """
-    shown = [Interval(row["candidate"], row["score"], number(row["score"]), row["low"], row["high"], row["kind"],
+    shown = [Interval(row["candidate"], row["score"], format_score(row["score"]), row["low"], row["high"], row["kind"],
                       SAID.get(row["kind"], "")) for row in rows if row["score"] is not None]  # fmt: skip
     if len(shown) < 2:
         return ""
@@ -64,13 +73,13 @@ def as_markdown(
     boards = {name: list(own) for name, own in groupby(rows, key=lambda row: row["signature_id"])}
     if not boards:
         return "No pair has a score yet."
-    first = headline(rows, wanted)
+    first = choose_headline_signature(rows, wanted)
     parts = []
     for name in (first, *(other for other in boards if other != first)):
         for group, members in groupby(boards[name], key=lambda row: row["group_name"]):
             own: list[Any] = [row | {"group_name": None} for row in members]
             own.sort(key=lambda row: row["kind"] == "control")
-            human = [who(row) for row in own if row["kind"] == "human" and row["score"] is not None]
+            human = [describe_candidate(row) for row in own if row["kind"] == "human" and row["score"] is not None]
             recipe = recipe_of(own[0]["metric"])
             title = f"{recipe.title} in {recipe.unit}, {counted(own[0]['sampled'], 'paper')}"
             parts += [f"## {markdown_cell(title)}{markdown_cell(f', group {group}, {RANKED_APART}') if group else ''}"]

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.known_names import did_you_mean, resolved
+from gre_bench.core.known_names import did_you_mean, resolve_name
 from gre_bench.core.records import HUMAN
 from gre_bench.release import manifest
-from gre_bench.release.database import opened, rows
+from gre_bench.release.public_tables import opened, rows
 from gre_bench.release.release_store import ReleaseStore
-from gre_bench.reports.signatures import sentence_of
+from gre_bench.reports.signatures import format_first_sentence
 from gre_bench.store import Store, fetch, find_editions
 from gre_bench.store.queries import (
     CANDIDATE_PAIRS,
@@ -58,15 +58,15 @@ def release_boards(folder: Path, metric: str | None = None) -> list[LeaderboardR
 
     Raises `SourceError` if the release was altered, and `SettingsError` if it has no board of *metric*.
     """
-    with _signed(folder, metric) as (connection, signatures):
+    with _open_verified(folder, metric) as (connection, signatures):
         return fetch(connection, LEADERBOARD, signature_ids=list(signatures.values()))
 
 
 def release_sentence(folder: Path) -> str:
     """Returns a sentence on who leads the first board of a release, and how surely; raises as `release_boards` does."""
-    with _signed(folder, None) as (connection, signatures):
+    with _open_verified(folder, None) as (connection, signatures):
         read = partial(fetch, connection)
-        return sentence_of(read, read(LEADERBOARD, signature_ids=list(signatures.values())))
+        return format_first_sentence(read, read(LEADERBOARD, signature_ids=list(signatures.values())))
 
 
 def release_pairs(folder: Path, metric: str, candidate: str | None = None) -> list[CandidatePairRow]:
@@ -74,12 +74,12 @@ def release_pairs(folder: Path, metric: str, candidate: str | None = None) -> li
 
     Raises `SettingsError` for an unknown candidate, and the errors of `release_boards`.
     """
-    with _signed(folder, metric) as (connection, signatures):
+    with _open_verified(folder, metric) as (connection, signatures):
         signature_id = signatures[metric]
         board = fetch(connection, LEADERBOARD, signature_ids=[signature_id])
         names = [row["candidate"] for row in board]
         if candidate is not None:
-            names = [resolved(candidate, names, f"{folder.name} has no candidate")]
+            names = [resolve_name(candidate, names, f"{folder.name} has no candidate")]
         return fetch(connection, CANDIDATE_PAIRS, signature_id=signature_id, candidates=names)
 
 
@@ -96,7 +96,7 @@ def papers_of_release(folder: Path) -> tuple[str, list[str], list[str]]:
 
 
 @contextmanager
-def _signed(folder: Path, metric: str | None) -> Iterator[tuple[Any, dict[str, str]]]:
+def _open_verified(folder: Path, metric: str | None) -> Iterator[tuple[Any, dict[str, str]]]:
     """Verifies a release; yields a connection to its tables, and metric → signature id, for all metrics or *metric*."""
     manifest.verify(folder)
     with opened(folder) as connection:
@@ -106,7 +106,7 @@ def _signed(folder: Path, metric: str | None) -> Iterator[tuple[Any, dict[str, s
         yield connection, signatures if metric is None else {metric: signatures[metric]}
 
 
-def one_candidate(store: Store, name: str) -> dict[str, Any]:
+def load_candidate(store: Store, name: str) -> dict[str, Any]:
     """Returns a candidate's rows on the current boards, and its papers.
 
     Args:

@@ -18,45 +18,47 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from gre_bench.board.family import orders_by_signature
-from gre_bench.board.words import answer, is_validated, who
-from gre_bench.catalogs.models import known_as
+from gre_bench.board.words import answer, describe_candidate, is_validated
 from gre_bench.catalogs.models import load as load_models
-from gre_bench.core.errors import SettingsError, SourceError, UnfinishedError, no_file
+from gre_bench.catalogs.models import names_by_alias
+from gre_bench.core.errors import SettingsError, SourceError, UnfinishedError, missing_file_error
 from gre_bench.core.incoming import read_bytes
 from gre_bench.core.records import HUMAN, Signature
 from gre_bench.core.strict import load_json
-from gre_bench.ranking import published
-from gre_bench.ranking.exposure import entry_of
-from gre_bench.ranking.published import Figure
+from gre_bench.ranking import published_boards
+from gre_bench.ranking.contamination import entry_of
+from gre_bench.ranking.published_boards import Figure
 from gre_bench.release import manifest
-from gre_bench.release.database import changed_pairs, opened, provenance_differences, rows, table_differences
+from gre_bench.release.public_tables import changed_pairs, opened, provenance_differences, rows, table_differences
 from gre_bench.reports.board_rows import release_folder
 from gre_bench.stats.effects import holm
-from gre_bench.stats.intervals import Moment, change
-from gre_bench.stats.ranks import consistency
+from gre_bench.stats.intervals import SampleMean, compare_means_by_welch
+from gre_bench.stats.ranks import rank_consistency
 from gre_bench.store import Row, Store, fetch, no_edition
 from gre_bench.store.queries import ANCHORED, CURRENT_SIGNATURES, EFFECTS, LEADERBOARD, LeaderboardRow
 
 _FIELDS = ("evaluation_lm", "lm_digest", "writer", "synopsis_writer", "form", "ascii_fold")
 
 
-def ranked(first: Side, second: Side) -> dict[str, Any]:
+def compare_rankings(first: ComparedSide, second: ComparedSide) -> dict[str, Any]:
     """Returns how consistently two boards rank candidates, for each metric that both have.
 
     Raises `SettingsError` if they have no metric in common. If exactly one board is a published table, the result also
     lists both boards' scores side by side.
     """
-    rows = published.consistency(first.figures, second.figures)
+    rows = published_boards.compare_board_ranks(first.figures, second.figures)
     metrics = [row.metric for row in rows]
     if not rows:
         raise SettingsError(f"{first.name} and {second.name} have no metric in common")
-    printed = published.printed_consistency(first.name, second.name)
+    printed = published_boards.printed_consistency(first.name, second.name)
     result: dict[str, Any] = {"consistency": [{**asdict(row), "printed": printed.get(row.metric)} for row in rows]}
     if first.signatures is not None and second.signatures is not None:
-        result["differ_in"] = _differences(first.signatures.get(metrics[0], {}), second.signatures.get(metrics[0], {}))
+        result["differ_in"] = _find_field_differences(
+            first.signatures.get(metrics[0], {}), second.signatures.get(metrics[0], {})
+        )
     if (first.signatures is None) != (second.signatures is None):
         figures = ([figure for figure in side.figures if figure.metric in metrics] for side in (first, second))
-        beside = [asdict(row) for row in published.beside(*figures)]
+        beside = [asdict(row) for row in published_boards.beside(*figures)]
         if not _same_lms(*((first, second) if first.signatures is None else (second, first)), metrics):
             # The scores have different signatures: ranks can be compared, but differences mean nothing.
             no_difference = {"difference": None, "overlap": None, "within": None}
@@ -65,22 +67,22 @@ def ranked(first: Side, second: Side) -> dict[str, Any]:
     return result
 
 
-def _same_lms(table: Side, run: Side, metrics: Sequence[str]) -> bool:
+def _same_lms(table: ComparedSide, run: ComparedSide, metrics: Sequence[str]) -> bool:
     """Returns whether *run* used the same evaluation LM and writer as the published *table*, in all *metrics*."""
     models = load_models()
-    wanted = published.LMS.get(table.name)
+    wanted = published_boards.LMS.get(table.name)
     if wanted is None or not run.signatures:
         return False
     for metric in metrics:
         signed = run.signatures.get(metric, {})
         for name, stated in zip((signed.get("evaluation_lm"), signed.get("writer")), wanted, strict=True):
             model = entry_of(name, models) if name else None
-            if model is None or model.name != known_as(models)[stated.lower()]:
+            if model is None or model.name != names_by_alias(models)[stated.lower()]:
                 return False
     return bool(metrics)
 
 
-def _differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, list[Any]]:
+def _find_field_differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, list[Any]]:
     return {name: [first.get(name), second.get(name)] for name in _FIELDS if first.get(name) != second.get(name)}
 
 
@@ -89,7 +91,7 @@ _ITEM, _VALUE = ("item", "change", "candidate", "model"), ("value", "d", "score"
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ComparedSide:
     """One of two boards, or of two sets of effects, that are compared.
 
     *left_out*: candidate without a rank, or perturbation without an effect → the reason. *signatures*: metric →
@@ -103,13 +105,13 @@ class Side:
     signatures: Mapping[str, Mapping[str, Any]] | None = None
 
 
-def from_table(name: str) -> Side:
+def from_table(name: str) -> ComparedSide:
     """Returns the published table *name*, such as ``table6``."""
-    figures = published.load(name)
-    return Side(name, "board" if name in published.LMS else "effects", figures)
+    figures = published_boards.load(name)
+    return ComparedSide(name, "board" if name in published_boards.LMS else "effects", figures)
 
 
-def from_run(name: str, kind: Kind, state: Path) -> Side:
+def from_run(name: str, kind: Kind, state: Path) -> ComparedSide:
     """Returns the board or the effects of an edition under *state*, or of a file that a command wrote with ``--json``.
 
     Raises `SettingsError` or `UnfinishedError` if there is nothing to compare, and `SourceError` for any other file.
@@ -117,7 +119,7 @@ def from_run(name: str, kind: Kind, state: Path) -> Side:
     if Path(name).is_file():
         tree = _json(Path(name))
     elif name.lower().endswith(".json"):
-        raise no_file(name)
+        raise missing_file_error(name)
     else:
         tree = _edition(name, kind, state)
     try:
@@ -144,15 +146,15 @@ def _edition(key: str, kind: Kind, state: Path) -> Any:
     return {"signatures": signatures, "rows": store.read(LEADERBOARD, signature_ids=ids)}
 
 
-def _side(name: str, kind: Kind, tree: Any) -> Side:
+def _side(name: str, kind: Kind, tree: Any) -> ComparedSide:
     rows = tree if isinstance(tree, list) else tree["rows" if kind == "board" else "effects"]
-    lacks = [_lack(row, kind) for row in rows]
+    lacks = [_find_missing_number(row, kind) for row in rows]
     shown = [row for row, lack in zip(rows, lacks, strict=True) if lack is None]
     figures = tuple(map(_figure, shown))
     if not figures:
         raise SettingsError(f"{name}: there is nothing to compare, no {'ranked row' if kind == 'board' else 'effect'}")
     if kind == "board":
-        figures = _by_model(figures)
+        figures = _rename_models(figures)
     seen: set[tuple[str, str]] = set()
     for figure in figures:
         if (figure.metric, figure.item) in seen:
@@ -161,17 +163,17 @@ def _side(name: str, kind: Kind, tree: Any) -> Side:
     signatures = None
     if isinstance(tree, dict) and "signatures" in tree:
         signatures = {row["metric"]: row for row in tree["signatures"]}
-    return Side(name, kind, figures, dict(filter(None, lacks)), signatures)
+    return ComparedSide(name, kind, figures, dict(filter(None, lacks)), signatures)
 
 
-def _by_model(figures: tuple[Figure, ...]) -> tuple[Figure, ...]:
+def _rename_models(figures: tuple[Figure, ...]) -> tuple[Figure, ...]:
     """Returns *figures* with models named as in the models file, unless two figures would then have the same name."""
-    known = known_as()
+    known = names_by_alias()
     named = tuple(replace(figure, item=known.get(figure.item.lower(), figure.item)) for figure in figures)
     return named if len({(item.metric, item.item) for item in named}) == len(named) else figures
 
 
-def _lack(row: Mapping[str, Any], kind: Kind) -> tuple[str, str] | None:
+def _find_missing_number(row: Mapping[str, Any], kind: Kind) -> tuple[str, str] | None:
     """Returns the name in *row* and why it has no number; None if it has a number."""
     if kind == "board":
         return None if row.get("rank", 1) is not None else (row["candidate"], row.get("unranked") or "without a rank")
@@ -179,14 +181,14 @@ def _lack(row: Mapping[str, Any], kind: Kind) -> tuple[str, str] | None:
 
 
 def _figure(row: Mapping[str, Any]) -> Figure:
-    value = float(_first(row, _VALUE))
+    value = float(_first_present(row, _VALUE))
     if not math.isfinite(value):
         raise ValueError(f"{value} is not a number, so it cannot be compared")
     low, high = (None if row.get(end) is None else float(row[end]) for end in ("low", "high"))
-    return Figure(str(row["metric"]), str(_first(row, _ITEM)), value, low, high)
+    return Figure(str(row["metric"]), str(_first_present(row, _ITEM)), value, low, high)
 
 
-def _first(row: Mapping[str, Any], names: Iterable[str]) -> Any:
+def _first_present(row: Mapping[str, Any], names: Iterable[str]) -> Any:
     for name in names:
         if row.get(name) is not None:
             return row[name]
@@ -230,16 +232,21 @@ def compare_releases(names: tuple[str, str], state: Path) -> dict[str, Any]:
     keys = ("release", "edition", "created_at", "texts", "papers")
     return {
         "compared": [first.name, second.name],
-        "releases": [{key: side.about.get(key) for key in keys} | {"digest": manifest.digest_of(side.folder)}
-                     for side in (first, second)],
-        "metrics": [_release_metric(name, first, second, pairs) for name in first.signatures
-                    if name in second.signatures],
+        "releases": [
+            {key: side.about.get(key) for key in keys} | {"digest": manifest.digest_of(side.folder)}
+            for side in (first, second)
+        ],
+        "metrics": [
+            _compare_metric(name, first, second, pairs) for name in first.signatures if name in second.signatures
+        ],
         "only_first": [name for name in first.signatures if name not in second.signatures],
         "only_second": [name for name in second.signatures if name not in first.signatures],
-        "notes": list({who(row): None for board in second.board.values() if (row := board.get(HUMAN))})[:1],
+        "notes": list({describe_candidate(row): None for board in second.board.values() if (row := board.get(HUMAN))})[
+            :1
+        ],
         "provenance": provenance_differences(first.about, second.about),
         "tables": table_differences(first.about, second.about),
-    }  # fmt: skip
+    }
 
 
 def _release_side(name: str, state: Path) -> ReleaseSide:
@@ -265,7 +272,7 @@ def _by_signature(rows: Sequence[Any]) -> dict[str, dict[str, Any]]:
     return kept
 
 
-def _release_metric(
+def _compare_metric(
     metric: str, first: ReleaseSide, second: ReleaseSide, pairs: Mapping[tuple[str, str], Row]
 ) -> dict[str, Any]:
     signed = first.signatures[metric], second.signatures[metric]
@@ -274,8 +281,8 @@ def _release_metric(
     level = "ranks" if not same else "scores" if first.about["edition"] == second.about["edition"] else "differences"
     boards = first.board.get(ids[0], {}), second.board.get(ids[1], {})
     candidates = [
-        {"candidate": name, **_both(boards, name, ("rank", "scored", "expected", "above_chance"))}
-        | (_both(boards, name, ("score",)) if level == "scores" else {})
+        {"candidate": name, **_fields_of_both(boards, name, ("rank", "scored", "expected", "above_chance"))}
+        | (_fields_of_both(boards, name, ("score",)) if level == "scores" else {})
         | ({key: pairs[ids[0], name][key] for key in _STATES} if level == "scores" and (ids[0], name) in pairs else {})
         for name in dict.fromkeys((*boards[0], *boards[1]))
     ]
@@ -283,7 +290,7 @@ def _release_metric(
         _add_changes(candidates, first.anchored.get(ids[0], {}), second.anchored.get(ids[1], {}))
     ranks = [{name: -float(row["rank"]) for name, row in board.items() if row["rank"] is not None} for board in boards]
     try:
-        agreement = asdict(consistency(*ranks))
+        agreement = asdict(rank_consistency(*ranks))
     except ValueError as problem:
         agreement = {"problem": str(problem)}
     rows = list(boards[1].values())
@@ -292,18 +299,18 @@ def _release_metric(
         "evaluation_lm": signed[1]["evaluation_lm"], "validated": is_validated(rows),
         "validation": rows[0]["validation"] if rows else "",
         "answers": [side.answers.get(name, "") for side, name in zip((first, second), ids, strict=True)],
-        "differ_in": _differing(*signed), "agreement": agreement,
+        "differ_in": _find_signature_differences(*signed), "agreement": agreement,
         "papers": [max((row["papers"] for row in board.values()), default=0) for board in boards],
         "candidates": candidates,
     }  # fmt: skip
 
 
-def _differing(first: Row, second: Row) -> dict[str, list[Any]]:
+def _find_signature_differences(first: Row, second: Row) -> dict[str, list[Any]]:
     fields = [field.name for field in dataclasses.fields(Signature)]
     return {name: [first[name], second[name]] for name in fields if first[name] != second[name]}
 
 
-def _both(boards: tuple[Mapping[str, Row], ...], name: str, fields: tuple[str, ...]) -> dict[str, Any]:
+def _fields_of_both(boards: tuple[Mapping[str, Row], ...], name: str, fields: tuple[str, ...]) -> dict[str, Any]:
     return {field: [board[name][field] if name in board else None for board in boards] for field in fields}
 
 
@@ -316,8 +323,8 @@ def _add_changes(candidates: list[dict[str, Any]], first: Mapping[str, Row], sec
         row["differences"] = [{key: side[key] for key in kept} if side else None for side in sides]
         row["change"] = None
         if all(side and side["se"] for side in sides):
-            before, after = (Moment(side["difference"], side["se"], side["units"]) for side in sides if side)
-            row["change"] = asdict(change(before, after))
+            before, after = (SampleMean(side["difference"], side["se"], side["units"]) for side in sides if side)
+            row["change"] = asdict(compare_means_by_welch(before, after))
             tested.append(row)
     for row, p in zip(tested, holm([row["change"]["p"] for row in tested]), strict=True):
         row["change"]["p_holm"] = p

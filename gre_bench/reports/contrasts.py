@@ -36,21 +36,21 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from gre_bench.board.family import family_of, lm_orders_of
-from gre_bench.board.words import LMOrder, is_validated, who, without_pairs
+from gre_bench.board.words import LMOrder, describe_candidate, format_missing_pairs, is_validated
 from gre_bench.core import strict
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.incoming import read_bytes
-from gre_bench.core.known_names import did_you_mean, resolved, whole
-from gre_bench.core.metrics import ALPHA, specific_of
+from gre_bench.core.known_names import did_you_mean, resolve_name, whole
+from gre_bench.core.metrics import ALPHA, find_specific_signature
 from gre_bench.core.records import HUMAN
-from gre_bench.pipeline.ranking import reading, words_of
-from gre_bench.ranking.rank_statistics import SEED, Pairs, texts_of
-from gre_bench.reports.signatures import shown_signatures, the_candidate
+from gre_bench.pipeline.ranking import text_read_by, words_of
+from gre_bench.ranking.rank_statistics import SEED, ScoredPairs, collect_text_lengths
+from gre_bench.reports.signatures import resolve_candidate, shown_signatures
 from gre_bench.stats.effects import holm
-from gre_bench.stats.families import Family, PairTest
+from gre_bench.stats.families import PairTest, TestFamily
 from gre_bench.stats.length import contrast_at_length, length_slope
-from gre_bench.stats.pair_tests import detectable
-from gre_bench.stats.ranks import agreement, orders, ranks
+from gre_bench.stats.pair_tests import smallest_detectable_difference
+from gre_bench.stats.ranks import count_significant_orders, measure_agreement, ranks
 from gre_bench.stats.ranks import leads as ahead_of
 from gre_bench.store import Store
 from gre_bench.store.queries import (
@@ -95,7 +95,7 @@ class ContrastsFile(NamedTuple):
     sha256: str
 
 
-def load(path: Path) -> ContrastsFile:
+def load_contrasts(path: Path) -> ContrastsFile:
     """Returns the contrasts of the TOML file *path*; raises `SettingsError` if the file is faulty or has none."""
     entries = strict.read_entries(path, "contrasts file", "contrast", PlannedContrast, named=True)
     if not entries:
@@ -109,7 +109,7 @@ def compare_contrasts(state: Path, edition: str, path: Path, metrics: list[str] 
     *metrics*: None means the metrics on the board. Results by the board's evaluation LM come first, then those by other
     LMs that have scored the same metrics. Raises `SettingsError` for an unknown candidate or metric, or a faulty file.
     """
-    file, store = load(path), Store(state, edition)
+    file, store = load_contrasts(path), Store(state, edition)
     planned = store.read(PLANNED_SIGNATURES)
     shown = shown_signatures(store, metrics)
     if unknown := sorted({name for item in file.contrasts for name in item.metrics} - {row["metric"] for row in shown}):
@@ -155,7 +155,7 @@ def contrast_rows(
     rows: list[dict[str, Any]] = []
     for signature in signatures:
         own = [item for item in contrasts if not item.metrics or signature["metric"] in item.metrics]
-        rows += _of_signature(store, own, signature, known)
+        rows += _compute_signature_rows(store, own, signature, known)
     by_lm: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
         if row["problem"] is None:
@@ -168,14 +168,14 @@ def contrast_rows(
     return rows
 
 
-def _of_signature(
+def _compute_signature_rows(
     store: Store, contrasts: Sequence[PlannedContrast], signature: SignatureRow, known: Sequence[SignatureRow]
 ) -> list[dict[str, Any]]:
-    pairs = Pairs(*columns_of(store, signature))
-    parts = parts_of(store, signature, pairs, known)
+    pairs = ScoredPairs(*columns_of(store, signature))
+    parts = split_by_chance(store, signature, pairs, known)
     candidates = list(dict.fromkeys(pairs.candidates))
-    words = words_of(_lists(store.read(BOARD_LENGTHS, **reading(signature)._asdict())))
-    texts = texts_of(pairs, words)
+    words = words_of(_transpose(store.read(BOARD_LENGTHS, **text_read_by(signature)._asdict())))
+    texts = collect_text_lengths(pairs, words)
     try:
         slope = length_slope(texts.values, texts.words, texts.papers, candidates=texts.candidates)
     except ValueError:
@@ -184,7 +184,7 @@ def _of_signature(
     rows = []
     for contrast in contrasts:
         names = [
-            resolved(name, candidates, f"edition {store.key} has no scores of candidate")
+            resolve_name(name, candidates, f"edition {store.key} has no scores of candidate")
             for name in (contrast.first, contrast.second)
         ]
         row: dict[str, Any] = {
@@ -196,29 +196,31 @@ def _of_signature(
         }  # fmt: skip
         rows.append(row)
         own = pairs.of_candidates(names)
-        if (test := paired(own, names)) is None:
+        if (test := compute_paired_test(own, names)) is None:
             row["problem"] = "fewer than two papers on which both are scored"
             continue
-        row |= _of_test(test)
+        row |= _test_fields(test)
         for name, part in parts.items():
-            if (part_test := paired(part.of_candidates(names), names)) is not None:
-                row[name] = _of_test(part_test) | {"p_holm": None}
-        row["detectable"] = detectable(test.sd, test.papers, 1 - LEVEL, POWER)
+            if (part_test := compute_paired_test(part.of_candidates(names), names)) is not None:
+                row[name] = _test_fields(part_test) | {"p_holm": None}
+        row["detectable"] = smallest_detectable_difference(test.sd, test.papers, 1 - LEVEL, POWER)
         if slope is not None:
-            at_length = contrast_at_length(slope, *_shared(own, names, words))
+            at_length = contrast_at_length(slope, *_collect_length_arguments(own, names, words))
             row["at_length"] = asdict(at_length) | {"p": at_length.p, "p_holm": None, "why_not": at_length.why_not}
     ranked = [each for each in board if each["rank"] is not None]
     if ranked and all(each["tests"] is None and not each["untested"] for each in ranked):
         for row in rows:
             row["problem"] = row["problem"] or NOT_YET
-    _correct([row for row in rows if row["problem"] is None], family_of(store.read, signature["signature_id"], board))
+    _set_corrected_p(
+        [row for row in rows if row["problem"] is None], family_of(store.read, signature["signature_id"], board)
+    )
     return rows
 
 
 NOT_YET = "the board's tests, which its p-value is corrected over, come when the refresh that adds scores has ended"
 
 
-def _correct(rows: Sequence[dict[str, Any]], tests: Family) -> None:
+def _set_corrected_p(rows: Sequence[dict[str, Any]], tests: TestFamily) -> None:
     """Sets *p_holm* in *rows* from the board's family of *tests*; contrasts that are not in it are added to it."""
     others: dict[frozenset[str], float] = {}
     for row in rows:
@@ -233,15 +235,17 @@ def _correct(rows: Sequence[dict[str, Any]], tests: Family) -> None:
             row["tests"] = tests.size + len(others)
 
 
-def parts_of(store: Store, signature: SignatureRow, pairs: Pairs, known: Sequence[SignatureRow]) -> dict[str, Pairs]:
+def split_by_chance(
+    store: Store, signature: SignatureRow, pairs: ScoredPairs, known: Sequence[SignatureRow]
+) -> dict[str, ScoredPairs]:
     """Returns the two parts of the scores of *pairs*: the chance score (of a review of another paper), and the rest.
 
     The result is empty if the specific form of *signature* is not among the *known* signatures.
     """
-    specific = next((row for row in known if row["signature_id"] == specific_of(signature, known)), None)
+    specific = next((row for row in known if row["signature_id"] == find_specific_signature(signature, known)), None)
     if specific is None:
         return {}
-    above = Pairs(*columns_of(store, specific))
+    above = ScoredPairs(*columns_of(store, specific))
     values = {key[:3]: key[3] for key in zip(*pairs.columns, strict=True)}
     kept = [index for index, key in enumerate(zip(*above.columns[:3], strict=True)) if key in values]
     above = above.at(kept)
@@ -249,7 +253,7 @@ def parts_of(store: Store, signature: SignatureRow, pairs: Pairs, known: Sequenc
     return {"chance": replace(above, values=chance), "above_chance": above}
 
 
-def paired(pairs: Pairs, names: Sequence[str], level: float = LEVEL) -> PairTest | None:
+def compute_paired_test(pairs: ScoredPairs, names: Sequence[str], level: float = LEVEL) -> PairTest | None:
     """Returns the paired test of the two candidates *names*; None if they share fewer than two papers."""
     if len(set(pairs.candidates)) < 2:
         return None
@@ -260,19 +264,19 @@ def paired(pairs: Pairs, names: Sequence[str], level: float = LEVEL) -> PairTest
     return test if test.first == names[0] else test.flipped()
 
 
-def _of_test(test: PairTest) -> dict[str, Any]:
+def _test_fields(test: PairTest) -> dict[str, Any]:
     return {name: getattr(test, name) for name in ("difference", "low", "high", "p", "papers", "ahead")}
 
 
 def columns_of(store: Store, signature: SignatureRow) -> list[list[Any]]:
-    return _lists(store.read(BOARD_PAIRS, signature_id=signature["signature_id"]))
+    return _transpose(store.read(BOARD_PAIRS, signature_id=signature["signature_id"]))
 
 
-def _lists(rows: Sequence[Any]) -> list[list[Any]]:
+def _transpose(rows: Sequence[Any]) -> list[list[Any]]:
     return [list(column) for column in zip(*(row.values() for row in rows), strict=True)] or [[], [], [], []]
 
 
-def _shared(pairs: Pairs, names: Sequence[str], words: Any) -> tuple[Any, ...]:
+def _collect_length_arguments(pairs: ScoredPairs, names: Sequence[str], words: Any) -> tuple[Any, ...]:
     """Returns the arguments of `contrast_at_length` for both *names*, without the papers that lack a length."""
     values = {key[:3]: key[3] for key in zip(*pairs.columns, strict=True)}
     by_paper: dict[str, list[tuple[float, float]]] = defaultdict(list)
@@ -303,7 +307,7 @@ def stability(store: Store, signature: SignatureRow) -> dict[str, Any] | None:
     names = max(groups.values(), key=len, default=[])
     if len(names) < 3:
         return None
-    pairs = Pairs(*columns_of(store, signature)).of_candidates(names)
+    pairs = ScoredPairs(*columns_of(store, signature)).of_candidates(names)
     papers = sorted(set(pairs.papers))
     references = {paper: sorted({r for p, r in zip(pairs.papers, pairs.references, strict=True) if p == paper})
                   for paper in papers}  # fmt: skip
@@ -352,14 +356,14 @@ def compare_candidates(state: Path, edition: str, names: Sequence[str], metrics:
     - *won*, *lost*: papers that the first candidate won or lost. *most*, *least*: papers with the largest differences.
     - *board*: *p_holm*, corrected over the *tests* of the board, and which candidate is *surely_ahead*, if any; None
       unless both are ranked in one group.
-    - *chance*, *above_chance*: the same test on the two `parts_of` the scores; None without these.
+    - *chance*, *above_chance*: the same test on the two `split_by_chance` the scores; None without these.
     - *validated*, *validation*: whether the metric is validated with its evaluation LM and writer; the same in words.
     - *other_lms*: the same test by each other validated *evaluation_lm* that has ranked both.
 
     *notes* has what a reader must know about the two candidates.
     """
     store = Store(state, edition)
-    names = [the_candidate(store, name) for name in names]
+    names = [resolve_candidate(store, name) for name in names]
     if len(names) != 2 or names[0] == names[1]:
         given = f"got {', '.join(names)}" if names else "got none"
         raise SettingsError(
@@ -373,27 +377,30 @@ def compare_candidates(state: Path, edition: str, names: Sequence[str], metrics:
     rows = []
     for signature_id in (*boards, *(signatures.keys() - boards.keys())):
         signature, board = signatures[signature_id], boards.get(signature_id, [])
-        row = _compared(store, signature, names)
+        row = _compare_by_metric(store, signature, names)
         tested = board and not row["problem"]
-        row["board"] = _on_the_board(family_of(store.read, signature_id, board), names) if tested else None
-        pairs = Pairs(*columns_of(store, signature)).of_candidates(names)
-        parts = {name: paired(part, names, 0.90) for name, part in parts_of(store, signature, pairs, planned).items()}
+        row["board"] = _find_board_test(family_of(store.read, signature_id, board), names) if tested else None
+        pairs = ScoredPairs(*columns_of(store, signature)).of_candidates(names)
+        parts = {
+            name: compute_paired_test(part, names, 0.90)
+            for name, part in split_by_chance(store, signature, pairs, planned).items()
+        }
         row |= {name: asdict(test) if (test := parts.get(name)) else None for name in ("chance", "above_chance")}
         row["validated"], row["validation"] = is_validated(board), board[0]["validation"] if board else ""
         row["evaluation_lm"] = signature["evaluation_lm"]
         orders = lm_orders_of(store.read, signature_id, board)[1:] if tested else []
         row["other_lms"] = [own for each in orders if (own := _by_other_lm(each, names))]
         rows.append(row)
-    about = {row["candidate"]: who(row) for board in boards.values() for row in reversed(board)}
+    about = {row["candidate"]: describe_candidate(row) for board in boards.values() for row in reversed(board)}
     notes = [about[name] for name in names if about.get(name)]
     return {"edition": store.key, "compared": list(names), "candidates": rows, "notes": notes}
 
 
-def _compared(store: Store, signature: SignatureRow, names: Sequence[str]) -> dict[str, Any]:
+def _compare_by_metric(store: Store, signature: SignatureRow, names: Sequence[str]) -> dict[str, Any]:
     rows = store.read(CANDIDATE_PAIRS, signature_id=signature["signature_id"], candidates=list(names))
     planned = {row["candidate_id"] for row in rows}
     if lost := [name for name in names if name not in planned]:
-        raise SettingsError(f"edition {store.key}: {without_pairs(signature['metric'], lost)}")
+        raise SettingsError(f"edition {store.key}: {format_missing_pairs(signature['metric'], lost)}")
     scored = [row for row in rows if row["state"] == "scored"]
     compared = {"metric": signature["metric"], "signature_id": signature["signature_id"]}
     try:
@@ -401,7 +408,7 @@ def _compared(store: Store, signature: SignatureRow, names: Sequence[str]) -> di
     except ValueError:
         return compared | {"problem": "fewer than two papers on which both are scored"}
     test = test if test.first == names[0] else test.flipped()
-    differences = leads(scored, names)
+    differences = compute_paper_leads(scored, names)
     order = sorted(differences, key=lambda paper: differences[paper])
     won, lost = ([paper for paper in order if differences[paper] * sign > 0] for sign in (1, -1))
     return compared | asdict(test) | {
@@ -413,10 +420,10 @@ def _compared(store: Store, signature: SignatureRow, names: Sequence[str]) -> di
     }  # fmt: skip
 
 
-def _on_the_board(tests: Family, names: Sequence[str]) -> dict[str, Any] | None:
+def _find_board_test(tests: TestFamily, names: Sequence[str]) -> dict[str, Any] | None:
     """Returns the p-value of the two *names*, corrected over a board's *tests*; None unless ranked in one group."""
     test = tests.between(*names)
-    return {"p_holm": test.p_holm, "tests": tests.size, "surely_ahead": _surely(test)} if test else None
+    return {"p_holm": test.p_holm, "tests": tests.size, "surely_ahead": _find_surely_ahead(test)} if test else None
 
 
 def _by_other_lm(lm_order: LMOrder, names: Sequence[str]) -> dict[str, Any] | None:
@@ -425,16 +432,16 @@ def _by_other_lm(lm_order: LMOrder, names: Sequence[str]) -> dict[str, Any] | No
         return None
     leader = names[0] if test.difference > 0 else names[1]
     return {
-        "evaluation_lm": lm_order.lm, "leader": leader, "p": test.p, "board": _on_the_board(lm_order.tests, names)
+        "evaluation_lm": lm_order.lm, "leader": leader, "p": test.p, "board": _find_board_test(lm_order.tests, names)
     }  # fmt: skip
 
 
-def _surely(test: PairTest) -> str | None:
+def _find_surely_ahead(test: PairTest) -> str | None:
     """Returns the candidate that is surely ahead of the other (`PairTest.surely_ahead`); None if neither is."""
     return next((each.first for each in (test, test.flipped()) if each.surely_ahead), None)
 
 
-def leads(scored: Sequence[CandidatePairRow], names: Sequence[str]) -> dict[str, float]:
+def compute_paper_leads(scored: Sequence[CandidatePairRow], names: Sequence[str]) -> dict[str, float]:
     """Returns paper → mean difference between the two *names*, over the references that both were scored against."""
     values = {(row["candidate_id"], row["paper_id"], row["reference_id"]): row["value"] for row in scored}
     by_paper: dict[str, list[float]] = {}
@@ -449,7 +456,7 @@ def _tested(scored: Sequence[CandidatePairRow]) -> list[PairTest]:
     """Returns the tests of all pairs of candidates; raises ValueError if a pair shares fewer than two papers."""
     names = ("candidate_id", "paper_id", "reference_id", "value", "unit")
     columns: list[list[Any]] = [[row[name] for row in scored] for name in names]
-    return Pairs(*columns).tests()
+    return ScoredPairs(*columns).tests()
 
 
 LM = ("evaluation_lm", "lm_digest", "dtype", "quantisation", "attention", "template_digest", "engine_version")
@@ -483,7 +490,7 @@ def compare_lms(state: Path, edition: str, names: Sequence[str], metrics: Sequen
     if not shared:
         among = f" among {', '.join(metrics)}" if metrics else ""
         raise SettingsError(f"edition {store.key}: {names[0]} and {names[1]} have no metric in common{among}")
-    rows = [_by_both(store, *_closest(metric, *sides)) for metric in shared]
+    rows = [_compare_by_both_lms(store, *_choose_closest_signatures(metric, *sides)) for metric in shared]
     return {"edition": store.key, "compared": list(names), "evaluation_lms": rows}
 
 
@@ -493,7 +500,7 @@ def _signatures_of(name: str, signatures: Sequence[SignatureRow]) -> list[Signat
     return by_id or [row for row in signatures if row["evaluation_lm"] == name]
 
 
-def _closest(
+def _choose_closest_signatures(
     metric: str, first: Sequence[SignatureRow], second: Sequence[SignatureRow]
 ) -> tuple[SignatureRow, SignatureRow]:
     """Returns the first two signatures of *metric* that differ in the fewest fields, not counting those in `LM`.
@@ -513,7 +520,7 @@ def _differing(first: SignatureRow, second: SignatureRow) -> dict[str, list[Any]
     return {name: [first[name], second[name]] for name in first if name not in own and first[name] != second[name]}
 
 
-def _by_both(store: Store, first: SignatureRow, second: SignatureRow) -> dict[str, Any]:
+def _compare_by_both_lms(store: Store, first: SignatureRow, second: SignatureRow) -> dict[str, Any]:
     sides = _shared_pairs(*(store.read(BOARD_PAIRS, signature_id=row["signature_id"]) for row in (first, second)))
     kept = sides[0]
     row: dict[str, Any] = {
@@ -527,22 +534,26 @@ def _by_both(store: Store, first: SignatureRow, second: SignatureRow) -> dict[st
     except ValueError as problem:
         return row | {"problem": str(problem)}
     with suppress(ValueError):  # fewer than three candidates, or an LM that gives all the same score
-        row["agreement"] = asdict(agreement(kept.values, sides[1].values, kept.papers, kept.candidates, seed=SEED))
+        row["agreement"] = asdict(
+            measure_agreement(kept.values, sides[1].values, kept.papers, kept.candidates, seed=SEED)
+        )
     ranked = [ranks(side.values, kept.papers, kept.candidates) for side in sides]
     ahead = [ahead_of(tested, HUMAN) for tested in tests]
     row["candidates"] = [
         {"candidate": name, "ranks": [by_name[name] for by_name in ranked],
-         "leads": [by_name.get(name) for by_name in ahead], **_by_pair(*sides, name)}
+         "leads": [by_name.get(name) for by_name in ahead], **_correlate_candidate(*sides, name)}
         for name in sorted(ranked[0], key=lambda name: ranked[0][name])
     ]  # fmt: skip
     boards = [store.read(LEADERBOARD, signature_ids=[each["signature_id"]]) for each in (first, second)]
     families = [family_of(store.read, each["signature_id"], board)
                 for each, board in zip((first, second), boards, strict=True)]  # fmt: skip
     both = [(test, other) for test in families[0].tests if (other := families[1].between(test.first, test.second))]
-    return row | {"order": asdict(orders([test for test, _ in both], [other for _, other in both], alpha=ALPHA))}
+    return row | {
+        "order": asdict(count_significant_orders([test for test, _ in both], [other for _, other in both], alpha=ALPHA))
+    }
 
 
-def _shared_pairs(left: Sequence[BoardPairRow], right: Sequence[BoardPairRow]) -> tuple[Pairs, Pairs]:
+def _shared_pairs(left: Sequence[BoardPairRow], right: Sequence[BoardPairRow]) -> tuple[ScoredPairs, ScoredPairs]:
     """Returns the pairs that both LMs have scored, with the scores by each LM, in the same order."""
     sides = [
         {(row["candidate_id"], row["paper_id"], row["reference_id"]): row for row in side} for side in (left, right)
@@ -550,11 +561,11 @@ def _shared_pairs(left: Sequence[BoardPairRow], right: Sequence[BoardPairRow]) -
     keys = [key for key in sides[0] if key in sides[1]]
     if len(keys) < 2:
         raise SettingsError("the two evaluation LMs have fewer than two pairs in common")
-    first, second = (Pairs(*_lists([side[key] for key in keys])) for side in sides)
+    first, second = (ScoredPairs(*_transpose([side[key] for key in keys])) for side in sides)
     return first, second
 
 
-def _by_pair(first: Pairs, second: Pairs, name: str) -> dict[str, Any]:
+def _correlate_candidate(first: ScoredPairs, second: ScoredPairs, name: str) -> dict[str, Any]:
     """Returns a candidate's number of pairs, and Spearman's ρ of the two LMs' scores on these pairs, if defined."""
     from scipy.stats import spearmanr
 

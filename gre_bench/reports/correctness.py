@@ -7,7 +7,7 @@ from typing import Any, NotRequired, TypedDict
 
 from pydantic import BaseModel
 
-from gre_bench.board.words import other_signature
+from gre_bench.board.words import warn_of_other_signature
 from gre_bench.core.errors import SourceError, StoreError
 from gre_bench.store import Store
 from gre_bench.store.queries import CURRENT_SIGNATURES
@@ -15,7 +15,7 @@ from gre_bench.store.queries import CURRENT_SIGNATURES
 RESULTS = "correctness.json"
 
 
-class Tested(TypedDict):
+class MeanWithTest(TypedDict):
     """A mean with its 95% interval and p-value by paper; *p_holm*: corrected over all families, only for a family."""
 
     value: float
@@ -38,11 +38,11 @@ class ReviewerResult(TypedDict):
     candidate: str
     control: bool
     papers: int
-    score: Tested
-    other: Tested
-    again: Tested
-    specific: Tested | None
-    families: dict[str, Tested]
+    score: MeanWithTest
+    other: MeanWithTest
+    again: MeanWithTest
+    specific: MeanWithTest | None
+    families: dict[str, MeanWithTest]
     nulls: int
     detected: float | None
     true: float | None
@@ -55,11 +55,11 @@ class TooFew(TypedDict):
     control: bool
 
 
-class Results(TypedDict):
+class FlawResults(TypedDict):
     """The results of a study: see `gre_bench.studies.flaws`.
 
     *too_few*: reviewers without a row for a metric, because fewer than two papers have scores for all four texts.
-    *unlike*: metrics whose evaluation LM, writer or texts differ from the board's; only `correctness_of` adds it.
+    *unlike*: metrics whose evaluation LM, writer or texts differ from the board's; only `load_flaw_results` adds it.
     """
 
     edition: str
@@ -103,7 +103,7 @@ def results_file(store: Store) -> Path:
     return store.folder / RESULTS
 
 
-def correctness_of(store: Store) -> Results | None:
+def load_flaw_results(store: Store) -> FlawResults | None:
     """Returns the results of the planted-flaw study of *store*'s edition; None if there was no study.
 
     Raises `StoreError` for a damaged file.
@@ -126,7 +126,7 @@ def correctness_of(store: Store) -> Results | None:
 NOT_MEASURED = "correctness: not measured"
 
 
-def line(results: Results | None) -> str:
+def line(results: FlawResults | None) -> str:
     """Returns one line for a board: which reviewers find planted flaws, by the first metric."""
     if results is None:
         return NOT_MEASURED
@@ -138,6 +138,6 @@ def line(results: Results | None) -> str:
         why = f"fewer than two have all scores of {few}" if few else "no model has reviewed them"
         return f"correctness: {results['papers']} papers with planted flaws; {why}"
     who = ", ".join(clear) or "no model"
-    warning = f"; {other_signature(unlike)}" if (unlike := results.get("unlike")) else ""
+    warning = f"; {warn_of_other_signature(unlike)}" if (unlike := results.get("unlike")) else ""
     measured = f"correctness: {results['papers']} papers with planted flaws"
     return f"{measured}, which {who} tells of (nats, 95% above zero){warning}"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.board.words import FEW
-from gre_bench.board.years import changes, compared
+from gre_bench.board.years import compute_changes, tabulate_editions
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.known_names import whole
 from gre_bench.core.records import edition_of
@@ -20,7 +20,7 @@ from gre_bench.store import Store, find_editions
 from gre_bench.store.queries import ANCHORED, CURRENT_SIGNATURES, KNOWN_CANDIDATES
 
 
-def history(
+def compare_years(
     state: Path, editions: Sequence[str] | None, metrics: Sequence[str] | None, anchors: Sequence[str]
 ) -> dict[str, Any]:
     """Returns each candidate's difference from the mean of the *anchors* in each edition, and how it changed.
@@ -34,7 +34,7 @@ def history(
     """
     anchored: list[str] = []
     known = find_editions(state)
-    keys = [key for name in editions for key in _meant(name, known)] if editions else known
+    keys = [key for name in editions for key in _expand_venue(name, known)] if editions else known
     keys = sorted(dict.fromkeys(keys), key=lambda key: (edition_of(key).venue, edition_of(key).year, key))
     rows: list[dict[str, Any]] = []
     left_out: dict[str, str] = {}
@@ -61,10 +61,16 @@ def history(
     for row in rows:
         if row["papers"] < FEW:
             few[row["edition"]] = min(row["papers"], few.get(row["edition"], FEW))
-    return {"anchors": list(dict.fromkeys(anchored)), "rows": rows, "tables": compared(rows), "changes": changes(rows),
-            "few": few, "left_out": left_out}  # fmt: skip
+    return {
+        "anchors": list(dict.fromkeys(anchored)),
+        "rows": rows,
+        "tables": tabulate_editions(rows),
+        "changes": compute_changes(rows),
+        "few": few,
+        "left_out": left_out,
+    }
 
 
-def _meant(name: str, known: Sequence[str]) -> Sequence[str]:
+def _expand_venue(name: str, known: Sequence[str]) -> Sequence[str]:
     """Returns the *known* editions of the venue *name*; if there are none, *name* itself."""
     return [key for key in known if edition_of(key).venue == name] or [name]

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gre_bench.board.family import Read, lm_orders_of
-from gre_bench.board.words import answer, headline
+from gre_bench.board.words import answer, choose_headline_signature
 from gre_bench.core.errors import SettingsError, UnfinishedError
-from gre_bench.core.known_names import did_you_mean, resolved
-from gre_bench.core.metrics import recipe_of, specific_of
+from gre_bench.core.known_names import did_you_mean, resolve_name
+from gre_bench.core.metrics import find_specific_signature, recipe_of
 from gre_bench.core.terminal import counted
 from gre_bench.store import Store, find_editions
 from gre_bench.store.queries import (
@@ -53,22 +53,24 @@ def headline_signature(store: Store) -> SignatureRow:
     """Returns the signature of the board that is read first; raises `UnfinishedError` for an edition without scores."""
     signatures = {row["signature_id"]: row for row in shown_signatures(store, None)}
     rows = store.read(LEADERBOARD, signature_ids=list(signatures))
-    return signatures[headline(rows, headline_metric(store))] if rows else next(iter(signatures.values()))
+    return (
+        signatures[choose_headline_signature(rows, headline_metric(store))] if rows else next(iter(signatures.values()))
+    )
 
 
-def sentence(store: Store) -> str:
+def format_leader_sentence(store: Store) -> str:
     """Returns a sentence on who leads the edition's first board, and how surely; raises as `shown_signatures` does."""
     signatures = shown_signatures(store, None)
     rows = store.read(LEADERBOARD, signature_ids=[row["signature_id"] for row in signatures])
-    return sentence_of(store.read, rows, headline_metric(store)) if rows else ""
+    return format_first_sentence(store.read, rows, headline_metric(store)) if rows else ""
 
 
-def sentence_of(read: Read, rows: Sequence[LeaderboardRow], wanted: str | None = None) -> str:
+def format_first_sentence(read: Read, rows: Sequence[LeaderboardRow], wanted: str | None = None) -> str:
     """Returns the first sentence of the first board's answer, with its metric and number of papers.
 
     *read*: runs queries on the store or release of the boards' *rows*. *wanted*: the headline metric of the settings.
     """
-    first = headline(rows, wanted)
+    first = choose_headline_signature(rows, wanted)
     own = [row for row in rows if row["signature_id"] == first and row["group_name"] is None]
     first_sentence = answer(own, lm_orders_of(read, first, own)).partition(". ")[0].rstrip(".")
     return f"{recipe_of(own[0]['metric']).title}, {counted(own[0]['sampled'], 'paper')}: {first_sentence}."
@@ -78,17 +80,17 @@ def with_specific(store: Store, signatures: Sequence[SignatureRow]) -> list[Sign
     """Returns *signatures* and, if planned, the signatures of their specific forms, which give scores above chance."""
     planned = store.read(PLANNED_SIGNATURES)
     by_id = {row["signature_id"]: row for row in planned}
-    specific = [by_id[name] for row in signatures if (name := specific_of(row, planned))]
+    specific = [by_id[name] for row in signatures if (name := find_specific_signature(row, planned))]
     return [*signatures, *(row for row in specific if row not in signatures)]
 
 
-def the_candidate(store: Store, name: str) -> str:
+def resolve_candidate(store: Store, name: str) -> str:
     """Returns the full name of the candidate whose name ends in *name*; raises `SettingsError` unless it is unique."""
     known = [row["candidate"] for row in store.read(KNOWN_CANDIDATES)]
-    return resolved(name, known, f"edition {store.key} has no candidate")
+    return resolve_name(name, known, f"edition {store.key} has no candidate")
 
 
-def the_edition(edition: str | None, state: Path) -> str:
+def resolve_edition(edition: str | None, state: Path) -> str:
     """Returns *edition*; if it is None, the key of the only edition under *state* that a run has written.
 
     If there is no such edition, returns the only one that was loaded from a release. Raises `SettingsError` if

@@ -14,17 +14,18 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from gre_bench.core.errors import SourceError
-from gre_bench.core.metrics import recipe_of, specific_of
+from gre_bench.core.metrics import find_specific_signature, recipe_of
 from gre_bench.core.records import signature_of
 from gre_bench.core.settings import Settings
 from gre_bench.core.terminal import counted
 from gre_bench.metrics.scoring import value
-from gre_bench.pipeline.learnt import Learnt
+from gre_bench.pipeline.pair_scoring import store_auc
 from gre_bench.pipeline.ranking import store_rank_statistics
 from gre_bench.pipeline.runs.job import Job, code_version
-from gre_bench.pipeline.scoring import store_separation
+from gre_bench.pipeline.training_overlap import TrainingOverlap
 from gre_bench.release import manifest
-from gre_bench.release.database import (
+from gre_bench.release.manifest import plain
+from gre_bench.release.public_tables import (
     FILLED,
     FOLDER,
     VIEWS_FILE,
@@ -34,13 +35,12 @@ from gre_bench.release.database import (
     table_rows,
     views_of,
 )
-from gre_bench.release.manifest import plain
 from gre_bench.release.publishing import FIGURES, write_pages
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.release.site import SCORES_ONLY
 from gre_bench.reports.board_rows import release_store_of
 from gre_bench.reports.contrasts import PlannedContrast, contrast_rows
-from gre_bench.reports.publishing import lm_id, of_program
+from gre_bench.reports.publish_editions import build_program_additions, lm_id
 from gre_bench.stats.intervals import student_quantiles
 from gre_bench.store import Row, Store, fetch, fetch_columns
 from gre_bench.store.queries import OWN_VIEWS, SignatureRow
@@ -155,8 +155,8 @@ def make_again(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
     `SourceError`, which names the first difference.
     """
     try:
-        return _made_again(folder, about)
-    except _Unlike as unlike:
+        return _recompute_tables_and_pages(folder, about)
+    except _Difference as unlike:
         theirs, own = about["program"]["version"], code_version()
         by = f"; it was made by gre-bench {theirs}, and this is {own}" if theirs != own else ""
         raise SourceError(f"{folder}: {unlike} when it is made again{by}") from None
@@ -167,16 +167,16 @@ def make_again(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
         ) from None
 
 
-class _Unlike(Exception):
+class _Difference(Exception):
     """The first difference, phrased so that ``when it is made again`` can follow."""
 
 
-def _made_again(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
+def _recompute_tables_and_pages(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
     left_out = []
     with opened(folder) as connection:
         kept: list[Any] = table_rows(connection, "signatures")
         shown = [row for row in kept if row["signature_id"] in {row["signature_id"] for row in about["signatures"]}]
-        specific = {specific_of(row, kept) for row in shown}
+        specific = {find_specific_signature(row, kept) for row in shown}
         signatures = [row for row in kept if row in shown or row["signature_id"] in specific]
         only_scores = about["texts"] == SCORES_ONLY
         scores = 0 if only_scores else sum(_scores(connection, row) for row in signatures)
@@ -191,12 +191,14 @@ def _made_again(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
             left_out.append(f"{counted(apart, 'AUC')}: learnt papers are left out of them, and which is not here")
         exact = _statistics(connection, about["edition"], signatures, bool(withheld))
         if not withheld and judgment_kinds(connection) != table_rows(connection, "judgment_kinds"):
-            raise _Unlike(f"{FOLDER}/judgment_kinds.parquet is another")
+            raise _Difference(f"{FOLDER}/judgment_kinds.parquet is another")
         store = ReleaseTables(about["edition"], connection)
-        exact &= _of_program(connection, shown, about["settings"]["board"]["headline"])
+        exact &= _recompute_program_tables(connection, shown, about["settings"]["board"]["headline"])
         if tested := about.get("contrasts"):
             entries = [PlannedContrast.model_validate(entry) for entry in tested["entries"]]
-            exact &= _of_manifest("contrasts", tested["rows"], contrast_rows(store, entries, about["signatures"], kept))
+            exact &= _compare_with_manifest(
+                "contrasts", tested["rows"], contrast_rows(store, entries, about["signatures"], kept)
+            )
     pages, figures = _pages(folder, about)
     return {
         "scores": scores, "statistics": [*STATISTICS],
@@ -205,11 +207,12 @@ def _made_again(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _of_manifest(name: str, stated: object, made: object) -> bool:
-    """Returns whether *made* equals *stated*, the manifest's *name*, exactly; raises `_Unlike` unless nearly equal."""
+def _compare_with_manifest(name: str, stated: object, made: object) -> bool:
+    """Returns whether *made* equals *stated*, the manifest's *name*, exactly; raises `_Difference` unless nearly
+    equal."""
     made = plain({name: made})[name]
     if not _near(stated, made):
-        raise _Unlike(f"{name} of its manifest.json are others")
+        raise _Difference(f"{name} of its manifest.json are others")
     return stated == made
 
 
@@ -222,9 +225,9 @@ def _scores(connection: Any, signature: SignatureRow) -> int:
     for row in terms:
         totals = row["totals"]
         if None in totals or not row["summed"]:
-            raise _Unlike(f"the log-probabilities of {_pair(signature, row)} are others")
+            raise _Difference(f"the log-probabilities of {_pair(signature, row)} are others")
         if not _near(row["value"], value(recipe, totals), sum(map(abs, totals))):
-            raise _Unlike(f"{_pair(signature, row)} is {value(recipe, totals):+.9g}, not {row['value']:+.9g},")
+            raise _Difference(f"{_pair(signature, row)} is {value(recipe, totals):+.9g}, not {row['value']:+.9g},")
     return len(terms)
 
 
@@ -244,7 +247,7 @@ def _statistics(connection: Any, edition: str, signatures: Sequence[SignatureRow
     unseparated = {row["signature_id"] for row in stated["separation"] if row["left_out"]}
     for row in signatures:
         if row["signature_id"] not in unseparated:
-            store_separation(store, signature_of(row), Learnt(0, {}))
+            store_auc(store, signature_of(row), TrainingOverlap(0, {}))
     for name, key in STATISTICS.items():
         if name not in stated:
             continue
@@ -255,29 +258,37 @@ def _statistics(connection: Any, edition: str, signatures: Sequence[SignatureRow
         made = store.written[f"put_{name}"]
         if name in FILLED:
             made = [row for row in table_rows(connection, name) if row["signature_id"] in ids]
-        exact &= _same(name, key, kept, made, skipped, {row["signature_id"]: row["metric"] for row in signatures})
+        exact &= _compare_rows(
+            name, key, kept, made, skipped, {row["signature_id"]: row["metric"] for row in signatures}
+        )
     return exact
 
 
-def _of_program(connection: Any, shown: Sequence[SignatureRow], headline: str | None) -> bool:
+def _recompute_program_tables(connection: Any, shown: Sequence[SignatureRow], headline: str | None) -> bool:
     """Recomputes the tables `OF_PROGRAM` for the boards *shown*; returns whether they are exactly equal."""
     validations = table_rows(connection, "validations")
-    added = of_program(shown, {row["signature_id"] for row in validations if row["verdict"] == "pass"}, headline)
+    added = build_program_additions(
+        shown, {row["signature_id"] for row in validations if row["verdict"] == "pass"}, headline
+    )
     made: dict[str, Sequence[Row]] = {
         "student_t": student_quantiles(), "metrics": added.metrics, "changes": added.changes,
         "signatures_shown": added.shown,
     }  # fmt: skip
     metrics = {row["signature_id"]: row["metric"] for row in shown}
     return all(
-        [_same(name, key, table_rows(connection, name), made[name], set(), metrics) for name, key in OF_PROGRAM.items()]
+        [
+            _compare_rows(name, key, table_rows(connection, name), made[name], set(), metrics)
+            for name, key in OF_PROGRAM.items()
+        ]
     )
 
 
-def _same(
+def _compare_rows(
     table: str, key: Sequence[str], stated: Sequence[Row], made: Sequence[Row], skipped: set[str],
     metrics: Mapping[str, str],
 ) -> bool:  # fmt: skip
-    """Returns whether *stated* and *made* rows are exactly equal; raises `_Unlike` if they differ by more than `NEAR`.
+    """Returns whether *stated* and *made* rows are exactly equal; raises `_Difference` if they differ by more than
+    `NEAR`.
 
     *key*: columns that identify a row. *skipped*: columns not to compare. *metrics*: signature id → metric.
     """
@@ -286,13 +297,15 @@ def _same(
     for place in sorted({*rows[0], *rows[1]}):
         names = ", ".join(str(metrics.get(name, name)) for name in place)
         if any(place not in side for side in rows):
-            raise _Unlike(f"the row of {names} in {FOLDER}/{table}.parquet is {'new' if place in rows[1] else 'gone'}")
+            raise _Difference(
+                f"the row of {names} in {FOLDER}/{table}.parquet is {'new' if place in rows[1] else 'gone'}"
+            )
         stated_row, made_row = (side[place] for side in rows)
         for column in sorted(stated_row.keys() - skipped):
             first, second = stated_row[column], made_row[column]
             if first != second:
                 if not _near(first, second):
-                    raise _Unlike(f"{column} of {names} in {FOLDER}/{table}.parquet is {second}, not {first},")
+                    raise _Difference(f"{column} of {names} in {FOLDER}/{table}.parquet is {second}, not {first},")
                 exact = False
     return exact
 
@@ -317,13 +330,13 @@ def _pages(folder: Path, about: Mapping[str, Any]) -> tuple[int, int]:
         made = {path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_file()}
         for name in sorted(stated | made):
             if name not in made or name not in stated:
-                raise _Unlike(f"{name} is {'not there' if name in stated else 'there'}")
+                raise _Difference(f"{name} is {'not there' if name in stated else 'there'}")
             if (folder / name).read_bytes() != (target / name).read_bytes():
-                raise _Unlike(f"{name} is another{_first_line(folder / name, target / name)}")
+                raise _Difference(f"{name} is another{_describe_first_difference(folder / name, target / name)}")
     return (sum(name.endswith(".html") for name in stated), sum(name.startswith(f"{FIGURES}/") for name in stated))
 
 
-def _first_line(stated: Path, made: Path) -> str:
+def _describe_first_difference(stated: Path, made: Path) -> str:
     texts = (path.read_text(encoding="utf-8", errors="replace").splitlines() for path in (stated, made))
     lines = enumerate(zip(*texts, strict=False), 1)
     number = next((number for number, (first, second) in lines if first != second), None)

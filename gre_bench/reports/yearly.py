@@ -21,15 +21,15 @@ from gre_bench.core.records import HUMAN, edition_of, signature_of
 from gre_bench.core.settings import Settings, parse
 from gre_bench.pipeline.downloading import FetchJob, fetch_snapshot
 from gre_bench.pipeline.refreshing import refresh, write_ahead
-from gre_bench.pipeline.rosters import check_models, of_the_year
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.prefect_engine import DONE, PAUSED, run_deployed
 from gre_bench.pipeline.validating import validate
 from gre_bench.pipeline.validation_records import verdicts
+from gre_bench.pipeline.year_models import check_models, set_board_year
 from gre_bench.reports.board_pictures import show_board
 from gre_bench.reports.board_rows import release_sentence
-from gre_bench.reports.history import history
-from gre_bench.reports.publishing import publish_edition, releases
+from gre_bench.reports.history import compare_years
+from gre_bench.reports.publish_editions import publish_edition, releases
 from gre_bench.store import find_editions
 from gre_bench.store.queries import CURRENT_SIGNATURES
 from gre_bench.tasks import steps
@@ -79,7 +79,9 @@ def year_job(
     given = settings.model_dump(exclude_unset=True)
     named = roster or (None if "candidates" in settings.writing.model_fields_set else YEARLY)
     chosen = parse({**given, "roster": named}) if named else settings
-    return YearJob(of_the_year(chosen, venue, year, on or datetime.now(UTC).date()), state.resolve(), gpu, retry_failed)
+    return YearJob(
+        set_board_year(chosen, venue, year, on or datetime.now(UTC).date()), state.resolve(), gpu, retry_failed
+    )
 
 
 def make_board(
@@ -175,7 +177,7 @@ def compared(job: YearJob) -> Summary:
     same = [key for key in find_editions(job.state) if (other := edition_of(key)).year <= own.year
             and (other.venue, other.sample) == (own.venue, own.sample)]  # fmt: skip
     try:
-        record = history(job.state, same, job.settings.scoring.metrics, [HUMAN])
+        record = compare_years(job.state, same, job.settings.scoring.metrics, [HUMAN])
     except SettingsError as error:
         return {"outcome": DONE, "message": str(error)}
     steps.show_history(own.venue, record["rows"])

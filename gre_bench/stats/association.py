@@ -1,6 +1,7 @@
 """Pearson, Spearman and Kendall's tau-b for many resamples at once, where whole groups of items are resampled.
 
-`association` and `within` take the values x and y of n items, and the group of each item. They return a function from
+`association` and `resampled_association_within` take the values x and y of n items, and the group of each item. They
+return a function from
 counts to coefficients. The counts (resamples, groups) say how often each resample contains each group. In the
 coefficients (resamples,), each item counts as often as its group. A coefficient is NaN if x or y does not vary in the
 resample.
@@ -40,7 +41,7 @@ def association(kind: Kind, x: Array, y: Array, groups: Indices, size: int) -> E
     return {"pearson": _pearson, "spearman": _spearman, "kendall": _kendall}[kind](x, y, groups, size)
 
 
-def within(kind: Kind, x: Array, y: Array, groups: Indices, size: int) -> Estimate:
+def resampled_association_within(kind: Kind, x: Array, y: Array, groups: Indices, size: int) -> Estimate:
     """Returns what `association` returns, but computed within groups: items of different groups are never compared.
 
     A group adds nothing if its items are all equal in *x* and all equal in *y*.
@@ -52,7 +53,7 @@ def within(kind: Kind, x: Array, y: Array, groups: Indices, size: int) -> Estima
       The difference is divided by √(number of pairs that differ in *x* · number of pairs that differ in *y*).
     """
     if kind == "kendall":
-        sums = np.stack([np.diag(_pairs(a, b, groups, size)) for a, b in ((x, y), (x, x), (y, y))], axis=1)
+        sums = np.stack([np.diag(_concordance_matrix(a, b, groups, size)) for a, b in ((x, y), (x, x), (y, y))], axis=1)
     else:
         a, b = (_centred(_ranks_within(v, groups) if kind == "spearman" else v, groups, size) for v in (x, y))
         sums = np.stack([np.bincount(groups, weights=v, minlength=size) for v in (a * b, a * a, b * b)], axis=1)
@@ -88,7 +89,7 @@ def _spearman(x: Array, y: Array, groups: Indices, size: int) -> Estimate:
 
 
 def _kendall(x: Array, y: Array, groups: Indices, size: int) -> Estimate:
-    forms = [_pairs(a, b, groups, size) for a, b in ((x, y), (x, x), (y, y))]
+    forms = [_concordance_matrix(a, b, groups, size) for a, b in ((x, y), (x, x), (y, y))]
     return lambda counts: _ratio(*(np.einsum("rg,rg->r", counts @ form, counts) for form in forms))
 
 
@@ -118,7 +119,7 @@ def _midranks(values: Array, groups: Indices, size: int) -> Callable[[Array], Ar
     return ranks
 
 
-def _pairs(x: Array, y: Array, groups: Indices, size: int) -> Array:
+def _concordance_matrix(x: Array, y: Array, groups: Indices, size: int) -> Array:
     """Returns a matrix (groups, groups): entry (g, h) is Σ sign(xᵢ − xⱼ)·sign(yᵢ − yⱼ) over i in g and j in h.
 
     An entry (g, g) thus counts each pair of items twice, as (i, j) and as (j, i).

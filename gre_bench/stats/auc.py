@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gre_bench.stats.samples import Array, Indices, Keys, Values, finite, group_indices
+from gre_bench.stats.samples import Array, Indices, Keys, Values, check_finite, group_indices
 
 
 @dataclass(frozen=True, slots=True)
-class Separation:
+class AucResult:
     """The probability that a random score of one sample, *same*, exceeds a random score of another, *other*.
 
     *low*, *high*: the ends of its 95% interval, clustered by paper.
@@ -24,7 +24,7 @@ class Separation:
     other_pairs: int
 
 
-def separation(same: Values, same_papers: Keys, other: Values, other_papers: Keys) -> Separation:
+def compute_auc(same: Values, same_papers: Keys, other: Values, other_papers: Keys) -> AucResult:
     """Returns the AUC of the scores *same* against the scores *other*, with a 95% interval clustered by paper.
 
     The placement value of a score is the share of the other sample that lies below the score. The variance sums the
@@ -40,7 +40,7 @@ def separation(same: Values, same_papers: Keys, other: Values, other_papers: Key
     Raises:
         ValueError: a sample has fewer than two scores, or there are fewer than two papers in all.
     """
-    x, y = finite(same, at_least=2), finite(other, at_least=2)
+    x, y = check_finite(same, at_least=2), check_finite(other, at_least=2)
     above_x = _placements(x, y)
     above_y = 1.0 - _placements(y, x)
     auc = float(above_x.mean())
@@ -48,14 +48,14 @@ def separation(same: Values, same_papers: Keys, other: Values, other_papers: Key
     if size < 2:
         raise ValueError("the interval of a separation needs at least two papers")
     parts = np.concatenate([(above_x - auc) / len(x), (above_y - auc) / len(y)])
-    return Separation(auc, *_interval(auc, parts, groups, size), len(x), len(y))
+    return AucResult(auc, *_interval(auc, parts, groups, size), len(x), len(y))
 
 
 @dataclass(frozen=True, slots=True)
-class OrderedSeparation:
+class OrderedAucResult:
     """The probability that the item with the higher label has the higher score, for two items with different labels.
 
-    - *auc*: that probability; equal scores count half. With two labels it equals the *auc* of `Separation`.
+    - *auc*: that probability; equal scores count half. With two labels it equals the *auc* of `AucResult`.
     - *low*, *high*: the ends of its 95% interval, clustered by paper; None if no paper deviates from *auc*, because the
       uncertainty is then unknown.
     - *pairs*, *papers*: how many pairs of items were compared, and how many papers these belong to.
@@ -68,7 +68,7 @@ class OrderedSeparation:
     papers: int
 
 
-def ordered_separation(scores: Values, labels: Values, papers: Keys, within: bool = False) -> OrderedSeparation:
+def compute_ordered_auc(scores: Values, labels: Values, papers: Keys, within: bool = False) -> OrderedAucResult:
     """Returns how well *scores* order items by their *labels*, with a 95% interval clustered by paper.
 
     It is (D + 1) / 2 for Somers' D of the score given the label (Newson 2002). The variance is that of a ratio of two
@@ -84,7 +84,7 @@ def ordered_separation(scores: Values, labels: Values, papers: Keys, within: boo
     Raises:
         ValueError: there are fewer than two items, or the pairs that can be compared belong to fewer than two papers.
     """
-    score, label = finite(scores, at_least=2), finite(labels, at_least=2)
+    score, label = check_finite(scores, at_least=2), check_finite(labels, at_least=2)
     groups, size = group_indices(papers, len(score))
     if len(label) != len(score):
         raise ValueError(f"{len(score)} scores but {len(label)} labels")
@@ -103,7 +103,7 @@ def ordered_separation(scores: Values, labels: Values, papers: Keys, within: boo
     auc = float(won.sum() / pairs.sum())
     parts = (won - auc * pairs) / (pairs.sum() if within else pairs.sum() / 2)
     low, high = _interval(auc, parts, groups, size, int(compared.sum())) if np.abs(parts).max() > TINY else (None, None)
-    return OrderedSeparation(auc, low, high, int(pairs.sum()) // 2, int(compared.sum()))
+    return OrderedAucResult(auc, low, high, int(pairs.sum()) // 2, int(compared.sum()))
 
 
 TINY = 1e-12

@@ -1,7 +1,7 @@
 """Correlation of a score with human grades, where items come in groups, such as the reviews of one proposal.
 
 Three functions measure how well the score follows the grade: over all items (`correlate`), among the items of one group
-(`within_groups`), and with text length held fixed (`partial`).
+(`correlate_within_groups`), and with text length held fixed (`partial_correlation`).
 
 Items of one group describe the same thing, so the bootstrap resamples whole groups. The interval is z ± t·se on
 Fisher's scale, where z = artanh r. Here se is the standard deviation of z over the resamples, times √(G/(G − 1)) for G
@@ -9,7 +9,8 @@ groups. t is Student's quantile with G − 1 degrees of freedom. The bootstrap n
 interval serves all coefficients. In a simulation with 30 groups of similar items, it covers the true value in 95% of
 cases, as it should. The percentile interval of the resampled coefficients covers it in 92%.
 
-`compare` tests whether one score is closer to the grades than another. Both correlations are computed on the same
+`compare_correlations` tests whether one score is closer to the grades than another. Both correlations are computed on
+the same
 resamples, because they share the grades.
 
 `symmetry` tests whether an evaluation LM gives a pair of reviews the same probability in both directions (Xu et al.
@@ -35,9 +36,9 @@ from typing import Any
 
 import numpy as np
 
-from gre_bench.stats.association import Estimate, Kind, association, within
+from gre_bench.stats.association import Estimate, Kind, association, resampled_association_within
 from gre_bench.stats.intervals import student_test
-from gre_bench.stats.samples import Array, Indices, Keys, Values, finite, group_indices, weights
+from gre_bench.stats.samples import Array, Indices, Keys, Values, check_finite, group_indices, weights
 
 NEARLY_ONE = 1 - 1e-6
 """Correlations are clipped to this value, because Fisher's z is infinite at 1."""
@@ -84,11 +85,11 @@ def correlate(
     x, y = _same_length(scores, grades)
     names, size = group_indices(groups, len(x))
     test = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}[kind]
-    estimated = _by_group(association(kind, x, y, names, size), size, resamples, seed)
+    estimated = _estimate_by_group(association(kind, x, y, names, size), size, resamples, seed)
     return Correlation(kind, *estimated, float(test(x, y)[1]), len(x), size)
 
 
-def within_groups(
+def correlate_within_groups(
     kind: Kind, scores: Values, grades: Values, groups: Keys, resamples: int = 10_000, seed: int = 0
 ) -> Correlation:
     """Returns the correlation of *scores* with *grades* among items of the same group, pooled over groups.
@@ -117,11 +118,11 @@ def within_groups(
         raise ValueError("a correlation within groups needs two groups whose scores and grades differ")
     kept = telling[names]
     x, y, (names, size) = x[kept], y[kept], group_indices(names[kept].tolist(), int(kept.sum()))
-    estimated = _by_group(within(kind, x, y, names, size), size, resamples, seed)
+    estimated = _estimate_by_group(resampled_association_within(kind, x, y, names, size), size, resamples, seed)
     return Correlation(kind, *estimated, None, len(x), size)
 
 
-def partial(
+def partial_correlation(
     kind: Kind, scores: Values, grades: Values, given: Values, groups: Keys, resamples: int = 10_000, seed: int = 0
 ) -> Correlation:
     """Returns the partial correlation of *scores* and *grades* with a third variable, *given*, held fixed.
@@ -148,17 +149,17 @@ def partial(
         left = (1 - s**2) * (1 - t**2)
         return np.asarray(np.clip((r - s * t) / np.sqrt(np.where(left > 1e-9, left, np.nan)), -1.0, 1.0))
 
-    return Correlation(kind, *_by_group(estimate, size, resamples, seed), None, len(x), size)
+    return Correlation(kind, *_estimate_by_group(estimate, size, resamples, seed), None, len(x), size)
 
 
 def _same_length(scores: Values | Array, grades: Values | Array) -> tuple[Array, Array]:
-    x, y = finite(scores, at_least=3), finite(grades, at_least=3)
+    x, y = check_finite(scores, at_least=3), check_finite(grades, at_least=3)
     if len(x) != len(y):
         raise ValueError(f"{len(x)} scores but {len(y)} grades")
     return x, y
 
 
-def _resampled(estimate: Estimate, size: int, resamples: int, seed: int) -> tuple[float, Array]:
+def _resample_coefficient(estimate: Estimate, size: int, resamples: int, seed: int) -> tuple[float, Array]:
     """Returns the coefficient of the sample itself, and the coefficients of *resamples* bootstrap resamples.
 
     *estimate*: as `association` returns it. *size*: the number of groups. Resamples without a finite coefficient are
@@ -185,9 +186,9 @@ def _varies(values: Array, names: Indices, size: int) -> np.ndarray[Any, np.dtyp
     return np.asarray(high > low)
 
 
-def _by_group(estimate: Estimate, size: int, resamples: int, seed: int) -> tuple[float, float, float, float]:
+def _estimate_by_group(estimate: Estimate, size: int, resamples: int, seed: int) -> tuple[float, float, float, float]:
     """Returns a coefficient, the two ends of its 95% interval, and its two-sided p-value, by resampling groups."""
-    value, drawn = _resampled(estimate, size, resamples, seed)
+    value, drawn = _resample_coefficient(estimate, size, resamples, seed)
     z = math.atanh(float(np.clip(value, -NEARLY_ONE, NEARLY_ONE)))
     spread = float(np.arctanh(np.clip(drawn, -NEARLY_ONE, NEARLY_ONE)).std(ddof=1)) * math.sqrt(size / (size - 1))
     low, high, p = student_test(z, spread, size - 1, 0.95)
@@ -195,7 +196,7 @@ def _by_group(estimate: Estimate, size: int, resamples: int, seed: int) -> tuple
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class CorrelationComparison:
     """The correlations of two scores with the same grades, and their difference with its 95% interval."""
 
     kind: Kind
@@ -209,9 +210,9 @@ class Comparison:
     groups: int
 
 
-def compare(
+def compare_correlations(
     kind: Kind, first: Values, second: Values, grades: Values, groups: Keys, resamples: int = 10_000, seed: int = 0
-) -> Comparison:
+) -> CorrelationComparison:
     """Compares how closely two scores follow the *grades* of the same items.
 
     The interval is difference ± t·se. Here se is the standard deviation of the difference over resamples, times √(G/(G
@@ -239,11 +240,11 @@ def compare(
     def estimate(counts: Array) -> Array:
         return np.asarray(of_first(counts) - of_second(counts))
 
-    value, drawn = _resampled(estimate, size, resamples, seed)
+    value, drawn = _resample_coefficient(estimate, size, resamples, seed)
     spread = float(drawn.std(ddof=1)) * math.sqrt(size / (size - 1))
     low, high, p = student_test(value, spread, size - 1, 0.95)
     r1, r2 = (float(coefficient(np.ones((1, size)))[0]) for coefficient in (of_first, of_second))
-    return Comparison(kind, r1, r2, value, low, high, p, len(x), size)
+    return CorrelationComparison(kind, r1, r2, value, low, high, p, len(x), size)
 
 
 @dataclass(frozen=True, slots=True)

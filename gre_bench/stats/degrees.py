@@ -2,7 +2,8 @@
 
 One paper's score differences, harmed less unharmed, are a row with a column for each degree. A degree is *told*
 (detectable) on n papers if a two-sided test at 5% shows the fall with a probability of 80%. This follows from the mean
-and the standard deviation over papers (`gre_bench.stats.pair_tests.detectable`); a bootstrap of n papers checks it.
+and the standard deviation over papers (`gre_bench.stats.pair_tests.smallest_detectable_difference`); a bootstrap of n
+papers checks it.
 
 A curve is *monotone* unless some step to the next degree rises and another falls, each at 5% after Holm's correction
 for all steps. A harm *pays* (raises the score) from the least degree whose mean is above zero at 5% after Holm's
@@ -18,7 +19,7 @@ import numpy as np
 
 from gre_bench.stats.effects import holm
 from gre_bench.stats.intervals import PairedTest, paired_test
-from gre_bench.stats.pair_tests import detectable
+from gre_bench.stats.pair_tests import smallest_detectable_difference
 from gre_bench.stats.samples import Array
 
 PAPERS = (60, 113, 300)
@@ -59,7 +60,7 @@ def degree_curve(differences: Array, seed: int = 0) -> DegreeCurve:
     by_papers: dict[str, int | None] = {}
     power: dict[str, float | None] = {}
     for papers in PAPERS:
-        falls = [test.value < 0 and -test.value >= detectable(sd, papers, ALPHA, POWER)
+        falls = [test.value < 0 and -test.value >= smallest_detectable_difference(sd, papers, ALPHA, POWER)
                  for test, sd in zip(tests, sds, strict=True)]  # fmt: skip
         missed = max((degree for degree, fall in enumerate(falls, start=1) if not fall), default=0)
         least = by_papers[str(papers)] = missed + 1 if missed < len(falls) else None

@@ -63,7 +63,7 @@ class FlawScores:
         return self.other - self.plain, self.plain - self.again
 
 
-def conformal(gains: Values, nulls: Values) -> np.ndarray:
+def conformal_p_values(gains: Values, nulls: Values) -> np.ndarray:
     """Returns the conformal p-value (n,) of each of *gains* (n,) among *nulls* (m,)."""
     ordered = np.sort(np.asarray(nulls, dtype=np.float64))
     return (1 + len(ordered) - np.searchsorted(ordered, np.asarray(gains), side="left")) / (len(ordered) + 1)
@@ -74,10 +74,10 @@ def detected(scores: Sequence[FlawScores]) -> float | None:
     nulls = [null for item in scores for null in item.nulls]
     if len(nulls) < FEWEST_NULLS:
         return None
-    return float((conformal([item.gain for item in scores], nulls) <= ALPHA + 1e-12).mean())
+    return float((conformal_p_values([item.gain for item in scores], nulls) <= ALPHA + 1e-12).mean())
 
 
-def rate(raw: float | None, true: float | None, false: float | None) -> float | None:
+def corrected_naming_rate(raw: float | None, true: float | None, false: float | None) -> float | None:
     """Returns the share of flaws that a reviewer names, (raw − false)/(true − false), cut to [0, 1].
 
     *raw*: the share of detected flaws. *true*, *false*: the shares detected among flaws that were certainly named, and
@@ -105,7 +105,7 @@ class Correctness:
     detected: float | None
 
 
-def correctness(scores: Sequence[FlawScores]) -> Correctness:
+def summarise_flaw_scores(scores: Sequence[FlawScores]) -> Correctness:
     """Returns the results of *scores*, two flaws per paper; raises ValueError for fewer than two papers."""
     papers = [item.paper for item in scores]
 

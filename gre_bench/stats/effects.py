@@ -54,7 +54,16 @@ import numpy as np
 
 from gre_bench.stats.intervals import PairedTest, student_test
 from gre_bench.stats.length import Slope
-from gre_bench.stats.samples import Array, Indices, Keys, Values, equal_tailed, finite, group_indices, weights
+from gre_bench.stats.samples import (
+    Array,
+    Indices,
+    Keys,
+    Values,
+    check_finite,
+    equal_tailed_quantiles,
+    group_indices,
+    weights,
+)
 
 ALPHA = 0.05
 UNDEFINED = 0.01
@@ -103,7 +112,7 @@ def effect(before: Values, after: Values, papers: Keys, resamples: int = 10_000,
     """
     from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-    old, new = finite(before, at_least=2), finite(after, at_least=2)
+    old, new = check_finite(before, at_least=2), check_finite(after, at_least=2)
     if len(old) != len(new):
         raise ValueError(f"{len(old)} scores before but {len(new)} after: they must be of the same pairs")
     groups, size = _papers_of(old, papers)
@@ -129,7 +138,7 @@ def effect(before: Values, after: Values, papers: Keys, resamples: int = 10_000,
     if 1 - defined.mean() > UNDEFINED:
         return Effect(d, d - student * se, d + student * se, p, *flat, size, len(old), "Student")
     t = (values[defined] - d) / errors[defined]
-    below, above = equal_tailed(t, 0.95)
+    below, above = equal_tailed_quantiles(t, 0.95)
     low, high = d - max(above, student) * se, d + max(-below, student) * se
     # The bootstrap has p = 2·(1 + k)/(1 + n), where k of n values lie on the rarer side of the observed one.
     rarer = min(int((t >= d / se).sum()), int((t <= d / se).sum()))
@@ -150,7 +159,7 @@ def effect_at_length(before: Values, after: Values, longer: Values, papers: Keys
     Raises:
         ValueError: as `effect`.
     """
-    old, raw, change = (finite(column, at_least=2) for column in (before, after, longer))
+    old, raw, change = (check_finite(column, at_least=2) for column in (before, after, longer))
     if not len(old) == len(raw) == len(change):
         raise ValueError(f"{len(old)} scores before, {len(raw)} after and {len(change)} lengths")
     groups, size = _papers_of(old, papers)
@@ -269,7 +278,7 @@ def manipulation_verdict(effect: Effect) -> Verdict:
     return "fail" if effect.low >= MARGIN else "undecided"
 
 
-def paper_rule(kind: ChangeKind, effect: Effect) -> Verdict:
+def published_verdict(kind: ChangeKind, effect: Effect) -> Verdict:
     """Returns the verdict by the rule of Xu et al. 2025, from the effect's *flat_p* at 5%; it is never undecided.
 
     A degradation passes if it lowers the score significantly; a manipulation passes unless it raises the score so.
@@ -280,7 +289,7 @@ def paper_rule(kind: ChangeKind, effect: Effect) -> Verdict:
     return "fail" if significant and effect.value > 0 else "pass"
 
 
-def overall(verdicts: Iterable[Verdict]) -> Verdict:
+def combine_verdicts(verdicts: Iterable[Verdict]) -> Verdict:
     """Returns the overall verdict: fail if any is fail, else undecided if any is undecided, else pass.
 
     Raises ValueError if there are no verdicts.

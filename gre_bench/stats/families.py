@@ -61,7 +61,7 @@ class PairTest:
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class TestFamily:
     """The tests of one board that Holm's correction covers together, each hypothesis once.
 
     - *tests*: the tests of every two ranked candidates of a group. *above*: candidate → corrected p-value against
@@ -85,6 +85,6 @@ class Family:
 
     def with_others(self, others: Sequence[float]) -> list[float]:
         """Returns *others*, p-values of hypotheses outside the family, corrected together with the family's tests."""
-        from gre_bench.stats.pair_tests import in_one_family
+        from gre_bench.stats.pair_tests import correct_in_one_family
 
-        return in_one_family(self.tests, [*self.against_chance.values(), *others])[1][len(self.above) :]
+        return correct_in_one_family(self.tests, [*self.against_chance.values(), *others])[1][len(self.above) :]

@@ -26,7 +26,7 @@ from functools import cache
 
 import numpy as np
 
-from gre_bench.stats.samples import Array, Keys, Values, finite, group_indices
+from gre_bench.stats.samples import Array, Keys, Values, check_finite, group_indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def flat_interval(values: Values, level: float = 0.90) -> Interval:
     """
     from scipy.special import ndtri
 
-    scores = finite(values, at_least=2)
+    scores = check_finite(values, at_least=2)
     half = float(ndtri(0.5 + level / 2)) * scores.std(ddof=1) / math.sqrt(len(scores))
     return Interval(float(scores.mean()), float(scores.mean() - half), float(scores.mean() + half), len(scores))
 
@@ -112,7 +112,7 @@ def student_test(value: float, error: float, freedom: float, level: float) -> tu
 
 def clustered_error(values: Values | Array, clusters: Keys) -> tuple[float, int]:
     """Returns the standard error of the mean of *values*, as in `clustered_test`, and the number of clusters."""
-    scores = finite(values, at_least=2)
+    scores = check_finite(values, at_least=2)
     groups, size = group_indices(clusters, len(scores))
     if size < 2:
         raise ValueError("an interval by cluster needs at least two clusters")
@@ -156,7 +156,7 @@ def paired_test(differences: Values, level: float = 0.90) -> PairedTest:
     Raises:
         ValueError: fewer than two differences, or one that is not finite.
     """
-    values = finite(differences, at_least=2)
+    values = check_finite(differences, at_least=2)
     mean, error = float(values.mean()), float(values.std(ddof=1)) / math.sqrt(len(values))
     low, high, p = student_test(mean, error, len(values) - 1, level)
     return PairedTest(mean, low, high, p if error else math.nan, len(values))
@@ -249,7 +249,7 @@ def above_chance(values: Values, differences: Values, papers: Keys, units: Keys)
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class SampleMean:
     """The mean of one set of papers, its standard error, and the number of papers."""
 
     mean: float
@@ -258,7 +258,7 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class MeanChange:
     """How far a mean has changed between two sets of papers: the second less the first, with its 90% interval."""
 
     value: float
@@ -267,7 +267,7 @@ class Change:
     p: float
 
 
-def change(first: Moment, second: Moment) -> Change:
+def compare_means_by_welch(first: SampleMean, second: SampleMean) -> MeanChange:
     """Returns how far the mean has changed from the set *first* to the set *second*, by Welch's test.
 
     Raises:
@@ -281,4 +281,4 @@ def change(first: Moment, second: Moment) -> Change:
         raise ValueError("neither side varies: the spread of the change cannot be estimated")
     df = total**2 / (variances[0] ** 2 / (first.units - 1) + variances[1] ** 2 / (second.units - 1))
     value = second.mean - first.mean
-    return Change(value, *student_test(value, math.sqrt(total), df, 0.90))
+    return MeanChange(value, *student_test(value, math.sqrt(total), df, 0.90))

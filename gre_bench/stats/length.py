@@ -10,7 +10,8 @@ with one of its references. All reviews there are human, and β compares longer 
 
 From the slope β follow three estimates, each with the uncertainty of β in its interval:
 
-- `length_controlled`: a candidate's mean score − β·(mean log(tokens) − log(at)), its score at the length *at*. This is
+- `length_controlled_means`: a candidate's mean score − β·(mean log(tokens) − log(at)), its score at the length *at*.
+  This is
   usually the human length (the geometric mean of the tokens of human reviews), so the human score does not move.
 - `contrast_at_length`: the difference of two candidates at equal length. With d_p the difference of scores on paper p,
   and Δ_p the difference of log(tokens), it is mean(d) − β·mean(Δ). Its influence by paper is
@@ -41,7 +42,7 @@ from typing import Any
 import numpy as np
 
 from gre_bench.stats.intervals import Interval, PairedTest, clustered_error, exchange_error, student_test
-from gre_bench.stats.samples import Array, Indices, Keys, Values, finite, group_indices
+from gre_bench.stats.samples import Array, Indices, Keys, Values, check_finite, group_indices
 
 LEAST_OVERLAP = 0.1
 """Lengths overlap less than this if their means lie more than 2.3 standard deviations apart (for normal log lengths).
@@ -67,7 +68,7 @@ class Slope:
         influence = dict.fromkeys(self.influence, 0.0) | dict(zip(papers, own.tolist(), strict=True))
         psi = np.array([own + times * self.influence.get(paper, 0.0) for paper, own in influence.items()])
         if exchanges is None:
-            return by_paper(psi)
+            return error_by_paper(psi)
         known = [dict(zip(papers, side, strict=True)) for side in exchanges]
         first, second = ([side.get(paper, (paper,)) for paper in influence] for side in known)
         return exchange_error(psi * len(psi), first, second)[0]
@@ -130,7 +131,7 @@ def length_slope(
     two papers or a review without tokens. Also raises it if no group has reviews of different lengths, after candidate
     effects are removed.
     """
-    scores, logs = finite(values, at_least=3), _logs(tokens)
+    scores, logs = check_finite(values, at_least=3), _logs(tokens)
     names = [""] * len(scores) if candidates is None else list(candidates)
     if not len(scores) == len(logs) == len(names):
         raise ValueError(f"{len(scores)} values, {len(logs)} lengths and {len(names)} candidates")
@@ -150,7 +151,7 @@ def length_slope(
     return Slope(slope, dict(zip(dict.fromkeys(papers), influence.tolist(), strict=True)))
 
 
-def length_controlled(
+def length_controlled_means(
     values: Values, tokens: Values, papers: Keys, at: float, candidates: Sequence[str],
     exchanges: Mapping[str, Mapping[Any, str]] | None = None,
 ) -> dict[str, Interval]:  # fmt: skip
@@ -163,7 +164,7 @@ def length_controlled(
     if not at > 0:
         raise ValueError(f"the length to control for must be positive, not {at}")
     slope = length_slope(values, tokens, papers, candidates=candidates)
-    scores, logs = finite(values, at_least=3), _logs(tokens)
+    scores, logs = check_finite(values, at_least=3), _logs(tokens)
     owners, size = group_indices(papers, len(scores))
     kinds, _ = group_indices(candidates, len(scores))
     by_slope = np.array(list(slope.influence.values()))
@@ -180,7 +181,7 @@ def length_controlled(
             labels = [shared.get(paper, (paper,)) for paper in slope.influence]
             error = clustered_error(influence * size, labels)[0]
         else:
-            error, units = by_paper(influence), size
+            error, units = error_by_paper(influence), size
         value = float(scores[mine].mean()) - slope.value * away
         controlled[name] = Interval(value, *student_test(value, error, units - 1, 0.90)[:2], units)
     return controlled
@@ -199,7 +200,7 @@ def contrast_at_length(
 
     Raises ValueError for fewer than two papers or a review without tokens.
     """
-    scores, other_scores = finite(first, at_least=2), finite(second, at_least=2)
+    scores, other_scores = check_finite(first, at_least=2), check_finite(second, at_least=2)
     logs, other_logs = _logs(first_tokens), _logs(second_tokens)
     count = len(papers)
     if not count == len(set(papers)) == len(scores) == len(other_scores) == len(logs) == len(other_logs):
@@ -216,7 +217,7 @@ def contrast_at_length(
     return LengthContrast(common, _own_slopes(difference, logs, other_logs, exchanges), 2 * min(share, 1 - share))
 
 
-def by_paper(influence: Array) -> float:
+def error_by_paper(influence: Array) -> float:
     """Returns the standard error √(P/(P − 1)·Σ ψ²) of an estimate from the *influence* ψ of each of P papers."""
     return math.sqrt(len(influence) / (len(influence) - 1) * float(influence @ influence))
 
@@ -251,7 +252,7 @@ def _own_slopes(
 
 
 def _logs(tokens: Values) -> Array:
-    counts = finite(tokens, at_least=1)
+    counts = check_finite(tokens, at_least=1)
     if not (counts > 0).all():
         raise ValueError("a review has no tokens: its length has no logarithm")
     return np.log(counts)

@@ -21,7 +21,7 @@ import numpy as np
 from gre_bench.stats.effects import holm
 from gre_bench.stats.families import PairTest
 from gre_bench.stats.intervals import exchange_error, student_test
-from gre_bench.stats.samples import Array, Keys, Values, cell_sums, finite, group_indices, ratio
+from gre_bench.stats.samples import Array, Keys, Values, cell_sums, check_finite, group_indices, ratio
 
 TRIM = 0.1
 """The share of papers that a trimmed mean leaves out at each end."""
@@ -53,7 +53,7 @@ def pair_tests(
     Raises:
         ValueError: two candidates have fewer than two papers in common, or fewer than two exchanges on these.
     """
-    scores = finite(values, at_least=2)
+    scores = check_finite(values, at_least=2)
     names = list(dict.fromkeys(candidates))
     owners, size = group_indices(papers, len(scores))
     kinds, number = group_indices(candidates, len(scores))
@@ -86,7 +86,7 @@ def pair_tests(
         signs = int((differences > 0).sum()), int((differences < 0).sum())
         robust = float(np.median(differences)), *trimmed_mean(differences), sign_test(*signs)
         tests.append(PairTest(names[i], names[j], mean, low, high, sd, p, p, count, *signs, *robust))
-    return in_one_family(tests, ())[0]
+    return correct_in_one_family(tests, ())[0]
 
 
 def trimmed_mean(values: Array) -> tuple[float, float, float]:
@@ -115,7 +115,7 @@ def sign_test(ahead: int, behind: int) -> float:
     return min(1.0, 2 * float(bdtr(min(ahead, behind), ahead + behind, 0.5)))
 
 
-def in_one_family(tests: Sequence[PairTest], others: Values) -> tuple[list[PairTest], list[float]]:
+def correct_in_one_family(tests: Sequence[PairTest], others: Values) -> tuple[list[PairTest], list[float]]:
     """Applies Holm's correction to pair tests and to further p-values, all together.
 
     Args:
@@ -131,7 +131,7 @@ def in_one_family(tests: Sequence[PairTest], others: Values) -> tuple[list[PairT
     return together, adjusted[len(tests) :]
 
 
-def detectable(sd: float, papers: int, alpha: float = 0.05, power: float = 0.8) -> float:
+def smallest_detectable_difference(sd: float, papers: int, alpha: float = 0.05, power: float = 0.8) -> float:
     """Returns the smallest mean difference that a two-sided test shows with probability *power*.
 
     The formula is (t(1 − alpha/2) + t(power))·sd/√papers, with *papers* − 1 degrees of freedom.

@@ -23,7 +23,17 @@ import numpy as np
 
 from gre_bench.stats.families import PairTest
 from gre_bench.stats.pair_tests import pair_tests
-from gre_bench.stats.samples import Array, Keys, Values, cell_sums, equal_tailed, finite, group_indices, ratio, weights
+from gre_bench.stats.samples import (
+    Array,
+    Keys,
+    Values,
+    cell_sums,
+    check_finite,
+    equal_tailed_quantiles,
+    group_indices,
+    ratio,
+    weights,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +52,7 @@ class Rank:
 
 
 @dataclass(frozen=True, slots=True)
-class Consistency:
+class RankConsistency:
     """Spearman's coefficient and Kendall's tau-b between two boards, over the *shared* candidates, which are on both.
 
     *left_out*: the names of the candidates on one board only.
@@ -79,7 +89,7 @@ def rank_intervals(
             common.
     """
     names = list(dict.fromkeys(candidates))
-    sums, counts = _by_paper(values, papers, candidates)
+    sums, counts = _paper_means_and_presence(values, papers, candidates)
     size, number = sums.shape
     if size < 2 or number < 2:
         raise ValueError("ranks need at least two candidates on at least two papers")
@@ -98,7 +108,7 @@ def rank_intervals(
     return sorted(intervals, key=lambda interval: (interval.rank, interval.candidate))
 
 
-def consistency(first: Mapping[str, float], second: Mapping[str, float]) -> Consistency:
+def rank_consistency(first: Mapping[str, float], second: Mapping[str, float]) -> RankConsistency:
     """Returns Spearman's coefficient and Kendall's tau-b between two boards.
 
     Args:
@@ -113,14 +123,14 @@ def consistency(first: Mapping[str, float], second: Mapping[str, float]) -> Cons
     shared = [name for name in first if name in second]
     if len(shared) < 3:
         raise ValueError(f"two boards need three names in common, these have {len(shared)}")
-    x, y = (finite([board[name] for name in shared], at_least=3) for board in (first, second))
+    x, y = (check_finite([board[name] for name in shared], at_least=3) for board in (first, second))
     if x.min() == x.max() or y.min() == y.max():
         raise ValueError("all scores of a board are equal: it has no order to compare")
     left_out = tuple(sorted({*first, *second} - set(shared)))
     rho: Any = stats.spearmanr(x, y)
     tau: Any = stats.kendalltau(x, y)
     rho_tau = (float(rho.statistic), float(rho.pvalue), float(tau.statistic), float(tau.pvalue))
-    return Consistency(*rho_tau, len(shared), left_out)
+    return RankConsistency(*rho_tau, len(shared), left_out)
 
 
 def _ranks(means: Array) -> Array:
@@ -134,7 +144,7 @@ def _ranks(means: Array) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class MeasureAgreement:
     """Rank correlations between the candidates' means by two measures; *low*, *high*: Spearman's 90% interval."""
 
     spearman: float
@@ -145,7 +155,7 @@ class Agreement:
 
 
 @dataclass(frozen=True, slots=True)
-class Orders:
+class SignificantOrders:
     """How many pairs of candidates differ significantly by each of two measures.
 
     *both*: the number that differ by both measures, in the same order. *contradict*: the pairs that differ by both
@@ -159,9 +169,9 @@ class Orders:
     contradict: tuple[tuple[str, str], ...]
 
 
-def agreement(
+def measure_agreement(
     first: Values, second: Values, papers: Keys, candidates: Sequence[str], resamples: int = 2000, seed: int = 0
-) -> Agreement:
+) -> MeasureAgreement:
     """Returns the rank correlations between the candidates' means over papers, by two measures of the same pairs.
 
     Args:
@@ -176,18 +186,20 @@ def agreement(
         ValueError: there are fewer than three candidates, or a measure gives all candidates the same mean.
     """
     names = list(dict.fromkeys(candidates))
-    tables = [_by_paper(column, papers, candidates) for column in (first, second)]
+    tables = [_paper_means_and_presence(column, papers, candidates) for column in (first, second)]
     means = [dict(zip(names, (sums.sum(0) / counts.sum(0)).tolist(), strict=True)) for sums, counts in tables]
-    result = consistency(*means)
+    result = rank_consistency(*means)
     drawn = [
         _spearman(*((block @ sums) / np.maximum(block @ counts, 1e-9) for sums, counts in tables))
         for block in weights(len(tables[0][0]), resamples, seed)
     ]
-    low, high = equal_tailed(np.concatenate(drawn), 0.90)
-    return Agreement(result.spearman, low, high, result.kendall, result.shared)
+    low, high = equal_tailed_quantiles(np.concatenate(drawn), 0.90)
+    return MeasureAgreement(result.spearman, low, high, result.kendall, result.shared)
 
 
-def orders(first_tests: Sequence[PairTest], second_tests: Sequence[PairTest], alpha: float = 0.05) -> Orders:
+def count_significant_orders(
+    first_tests: Sequence[PairTest], second_tests: Sequence[PairTest], alpha: float = 0.05
+) -> SignificantOrders:
     """Counts how many pairs of candidates differ significantly, at *alpha*, by both measures, by one, or by neither.
 
     *first_tests*, *second_tests*: each measure's `pair_tests`, of the same pairs of candidates in the same order.
@@ -196,7 +208,7 @@ def orders(first_tests: Sequence[PairTest], second_tests: Sequence[PairTest], al
     pairs = zip(first_tests, second_tests, sure, strict=True)
     against = [a if a.difference > 0 else a.flipped() for a, b, both in pairs
                if all(both) and (a.difference > 0) != (b.difference > 0)]  # fmt: skip
-    return Orders(
+    return SignificantOrders(
         sum(map(all, sure)) - len(against),
         sum(first and not second for first, second in sure),
         sum(second and not first for first, second in sure),
@@ -207,7 +219,7 @@ def orders(first_tests: Sequence[PairTest], second_tests: Sequence[PairTest], al
 
 def ranks(values: Values, papers: Keys, candidates: Sequence[str]) -> dict[str, int]:
     """Returns candidate → rank by its mean over papers; means equal to nine decimals share the better rank."""
-    sums, counts = _by_paper(values, papers, candidates)
+    sums, counts = _paper_means_and_presence(values, papers, candidates)
     places = _ranks((sums.sum(0) / counts.sum(0))[None])[0]
     return dict(zip(dict.fromkeys(candidates), map(int, places), strict=True))
 
@@ -228,12 +240,12 @@ def leads(tests: Sequence[PairTest], baseline: str) -> dict[str, float]:
     return {test.first: test.difference / (test.sd / math.sqrt(test.papers)) for test in against if test.sd > 0}
 
 
-def _by_paper(values: Values, papers: Keys, candidates: Sequence[str]) -> tuple[Array, Array]:
+def _paper_means_and_presence(values: Values, papers: Keys, candidates: Sequence[str]) -> tuple[Array, Array]:
     """Returns each candidate's mean on each paper, and 1 where it has one, else 0: two arrays (papers, candidates).
 
     Means over papers are computed from these, so all papers have equal weight, however many references they have.
     """
-    scores = finite(values, at_least=2)
+    scores = check_finite(values, at_least=2)
     sums, counts = cell_sums(scores, *group_indices(papers, len(scores)), *group_indices(candidates, len(scores)))
     return ratio(sums, counts, 0.0), (counts > 0).astype(np.float64)
 

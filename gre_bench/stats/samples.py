@@ -21,7 +21,7 @@ Values = Sequence[float]
 Keys = Sequence[object]
 
 
-def finite(values: Values | Array, at_least: int) -> Array:
+def check_finite(values: Values | Array, at_least: int) -> Array:
     """Returns *values* as an array (n,); raises ValueError for fewer than *at_least* values, NaN or infinity."""
     numbers = np.asarray(values, dtype=np.float64)
     if numbers.ndim != 1 or len(numbers) < at_least:
@@ -83,7 +83,7 @@ def _block(groups: int, rows: int, seed: int, number: int) -> Array:
     return counts
 
 
-def equal_tailed(drawn: Array, level: float) -> tuple[float, float]:
+def equal_tailed_quantiles(drawn: Array, level: float) -> tuple[float, float]:
     """Returns the quantiles (1 − level)/2 and (1 + level)/2 of the resampled values *drawn*."""
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)

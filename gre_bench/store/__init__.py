@@ -15,18 +15,18 @@ queries     the queries of ``sql/queries`` by name, the types of their rows, and
 files       the edition's lock, and errors while writing files
 """
 
-from gre_bench.store.database import connect, interrupted, lacks, of_statement, quoted
+from gre_bench.store.database import connect, explain_lack, is_interruption, is_statement_error, quoted
 from gre_bench.store.edition import (
     INCLUDED_EDITION,
     INCLUDED_EDITIONS,
     Frozen,
     ReadCopy,
     Store,
+    copy_to_scratch,
     find_editions,
     frozen,
     no_edition,
     now,
-    scratch_of,
 )
 from gre_bench.store.queries import Row, fetch, fetch_columns
 from gre_bench.store.read_copy import kept_open
@@ -46,18 +46,18 @@ __all__ = [
     "Row",
     "Store",
     "connect",
+    "copy_to_scratch",
+    "explain_lack",
     "fetch",
     "fetch_columns",
     "fill",
     "find_editions",
     "frozen",
-    "interrupted",
+    "is_interruption",
+    "is_statement_error",
     "kept_open",
-    "lacks",
     "no_edition",
     "now",
-    "of_statement",
     "quoted",
-    "scratch_of",
     "statement",
 ]

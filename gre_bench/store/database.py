@@ -84,7 +84,7 @@ def reader(file: Path) -> duckdb.DuckDBPyConnection:
     return connect(file, config={"threads": "1"}, read_only=True)
 
 
-def lacks(error: duckdb.Error) -> str | None:
+def explain_lack(error: duckdb.Error) -> str | None:
     """Returns a message if *error* means that memory, file handles or permissions are lacking; None for other causes.
 
     If such a lack occurs while DuckDB reads a file, DuckDB reports it as an error of the file.
@@ -123,14 +123,14 @@ class Database:
         self._running: duckdb.DuckDBPyConnection | None = None
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def kept_open(self) -> Iterator[None]:
         """Keeps the file open between the block's transactions, because opening it takes longer than most of them."""
         self._held = True
         try:
             yield
         finally:
             self._held = False
-            self.let_go()
+            self.close()
 
     @contextmanager
     def transaction(self, then: str | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -154,7 +154,7 @@ class Database:
                     self._running = None
         except (duckdb.Error, StoreError):
             # After some errors, such as a full disk, DuckDB refuses all statements until the file is opened again.
-            self.let_go()
+            self.close()
             raise
 
     def making(self, file: Path) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
@@ -174,11 +174,11 @@ class Database:
             if then:
                 connection.execute(then)
         except (duckdb.Error, RuntimeError) as error:
-            if interrupted(error):
+            if is_interruption(error):
                 raise Stopped("a signal came during a query") from None
             if isinstance(error, duckdb.ConstraintException) and "Duplicate key" in str(error):
                 raise Clash(f"edition {self.key}: {str(error).splitlines()[0]}") from error
-            if not isinstance(error, duckdb.Error) or of_statement(error):
+            if not isinstance(error, duckdb.Error) or is_statement_error(error):
                 raise
             raise self.fault(file, error) from None
         finally:
@@ -193,7 +193,7 @@ class Database:
         with self.transaction("checkpoint"):
             pass
 
-    def let_go(self) -> None:
+    def close(self) -> None:
         """Closes the file if a block keeps it open; the next transaction opens it again."""
         if self._open is not None:
             self._open.close()
@@ -217,7 +217,7 @@ class Database:
     def fault(self, file: Path, error: duckdb.Error) -> StoreError:
         """Returns a `StoreError` for DuckDB's *error* on *file*, whose message says what is wrong and what to do."""
         reason = str(error).splitlines()[0]
-        if lack := lacks(error):
+        if lack := explain_lack(error):
             return StoreError(f"edition {self.key}: {file}: {lack}")
         if any(os.strerror(number) in reason for number in FULL):
             return StoreError(f"edition {self.key}: no room to write {file} ({reason}); {KEPT}")
@@ -233,7 +233,7 @@ class Database:
         )
 
 
-def interrupted(error: Exception) -> bool:
+def is_interruption(error: Exception) -> bool:
     """Whether *error* is the one that DuckDB raises if a signal interrupts a query.
 
     DuckDB raises it instead of the exception of Python's signal handler. While DuckDB reads a Python object, the
@@ -243,7 +243,7 @@ def interrupted(error: Exception) -> bool:
     return str(error) == "Query interrupted" or str(error).endswith(ends)
 
 
-def of_statement(error: duckdb.Error) -> bool:
+def is_statement_error(error: duckdb.Error) -> bool:
     """Whether *error* comes from an SQL statement or its values, which means a bug in the calling code.
 
     Errors of the disk, the memory or the file are not of this kind.

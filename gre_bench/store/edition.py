@@ -22,8 +22,8 @@ from gre_bench.core.known_names import did_you_mean
 from gre_bench.core.records import Edition, edition_of
 from gre_bench.core.whole_files import replace_file
 from gre_bench.store import files, schema
-from gre_bench.store.database import Database, connect, interrupted, of_statement, reader
-from gre_bench.store.files import putting
+from gre_bench.store.database import Database, connect, is_interruption, is_statement_error, reader
+from gre_bench.store.files import convert_write_errors
 from gre_bench.store.queries import Query, QueryRow, Row, as_arrow, columns, fetch, fetch_columns
 from gre_bench.store.read_copy import CopyForReaders
 from gre_bench.store.schema import NEW_FILE
@@ -91,7 +91,7 @@ class _Status(BaseModel, strict=True, extra="allow", defer_build=True):
     metrics: list[_Counts]
 
 
-def _sum(text: str) -> str:
+def _checksum(text: str) -> str:
     return f"{zlib.crc32(text.encode()):08x}"
 
 
@@ -148,14 +148,14 @@ class Store:
         Raises `LockedError`, which names the holder, if another process still holds it after *wait_s* seconds, and
         `StoreError` for a store of another schema version.
         """
-        with files.held(self.key, self.lock_file, command, wait_s):
+        with files.edition_lock(self.key, self.lock_file, command, wait_s):
             # Files that killed writers left: no other process is writing them, because this one holds the lock.
             for left in (*self.folder.glob(".read.*"), *self.folder.glob(".*.json.[0-9]*")):
                 left.unlink(missing_ok=True)
             self.refuse_loaded()
             if not self.exists:
                 self._make()
-            with self._database.held():
+            with self._database.kept_open():
                 with self._database.transaction() as run:
                     schema.check_version(run, self.key)
                     schema.define(run)
@@ -165,10 +165,10 @@ class Store:
     @contextmanager
     def loading(self, release: str) -> Iterator[Path]:
         """Yields the path for a new copy for readers, to be made from *release*; then moves that copy into place."""
-        with files.held(self.key, self.lock_file, "import release"):
+        with files.edition_lock(self.key, self.lock_file, "import release"):
             beside = self.folder / f".read.{os.getpid()}.duckdb"
             try:
-                with putting(self.key, self.read_file, beside):
+                with convert_write_errors(self.key, self.read_file, beside):
                     yield beside
                     self.release_file.write_text(release, encoding="utf-8")
                     self.copy.put(beside)
@@ -199,7 +199,7 @@ class Store:
             made = {"schema_version": schema.SCHEMA_VERSION, "edition": self.key, "created_at": now()}
             run.execute(statement("queries", "start_meta"), made)
             run.execute(statement("queries", "add_student_t"), columns(student_quantiles()))
-        with putting(self.key, self.file, beside):
+        with convert_write_errors(self.key, self.file, beside):
             os.replace(beside, self.file)
 
     @contextmanager
@@ -227,7 +227,7 @@ class Store:
             with self._database.transaction() as run:
                 schema.fill(run)
         except duckdb.Error as error:
-            if interrupted(error):
+            if is_interruption(error):
                 raise
             raise self.fault(error) from None
         self._filled = True
@@ -288,13 +288,13 @@ class Store:
         Raises `SettingsError` with the first line of DuckDB's error, or if a limit of *bounds* is exceeded.
         """
         from gre_bench.core.settings import QuerySettings
-        from gre_bench.store.asking import ask
+        from gre_bench.store.user_queries import run_user_query
 
         self._check_there()
         with TemporaryDirectory(prefix="gre-bench-sql-") as folder:
             private = Path(folder) / "read.duckdb"
             self.copy.copy_to(private)
-            return ask(self.key, private, text, bounds or QuerySettings())
+            return run_user_query(self.key, private, text, bounds or QuerySettings())
 
     @contextmanager
     def reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -304,7 +304,7 @@ class Store:
             try:
                 yield connection
             except duckdb.Error as error:
-                if of_statement(error):
+                if is_statement_error(error):
                     raise
                 raise self.copy.fault(error) from None
 
@@ -333,7 +333,7 @@ class Store:
         if began - self._copied_at < (at_most_every_s and max(at_most_every_s, 20 * self._copy_s)):
             return
         beside = self.folder / f".read.{os.getpid()}.duckdb"
-        with putting(self.key, self.read_file, beside):
+        with convert_write_errors(self.key, self.read_file, beside):
             self.copy_store(beside)
             self.copy.put(beside)
         self._copied_at = time.monotonic()
@@ -351,7 +351,7 @@ class Store:
 
     def let_go(self) -> None:
         """Closes the store's file until the next query: of an open file, DuckDB keeps in memory what it has met."""
-        self._database.let_go()
+        self._database.close()
 
     def fault(self, error: duckdb.Error) -> StoreError:
         """Returns a `StoreError` for DuckDB's *error* while it read a private copy of the store."""
@@ -360,8 +360,8 @@ class Store:
     def save_status(self, values: Mapping[str, Any]) -> None:
         """Replaces ``status.json`` atomically with *values* and a checksum; raises `StoreError` if that fails."""
         text = json.dumps(values, indent=1, default=str)
-        data = json.dumps(json.loads(text) | {"crc": _sum(text)}, indent=1).encode()
-        with putting(self.key, self.status_file):
+        data = json.dumps(json.loads(text) | {"crc": _checksum(text)}, indent=1).encode()
+        with convert_write_errors(self.key, self.status_file):
             replace_file(self.status_file, data, keep=False)
 
     def status(self) -> dict[str, Any] | None:
@@ -373,7 +373,7 @@ class Store:
             status = json.loads(self.status_file.read_text())
             _Status.model_validate(status)
             stated = status.pop("crc", None)
-            if stated not in (None, _sum(json.dumps(status, indent=1))):
+            if stated not in (None, _checksum(json.dumps(status, indent=1))):
                 raise ValueError("not as it was written")
             return status
         except FileNotFoundError:
@@ -404,7 +404,7 @@ class Frozen(ReadCopy):
         try:
             return fetch(self._connection, query, **parameters)
         except duckdb.Error as error:
-            if of_statement(error):
+            if is_statement_error(error):
                 raise
             raise self._origin.fault(error) from None
 
@@ -417,7 +417,7 @@ def frozen(store: Store, command: str, wait_s: float = 0.0) -> Iterator[Frozen]:
     """
     with TemporaryDirectory(prefix="gre-bench-") as folder:
         file = Path(folder) / store.file.name
-        with store.lock(command, wait_s), putting(store.key, file, file):
+        with store.lock(command, wait_s), convert_write_errors(store.key, file, file):
             store.copy_store(file)
         try:
             connection = reader(file)
@@ -428,7 +428,7 @@ def frozen(store: Store, command: str, wait_s: float = 0.0) -> Iterator[Frozen]:
 
 
 @contextmanager
-def scratch_of(store: Store) -> Iterator[Store]:
+def copy_to_scratch(store: Store) -> Iterator[Store]:
     """Yields a temporary edition that starts as a copy of *store* and can be written; deletes it at the end.
 
     *store* may be loaded from a release. Rows are left out if the release withholds the text that they must have.

@@ -20,7 +20,7 @@ KEPT = "what was committed is kept: make room and give the same command again"
 
 
 @contextmanager
-def putting(key: str, *files: Path) -> Iterator[None]:
+def convert_write_errors(key: str, *files: Path) -> Iterator[None]:
     """Turns an `OSError` in the block into a `StoreError` for edition *key*.
 
     *files*: first the file that the block writes, which the message names, then temporary files. After an error the
@@ -39,7 +39,7 @@ SETTLE_S = 0.5
 
 
 @contextmanager
-def held(key: str, file: Path, command: str, wait_s: float = 0.0) -> Iterator[None]:
+def edition_lock(key: str, file: Path, command: str, wait_s: float = 0.0) -> Iterator[None]:
     """Holds the lock *file* of edition *key* during the block, and records *command* as the holder.
 
     Raises `LockedError`, which names the current holder, if the lock does not become free within *wait_s* seconds.
@@ -52,7 +52,7 @@ def held(key: str, file: Path, command: str, wait_s: float = 0.0) -> Iterator[No
     with locked(file, f"edition {key}: {file}", busy, max(wait_s, SETTLE_S)) as handle:
         since = datetime.now(UTC).isoformat()
         holder = {"pid": os.getpid(), "host": socket.gethostname(), "command": command, "since": since}
-        with putting(key, file):
+        with convert_write_errors(key, file):
             os.ftruncate(handle, 0)
             os.pwrite(handle, json.dumps(holder).encode(), 0)
         yield

@@ -168,11 +168,11 @@ CleanGapRow = TypedDict("CleanGapRow", {
     "high": float | None, "papers": int,
 })
 CLEAN_GAP = Query("clean_gap", CleanGapRow)
-ExposureRow = TypedDict("ExposureRow", {
+ContaminationRow = TypedDict("ContaminationRow", {
     "role": str, "name": str, "status": str, "family": str | None, "cutoff": date | None, "released": date | None,
     "learnt": int | None, "papers": int | None, "register": str | None,
 })
-EXPOSURES = Query("exposures", ExposureRow)
+EXPOSURES = Query("exposures", ContaminationRow)
 
 # study.sql
 SeparationRow = TypedDict("SeparationRow", {
@@ -251,7 +251,7 @@ def fetch_columns(connection: duckdb.DuckDBPyConnection, query: Query[Any], **pa
     return [column.tolist() for column in arrays.values()]
 
 
-def distinct(names: Sequence[str]) -> list[str]:
+def make_names_unique(names: Sequence[str]) -> list[str]:
     """Returns *names* in the same order, with repeated names made unique: the second ``name`` becomes ``name_2``.
 
     If ``name_2`` is taken, the next free number is used.

@@ -20,7 +20,7 @@ import duckdb
 
 from gre_bench.core.errors import StoreError
 from gre_bench.core.whole_files import replace_file, sha256
-from gre_bench.store.database import lacks, reader
+from gre_bench.store.database import explain_lack, reader
 
 CURRENT = "current"
 """A file of one line: the name of the copy to open."""
@@ -117,7 +117,7 @@ class CopyForReaders:
 
     def fault(self, error: duckdb.Error) -> StoreError:
         """Returns a `StoreError` saying that DuckDB could not read the copy, why, and what to do."""
-        lack = lacks(error)
+        lack = explain_lack(error)
         return (
             StoreError(f"edition {self.key}: {self.file}: {lack}") if lack else self.unread(str(error).splitlines()[0])
         )

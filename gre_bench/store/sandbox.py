@@ -55,19 +55,20 @@ class Refused(Exception):
 
 
 def main() -> None:
-    """Reads one request (see `gre_bench.store.asking.ask`), runs its statement, and writes the reply."""
+    """Reads one request (see `gre_bench.store.user_queries.run_user_query`), runs its statement, and writes the
+    reply."""
     request = json.loads(sys.stdin.readline())
     signal.alarm(int(request["seconds"]) + 5)
-    confine(request["folder"])
+    restrict_access(request["folder"])
     threading.Thread(target=_end_with_the_asker, args=[request["folder"]], daemon=True).start()
     try:
-        connection = opened(request)
+        connection = open_private_copy(request)
     except duckdb.Error as error:
-        say(damaged=_line(error))
+        say(damaged=_format_error(error))
         return
-    limit(request)
+    set_process_limits(request)
     try:
-        answer(connection, request)
+        answer_request(connection, request)
     except Refused as refusal:
         say(refused=str(refusal))
     except (duckdb.Error, MemoryError, RuntimeError, ValueError, OverflowError) as error:
@@ -75,10 +76,10 @@ def main() -> None:
         met = [bound for bound, signs in SIGNS.items() if of_disk and any(sign in str(error) for sign in signs)]
         if not met and isinstance(error, duckdb.OutOfMemoryException | MemoryError):
             met = ["memory"]
-        say(bound=met[0]) if met else say(refused=_line(error))
+        say(bound=met[0]) if met else say(refused=_format_error(error))
 
 
-def limit(request: dict[str, Any]) -> None:
+def set_process_limits(request: dict[str, Any]) -> None:
     """Sets the system's limits on this process's memory and file sizes to those of *request*, in bytes."""
     bounds = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: request["spill"] + SLACK}
     if sys.platform == "linux":
@@ -89,7 +90,7 @@ def limit(request: dict[str, Any]) -> None:
         resource.setrlimit(resource_kind, (most, most))
 
 
-def confine(folder: str) -> None:
+def restrict_access(folder: str) -> None:
     """Gives up this process's access to TCP and to most files; does nothing if the system does not support this.
 
     Files in *folder* and files that Python needs remain accessible.
@@ -113,7 +114,7 @@ def confine(folder: str) -> None:
     os.close(rules)
 
 
-def opened(request: dict[str, Any]) -> duckdb.DuckDBPyConnection:
+def open_private_copy(request: dict[str, Any]) -> duckdb.DuckDBPyConnection:
     """Opens the private copy that *request* names, and unlinks its file.
 
     Through this connection, DuckDB can open no other file, and no statement can change its settings.
@@ -136,7 +137,7 @@ def opened(request: dict[str, Any]) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def the_statement(connection: duckdb.DuckDBPyConnection, text: str, parsing: str) -> duckdb.Statement:
+def parse_one_statement(connection: duckdb.DuckDBPyConnection, text: str, parsing: str) -> duckdb.Statement:
     """Returns the one statement of *text*; raises `Refused` for none, several, or one that does more than read.
 
     *parsing*: an SQL query that returns a statement's syntax tree as JSON.
@@ -153,7 +154,7 @@ def the_statement(connection: duckdb.DuckDBPyConnection, text: str, parsing: str
         raise Refused(NO_QUERY.format("this kind")) from None
     if kind == duckdb.StatementType.EXPLAIN:
         # EXPLAIN ANALYZE runs the explained statement, which must therefore be a query too.
-        the_statement(connection, re.sub(r"(?i)^explain(\s+analy[sz]e)?", " ", statement.query), parsing)
+        parse_one_statement(connection, re.sub(r"(?i)^explain(\s+analy[sz]e)?", " ", statement.query), parsing)
     elif kind == duckdb.StatementType.MULTI:
         # The parser splits a pivot without named columns into several statements, and so a COPY of such a pivot.
         if not re.match(r"(?i)[\s(]*(pivot|unpivot|from|select|with|describe|summarize)\b", statement.query):
@@ -167,12 +168,12 @@ def the_statement(connection: duckdb.DuckDBPyConnection, text: str, parsing: str
     return statement
 
 
-def answer(connection: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> None:
+def answer_request(connection: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> None:
     """Runs the statement of *request* and writes its result as lines of JSON.
 
     If the result exceeds the allowed number of bytes, writes ``{"bound": "result"}`` and stops. Raises `Refused`.
     """
-    result = connection.execute(the_statement(connection, request["text"], request["parsing"]))
+    result = connection.execute(parse_one_statement(connection, request["text"], request["parsing"]))
     columns = result.description or []
     written = say(names=[str(column[0]) for column in columns])
     # The caller keeps each row as a dictionary, so the column names count for each row.
@@ -180,7 +181,7 @@ def answer(connection: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> No
     coded = [index for index, column in enumerate(columns) if str(column[1]).replace("[]", "") not in PLAIN]
     while rows := result.fetchmany(ROWS):
         if coded:
-            rows = [[coded_cell(cell) if k in coded else cell for k, cell in enumerate(row)] for row in rows]
+            rows = [[encode_cell(cell) if k in coded else cell for k, cell in enumerate(row)] for row in rows]
         written += say(rows=rows) + len(rows) * beside
         if written > request["result"]:
             say(bound="result")
@@ -188,14 +189,14 @@ def answer(connection: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> No
     say(coded=coded)
 
 
-def coded_cell(cell: Any) -> Any:
+def encode_cell(cell: Any) -> Any:
     """Returns *cell* as JSON. A value that JSON cannot represent becomes ``{name of its type: coded value}``."""
     if cell is None or isinstance(cell, bool | int | float | str):
         return cell
     if isinstance(cell, list | tuple):
-        return [coded_cell(item) for item in cell]
+        return [encode_cell(item) for item in cell]
     if isinstance(cell, dict):
-        return {"dict": [[coded_cell(item) for item in pair] for pair in cell.items()]}
+        return {"dict": [[encode_cell(item) for item in pair] for pair in cell.items()]}
     if isinstance(cell, bytes | bytearray | memoryview):
         return {"bytes": base64.b64encode(cell).decode()}
     if type(cell).__name__ == "timedelta":
@@ -211,7 +212,7 @@ def say(**fields: Any) -> int:
     return len(line)
 
 
-def _line(error: BaseException) -> str:
+def _format_error(error: BaseException) -> str:
     """Returns DuckDB's message as one line, without the position in the query or advice to change settings."""
     if "read-only mode" in str(error):
         return "a query changes nothing, not even within a with"

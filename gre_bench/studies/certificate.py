@@ -16,19 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from gre_bench.changes.graded import DEGREES, HARMS
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN
-from gre_bench.core.whole_files import put
+from gre_bench.core.whole_files import write_file
+from gre_bench.perturbations.harms import DEGREES, HARMS
 from gre_bench.pipeline.certificates import Certificate, write_certificate
-from gre_bench.pipeline.changes import harms_of
-from gre_bench.pipeline.refreshing import scorable
+from gre_bench.pipeline.pair_scoring import end_run
+from gre_bench.pipeline.perturbed_reviews import list_harm_degrees
+from gre_bench.pipeline.refreshing import check_scoring_job
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.pipeline.scoring import conclude
 from gre_bench.pipeline.validating import name_of, of_another_edition, scored_work, scores_of, together
 from gre_bench.plots.drawing import Curve, curves
-from gre_bench.reports.publishing import releases
+from gre_bench.reports.publish_editions import releases
 from gre_bench.stats.degrees import degree_curve
 from gre_bench.stats.samples import Array
 from gre_bench.store import Row
@@ -50,29 +50,29 @@ def certify(job: Job) -> dict[str, Any]:
                 f"edition {key} has the release {newest['release']}, and the next one would hold every degree of the "
                 "certificate; certify on another edition: --set edition.sample=certificate makes one of the same papers"
             )
-    job = scorable(job)
+    job = check_scoring_job(job)
     metrics = tuple(name for name in job.settings.scoring.metrics if recipe_of(name).formula == "pmi")
     if not metrics:
         raise SettingsError("scoring.metrics: a certificate is of GEM, GEM-S or GEM-raw; name one of them")
-    changes, left_out = harms_of(job.settings)
+    changes, left_out = list_harm_degrees(job.settings)
     settings = job.settings.model_copy(update={
         "scoring": job.settings.scoring.model_copy(update={"metrics": metrics}),
         "validation": job.settings.validation.model_copy(update={"level": "judgments"}),
     })  # fmt: skip
-    job = replace(job, settings=settings, changes=changes)
+    job = replace(job, settings=settings, perturbations=changes)
     beside = [of_another_edition(job, key) for key in settings.validation.together_with]
     with scored_work(job) as (store, work, progress):
         progress.stage("certifying")
-        learnt = work.learnt.and_of(other.learnt for other in beside)
+        trained_on = work.trained_on.and_of(other.trained_on for other in beside)
         certificates = {}
         for metric, signature in work.signatures.items():
             rows = together([scores_of(store, job, work, metric), *(other.scores[metric] for other in beside)]).rows
-            curves, untried = curves_of(rows, job.changes, settings.validation.seed)
+            curves, untried = curves_of(rows, job.perturbations, settings.validation.seed)
             certificates[metric] = Certificate(
                 signature.signature_id, name_of(store, beside), asdict(signature), settings.validation.seed, curves,
-                left_out | untried, learnt.registers, len(learnt.papers),
+                left_out | untried, trained_on.registers, len(trained_on.papers),
             )  # fmt: skip
-        summary = conclude(store, work, progress, certificates=[
+        summary = end_run(store, work, progress, certificates=[
             asdict(item) | {"metric": metric, "line": item.sentence}
             for metric, item in certificates.items()
         ])  # fmt: skip
@@ -90,7 +90,7 @@ def curves_of(
     for name in HARMS:
         if f"{name}-{DEGREES[0]}0" not in changes:
             continue
-        differences = differences_of(rows, [changes[f"{name}-{degree}0"] for degree in DEGREES])
+        differences = paper_differences_from_human(rows, [changes[f"{name}-{degree}0"] for degree in DEGREES])
         if len(differences) < 2:
             untried[name] = "fewer than two papers have scores of all degrees"
         else:
@@ -99,7 +99,7 @@ def curves_of(
     return curves, untried
 
 
-def differences_of(rows: Rows, candidates: Sequence[str]) -> Array:
+def paper_differences_from_human(rows: Rows, candidates: Sequence[str]) -> Array:
     """Returns the mean differences of *candidates* from the human baseline by paper (papers, candidates), in nats.
 
     Only pairs with a score for all of *candidates* count; papers are in the order of their ids.
@@ -125,7 +125,7 @@ def draw(certificates: Sequence[Mapping[str, Any]], path: Path, title: str) -> P
         for name in HARMS
     }
     path.parent.mkdir(parents=True, exist_ok=True)
-    put(
+    write_file(
         path,
         curves(panels, "degree of the harm, %", "change of the score, in its sd over papers", title=title).encode(),
     )

@@ -13,21 +13,21 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from gre_bench.board.committee import JOINED, committee_of, ranked_models, told_by
+from gre_bench.board.committee_curve import JOINED, committee_of, group_committee_scores, ranked_models
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.judgments import prepared
+from gre_bench.core.judgments import prepare_judgments
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, Candidate, Case
-from gre_bench.metrics.cases import Entry, Response, plan
-from gre_bench.metrics.scoring import MetricWork, Scored
-from gre_bench.pipeline.planning import sample
-from gre_bench.pipeline.runs.workers import working
-from gre_bench.pipeline.scoring import known_spans
-from gre_bench.ranking.committees import Members, members, orders
-from gre_bench.reports.why import origin
+from gre_bench.metrics.cases import Entry, Response, plan_entry_pairs
+from gre_bench.metrics.scoring import MetricWork, ScoringResult
+from gre_bench.pipeline.pair_scoring import known_spans
+from gre_bench.pipeline.planning import load_sample_entries
+from gre_bench.pipeline.runs.workers import run_with_workers
+from gre_bench.ranking.committees import Members, choose_joining_orders, sort_members
+from gre_bench.reports.explanations import origin
 from gre_bench.store import ReadCopy, Store
 from gre_bench.store.queries import COMMITTEES, LEADERBOARD, SignatureRow
-from gre_bench.studies.references import same_lm, studied_signatures
+from gre_bench.studies.references import require_same_lm, studied_signatures
 
 Work = Mapping[tuple[str, str, str], tuple[Case, int]]
 """(paper, reference, name of a committee) → the case to score, and the number of repeated lines."""
@@ -51,7 +51,7 @@ def study_committee(state: Path, edition: str, metrics: list[str] | None) -> dic
     return {"edition": store.key, "outcome": outcome, "metrics": reports}
 
 
-def joined(texts: Sequence[str]) -> tuple[str, int]:
+def join_distinct_lines(texts: Sequence[str]) -> tuple[str, int]:
     """Returns the lines of *texts* in order, each once, and the number of repeats left out."""
     lines = [line for text in texts for line in text.splitlines() if line.strip()]
     once = dict.fromkeys(lines)
@@ -68,14 +68,14 @@ def _score(store: Store, signature: SignatureRow) -> int:
         why = "is no GEM of judgments alone" if not of_judgments else "ranks fewer than two LM candidates"
         raise SettingsError(f"edition {store.key}: {signature['metric']} {why}, so there is no committee to score")
     source = origin(store, signature, HUMAN, store.folder.parent.parent)
-    with working(source.job, "committee") as (edition, workers, progress):
-        identity = same_lm(store.key, signature, workers.sign_metrics, source)
+    with run_with_workers(source.job, "committee") as (edition, workers, progress):
+        identity = require_same_lm(store.key, signature, workers.sign_metrics, source)
         assw_by = signature["synopsis_writer"] if recipe.synopsis == "assw" else None
-        every = sample(edition, {}, None, assw_by, source.settings.scoring.synopsis_of)
+        every = load_sample_entries(edition, {}, None, assw_by, source.settings.scoring.synopsis_of)
         entries = {entry.paper.paper_id: entry for entry in every if {*models} <= {*entry.responses}}
         before: object = None
         progress.stage("scoring committees")
-        while (due := _due(edition, signature, models, entries)) and due.keys() != before:
+        while (due := _find_due_cases(edition, signature, models, entries)) and due.keys() != before:
             before = due.keys()
             progress.expect(len(due))
             chunks = _chunks(due, source.settings.run.chunk_papers)
@@ -87,7 +87,7 @@ def _score(store: Store, signature: SignatureRow) -> int:
                         "works": works, "known": known}  # fmt: skip
 
             for _, result in workers.scored(chunks, values_of):
-                if not isinstance(result, Scored):
+                if not isinstance(result, ScoringResult):
                     continue
                 scores = [item for item in result.scores if item.problem is None or item.problem.final]
                 rows = [{"signature_id": name, "paper_id": item.paper_id, "reference_id": item.reference_id,
@@ -113,16 +113,16 @@ def _chunks(due: Work, papers: int) -> Iterator[list[tuple[str, str, str]]]:
         yield [key for of_paper in some for key in of_paper]
 
 
-def _due(
+def _find_due_cases(
     store: Store, signature: SignatureRow, models: Sequence[str], entries: Mapping[str, Entry]
 ) -> dict[tuple[str, str, str], tuple[Case, int]]:
     """Returns the cases that the curve's next step needs and *store* lacks; the whole committee and human go first."""
     rows = store.rows(COMMITTEES, signature_id=signature["signature_id"])
     known = {(row["paper_id"], row["reference_id"], row["members"]) for row in rows}
-    scores, papers, problems = told_by(store.rows, signature["signature_id"], rows, models)
-    lacking = {(members(*models, HUMAN), paper) for paper in entries} if not rows else set()
+    scores, papers, problems = group_committee_scores(store.rows, signature["signature_id"], rows, models)
+    lacking = {(sort_members(*models, HUMAN), paper) for paper in entries} if not rows else set()
     if rows:
-        lacking = orders(scores, models, papers, frozenset(problems))[1]
+        lacking = choose_joining_orders(scores, models, papers, frozenset(problems))[1]
     due: dict[tuple[str, str, str], tuple[Case, int]] = {}
     for who, paper in sorted(lacking):
         due |= _cases(entries[paper], who, signature)
@@ -133,11 +133,11 @@ def _cases(entry: Entry, who: Members, signature: SignatureRow) -> dict[tuple[st
     """Returns the cases of the committee *who* on the paper's references, without the baseline's own review."""
     writer, form = signature["writer"], signature["form"]
     reviews = [entry.human if name == HUMAN else entry.responses[name] for name in who]
-    texts = [prepared(review.judgments.get(writer, ""), form, False) for review in reviews]
+    texts = [prepare_judgments(review.judgments.get(writer, ""), form, False) for review in reviews]
     if not all(text.strip() for text in texts):
         return {}
-    text, repeats = joined(texts)
+    text, repeats = join_distinct_lines(texts)
     label = JOINED.join(who)
     own = replace(entry, responses={label: Response(label, "", {writer: text})}, human_is_reference=False)
-    planned = plan([own], [Candidate(label, "graded")], recipe_of(signature["metric"]), writer, form)
+    planned = plan_entry_pairs([own], [Candidate(label, "graded")], recipe_of(signature["metric"]), writer, form)
     return {(entry.paper.paper_id, pair.reference_id, label): (pair.case, repeats) for pair in planned if pair.case}

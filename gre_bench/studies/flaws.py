@@ -19,8 +19,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from gre_bench.changes import scripted
-from gre_bench.changes.flaws import HARMLESS, MARK, Flaw, Planted, flaws, plant, sha256, two_flaws
 from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError, SourceError, StoreError
 from gre_bench.core.judgments import OPENINGS
@@ -29,18 +27,29 @@ from gre_bench.core.records import HUMAN, Edition, Judgments, Paper, Review
 from gre_bench.core.settings import SourceSettings
 from gre_bench.core.strict import load_json
 from gre_bench.core.terminal import counted
-from gre_bench.core.whole_files import put
+from gre_bench.core.whole_files import write_file
 from gre_bench.ingest.records.sampling import Role
-from gre_bench.pipeline.intake import Step, in_domain, judged, known_reviews
-from gre_bench.pipeline.planning import drawn_by, sampled_papers
-from gre_bench.pipeline.runs.job import Job, recorded
-from gre_bench.reports.correctness import Results, ReviewerResult, Tested, TooFew, results_file
-from gre_bench.stats.detection import ALPHA, FlawScores, correctness, detected, rate
+from gre_bench.perturbations import scripted
+from gre_bench.perturbations.planted_flaws import (
+    HARMLESS,
+    MARK,
+    Flaw,
+    Planted,
+    load_flaws,
+    plant,
+    plant_two_flaws,
+    sha256,
+)
+from gre_bench.pipeline.importing import Step, judged, known_reviews, with_domain
+from gre_bench.pipeline.planning import collect_draw_settings, sampled_papers
+from gre_bench.pipeline.runs.job import Job, record_run
+from gre_bench.reports.correctness import FlawResults, MeanWithTest, ReviewerResult, TooFew, results_file
+from gre_bench.stats.detection import ALPHA, FlawScores, corrected_naming_rate, detected, summarise_flaw_scores
 from gre_bench.stats.intervals import PairedTest
 from gre_bench.store import ReadCopy, Store, now
 from gre_bench.store.queries import CANDIDATE_PAIRS, CANDIDATES, CURRENT_SIGNATURES, DRAW, JUDGMENTS, SAMPLE
 from gre_bench.tasks.steps import writer_identity
-from gre_bench.writing.catalog import EXTRACTIVE
+from gre_bench.writing.writers import EXTRACTIVE
 
 FLAWS, RECORD, AS_IS = "flaws", "flaws.json", "0"
 METRICS = ("gem", "gem_s_abstract")
@@ -91,10 +100,10 @@ def job_of(job: Job, study: FlawStudy) -> Job:
     """Returns the job that refreshes the edition of *study*; raises `SettingsError` if its source has planted flaws."""
     if study.source.sample.split(".")[-1] == FLAWS:
         raise SettingsError(f"edition {study.source.key} holds planted flaws already; name the edition of its papers")
-    given = in_domain(job).settings
+    given = with_domain(job).settings
     edition = {
         "sample": study.edition.sample, "papers": 4 * study.papers, "seed": study.seed, "only": None,
-        "avoid_learnt": (), "roles": "slots", "candidate_slot": 0, "references": 2, "min_reviews": None,
+        "avoid_trained_on": (), "roles": "slots", "candidate_slot": 0, "references": 2, "min_reviews": None,
         "reference_slots": tuple(range(1, DESCRIPTIONS + 1)),
     }  # fmt: skip
     scoring = {
@@ -118,15 +127,15 @@ def plant_edition(job: Job, study: FlawStudy) -> dict[str, Any]:
     the edition was made with other settings, `SourceError` if fewer than two papers can take two flaws.
     """
     for script in study.scripts:
-        scripted.parsed(script)
+        scripted.parse_script(script)
     source, store = ReadCopy(job.state, study.source), job.store
-    catalogue, refused = flaws(study.folder)
+    catalogue, refused = load_flaws(study.folder)
     papers = {paper.paper_id: paper for paper in sampled_papers(source)}
     human = _human_reviews(source)
-    with store.lock("study flaws", job.wait_s), recorded(store, "study flaws", job.settings):
+    with store.lock("study flaws", job.wait_s), record_run(store, "study flaws", job.settings):
         new, sources = not store.rows(DRAW), {name: flaw.source for name, flaw in catalogue.items()}
         fixed = {"seed": study.seed, "asked": study.papers, "catalogue": sources}
-        record = _chosen(papers.values(), human, catalogue, study, fixed) if new else read_record(store)
+        record = _choose_papers(papers.values(), human, catalogue, study, fixed) if new else read_record(store)
         for name, value in fixed.items():
             if record[name] != value:
                 raise SettingsError(
@@ -150,7 +159,7 @@ def plant_edition(job: Job, study: FlawStudy) -> dict[str, Any]:
         candidates = {review.candidate for review in known_reviews(store)}
         absent = [script for script in study.scripts if scripted.PREFIX + script not in candidates]
         steps.append(("put_reviews", list(_scripted(planted, human, catalogue, absent))))
-        put(store.folder / RECORD, json.dumps(record, indent=1).encode())
+        write_file(store.folder / RECORD, json.dumps(record, indent=1).encode())
         store.write(*steps)
         store.copy_for_readers()
     return record | {"refused": refused}
@@ -167,11 +176,11 @@ def read_record(store: Store) -> dict[str, Any]:
         ) from None
 
 
-def variant_of(paper: str, flaw: str) -> str:
+def format_variant_id(paper: str, flaw: str) -> str:
     return f"{paper}{MARK}{flaw}"
 
 
-def reference_of(variant: str, owner: str, flaw: str, number: int) -> str:
+def format_reference_id(variant: str, owner: str, flaw: str, number: int) -> str:
     """Returns the id of one of *variant*'s references: description *number* of the flaw *flaw* in paper *owner*."""
     return f"{variant}:{owner}{MARK}{flaw}:{number}"
 
@@ -200,7 +209,7 @@ def _human_reviews(source: Store) -> dict[str, list[Review]]:
     return {name: sorted(own, key=lambda review: review.review_id not in first) for name, own in reviews.items()}
 
 
-def _chosen(
+def _choose_papers(
     papers: Iterable[Paper], human: Mapping[str, Sequence[Review]], catalogue: Mapping[str, Flaw], study: FlawStudy,
     fixed: Mapping[str, Any],
 ) -> dict[str, Any]:  # fmt: skip
@@ -213,7 +222,7 @@ def _chosen(
             left_out["no text"] += 1
         elif paper.paper_id not in human:
             left_out["no human review"] += 1
-        elif pair := two_flaws(paper.text, paper.paper_id, list(catalogue.values()), used, refusals, study.seed):
+        elif pair := plant_two_flaws(paper.text, paper.paper_id, list(catalogue.values()), used, refusals, study.seed):
             rows[paper.paper_id] = [item.place for item in pair]
         else:
             left_out["fewer than two families fit"] += 1
@@ -243,7 +252,7 @@ def _first_steps(
     for name, (f, g, harmless) in planted.items():
         bodies = {f.flaw.name: f.text, g.flaw.name: g.text, AS_IS: papers[name].text, HARMLESS: harmless.text}
         for flaw, body in bodies.items():
-            variant = variant_of(name, flaw)
+            variant = format_variant_id(name, flaw)
             own = replace(human[name][0], review_id=f"{variant}:{HUMAN}", paper_id=variant, slot=0, grade=None)
             roles += [
                 Role(variant, len(texts), "reference" if place else "candidate", place, each)
@@ -251,7 +260,11 @@ def _first_steps(
             ]
             reviews.append(own)
             texts.append(replace(papers[name], paper_id=variant, text=body, source_row=None))
-    draw = drawn_by(job.settings.edition) | {"known": len(texts), "eligible": len(texts), "drawn_at": now()}
+    draw = collect_draw_settings(job.settings.edition) | {
+        "known": len(texts),
+        "eligible": len(texts),
+        "drawn_at": now(),
+    }
     return [("put_papers", texts), ("put_reviews", reviews), ("add_draws", [draw]), ("add_sample", roles)]
 
 
@@ -264,11 +277,13 @@ def _references(planted: Pairs) -> Iterator[Review]:
         for flaw in (row[0].flaw.name, row[1].flaw.name, AS_IS, HARMLESS):
             owner = owner_of.get((name, flaw))
             foreign = [(owner, item) for item in planted[owner] if item.flaw.name == flaw] if owner else []
-            variant, slot = variant_of(name, flaw), 0
+            variant, slot = format_variant_id(name, flaw), 0
             for paper, item in (*own, *foreign):
                 for number, line in enumerate(item.worded(item.flaw.judgments)):
                     slot += 1
-                    yield Review(reference_of(variant, paper, item.flaw.name, number), variant, HUMAN, line, slot)
+                    yield Review(
+                        format_reference_id(variant, paper, item.flaw.name, number), variant, HUMAN, line, slot
+                    )
 
 
 def _scripted(
@@ -276,18 +291,18 @@ def _scripted(
 ) -> Iterator[Review]:
     """Yields the reviews that *scripts* write of all texts."""
     for name, (f, g, _) in planted.items():
-        pool = scripted.sentences([review.text or "" for review in human[name]])
+        pool = scripted.review_sentences([review.text or "" for review in human[name]])
         rest = [replace(f, flaw=flaw) for flaw in catalogue.values() if flaw.plain and flaw not in (f.flaw, g.flaw)]
         texts: dict[str, Planted | None] = {f.flaw.name: f, g.flaw.name: g, AS_IS: None, HARMLESS: None}
         for script in scripts:
             for flaw, item in texts.items():
-                chance, variant = random.Random(f"{name} {flaw} {script}"), variant_of(name, flaw)
+                chance, variant = random.Random(f"{name} {flaw} {script}"), format_variant_id(name, flaw)
                 candidate = scripted.PREFIX + script
                 text = scripted.review(script, pool, item, [f, g, *rest], chance)
                 yield Review(f"{variant}:{candidate}", variant, candidate, text)
 
 
-def study_results(job: Job, record: Mapping[str, Any]) -> Results:
+def study_results(job: Job, record: Mapping[str, Any]) -> FlawResults:
     """Returns the results of each metric, and of the words in common, from the scores of *record*'s edition.
 
     A paper counts for a reviewer only if all four texts of the paper have their scores.
@@ -303,7 +318,7 @@ def study_results(job: Job, record: Mapping[str, Any]) -> Results:
             if row["value"] is not None:
                 own[row["paper_id"], row["reference_id"]] = row["value"]
     if signatures:
-        values[WORDS] = _by_words(store, signatures[0]["writer"], values[signatures[0]["metric"]])
+        values[WORDS] = _share_words_by_candidate(store, signatures[0]["writer"], values[signatures[0]["metric"]])
     rows: list[ReviewerResult] = []
     too_few: list[TooFew] = []
     for metric, by_candidate in values.items():
@@ -315,14 +330,14 @@ def study_results(job: Job, record: Mapping[str, Any]) -> Results:
             if len(scores[name]) <= 2:
                 too_few.append(reviewer)
                 continue
-            result = correctness(scores[name])
+            result = summarise_flaw_scores(scores[name])
             rows.append({
-                "metric": metric, **reviewer, "papers": len(scores[name]) // 2, "score": _test(result.score),
-                "other": _test(result.other), "again": _test(result.again),
-                "specific": _test(result.specific) if result.specific else None,
-                "families": {family: _test(test, holm) for family, (test, holm) in result.families.items()},
+                "metric": metric, **reviewer, "papers": len(scores[name]) // 2, "score": _test_as_row(result.score),
+                "other": _test_as_row(result.other), "again": _test_as_row(result.again),
+                "specific": _test_as_row(result.specific) if result.specific else None,
+                "families": {family: _test_as_row(test, holm) for family, (test, holm) in result.families.items()},
                 "nulls": result.nulls, "detected": result.detected, "true": true,
-                "rate": rate(result.detected, true, ALPHA),
+                "rate": corrected_naming_rate(result.detected, true, ALPHA),
             })  # fmt: skip
     planted = Counter(place["flaw"] for places in record["papers"].values() for place in places[:2])
     return {
@@ -343,7 +358,7 @@ def flaw_scores(values: Values, record: Mapping[str, Any]) -> list[FlawScores]:
         for place, other in (places, reversed(places)):
             flaw = place["flaw"]
             own = [
-                _mean(values, variant_of(paper, name), paper, flaw, record["wordings"][flaw])
+                _mean(values, format_variant_id(paper, name), paper, flaw, record["wordings"][flaw])
                 for name in (flaw, other["flaw"], AS_IS, HARMLESS)
             ]
             known = [value for value in own if value is not None]
@@ -351,7 +366,7 @@ def flaw_scores(values: Values, record: Mapping[str, Any]) -> list[FlawScores]:
                 abroad = ring.get((paper, flaw))
                 same = None
                 if abroad:
-                    same = _mean(values, variant_of(abroad, flaw), paper, flaw, record["wordings"][flaw])
+                    same = _mean(values, format_variant_id(abroad, flaw), paper, flaw, record["wordings"][flaw])
                 rows.append(FlawScores(paper, flaw, place["family"], *known, elsewhere=same))
         scores += rows if len(rows) == 2 else []
     return scores
@@ -359,12 +374,14 @@ def flaw_scores(values: Values, record: Mapping[str, Any]) -> list[FlawScores]:
 
 def _mean(values: Values, variant: str, paper: str, flaw: str, wordings: int) -> float | None:
     """Returns the mean score of the review of *variant* on the descriptions of *flaw*; None if a score is missing."""
-    own = [values.get((variant, reference_of(variant, paper, flaw, number))) for number in range(wordings)]
+    own = [values.get((variant, format_reference_id(variant, paper, flaw, number))) for number in range(wordings)]
     known = [value for value in own if value is not None]
     return sum(known) / wordings if len(known) == wordings else None
 
 
-def _by_words(store: Store, writer: str, scored: Mapping[str, Values]) -> dict[str, dict[tuple[str, str], float]]:
+def _share_words_by_candidate(
+    store: Store, writer: str, scored: Mapping[str, Values]
+) -> dict[str, dict[tuple[str, str], float]]:
     """Returns candidate → (text, reference) → share of the description's words in the review, for *scored* pairs.
 
     Candidates that lack judgments by *writer* are left out.
@@ -398,12 +415,12 @@ def is_control(candidate: str) -> bool:
     return candidate == HUMAN or candidate in (*CONTROLS, *EXTRACTIVE) or scripted.is_script(candidate)
 
 
-def _test(test: PairedTest, holm: float | None = None) -> Tested:
+def _test_as_row(test: PairedTest, holm: float | None = None) -> MeanWithTest:
     return {"value": test.value, "low": test.low, "high": test.high, "p": test.p, "p_holm": holm}
 
 
-def write_results(job: Job, study: FlawStudy, results: Results) -> Path:
+def write_results(job: Job, study: FlawStudy, results: FlawResults) -> Path:
     """Writes *results* next to the source's store, where its board finds them; returns the file."""
     file = results_file(Store(job.state, study.source))
-    put(file, json.dumps(results, indent=1, allow_nan=False).encode())
+    write_file(file, json.dumps(results, indent=1, allow_nan=False).encode())
     return file

@@ -33,19 +33,27 @@ from gre_bench.guidelines.outcomes import (
     NO_HUMAN,
     ConditionResult,
     Yardstick,
-    compared,
+    compare_conditions_by_model,
+    compute_condition_results,
     human_means,
-    outcomes,
     words,
     yardstick,
 )
-from gre_bench.guidelines.ratings import HIGHEST, LOWEST, Given, Rating, condition_of, given_ratings, shortened
-from gre_bench.guidelines.tables import RmseRow, Table, chart, layout
+from gre_bench.guidelines.ratings import (
+    HIGHEST,
+    LOWEST,
+    ImportedReview,
+    Rating,
+    condition_name_of_run,
+    ratings_of_imported_reviews,
+    shortened,
+)
+from gre_bench.guidelines.rmse_tables import RmseRow, Table, build_tables, chart
 from gre_bench.ingest.datasets.rated import HUMAN_FILE, REVIEW_FILES, read_human_ratings, read_rated_reviews
 from gre_bench.ingest.pdf.matter import body_of
 from gre_bench.ingest.records.tables import papers_from
-from gre_bench.pipeline.intake import file_sha256
-from gre_bench.prompts.conditions import RUBRIC, Condition, condition
+from gre_bench.pipeline.importing import file_sha256
+from gre_bench.prompts.conditions import RUBRIC, Condition, load_condition
 from gre_bench.store import Store, no_edition
 from gre_bench.store.queries import PAPERS, REVIEWS, TEXTS
 
@@ -67,12 +75,17 @@ def markdown(tables: Sequence[Table], outcomes: Sequence[ConditionResult], measu
     def rows(heads: Sequence[str], cells: Iterable[Sequence[str]]) -> list[str]:
         return markdown_table(heads, (list(map(markdown_cell, row)) for row in cells))
 
-    reasons = [f"- {markdown_cell(line)}" for line in without_rating(outcomes)]
+    reasons = [f"- {markdown_cell(line)}" for line in list_missing_ratings(outcomes)]
     return "\n".join(
         [
             *(LEGEND, "", *map(_markdown, tables), *yardstick_lines(measure), ""),
             *("## How close to the human means", "", *rows(CLOSE, map(close_cells, outcomes)), ""),
-            *("## Ratings given, and how the reviews are worded", "", *rows(GIVEN, given_rows(outcomes, measure)), ""),
+            *(
+                "## Ratings given, and how the reviews are worded",
+                "",
+                *rows(GIVEN, yield_rating_rows(outcomes, measure)),
+                "",
+            ),
             WORDS,
             *(("", "Without a rating:", "", *reasons) if reasons else ()),
             "",
@@ -96,7 +109,7 @@ def yardstick_lines(measure: Yardstick | None) -> list[str]:
     return lines
 
 
-def marked(line: RmseRow, column: str, lowest: tuple[str, str], second: tuple[str, str]) -> str:
+def format_marked_cell(line: RmseRow, column: str, lowest: tuple[str, str], second: tuple[str, str]) -> str:
     """Returns the value in *column* with its interval. *lowest*, *second*: marks around the row's two best values."""
     cell = line.cells.get(column)
     if cell is None:
@@ -114,7 +127,7 @@ def close_cells(outcome: ConditionResult) -> list[str]:
     return [outcome.model, outcome.condition, *cells, f"{outcome.scored} of {outcome.planned}"]
 
 
-def given_rows(outcomes: Sequence[ConditionResult], measure: Yardstick | None) -> Iterable[list[str]]:
+def yield_rating_rows(outcomes: Sequence[ConditionResult], measure: Yardstick | None) -> Iterable[list[str]]:
     """Yields rows for the columns `GIVEN`: first the rounded human means, then a row for each of *outcomes*."""
     if measure:
         yield ["human means", "", *map(str, measure.distribution.values()), "", "", ""]
@@ -126,7 +139,7 @@ def given_rows(outcomes: Sequence[ConditionResult], measure: Yardstick | None) -
         yield [outcome.model, outcome.condition, *map(str, outcome.distribution.values()), *cells]
 
 
-def without_rating(outcomes: Sequence[ConditionResult]) -> list[str]:
+def list_missing_ratings(outcomes: Sequence[ConditionResult]) -> list[str]:
     return [f"{row.model}, {row.condition}: {why} ({count})" for row in outcomes for why, count in row.reasons.items()]
 
 
@@ -134,7 +147,7 @@ def _markdown(table: Table) -> str:
     rows, notes = [], []
     for line in table.lines:
         labels = [f"{line.labels[0]} (published)" if line.published else line.labels[0], *line.labels[1:]]
-        numbers = [marked(line, column, ("**", "**"), ("<u>", "</u>")) for column in table.columns]
+        numbers = [format_marked_cell(line, column, ("**", "**"), ("<u>", "</u>")) for column in table.columns]
         rows.append([*map(markdown_cell, labels), *numbers])
         title = markdown_cell(" ".join(line.labels))
         notes += [f"- {title}, {column}: {cell.note}" for column, cell in line.cells.items() if cell.note]
@@ -142,11 +155,11 @@ def _markdown(table: Table) -> str:
     return "\n".join([f"## {table.title}", "", *shown, "", *(["Printed, and odd:", "", *notes, ""] if notes else [])])
 
 
-def outcomes_of(summary: Mapping[str, Any]) -> list[ConditionResult]:
+def parse_outcomes(summary: Mapping[str, Any]) -> list[ConditionResult]:
     return TypeAdapter(list[ConditionResult]).validate_python(summary["outcomes"])
 
 
-def yardstick_of(summary: Mapping[str, Any]) -> Yardstick | None:
+def parse_yardstick(summary: Mapping[str, Any]) -> Yardstick | None:
     return TypeAdapter(Yardstick | None).validate_python(summary["yardstick"] or None)
 
 
@@ -174,7 +187,7 @@ def study_folder(state: Path, name: str, source: Mapping[str, str], kind: str = 
     return folder
 
 
-def keep(
+def write_guideline_study(
     state: Path, name: str, source: Mapping[str, str], ratings: Sequence[Rating], human: Mapping[str, Sequence[float]],
     signatures: Mapping[str, Mapping[str, str]], seed: int,
 ) -> dict[str, Any]:  # fmt: skip
@@ -185,7 +198,10 @@ def keep(
     """
     folder = study_folder(state, name, source)
     means = human_means(human)
-    results, tests = outcomes(ratings, means, seed=seed), compared(ratings, means, seed=seed)
+    results, tests = (
+        compute_condition_results(ratings, means, seed=seed),
+        compare_conditions_by_model(ratings, means, seed=seed),
+    )
     rated = {rating.paper_id for rating in ratings}
     measure = yardstick({paper: given for paper, given in human.items() if paper in rated})
     missing = sum(outcome.missing for outcome in results)
@@ -203,7 +219,7 @@ def keep(
     put(folder / "outcomes.csv", table(map(outcome_row, results)))
     rows = [{"model": model, **_flat(asdict(row))} for model, tested in tests.items() for row in tested]
     put(folder / "differences.csv", table(rows))
-    put(folder / "tables.md", markdown(layout(results), results, measure))
+    put(folder / "tables.md", markdown(build_tables(results), results, measure))
     texts = [{"model": row.model, "condition": row.condition, "paper_id": row.paper_id, "review": row.text}
                  for row in ratings if row.text and signatures]  # fmt: skip
     if texts:
@@ -226,7 +242,7 @@ def outcome_row(outcome: ConditionResult) -> dict[str, Any]:
 
 
 def put(path: Path, text: str) -> None:
-    whole_files.put(path, text.encode())
+    whole_files.write_file(path, text.encode())
 
 
 def table(rows: Iterable[Mapping[str, Any]]) -> str:
@@ -323,7 +339,7 @@ def whole_texts(store: Store) -> dict[str, str]:
     return texts
 
 
-def from_reviews(folder: Path) -> tuple[list[Rating], dict[str, tuple[float, ...]], dict[str, str]]:
+def load_existing_reviews(folder: Path) -> tuple[list[Rating], dict[str, tuple[float, ...]], dict[str, str]]:
     """Returns the ratings in the reviews in *folder*, paper id → human ratings, and file name → digest.
 
     Raises `SourceError` for a missing or faulty file.
@@ -332,18 +348,18 @@ def from_reviews(folder: Path) -> tuple[list[Rating], dict[str, tuple[float, ...
         raise SourceError(f"no folder {folder}; it holds {HUMAN_FILE} and {REVIEW_FILES[0]}")
     human = read_human_ratings(folder / HUMAN_FILE)
     rated = read_rated_reviews(folder)
-    runs = {(review.model, review.run): condition_of(review.model, review.run) for review in rated}
+    runs = {(review.model, review.run): condition_name_of_run(review.model, review.run) for review in rated}
     short = shortened(dict.fromkeys(runs.values()))
     reviews = [
-        Given(review.paper_id, review.model, short[runs[review.model, review.run]], review.rating, review.text)
+        ImportedReview(review.paper_id, review.model, short[runs[review.model, review.run]], review.rating, review.text)
         for review in rated
     ]
     names = [name for name in (HUMAN_FILE, *REVIEW_FILES) if (folder / name).is_file()]
     source = {name: file_sha256(folder / name) for name in names}
-    return given_ratings(reviews, [paper for paper, ratings in human.items() if ratings]), human, source
+    return ratings_of_imported_reviews(reviews, [paper for paper, ratings in human.items() if ratings]), human, source
 
 
-def conditions(names: Sequence[str], files: Mapping[str, Path]) -> list[Condition]:
+def load_conditions(names: Sequence[str], files: Mapping[str, Path]) -> list[Condition]:
     """Returns the conditions called *names*; without names, ``none`` and a condition for each of *files*.
 
     *files*: name → file with the user's guideline. Raises `SourceError` for a file that cannot be read, or whose rubric
@@ -355,7 +371,7 @@ def conditions(names: Sequence[str], files: Mapping[str, Path]) -> list[Conditio
             texts[name] = read_text(path)
         except (OSError, UnicodeDecodeError) as error:
             raise SourceError(f"guideline {name}: {path} cannot be read: {error}") from None
-    chosen_conditions = [condition(name, texts) for name in dict.fromkeys(names or ("none", *texts))]
+    chosen_conditions = [load_condition(name, texts) for name in dict.fromkeys(names or ("none", *texts))]
     for chosen in chosen_conditions:
         if not chosen.rubric or chosen.name.removesuffix(RUBRIC) not in files:
             continue

@@ -21,21 +21,21 @@ from typing import Any
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.judgments import OPENINGS
 from gre_bench.core.metrics import recipe_of
-from gre_bench.core.records import HUMAN, NO_REFERENCE, Candidate, Planned
+from gre_bench.core.records import HUMAN, NO_REFERENCE, Candidate, PlannedPair
 from gre_bench.ingest.records.sampling import not_human
 from gre_bench.ingest.records.tables import Point
 from gre_bench.metrics.agreement import NOT_REFERENCED
-from gre_bench.metrics.cases import UNREFERENCED, Entry, Response, plan, scored_writer_of
-from gre_bench.pipeline.intake import given_categories, known_papers, known_points, known_reviews
-from gre_bench.pipeline.learnt import learnt_papers
-from gre_bench.pipeline.planning import Work, add_plan, responses, synopses
+from gre_bench.metrics.cases import UNREFERENCED, Entry, Response, choose_scored_writer, plan_entry_pairs
+from gre_bench.pipeline.importing import given_categories, known_papers, known_points, known_reviews
+from gre_bench.pipeline.pair_scoring import end_run, score
+from gre_bench.pipeline.planning import RunPlan, add_plan, responses, synopses
 from gre_bench.pipeline.reading import import_sources
-from gre_bench.pipeline.refreshing import scorable
+from gre_bench.pipeline.refreshing import check_scoring_job
 from gre_bench.pipeline.runs.job import Job, Progress
-from gre_bench.pipeline.runs.workers import working
-from gre_bench.pipeline.scoring import conclude, score
+from gre_bench.pipeline.runs.workers import run_with_workers
+from gre_bench.pipeline.training_overlap import papers_trained_on
 from gre_bench.pipeline.writing import write_judgments
-from gre_bench.stats.auc import ordered_separation
+from gre_bench.stats.auc import compute_ordered_auc
 from gre_bench.store import Row, Store
 from gre_bench.store.queries import FINISHED_PAIRS, JUDGMENTS
 from gre_bench.tasks.backends import SignMetrics
@@ -52,14 +52,14 @@ PointTexts = Sequence[Response]
 review and of the review without the point. The latter two get their name as a candidate from their content."""
 
 
-def measure_points(job: Job) -> dict[str, Any]:
+def score_labelled_points(job: Job) -> dict[str, Any]:
     """Scores the stored points, compares each score with each label, and returns the summary.
 
     ``labels`` has an entry per label, with a row of AUCs per score: over all points and within papers, with 95%
     intervals by paper. Raises `SettingsError` if no metric of the settings is a PMI of judgments, and `SourceError` if
     no points are stored.
     """
-    job = scorable(job)
+    job = check_scoring_job(job)
     metrics = tuple(
         name for name in job.settings.scoring.metrics
         if (recipe := recipe_of(name)).formula == "pmi" and recipe.source == "judgments" and recipe.synopsis != "assw"
@@ -68,22 +68,22 @@ def measure_points(job: Job) -> dict[str, Any]:
         raise SettingsError("points are scored by gem or gem_s_abstract: --set 'scoring.metrics=[\"gem\"]'")
     scoring = job.settings.scoring.model_copy(update={"metrics": metrics})
     job = replace(job, settings=job.settings.model_copy(update={"scoring": scoring}))
-    with working(job, "points") as (store, workers, progress):
+    with run_with_workers(job, "points") as (store, workers, progress):
         progress.stage("importing")
         import_sources(store, progress.run_id, job.settings)
         points, texts, work = _plan(store, job, workers.sign_metrics, progress)
         score(store, job, workers, work, progress)
         progress.stage("comparing")
-        values = {metric: _values(store, points, texts, work, metric) for metric in metrics}
-        beside = _beside(points, texts, work.writer)
+        values = {metric: _load_point_scores(store, points, texts, work, metric) for metric in metrics}
+        beside = _compute_simple_scores(points, texts, work.writer)
         names = sorted({name for point in points for name in point.labels})
-        labels = [_label(name, points, values, beside) for name in names]
-        return conclude(store, work, progress, papers=work.papers, points=len(points), labels=labels)
+        labels = [_compare_with_label(name, points, values, beside) for name in names]
+        return end_run(store, work, progress, papers=work.papers, points=len(points), labels=labels)
 
 
 def _plan(
     store: Store, job: Job, sign: SignMetrics, progress: Progress
-) -> tuple[list[Point], dict[str, PointTexts], Work]:
+) -> tuple[list[Point], dict[str, PointTexts], RunPlan]:
     """Writes missing judgments and plans every pair; returns the points, point id → its texts, and the plan."""
     points = list(known_points(store).values())
     if not points:
@@ -91,8 +91,8 @@ def _plan(
             f"edition {store.key} has no labelled points; import some: "
             f"gre-bench import points FILE --edition {store.key}"
         )
-    learnt = learnt_papers(store, job.settings, ids=[point.paper_id for point in points])
-    points = learnt.left(points, [point.paper_id for point in points], "a study of points", store.key)
+    trained_on = papers_trained_on(store, job.settings, ids=[point.paper_id for point in points])
+    points = trained_on.left(points, [point.paper_id for point in points], "a study of points", store.key)
     chosen = list(dict.fromkeys(point.paper_id for point in points))[: job.limit]
     points = [point for point in points if point.paper_id in set(chosen)]
     judged = _judgments(store)
@@ -104,26 +104,28 @@ def _plan(
     progress.stage("planning")
     references, scoring = _references(store, job, chosen, judged_by), job.settings.scoring
     every = [response for group in references.values() for response in group]
-    writer = scored_writer_of(every, scoring.writer, judged_by)
+    writer = choose_scored_writer(every, scoring.writer, judged_by)
     texts = _texts(points, {name: by_writer.get(writer) for name, by_writer in _judgments(store).items()}, writer)
     identity, signatures = sign(job.backends, scoring, writer)
     papers, categories = {paper.paper_id: paper for paper in known_papers(store)}, given_categories(store)
-    planned: dict[tuple[str, str, str, str], Planned] = {}
+    planned: dict[tuple[str, str, str, str], PlannedPair] = {}
     for point in points:
         paper = papers[point.paper_id]
         others = tuple(item for item in references[point.paper_id] if item.review_id != point.review_id)
         entry = Entry(paper, UNREFERENCED, others, {}, synopses(paper, {}, categories, scoring.synopsis_of))
         for (metric, signature), text in product(signatures.items(), texts[point.point_id]):
             own = [replace(entry, responses={text.review_id: text})]
-            pairs = plan(own, [Candidate(text.review_id, "graded")], recipe_of(metric), writer, scoring.form)
+            pairs = plan_entry_pairs(
+                own, [Candidate(text.review_id, "graded")], recipe_of(metric), writer, scoring.form
+            )
             if not others:
-                pairs = [Planned(point.paper_id, text.review_id, NO_REFERENCE, "excluded", NOT_REFERENCED)]
+                pairs = [PlannedPair(point.paper_id, text.review_id, NO_REFERENCE, "excluded", NOT_REFERENCED)]
             for pair in pairs:
                 planned[signature.signature_id, pair.paper_id, pair.candidate_id, pair.reference_id] = pair
     pairs = sorted(((place[0], pair) for place, pair in planned.items()), key=itemgetter(0))
     candidates = [Candidate(name, "graded") for name in sorted({pair.candidate_id for _, pair in pairs})]
     add_plan(store, job, progress.run_id, pairs, signatures, candidates)
-    work = Work(pairs, signatures, identity.lm_id, writer, len(chosen), len(chosen), learnt, learnt.notes)
+    work = RunPlan(pairs, signatures, identity.lm_id, writer, len(chosen), len(chosen), trained_on, trained_on.notes)
     return points, texts, work
 
 
@@ -170,8 +172,8 @@ def _joined(kind: str, judgments: Iterable[str | None], writer: str) -> Response
     return Response(f"{kind}:{hashlib.sha256(text.encode()).hexdigest()[:16]}", None, {writer: text})
 
 
-def _values(
-    store: Store, points: Sequence[Point], texts: Mapping[str, PointTexts], work: Work, metric: str
+def _load_point_scores(
+    store: Store, points: Sequence[Point], texts: Mapping[str, PointTexts], work: RunPlan, metric: str
 ) -> dict[str, dict[str, float]]:
     """Returns point id → its `SCORES` by *metric*, as means over references; points that lack a pair are left out."""
     rows = store.rows(FINISHED_PAIRS, signature_id=work.signatures[metric].signature_id)
@@ -191,7 +193,9 @@ def _values(
     return values
 
 
-def _beside(points: Sequence[Point], texts: Mapping[str, PointTexts], writer: str) -> dict[str, dict[str, float]]:
+def _compute_simple_scores(
+    points: Sequence[Point], texts: Mapping[str, PointTexts], writer: str
+) -> dict[str, dict[str, float]]:
     values: dict[str, dict[str, float]] = {}
     for point in points:
         lines = texts[point.point_id][0].judgments.get(writer, "").splitlines()
@@ -201,7 +205,7 @@ def _beside(points: Sequence[Point], texts: Mapping[str, PointTexts], writer: st
     return values
 
 
-def _label(
+def _compare_with_label(
     name: str, points: Sequence[Point], values: Mapping[str, Mapping[str, Mapping[str, float]]],
     beside: Mapping[str, Mapping[str, float]],
 ) -> Row:  # fmt: skip
@@ -217,7 +221,7 @@ def _label(
             for within in (False, True):
                 start = "within_" if within else ""
                 try:
-                    ordered = ordered_separation(numbers, [point.labels[name] for point in compared],
+                    ordered = compute_ordered_auc(numbers, [point.labels[name] for point in compared],
                                                [point.paper_id for point in compared], within)  # fmt: skip
                     row |= {f"{start}{part}": value for part, value in asdict(ordered).items()}
                 except ValueError as error:

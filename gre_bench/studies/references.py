@@ -20,27 +20,27 @@ import numpy as np
 
 from gre_bench.board.family import pairs_of
 from gre_bench.board.tipping import tipping_points_of
-from gre_bench.board.words import LIKELY, headline
+from gre_bench.board.words import LIKELY, choose_headline_signature
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.judgments import Form
 from gre_bench.core.metrics import Recipe, recipe_of
 from gre_bench.core.records import HUMAN, Candidate, Case, Score, SpanLogprob
 from gre_bench.ingest.records.row_files import read_all_rows
-from gre_bench.metrics.cases import Entry, plan, with_beyond
-from gre_bench.metrics.scoring import MetricWork, Scored
-from gre_bench.pipeline.planning import sample
-from gre_bench.pipeline.runs.workers import working
-from gre_bench.pipeline.scoring import known_spans
-from gre_bench.ranking.references import (
+from gre_bench.metrics.cases import Entry, add_beyond_synopses, plan_entry_pairs
+from gre_bench.metrics.scoring import MetricWork, ScoringResult
+from gre_bench.pipeline.pair_scoring import known_spans
+from gre_bench.pipeline.planning import load_sample_entries
+from gre_bench.pipeline.runs.workers import run_with_workers
+from gre_bench.ranking.reference_dependence import (
     NO_HUMAN,
-    references_like,
-    reviewers,
-    strata,
+    compute_reference_likeness,
+    shifts_by_lm_likelihood,
+    shifts_without_each_reviewer,
     tipping_line,
     trimmed_order,
 )
+from gre_bench.reports.explanations import ScoreOrigin, origin
 from gre_bench.reports.signatures import headline_metric, shown_signatures
-from gre_bench.reports.why import Origin, origin
 from gre_bench.store import ReadCopy, Store
 from gre_bench.store.queries import (
     LEADERBOARD,
@@ -85,7 +85,7 @@ def studied_signatures(store: Store, metrics: list[str] | None) -> list[Signatur
     if metrics:
         return signatures
     rows = store.rows(LEADERBOARD, signature_ids=[row["signature_id"] for row in signatures])
-    first = headline(rows, headline_metric(store))
+    first = choose_headline_signature(rows, headline_metric(store))
     return [row for row in signatures if row["signature_id"] == first]
 
 
@@ -104,7 +104,7 @@ def report_of(
     stand_ins = store.read(STAND_INS, signature_id=signature["signature_id"])
     board = store.read(LEADERBOARD, signature_ids=[signature["signature_id"]])
     points = tipping_points_of(store.read, signature["signature_id"], board)
-    like = references_like(pairs, stand_ins)[0]
+    like = compute_reference_likeness(pairs, stand_ins)[0]
     known = [value for value in like.values() if not math.isnan(value)]
     return {
         "metric": signature["metric"],
@@ -122,8 +122,8 @@ def report_of(
             if known
             else {},
         },
-        "reviewers": [asdict(row) for row in reviewers(pairs, place_of)],
-        "strata": [] if likely is None else [asdict(row) for row in strata(pairs, likely, threshold)],
+        "reviewers": [asdict(row) for row in shifts_without_each_reviewer(pairs, place_of)],
+        "strata": [] if likely is None else [asdict(row) for row in shifts_by_lm_likelihood(pairs, likely, threshold)],
     }
 
 
@@ -157,12 +157,12 @@ def stand_in_cases(
               for name, each in models.items()),
         ):  # fmt: skip
             own = replace(entry, references=tuple(references), responses=names, human_is_reference=False)
-            for pair in plan([own], [Candidate(name, "graded") for name in names], recipe, writer, form):
+            for pair in plan_entry_pairs([own], [Candidate(name, "graded") for name in names], recipe, writer, form):
                 if pair.case and names[pair.candidate_id].review_id != pair.reference_id:
                     yield author, pair.case
 
 
-def cut_value(case_spans: Sequence[SpanLogprob], lengths: Sequence[int]) -> float | None:
+def mean_score_at_lengths(case_spans: Sequence[SpanLogprob], lengths: Sequence[int]) -> float | None:
     """Returns the mean over *lengths* of the score on that many first tokens of the reference.
 
     *case_spans*: the log-probabilities of a PMI's two predictions. None if their tokens differ, or without lengths.
@@ -177,11 +177,11 @@ def cut_value(case_spans: Sequence[SpanLogprob], lengths: Sequence[int]) -> floa
 def _score(store: Store, signature: SignatureRow) -> int:
     """Computes and stores missing scores of *signature*, by papers; returns how many cases still have no score."""
     source = origin(store, signature, HUMAN, store.folder.parent.parent)
-    if not (due := _due(store, signature, source)):
+    if not (due := _find_due_stand_in_cases(store, signature, source)):
         return 0
-    with working(source.job, "references") as (edition, workers, progress):
-        due = _due(edition, signature, source)
-        identity = same_lm(store.key, signature, workers.sign_metrics, source)
+    with run_with_workers(source.job, "references") as (edition, workers, progress):
+        due = _find_due_stand_in_cases(edition, signature, source)
+        identity = require_same_lm(store.key, signature, workers.sign_metrics, source)
         lengths: dict[str, list[int]] = defaultdict(list)
         for row in edition.rows(REFERENCE_LENGTHS, signature_id=signature["signature_id"], lm_id=identity):
             lengths[row["paper_id"]].append(row["tokens"])
@@ -202,13 +202,13 @@ def _score(store: Store, signature: SignatureRow) -> int:
             authors = {
                 (case.candidate_id, case.reference_id): (by, name) for paper in chunk for by, name, case in paper
             }
-            scores = result.scores if isinstance(result, Scored) else []
-            spans = result.spans if isinstance(result, Scored) else {}
+            scores = result.scores if isinstance(result, ScoringResult) else []
+            spans = result.spans if isinstance(result, ScoringResult) else {}
             kept = [item for item in scores if item.problem is None or item.problem.final]
             left += sum(map(len, chunk)) - len(kept)
             needed = {name for item in kept for name in item.predictions} - spans.keys()
-            known = spans | _stored(edition, identity, sorted(needed))
-            rows = [_row(item, authors, known, lengths, progress.run_id) for item in kept]
+            known = spans | _load_spans(edition, identity, sorted(needed))
+            rows = [_build_stand_in_row(item, authors, known, lengths, progress.run_id) for item in kept]
             added = [{"lm_id": identity, "prediction": name, **asdict(span)} for name, span in spans.items()]
             edition.write(("add_new_spans", added), ("add_stand_ins", rows))
             progress.advance(len(scores))
@@ -216,13 +216,15 @@ def _score(store: Store, signature: SignatureRow) -> int:
     return left
 
 
-def _due(store: Store, signature: SignatureRow, source: Origin) -> dict[str, list[tuple[str, str, Case]]]:
+def _find_due_stand_in_cases(
+    store: Store, signature: SignatureRow, source: ScoreOrigin
+) -> dict[str, list[tuple[str, str, Case]]]:
     """Returns paper → (author of the reference, id of the candidate's review, case), for cases without a score."""
     recipe, scoring = recipe_of(signature["metric"]), source.settings.scoring
     assw_by = signature["synopsis_writer"] if recipe.synopsis == "assw" else None
-    entries = sample(store, {}, None, assw_by, scoring.synopsis_of)
+    entries = load_sample_entries(store, {}, None, assw_by, scoring.synopsis_of)
     if recipe.synopsis == "beyond":
-        entries = with_beyond(entries, scoring.beyond, signature["writer"], signature["form"])
+        entries = add_beyond_synopses(entries, scoring.beyond, signature["writer"], signature["form"])
     scored = {(row["review_id"], row["reference_id"]) for row in
               store.rows(STAND_INS, signature_id=signature["signature_id"])}  # fmt: skip
     ids = {entry.paper.paper_id: {name: each.review_id for name, each in entry.responses.items()} for entry in entries}
@@ -234,7 +236,7 @@ def _due(store: Store, signature: SignatureRow, source: Origin) -> dict[str, lis
     return due
 
 
-def same_lm(key: str, signature: SignatureRow, sign: SignMetrics, source: Origin) -> str:
+def require_same_lm(key: str, signature: SignatureRow, sign: SignMetrics, source: ScoreOrigin) -> str:
     """Returns the evaluation LM's id; raises `SettingsError` unless the same LM and engine scored the board."""
     scoring = source.settings.scoring.model_copy(update={"metrics": (signature["metric"],)})
     assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
@@ -254,7 +256,7 @@ def same_lm(key: str, signature: SignatureRow, sign: SignMetrics, source: Origin
     return identity.lm_id
 
 
-def _stored(store: Store, lm_id: str, predictions: Sequence[str]) -> dict[str, SpanLogprob]:
+def _load_spans(store: Store, lm_id: str, predictions: Sequence[str]) -> dict[str, SpanLogprob]:
     rows = store.rows(SPANS_OF, lm_id=lm_id, predictions=predictions) if predictions else []
     return {
         row["prediction"]: SpanLogprob(row["total"], tuple(row["ids"]), tuple(row["logprobs"]), row["escaped"])
@@ -262,14 +264,14 @@ def _stored(store: Store, lm_id: str, predictions: Sequence[str]) -> dict[str, S
     }
 
 
-def _row(
+def _build_stand_in_row(
     score: Score, authors: Mapping[tuple[str, str], tuple[str, str]], spans: Mapping[str, SpanLogprob],
     lengths: Mapping[str, Sequence[int]], run_id: str,
 ) -> dict[str, Any]:  # fmt: skip
     author, review_id = authors[score.candidate_id, score.reference_id]
     cut = None
     if author != HUMAN and score.value is not None:
-        cut = cut_value([spans[name] for name in score.predictions], lengths.get(score.paper_id, ()))
+        cut = mean_score_at_lengths([spans[name] for name in score.predictions], lengths.get(score.paper_id, ()))
     return {
         "signature_id": score.signature_id, "paper_id": score.paper_id,
         "candidate_id": HUMAN if author == HUMAN else score.candidate_id, "review_id": review_id,

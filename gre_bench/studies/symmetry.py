@@ -13,11 +13,11 @@ from typing import Any
 
 from gre_bench.core.errors import SourceError
 from gre_bench.pipeline.agreeing import plan_graded
+from gre_bench.pipeline.pair_scoring import end_run, score
 from gre_bench.pipeline.reading import import_sources
-from gre_bench.pipeline.refreshing import scorable
+from gre_bench.pipeline.refreshing import check_scoring_job
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.pipeline.runs.workers import working
-from gre_bench.pipeline.scoring import conclude, score
+from gre_bench.pipeline.runs.workers import run_with_workers
 from gre_bench.stats.correlation import PairLogprobs, symmetry
 from gre_bench.store import Row
 from gre_bench.store.queries import PAIR_LOGPROBS
@@ -32,10 +32,10 @@ def check_symmetry(job: Job) -> dict[str, Any]:
     reasons why pairs have no score. Raises `SourceError` if fewer than three pairs are scored in both orders, or if the
     scores do not vary.
     """
-    job = scorable(job)
+    job = check_scoring_job(job)
     scoring = job.settings.scoring.model_copy(update={"metrics": (METRIC,)})
     job = replace(job, settings=job.settings.model_copy(update={"scoring": scoring}))
-    with working(job, "symmetry") as (store, workers, progress):
+    with run_with_workers(job, "symmetry") as (store, workers, progress):
         progress.stage("importing")
         import_sources(store, progress.run_id, job.settings)
         _, work = plan_graded(store, job, workers.sign_metrics, progress, ungraded=True)
@@ -45,7 +45,7 @@ def check_symmetry(job: Job) -> dict[str, Any]:
         validation = job.settings.validation
         planned = {(pair.paper_id, pair.candidate_id, pair.reference_id) for _, pair in work.planned}
         places = [(row["paper_id"], row["candidate_id"], row["reference_id"]) for row in rows]
-        pairs = both_ways([row for row, place in zip(rows, places, strict=True) if place in planned])
+        pairs = pair_both_orders([row for row, place in zip(rows, places, strict=True) if place in planned])
         if len(pairs) < 3:
             raise SourceError(
                 f"edition {store.key}: {len(pairs)} pairs are scored in both orders; symmetry needs three"
@@ -54,14 +54,14 @@ def check_symmetry(job: Job) -> dict[str, Any]:
             correlations = symmetry(pairs, resamples=validation.resamples, seed=validation.seed)
         except ValueError as error:
             raise SourceError(f"edition {store.key}: no symmetry from {len(pairs)} pairs: {error}") from None
-        summary = conclude(
+        summary = end_run(
             store, work, progress, signature_id=signature.signature_id, evaluation_lm=signature.evaluation_lm,
             symmetry=asdict(correlations),
         )  # fmt: skip
         return {name: value for name, value in summary.items() if name not in ("run_id", "metrics")}
 
 
-def both_ways(rows: Sequence[Row]) -> list[PairLogprobs]:
+def pair_both_orders(rows: Sequence[Row]) -> list[PairLogprobs]:
     """Returns the log-probabilities of each pair of reviews that was scored in both orders; each pair occurs once."""
     by_pair = {(row["paper_id"], row["candidate_id"].partition(":")[2], row["reference_id"]): row for row in rows}
     return [

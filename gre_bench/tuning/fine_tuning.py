@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gre_bench.core.errors import LMError, SourceError
-from gre_bench.core.pretrained import is_name, located, placed
+from gre_bench.core.pretrained import is_model_name, model_path, resolve_model_ref
 from gre_bench.lm.span import ChatTemplate
 from gre_bench.lm.weights import (
     ADAPTER_WEIGHTS,
@@ -26,19 +26,19 @@ from gre_bench.lm.weights import (
     START_CONTRAST,
     Adapter,
     Weights,
-    blamed,
+    errors_as_lm_error,
     folder_digest,
     lacks_nf4,
-    learnt_contrast,
     open_weights,
     read_adapter,
+    trained_by_contrast,
     with_adapter,
 )  # fmt: skip
 from gre_bench.plots.drawing import Curve, curves
 from gre_bench.tuning import record
-from gre_bench.tuning.pairs import JudgedPaper, Lessons, Metric, lessons
-from gre_bench.tuning.record import History, writing
-from gre_bench.tuning.settings import TuningSettings
+from gre_bench.tuning.pairs import JudgedPaper, Metric, TrainingExamples, build_training_examples
+from gre_bench.tuning.record import History, write_errors_as_settings_error
+from gre_bench.tuning.tuning_settings import TuningSettings
 
 if TYPE_CHECKING:
     from torch import nn
@@ -65,9 +65,9 @@ def fine_tune(
     describes the files that the papers come from, for the record. Raises `LMError`, `SettingsError`, `SourceError` or
     `LockedError`.
     """
-    with record.claimed(folder):
-        start = _start(located(base, "lm"), settings)
-        base = placed(start.config[BASE], start.folder) if start else base
+    with record.claim_folder(folder):
+        start = _read_start_adapter(model_path(base, "lm"), settings)
+        base = resolve_model_ref(start.config[BASE], start.folder) if start else base
         weights = open_base(base, settings)
         if start and start.base_digest not in (None, weights.digest):
             raise LMError(
@@ -76,13 +76,13 @@ def fine_tune(
         request = {"base": weights.digest, **data, **settings.stated, "metrics": list(metrics)}
         if start:
             request |= {"start": folder_digest(start.folder)}
-            request |= {START_CONTRAST: True} if learnt_contrast(start.folder) else {}
+            request |= {START_CONTRAST: True} if trained_by_contrast(start.folder) else {}
         del request["save_every"]
-        if done := record.finished(folder, request):
+        if done := record.find_finished_record(folder, request):
             return done
         from gre_bench.tuning.trainer import train  # which imports torch
 
-        learnt, held_out = _lessons(weights, papers, kept, metrics, settings)
+        learnt, held_out = _build_examples(weights, papers, kept, metrics, settings)
         model = trainable(weights, settings, start)
         rests_on = {name: value for name, value in request.items() if name not in settings.of_the_loop}
         rests_on["quantisation"] = weights.quantisation
@@ -92,7 +92,7 @@ def fine_tune(
         made = {
             "method": settings.method,
             "base": {
-                "folder": str(base if is_name(base) else base.resolve()),
+                "folder": str(base if is_model_name(base) else base.resolve()),
                 "digest": weights.digest,
                 "dtype": weights.dtype,
                 "quantisation": weights.quantisation,
@@ -120,7 +120,7 @@ def open_base(folder: Path, settings: TuningSettings) -> Weights:
     The dtype is float32 if the whole model is trained. The base of an adapter is opened in 4 bits or in the dtype of
     *settings*. Raises `LMError` if the model cannot be opened or trained.
     """
-    folder = located(folder, "lm")
+    folder = model_path(folder, "lm")
     whole = settings.method == "full"
     quantisation = "none" if whole else settings.quantisation
     if quantisation == "auto":
@@ -137,7 +137,7 @@ def open_base(folder: Path, settings: TuningSettings) -> Weights:
     return weights
 
 
-def _start(folder: Path, settings: TuningSettings) -> Adapter | None:
+def _read_start_adapter(folder: Path, settings: TuningSettings) -> Adapter | None:
     """Returns the adapter in *folder*, if any; raises `LMError` if it does not match *settings*."""
     adapter = read_adapter(folder)
     if adapter is None:
@@ -174,7 +174,7 @@ def trainable(weights: Weights, settings: TuningSettings, start: Adapter | None 
         target_modules=sorted(settings.lora_targets),
     )  # fmt: skip
     torch.manual_seed(settings.seed)
-    with blamed(weights.folder, "no adapter can be added"), warnings.catch_warnings():
+    with errors_as_lm_error(weights.folder, "no adapter can be added"), warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # peft calls transformers by an old name
         # Adapters stay in float32 whatever the base's dtype: updates of 2e-4 vanish in bfloat16.
         if start:
@@ -191,13 +191,15 @@ def save(model: nn.Module, tokenizer: PreTrainedTokenizerBase, base: Path, folde
     import torch
     from safetensors.torch import load_file, save_file
 
-    with writing(folder):
+    with write_errors_as_settings_error(folder):
         wrapped: Any = model
         if not hasattr(model, "peft_config"):
             wrapped.save_pretrained(folder)
             tokenizer.save_pretrained(folder)
             return
-        wrapped.peft_config["default"].base_model_name_or_path = str(base) if is_name(base) else os.path.abspath(base)
+        wrapped.peft_config["default"].base_model_name_or_path = (
+            str(base) if is_model_name(base) else os.path.abspath(base)
+        )
         # An adapter never holds embeddings; without this argument, peft would query a hub about the base.
         wrapped.save_pretrained(folder, safe_serialization=True, save_embedding_layers=False)
         file = folder / ADAPTER_WEIGHTS
@@ -224,27 +226,30 @@ def draw(history: History, folder: Path, title: str) -> None:
     lines = {"training": points, "training, smoothed": smoothed, "held out": history.held_out}
     looks = zip(lines.items(), ("pale", "main", "second"), strict=True)
     shown = [Curve(name, points, look) for (name, points), look in looks if points]
-    with writing(folder):
+    with write_errors_as_settings_error(folder):
         (folder / PICTURE).write_text(curves({"": shown}, "step", "nats a token", title=title), encoding="utf-8")
 
 
-def _lessons(
+def _build_examples(
     weights: Weights,
     papers: Sequence[JudgedPaper],
     kept: Sequence[JudgedPaper],
     metrics: Sequence[Metric],
     settings: TuningSettings,
-) -> tuple[Lessons, Lessons]:
+) -> tuple[TrainingExamples, TrainingExamples]:
     """Returns the training examples of *papers* and the held-out examples of *kept*.
 
     Raises `SourceError` if either has no usable paper, and `LMError` if tokenizer and model do not fit together.
     """
-    with blamed(weights.folder, "its chats cannot be written"):
+    with errors_as_lm_error(weights.folder, "its chats cannot be written"):
         template = ChatTemplate.from_tokenizer(weights.tokenizer)
     limit = min(settings.max_tokens, weights.context or settings.max_tokens)
     how = (template, settings.learnt, limit, settings.seed, settings.form, settings.ascii_fold)
     others = settings.contrast_others if settings.contrast else 0
-    learnt, held_out = lessons(papers, metrics, *how, others=others), lessons(kept, metrics, *how)
+    learnt, held_out = (
+        build_training_examples(papers, metrics, *how, others=others),
+        build_training_examples(kept, metrics, *how),
+    )
     for name, given, used in (("train on", papers, learnt), ("measure the loss on", kept, held_out)):
         if given and not used.examples:
             reasons = ", ".join(f"{count} {reason}" for reason, count in used.excluded.items())

@@ -23,14 +23,14 @@ from typing import Literal
 import numpy as np
 
 from gre_bench.core.errors import SpanError
-from gre_bench.core.judgments import Form, folded, prepared, yields
-from gre_bench.core.learnt_from import PaperTexts
+from gre_bench.core.judgments import Form, fold_to_ascii, has_judgments, prepare_judgments
 from gre_bench.core.records import Prediction, SynopsisKind
+from gre_bench.core.training_registers import PaperTexts
 from gre_bench.lm.span import ChatTemplate
 from gre_bench.prompts.library import render
 
 Metric = Literal["gem", "gem_s_abstract", "gem_s_assw"]
-LearntTokens = Literal["reply", "full"]
+TrainedTokens = Literal["reply", "full"]
 SYNOPSES: Mapping[Metric, SynopsisKind] = {"gem": "none", "gem_s_abstract": "abstract", "gem_s_assw": "assw"}
 REVIEWS = 3
 _WORD = re.compile(r"[^\W\d_]{4,}")
@@ -66,7 +66,8 @@ class Example:
     """A tokenised conversation: token ids, and the weight of each token's loss; the first weight has no effect.
 
     *group*: with contrast, the index of the paper and metric, and the index of the reply (-1 if it is predicted without
-    a review). *wrong*: whether the reply is predicted from a rival (see `rivals`). Such a reply is compared, but not
+    a review). *wrong*: whether the reply is predicted from a rival (see `choose_rivals`). Such a reply is compared,
+    but not
     trained on.
     """
 
@@ -77,20 +78,20 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
-class Lessons:
+class TrainingExamples:
     """Training examples, and what was left out: *excluded* maps each reason to a number of papers or conversations."""
 
     examples: tuple[Example, ...]
     excluded: Mapping[str, int]
 
 
-def nine(reviews: Sequence[str], synopsis: str | None) -> list[Prediction]:
+def nine_predictions(reviews: Sequence[str], synopsis: str | None) -> list[Prediction]:
     """Returns nine predictions of three *reviews* of one paper: each given each of the others, then each given none."""
     pairs = [Prediction(x, synopsis, y) for x, y in permutations(reviews, 2)]
     return pairs + [Prediction(None, synopsis, y) for y in reviews]
 
 
-def rivals(papers: Sequence[JudgedPaper], count: int, seed: int) -> list[tuple[str, ...]]:
+def choose_rivals(papers: Sequence[JudgedPaper], count: int, seed: int) -> list[tuple[str, ...]]:
     """Returns for each of *papers* the judgments of *count* texts that are not reviews of it.
 
     These texts are hard to distinguish from the paper's own reviews. All but one are reviews by the same writers, of
@@ -141,7 +142,7 @@ def rivals(papers: Sequence[JudgedPaper], count: int, seed: int) -> list[tuple[s
     return rival_texts
 
 
-def predictions(
+def build_training_predictions(
     papers: Sequence[JudgedPaper],
     metrics: Sequence[Metric],
     seed: int,
@@ -152,7 +153,8 @@ def predictions(
     """Returns nine predictions for each paper and metric, reason → number of papers left out, and places.
 
     A paper needs three reviews with judgments. If it has more, three of them are sampled by *seed*. *form*,
-    *ascii_fold*: how the texts are prepared. *others*: the number of `rivals` from which each review is predicted as
+    *ascii_fold*: how the texts are prepared. *others*: the number of `choose_rivals` from which each review is
+    predicted as
     well. A place is the index of the prediction's paper and metric, and whether it is a prediction from a rival.
     """
     made: list[Prediction] = []
@@ -160,10 +162,10 @@ def predictions(
     excluded: Counter[str] = Counter()
     ready = []
     for paper in papers:
-        passage, *texts = (prepared(text, form, ascii_fold) for text in (paper.passage, *paper.judgments))
-        usable = tuple(text for text in texts if yields(text, form))
-        ready.append(replace(paper, judgments=usable, passage=passage if yields(passage, form) else ""))
-    for paper, strange in zip(ready, rivals(ready, others, seed) if others else repeat(()), strict=False):
+        passage, *texts = (prepare_judgments(text, form, ascii_fold) for text in (paper.passage, *paper.judgments))
+        usable = tuple(text for text in texts if has_judgments(text, form))
+        ready.append(replace(paper, judgments=usable, passage=passage if has_judgments(passage, form) else ""))
+    for paper, strange in zip(ready, choose_rivals(ready, others, seed) if others else repeat(()), strict=False):
         usable = list(paper.judgments)
         if len(usable) < REVIEWS:
             excluded[f"papers with fewer than {REVIEWS} reviews with judgments"] += 1
@@ -176,30 +178,34 @@ def predictions(
             if kind != "none" and not (synopsis or "").strip():
                 excluded[f"papers without {kind}, for {metric}"] += 1
                 continue
-            synopsis = folded(synopsis) if synopsis and ascii_fold else synopsis
+            synopsis = fold_to_ascii(synopsis) if synopsis and ascii_fold else synopsis
             lesson = places[-1][0] + 1 if places else 0
-            right, wrong = nine(usable, synopsis), [Prediction(x, synopsis, y) for x in strange for y in usable]
+            right, wrong = (
+                nine_predictions(usable, synopsis),
+                [Prediction(x, synopsis, y) for x in strange for y in usable],
+            )
             made += [*right, *wrong]
             places += [*[(lesson, False)] * len(right), *[(lesson, True)] * len(wrong)]
     return made, excluded, places
 
 
-def lessons(
+def build_training_examples(
     papers: Sequence[JudgedPaper],
     metrics: Sequence[Metric],
     template: ChatTemplate,
-    learnt: LearntTokens,
+    learnt: TrainedTokens,
     max_tokens: int,
     seed: int,
     form: Form = "as_written",
     ascii_fold: bool = False,
     others: int = 0,
-) -> Lessons:
-    """Returns the training examples of *papers* in order, and counts of everything left out (see `predictions`).
+) -> TrainingExamples:
+    """Returns the training examples of *papers* in order, and counts of everything left out (see
+    `build_training_predictions`).
 
     *learnt*: which tokens have a loss: the scored span (``reply``), or all tokens, as the authors do (``full``).
     """
-    made, excluded, places = predictions(papers, metrics, seed, form, ascii_fold, others)
+    made, excluded, places = build_training_predictions(papers, metrics, seed, form, ascii_fold, others)
     replies: dict[str, int] = {}
     examples: list[Example] = []
     for prediction, (lesson, wrong) in zip(made, places, strict=True):
@@ -220,10 +226,10 @@ def lessons(
     kept = tuple(example for example in examples if not example.wrong or example.group in with_right)
     if alone := len(examples) - len(kept):
         excluded["conversations with a review of another paper, and none with one of the paper"] += alone
-    return Lessons(kept, dict(excluded))
+    return TrainingExamples(kept, dict(excluded))
 
 
-def checked(examples: Sequence[Example], max_tokens: int) -> Sequence[Example]:
+def check_examples(examples: Sequence[Example], max_tokens: int) -> Sequence[Example]:
     """Returns *examples*; raises `ValueError` if one has more than *max_tokens* tokens or no usable weights."""
     for index, example in enumerate(examples):
         if len(example.ids) != len(example.weights):

@@ -37,7 +37,7 @@ PACKAGES = ("gre-bench", "torch", "transformers", "tokenizers", "safetensors", "
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class HistoryPoint:
     """The numbers of one step of a run; losses are in nats per weighted token.
 
     - *steps*: the planned number of steps. *epoch*: the number of passes over the data after the step.
@@ -57,7 +57,7 @@ class Point:
 class History:
     """All points of a run, and the optimiser actually used, which may differ from the requested one."""
 
-    points: tuple[Point, ...]
+    points: tuple[HistoryPoint, ...]
     optimiser: str
 
     @property
@@ -76,12 +76,12 @@ class History:
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class TrainingPosition:
     """The progress of a run: *done* steps in the pass *epoch* (from 0) over the data, and the history so far."""
 
     epoch: int = 0
     done: int = 0
-    points: tuple[Point, ...] = ()
+    points: tuple[HistoryPoint, ...] = ()
 
     @property
     def step(self) -> int:
@@ -90,7 +90,7 @@ class Position:
 
 
 @contextmanager
-def writing(folder: Path) -> Iterator[None]:
+def write_errors_as_settings_error(folder: Path) -> Iterator[None]:
     """Raises `SettingsError` about *folder* if a write in the ``with`` block fails, for example on a full disk."""
     from safetensors import SafetensorError
 
@@ -104,12 +104,12 @@ def writing(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def claimed(folder: Path) -> Iterator[None]:
+def claim_folder(folder: Path) -> Iterator[None]:
     """Locks *folder* within the ``with`` block; raises `LockedError` if another process is training there.
 
     The folder is created if missing, and removed if it is empty at the end of the block.
     """
-    with writing(folder):
+    with write_errors_as_settings_error(folder):
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder, os.O_RDONLY)
     try:
@@ -122,30 +122,30 @@ def claimed(folder: Path) -> Iterator[None]:
             folder.rmdir()
 
 
-def once(folder: Path, request: Mapping[str, Any], work: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
+def train_once(folder: Path, request: Mapping[str, Any], work: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
     """Trains a model into *folder* by calling *work*, unless it is already trained; returns the training record.
 
     *request*: settings and data. The record of a finished training with an equal request is returned; a killed training
     is repeated. Raises `LockedError` if another process is training there, and `SettingsError` if *folder* holds
     something else.
     """
-    with claimed(folder):
-        if done := finished(folder, request):
+    with claim_folder(folder):
+        if done := find_finished_record(folder, request):
             return done
         mark = folder / CHECKPOINT
-        with writing(folder):
+        with write_errors_as_settings_error(folder):
             mark.mkdir(exist_ok=True)  # marks other files in a folder without a record as our unfinished model
         try:
             made = {"asked": dict(request), **work(), "versions": versions()}
         except Exception:
             if list(folder.iterdir()) == [mark]:
-                forget(folder)
+                remove_checkpoints(folder)
             raise
         write(made, folder)
         return made
 
 
-def finished(folder: Path, request: Mapping[str, Any]) -> dict[str, Any] | None:
+def find_finished_record(folder: Path, request: Mapping[str, Any]) -> dict[str, Any] | None:
     """Returns the record of the finished training in *folder*; None if there is none.
 
     Raises `SettingsError`, which names the differences, if the settings and data differ from *request*. Also raises it
@@ -161,7 +161,7 @@ def finished(folder: Path, request: Mapping[str, Any]) -> dict[str, Any] | None:
             raise SettingsError(f"{path} is no training record; choose another folder")
         if shown := _differences(record.get("asked", {}), request):
             raise SettingsError(f"{folder} holds a model from another training ({shown}); choose another folder")
-        forget(folder)  # needed if the training was killed between writing its record and this step
+        remove_checkpoints(folder)  # needed if the training was killed between writing its record and this step
         return record
     files = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
     if CHECKPOINT not in files and (other := files - {HISTORY}):
@@ -171,10 +171,10 @@ def finished(folder: Path, request: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def write(record: Mapping[str, Any], folder: Path) -> None:
     """Writes *record* into *folder* atomically, and removes the checkpoints there; the training is then complete."""
-    with writing(folder):
+    with write_errors_as_settings_error(folder):
         text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)
         replace_file(folder / FILE, (text + "\n").encode())
-    forget(folder)
+    remove_checkpoints(folder)
 
 
 def versions() -> dict[str, str]:
@@ -186,18 +186,20 @@ def versions() -> dict[str, str]:
     return installed
 
 
-def write_history(points: Sequence[Point], folder: Path, mode: Literal["w", "a"]) -> None:
+def write_history(points: Sequence[HistoryPoint], folder: Path, mode: Literal["w", "a"]) -> None:
     """Writes *points* to the history file in *folder*: replaces the file (``w``) or appends to it (``a``).
 
     A continued run first drops the points after its last checkpoint, because it repeats those steps.
     """
-    with writing(folder):
+    with write_errors_as_settings_error(folder):
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / HISTORY).open(mode, encoding="utf-8") as file:
             file.writelines(json.dumps(asdict(point)) + "\n" for point in points)
 
 
-def save(folder: Path, position: Position, model: nn.Module, optimiser: Optimizer, rests_on: Mapping[str, Any]) -> None:
+def save(
+    folder: Path, position: TrainingPosition, model: nn.Module, optimiser: Optimizer, rests_on: Mapping[str, Any]
+) -> None:
     """Writes a checkpoint of a run at *position* under *folder*, and deletes the previous one.
 
     *rests_on*: settings and digests; only a run with equal *rests_on* may continue from the checkpoint. Raises
@@ -221,10 +223,10 @@ def save(folder: Path, position: Position, model: nn.Module, optimiser: Optimize
         "optimiser": {path: value for path, value in flat.items() if path not in tensors},
         "points": [asdict(point) for point in position.points],
     }
-    with writing(folder):
+    with write_errors_as_settings_error(folder):
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(parents=True)
-        weights = {name: parameter.detach().contiguous() for name, parameter in trained(model).items()}
+        weights = {name: parameter.detach().contiguous() for name, parameter in trained_parameters(model).items()}
         save_file(weights, unfinished / "weights.safetensors")
         # Cloned, because parameters may share a tensor of the optimiser's state, which safetensors refuses.
         tensors = {path: value.detach().clone().contiguous() for path, value in tensors.items()}
@@ -239,7 +241,7 @@ def save(folder: Path, position: Position, model: nn.Module, optimiser: Optimize
                 shutil.rmtree(old)
 
 
-def restore(folder: Path, model: nn.Module, optimiser: Optimizer, rests_on: Mapping[str, Any]) -> Position:
+def restore(folder: Path, model: nn.Module, optimiser: Optimizer, rests_on: Mapping[str, Any]) -> TrainingPosition:
     """Loads the last checkpoint into *model*, *optimiser* and torch's random generators; returns the run's progress.
 
     Without a checkpoint, the progress is zero. Raises `SettingsError`, which names the differences, if the checkpoint
@@ -252,7 +254,7 @@ def restore(folder: Path, model: nn.Module, optimiser: Optimizer, rests_on: Mapp
     parent = folder / CHECKPOINT
     last = max(parent.glob("step-*"), default=None)
     if last is None:
-        return Position()
+        return TrainingPosition()
     try:
         state = json.loads((last / "state.json").read_text(encoding="utf-8"))
         if shown := _differences(state["rests_on"], rests_on):
@@ -262,25 +264,27 @@ def restore(folder: Path, model: nn.Module, optimiser: Optimizer, rests_on: Mapp
             )
         weights, tensors = load_file(last / "weights.safetensors"), load_file(last / "optimiser.safetensors")
         with torch.no_grad():
-            for name, parameter in trained(model).items():
+            for name, parameter in trained_parameters(model).items():
                 parameter.copy_(weights[name])
         states = _tree({**tensors, **state["optimiser"]})
         optimiser.load_state_dict({**optimiser.state_dict(), "state": states})
         torch.set_rng_state(torch.tensor(state["random"]["cpu"], dtype=torch.uint8))
         if torch.cuda.is_available() and "cuda" in state["random"]:
             torch.cuda.set_rng_state(torch.tensor(state["random"]["cuda"], dtype=torch.uint8))
-        return Position(state["epoch"], state["done"], tuple(Point(**point) for point in state["points"]))
+        return TrainingPosition(
+            state["epoch"], state["done"], tuple(HistoryPoint(**point) for point in state["points"])
+        )
     except (OSError, KeyError, TypeError, ValueError, RuntimeError, SafetensorError) as error:
         reason = " ".join(f"{error or type(error).__name__}".split())[:200]
         raise SourceError(f"checkpoint {last} cannot be read: {reason}; delete {parent} to start again") from error
 
 
-def forget(folder: Path) -> None:
+def remove_checkpoints(folder: Path) -> None:
     """Removes the checkpoints under *folder*, which are useless once the training is complete."""
     shutil.rmtree(folder / CHECKPOINT, ignore_errors=True)
 
 
-def trained(model: nn.Module) -> dict[str, Any]:
+def trained_parameters(model: nn.Module) -> dict[str, Any]:
     """Returns the parameters of *model* that require a gradient, by name."""
     return {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
 

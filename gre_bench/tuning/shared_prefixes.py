@@ -39,9 +39,9 @@ Layout = Sequence[tuple[tuple[int, int], list[tuple[int, int]]]]
 
 
 @contextmanager
-def sharing(model: nn.Module) -> Iterator[None]:
+def share_prefixes_in(model: nn.Module) -> Iterator[None]:
     """Makes *model* use this module's attention in the ``with`` block; raises `LMError` if it cannot run as a trie."""
-    base = base_of(model)
+    base = unwrap_adapter(model)
     kind = base.config.model_type
     if kind not in ARCHITECTURES:
         raise LMError(f"training: the architecture {kind} cannot share prefixes; set share_prefixes=false")
@@ -62,14 +62,14 @@ def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
     """Returns Σ −log P(token | earlier tokens) in nats over the trained tokens of *batch*, which have a weight.
 
     Raises `ValueError` unless they are the last tokens of each example, each with weight 1. Must be called within
-    `sharing`.
+    `share_prefixes_in`.
     """
-    read = _read(model, batch)
+    read = _run_batch(model, batch)
     head = read.base.get_output_embeddings()
     cap = getattr(read.base.config.get_text_config(), "final_logit_softcapping", None)
     if head.weight.requires_grad or head.bias is not None or cap is not None:
         return -_log_probs(read).sum()
-    return _applied(_HeadLoss, read.hidden, head.weight, read.row_of, read.targets)
+    return _apply_function(_HeadLoss, read.hidden, head.weight, read.row_of, read.targets)
 
 
 def contrastive_loss(model: nn.Module, batch: Sequence[Example], weight: float, temperature: float) -> Tensor:
@@ -79,7 +79,7 @@ def contrastive_loss(model: nn.Module, batch: Sequence[Example], weight: float, 
     examples of its group. Its mean is multiplied by the number of trained tokens, so that dividing by this number turns
     both losses into means. It is 0 for a batch without wrong examples.
     """
-    read = _read(model, batch)
+    read = _run_batch(model, batch)
     totals = torch.zeros(len(batch), device=read.hidden.device).index_add(0, read.owner, _log_probs(read))
     learnt = [index for index, example in enumerate(batch) if not example.wrong]
     wrong: dict[tuple[int, int] | None, list[int]] = {}
@@ -95,7 +95,7 @@ def contrastive_loss(model: nn.Module, batch: Sequence[Example], weight: float, 
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class _BatchOutput:
     """A model's output on a batch: the last *hidden* states, shape (rows, width), of the rows that predict a target.
 
     *row_of*, *owner*: for each target, the index of its row, and of its example.
@@ -108,7 +108,7 @@ class _Reading:
     owner: Tensor
 
 
-def _log_probs(read: _Reading) -> Tensor:
+def _log_probs(read: _BatchOutput) -> Tensor:
     """Returns log P of each target, in float32. Logits are computed in chunks of rows, and again for the gradient."""
     head = read.base.get_output_embeddings()
     cap = getattr(read.base.config.get_text_config(), "final_logit_softcapping", None)
@@ -129,7 +129,7 @@ def _log_probs(read: _Reading) -> Tensor:
     return torch.empty(len(order), device=read.hidden.device).index_copy(0, order, torch.cat(parts))
 
 
-def _read(model: nn.Module, batch: Sequence[Example]) -> _Reading:
+def _run_batch(model: nn.Module, batch: Sequence[Example]) -> _BatchOutput:
     """Runs *model* on *batch* as a trie; raises `ValueError` as `summed_loss` does."""
     conversations = []
     for example in batch:
@@ -143,7 +143,7 @@ def _read(model: nn.Module, batch: Sequence[Example]) -> _Reading:
     pack = trie.pack(0, len(trie))
     device = next(model.parameters()).device
     layout = list(zip(pack.own, pack.seen(), strict=True))
-    base = base_of(model)
+    base = unwrap_adapter(model)
     hidden = base.get_decoder()(
         input_ids=torch.tensor(pack.ids, device=device)[None],
         position_ids=torch.tensor(pack.depths, device=device)[None], use_cache=False, layout=layout,
@@ -151,10 +151,10 @@ def _read(model: nn.Module, batch: Sequence[Example]) -> _Reading:
     rows, row_of = np.unique(pack.rows, return_inverse=True)
     owner = np.repeat(np.arange(len(batch)), trie.sizes)[pack.slots]
     rows, *others = (torch.tensor(each, device=device) for each in (rows, row_of, pack.targets, owner))
-    return _Reading(base, hidden[rows], *others)
+    return _BatchOutput(base, hidden[rows], *others)
 
 
-def base_of(model: Any) -> Any:
+def unwrap_adapter(model: Any) -> Any:
     """Returns the model inside the adapter of *model*, or *model* itself if it has no adapter."""
     return model.get_base_model() if hasattr(model, "get_base_model") else model
 
@@ -173,10 +173,10 @@ def _attend(
     if softcap is not None or (sliding_window is not None and sliding_window < query.shape[2]):
         raise LMError("training: soft caps and sliding windows cannot share prefixes; set share_prefixes=false")
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
-    return _applied(_Attention, query, key, value, layout, scale).transpose(1, 2), None
+    return _apply_function(_Attention, query, key, value, layout, scale).transpose(1, 2), None
 
 
-def _applied(function: Any, first: Tensor, *others: Any) -> Tensor:
+def _apply_function(function: Any, first: Tensor, *others: Any) -> Tensor:
     """Returns the result of *function*, which defines its own gradient, in the dtypes of its arguments."""
     with torch.autocast(first.device.type, enabled=False):
         return function.apply(first, *others)
@@ -199,7 +199,7 @@ class _Attention(torch.autograd.Function):
         grouped, written = (each[0].unflatten(0, (heads, groups)) for each in (query, out))
         for (start, stop), seen in layout:
             count = stop - start
-            keys, values = _seen(key, seen), _seen(value, seen)
+            keys, values = _gather_ranges(key, seen), _gather_ranges(value, seen)
             queries = grouped[:, :, start:stop].reshape(heads, groups * count, size)
             scores = torch.bmm(queries, keys.transpose(1, 2)).float().mul_(scale)
             future = torch.ones(count, count, dtype=torch.bool, device=query.device).triu_(1)
@@ -222,23 +222,23 @@ class _Attention(torch.autograd.Function):
         grouped, slopes, written = (each[0].unflatten(0, (heads, groups)) for each in (query, slope, slope_q))
         for ((start, stop), seen), weights in zip(ctx.layout, kept, strict=True):
             count, segment = stop - start, slice(start, stop)
-            keys, values = _seen(key, seen), _seen(value, seen)
+            keys, values = _gather_ranges(key, seen), _gather_ranges(value, seen)
             queries, outer = (each[:, :, segment].reshape(heads, groups * count, size) for each in (grouped, slopes))
             by_weight = torch.bmm(outer, values.transpose(1, 2)).float()
             by_weight.sub_(inner[:, :, segment].reshape(heads, groups * count, 1)).mul_(weights).mul_(ctx.scale)
             by_score = by_weight.to(query.dtype)
             written[:, :, segment] = torch.bmm(by_score, keys).unflatten(1, (groups, count))
-            _spread(slope_k, seen, torch.bmm(by_score.transpose(1, 2), queries))
-            _spread(slope_v, seen, torch.bmm(weights.transpose(1, 2), outer))
+            _scatter_add_ranges(slope_k, seen, torch.bmm(by_score.transpose(1, 2), queries))
+            _scatter_add_ranges(slope_v, seen, torch.bmm(weights.transpose(1, 2), outer))
         return slope_q, slope_k.to(key.dtype), slope_v.to(value.dtype), None, None
 
 
-def _seen(each: Tensor, ranges: Sequence[tuple[int, int]]) -> Tensor:
+def _gather_ranges(each: Tensor, ranges: Sequence[tuple[int, int]]) -> Tensor:
     """Returns the keys (or values) in *ranges*, shape (key heads, keys, size). *each*: those of all tokens."""
     return torch.cat([each[0, :, start:stop] for start, stop in ranges], 1)
 
 
-def _spread(total: Tensor, ranges: Sequence[tuple[int, int]], slope: Tensor) -> None:
+def _scatter_add_ranges(total: Tensor, ranges: Sequence[tuple[int, int]], slope: Tensor) -> None:
     """Adds *slope*, the gradient of the keys (or values) in *ranges*, to *total*, the gradient of all of them."""
     done = 0
     for start, stop in ranges:

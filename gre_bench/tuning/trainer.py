@@ -24,9 +24,9 @@ from torch.optim import Optimizer
 from gre_bench.core.errors import LMError, SourceError
 from gre_bench.lm.engine.engines import is_out_of_memory
 from gre_bench.tuning import record, shared_prefixes
-from gre_bench.tuning.pairs import Example, batches_of, checked, digest_of, weight_of
-from gre_bench.tuning.record import History, Point, Position, trained
-from gre_bench.tuning.settings import TuningSettings
+from gre_bench.tuning.pairs import Example, batches_of, check_examples, digest_of, weight_of
+from gre_bench.tuning.record import History, HistoryPoint, TrainingPosition, trained_parameters
+from gre_bench.tuning.tuning_settings import TuningSettings
 
 
 def train(
@@ -36,7 +36,7 @@ def train(
     folder: Path,
     *,
     held_out: Sequence[Example] = (),
-    on_step: Callable[[Point], None] = lambda point: None,
+    on_step: Callable[[HistoryPoint], None] = lambda point: None,
     about: Mapping[str, Any] | None = None,
 ) -> History:
     """Trains the parameters of *model* that require a gradient, and returns the history of the run.
@@ -51,12 +51,12 @@ def train(
     memory runs out, or if a loss, a gradient or a weight is not finite; the model is then not saved. Raises
     `SourceError` if there are no examples.
     """
-    with shared_prefixes.sharing(model) if settings.share_prefixes else nullcontext():
+    with shared_prefixes.share_prefixes_in(model) if settings.share_prefixes else nullcontext():
         run, batch, every = _Run(model, settings, folder), settings.batch, settings.accumulation
-        if not checked(examples, settings.max_tokens):
+        if not check_examples(examples, settings.max_tokens):
             most = settings.max_tokens
             raise SourceError(f"training: there is nothing to train on in {most} tokens; raise max_tokens")
-        checked(held_out, settings.max_tokens)
+        check_examples(held_out, settings.max_tokens)
         rests_on = {
             **{f"option {name}": value for name, value in settings.of_the_loop.items() if name != "save_every"},
             **(about or {}),
@@ -72,7 +72,7 @@ def train(
                 checkpointed: Any = model
                 checkpointed.gradient_checkpointing_enable({"use_reentrant": False})
 
-        def note(point: Point) -> None:
+        def note(point: HistoryPoint) -> None:
             done = run.position.done + (point.step > 0)
             run.position = replace(run.position, done=done, points=(*run.position.points, point))
             record.write_history([point], folder, "a")
@@ -82,7 +82,7 @@ def train(
             batches = batches_of(examples, batch, settings.seed, 0, neighbours=settings.share_prefixes)
             steps = math.ceil(len(batches) / every)
             measured = run.mean_loss(held_out, "the held-out loss before the first step")
-            note(Point(0, settings.max_steps or settings.epochs * steps, 0.0, None, 0.0, measured))
+            note(HistoryPoint(0, settings.max_steps or settings.epochs * steps, 0.0, None, 0.0, measured))
         while not run.over:
             epoch = run.position.epoch
             batches = batches_of(examples, batch, settings.seed, epoch, neighbours=settings.share_prefixes)
@@ -101,13 +101,13 @@ def train(
                 if held_out and _due(done, planned, settings.evaluate_every):
                     measured = run.mean_loss(held_out, f"the held-out loss after step {done}")
                 if saved := _due(done, planned, settings.save_every):
-                    for name, parameter in trained(model).items():
+                    for name, parameter in trained_parameters(model).items():
                         if not parameter.isfinite().all():
                             run.refuse_no_number(math.nan, f"weight {name} after step {done}")
                     # Even finite weights may be too large for a finite loss on this step's examples.
                     if measured is None:
                         run.mean_loss(step[0], f"the loss after step {done}")
-                note(Point(done, planned, epoch + (run.position.done + 1) / len(steps), loss, rate, measured))
+                note(HistoryPoint(done, planned, epoch + (run.position.done + 1) / len(steps), loss, rate, measured))
                 if saved:
                     record.save(folder, run.position, model, run.optimiser, rests_on)
             run.position = replace(run.position, epoch=epoch + 1, done=0)
@@ -142,7 +142,7 @@ def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
     rows = (weights[:, 1:] > 0).any(dim=0).nonzero()[:, 0]
     wanted, weights = ids[:, 1:][:, rows].to(device), weights[:, 1:][:, rows].to(device)
     ids, rows = ids.to(device), rows.to(device)
-    known = inspect.signature(shared_prefixes.base_of(model).forward).parameters
+    known = inspect.signature(shared_prefixes.unwrap_adapter(model).forward).parameters
     options = {"use_cache": False} if "use_cache" in known else {}
     if "logits_to_keep" in known:
         logits = model(input_ids=ids[:, :-1], logits_to_keep=rows, **options).logits
@@ -160,7 +160,7 @@ class _Run:
         torch.manual_seed(settings.seed)
         self.model, self.settings, self.folder = model, settings, folder
         self.optimiser, self.optimiser_name = _optimiser(model, settings)
-        self.position = Position()
+        self.position = TrainingPosition()
 
     @property
     def over(self) -> bool:
@@ -245,7 +245,7 @@ def _due(done: int, planned: int, every: int) -> bool:
 
 def _optimiser(model: nn.Module, settings: TuningSettings) -> tuple[Optimizer, str]:
     """Returns the optimiser and its name, which is adamw where adamw_8bit is unavailable."""
-    parameters = list(trained(model).values())
+    parameters = list(trained_parameters(model).values())
     if not parameters:
         raise ValueError("no parameter of the model requires a gradient")
     matrices = [parameter for parameter in parameters if parameter.dim() > 1]

@@ -26,14 +26,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_args
 
-from gre_bench.core.records import Chat, Outcome, Reply, Sampling, digest
-from gre_bench.core.whole_files import locked, usable
+from gre_bench.core.records import Chat, Completion, Outcome, Sampling, digest
+from gre_bench.core.whole_files import convert_os_errors, locked
 
 FORMAT = 1
 ROOM_BYTES = 2**16
 """Reserved on disk before a request is sent; a reply of about ten thousand tokens fits."""
 BESIDE = ".beside"
-_FIELDS = {field.name for field in fields(Reply)}
+_FIELDS = {field.name for field in fields(Completion)}
 
 
 def request_digest(identity: str, chat: Chat, sampling: Sampling) -> str:
@@ -54,14 +54,14 @@ class ReplyArchive:
         self.damaged = 0
         self._count = threading.Lock()
         self._owner = f"the reply archive {folder}"
-        with usable(self._owner):
+        with convert_os_errors(self._owner):
             folder.mkdir(parents=True, exist_ok=True)
 
-    def get(self, request: str) -> Reply | None:
+    def get(self, request: str) -> Completion | None:
         path = self._path(request)
-        with usable(self._owner):
+        with convert_os_errors(self._owner):
             try:
-                return _reply(json.loads(path.read_bytes()), request)
+                return _parse_entry(json.loads(path.read_bytes()), request)
             except FileNotFoundError:
                 return None
             except (ValueError, KeyError, TypeError, RecursionError):
@@ -74,10 +74,10 @@ class ReplyArchive:
     def set_aside(self, request: str) -> None:
         """Renames the entry of *request*, so that the next call repeats the request; the old reply stays on disk."""
         path = self._path(request)
-        with usable(self._owner), suppress(FileNotFoundError):
+        with convert_os_errors(self._owner), suppress(FileNotFoundError):
             os.replace(path, path.with_suffix(f".aside-{time.time_ns()}"))
 
-    def put(self, request: str, reply: Reply) -> bool:
+    def put(self, request: str, reply: Completion) -> bool:
         """Writes *reply* to disk if the reply is final; returns whether it was written."""
         if not reply.final:
             return False
@@ -86,9 +86,9 @@ class ReplyArchive:
         entry = {"format": FORMAT, "request": request, "written": written, "reply": kept, "sha256": digest(kept)}
         path = self._path(request)
         beside = path.with_suffix(BESIDE)
-        with usable(self._owner):
+        with convert_os_errors(self._owner):
             self._make_folder(path)
-            with open(_opened(beside), "w", encoding="utf-8") as file:
+            with open(_open_for_overwriting(beside), "w", encoding="utf-8") as file:
                 json.dump(entry, file, ensure_ascii=False, indent=1)
                 file.truncate()
                 os.fsync(file.fileno())
@@ -104,15 +104,15 @@ class ReplyArchive:
         """
         path = self._path(request)
         beside = path.with_suffix(BESIDE)
-        with usable(self._owner):
+        with convert_os_errors(self._owner):
             self._make_folder(path)
         with locked(path.with_suffix(".asking"), self._owner, remove=True):
             try:
-                with usable(self._owner), open(_opened(beside), "wb") as file:
+                with convert_os_errors(self._owner), open(_open_for_overwriting(beside), "wb") as file:
                     file.write(bytes(ROOM_BYTES))
                 yield
             finally:
-                with usable(self._owner):
+                with convert_os_errors(self._owner):
                     beside.unlink(missing_ok=True)
 
     def _path(self, request: str) -> Path:
@@ -125,7 +125,7 @@ class ReplyArchive:
             _sync(self.folder)
 
 
-def _opened(path: Path) -> int:
+def _open_for_overwriting(path: Path) -> int:
     """Opens *path* for overwriting, without truncating it: truncation would free the reserved disk space."""
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
 
@@ -138,11 +138,11 @@ def _sync(folder: Path) -> None:
         os.close(handle)
 
 
-def _reply(entry: Any, request: str) -> Reply:
+def _parse_entry(entry: Any, request: str) -> Completion:
     """Returns the reply of a parsed *entry*; raises an error if the entry is damaged or belongs to another request."""
     kept = entry["reply"]
     if entry["format"] != FORMAT or entry["request"] != request or entry["sha256"] != digest(kept):
         raise ValueError("not the entry of this request")
     if set(kept) != _FIELDS or kept["outcome"] not in get_args(Outcome):
         raise ValueError("not a reply")
-    return replace(Reply(**kept), archived=True)
+    return replace(Completion(**kept), archived=True)

@@ -18,7 +18,7 @@ from typing import Literal
 
 from gre_bench.catalogs.models import Model
 from gre_bench.core.errors import LMError
-from gre_bench.core.pretrained import located
+from gre_bench.core.pretrained import model_path
 from gre_bench.core.records import Chat, Paper
 
 OverLong = Literal["refuse", "truncate"]
@@ -37,7 +37,7 @@ _NUMBERED = re.compile(r"(?:\d|[IVX])")
 
 
 @dataclass(frozen=True, slots=True)
-class Tokens:
+class TokenRange:
     """The number of tokens of a text, from *fewest* to *most*; both are equal if a tokenizer counted them."""
 
     fewest: int
@@ -47,34 +47,34 @@ class Tokens:
         return f"{self.fewest:,}" if self.fewest == self.most else f"{self.fewest:,} to {self.most:,}"
 
 
-Counter = Callable[[str], Tokens]
+Counter = Callable[[str], TokenRange]
 
 
-def counter(model: Model) -> tuple[Counter, str]:
+def choose_token_counter(model: Model) -> tuple[Counter, str]:
     """Returns a function that counts tokens for *model*, and how it counts; raises `LMError` for a bad tokenizer."""
     if model.tokenizer is None:
-        return estimated, "estimated from characters"
-    encode = _tokenizer(located(Path(model.tokenizer), "lm"))
-    return (lambda text: Tokens(length := encode(text), length)), f"counted by the tokenizer of {model.tokenizer}"
+        return estimate_token_range, "estimated from characters"
+    encode = _tokenizer(model_path(Path(model.tokenizer), "lm"))
+    return (lambda text: TokenRange(length := encode(text), length)), f"counted by the tokenizer of {model.tokenizer}"
 
 
-def estimated(text: str) -> Tokens:
-    return Tokens(int(len(text) / FEWEST), int(len(text) / MOST) + 1)
+def estimate_token_range(text: str) -> TokenRange:
+    return TokenRange(int(len(text) / FEWEST), int(len(text) / MOST) + 1)
 
 
-def room(model: Model, reply: int) -> int | None:
+def tokens_left_for_prompt(model: Model, reply: int) -> int | None:
     """Returns how many tokens a prompt may have next to a reply of *reply* tokens; None: the context is unknown."""
     return None if model.context is None else model.context - reply - TEMPLATE_TOKENS
 
 
-def verdict(tokens: Tokens, left: int | None) -> Verdict:
+def judge_fit(tokens: TokenRange, left: int | None) -> Verdict:
     """Returns whether *tokens* fit into *left* tokens: ``may_not_fit`` if only the lower end of the range does."""
     if left is None:
         return "unknown"
     return "fits" if tokens.most <= left else "does_not_fit" if tokens.fewest > left else "may_not_fit"
 
 
-def cut(paper: Paper, chat: Callable[[str], Chat], count: Counter, left: int) -> Paper | None:
+def cut_paper_to_fit(paper: Paper, chat: Callable[[str], Chat], count: Counter, left: int) -> Paper | None:
     """Returns *paper* without as many last sections as needed for a prompt of at most *left* tokens.
 
     If the first section alone is too long, the paper is cut after a paragraph. Returns None if even the first paragraph
@@ -88,7 +88,7 @@ def cut(paper: Paper, chat: Callable[[str], Chat], count: Counter, left: int) ->
     text = paper.text or ""
     if fits(text):
         return paper
-    for borders in (sections(text), paragraphs(text)):
+    for borders in (find_section_starts(text), find_paragraph_ends(text)):
         # If the text up to a border fits, so does the text up to every earlier border.
         fitting = borders[: bisect_left(borders, True, key=lambda end: not fits(text[:end].rstrip()))]
         if fitting and fitting[-1]:
@@ -96,13 +96,13 @@ def cut(paper: Paper, chat: Callable[[str], Chat], count: Counter, left: int) ->
     return None
 
 
-def sections(text: str) -> list[int]:
+def find_section_starts(text: str) -> list[int]:
     """Returns the indices in *text* of headings on their own lines, in ascending order; the index 0 is left out."""
     starts = [match.start() for match in re.finditer(r"^.{1,90}$", text, re.MULTILINE) if _is_heading(match[0].strip())]
     return [start for start in starts if start]
 
 
-def paragraphs(text: str) -> list[int]:
+def find_paragraph_ends(text: str) -> list[int]:
     """Returns the indices in *text* at which paragraphs end, in ascending order; the last paragraph is left out."""
     return [match.start() for match in re.finditer(r"\n\s*\n", text)]
 

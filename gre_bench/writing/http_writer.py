@@ -1,6 +1,7 @@
 """A writer that sends chats to a real LM: any OpenAI-compatible chat endpoint.
 
-A request is retried only after a transient fault (`gre_bench.http.client`), with the delay that the endpoint requests.
+A request is retried only after a transient fault (`gre_bench.http.lm_requests`), with the delay that the endpoint
+requests.
 After a bounded number of attempts, the writer returns a `Reply` that is not final. The whole batch stops after a fault
 that would affect every chat: a refused key, an unknown model, a dead endpoint.
 
@@ -26,9 +27,16 @@ from urllib.parse import urlsplit
 
 from gre_bench.catalogs.models import Model
 from gre_bench.core.errors import BudgetReached, StoreError
-from gre_bench.core.records import Chat, Outcome, Reply, Sampling
+from gre_bench.core.records import Chat, Completion, Outcome, Sampling
 from gre_bench.core.replies import without_thinking
-from gre_bench.http.client import Gate, HttpClient, RetryPolicy, by_threads, passes, retry_after
+from gre_bench.http.lm_requests import (
+    BatchGate,
+    HttpClient,
+    RetryPolicy,
+    is_transient_status,
+    map_in_threads,
+    retry_after,
+)
 from gre_bench.writing.archive import ReplyArchive, request_digest
 from gre_bench.writing.rate_limiter import RateLimiter
 from gre_bench.writing.spend_log import ModelBudget, estimated, tokens_of
@@ -80,7 +88,7 @@ class HttpWriter:
         """The identity of the model, which is part of signatures and of the digest of every request."""
         return self.model.identity
 
-    def write(self, chats: Sequence[Chat], sampling: Sampling) -> list[Reply]:
+    def write(self, chats: Sequence[Chat], sampling: Sampling) -> list[Completion]:
         """Returns one reply for each of *chats*, in the same order; sends equal chats only once.
 
         Before sending, raises `LMError` if the API key is missing, and `StoreError` if the archive cannot be read.
@@ -92,9 +100,9 @@ class HttpWriter:
         due = {request: chat for request, chat in zip(requests, sound, strict=True) if replies[request] is None}
         if due:
             client = self._client = self._client or self._opened()
-            gate: Gate[Reply] = Gate(max(2, self.retry_policy.concurrency))
+            gate: BatchGate[Completion] = BatchGate(max(2, self.retry_policy.concurrency))
             with self.model_budget.working() if self.model_budget else nullcontext():
-                fresh = by_threads(
+                fresh = map_in_threads(
                     lambda item: self._answer(item[0], item[1], sampling, client, gate),
                     due.items(),
                     self.retry_policy.concurrency,
@@ -103,7 +111,7 @@ class HttpWriter:
                 replies |= zip(due, fresh, strict=True)
             if gate.bound is not None:
                 raise gate.bound
-        return [cast(Reply, replies[request]) for request in requests]
+        return [cast(Completion, replies[request]) for request in requests]
 
     def answered(self, chats: Sequence[Chat], sampling: Sampling) -> list[bool]:
         """Returns for each of *chats* whether the archive holds a reply that `write` would use; sends nothing."""
@@ -115,14 +123,16 @@ class HttpWriter:
         for chat in chats:
             self.archive.set_aside(request_digest(self.identity, _sound_chat(chat), sampling))
 
-    def _archived(self, request: str) -> Reply | None:
+    def _archived(self, request: str) -> Completion | None:
         reply = self.archive.get(request)
         if self.again and reply is not None and _without_text(reply):
             self.archive.set_aside(request)
             return None
         return reply
 
-    def _answer(self, request: str, chat: Chat, sampling: Sampling, client: HttpClient, gate: Gate[Reply]) -> Reply:
+    def _answer(
+        self, request: str, chat: Chat, sampling: Sampling, client: HttpClient, gate: BatchGate[Completion]
+    ) -> Completion:
         """Returns the reply from the archive or the LM; it is not final if the batch stopped or the archive failed."""
         if gate.stopped is not None:
             return gate.stopped
@@ -133,7 +143,9 @@ class HttpWriter:
             gate.stop(reply := unanswered_request(str(error)).reply)
             return reply
 
-    def _ask(self, request: str, chat: Chat, sampling: Sampling, client: HttpClient, gate: Gate[Reply]) -> Reply:
+    def _ask(
+        self, request: str, chat: Chat, sampling: Sampling, client: HttpClient, gate: BatchGate[Completion]
+    ) -> Completion:
         """Sends *chat* until the LM replies or no further attempt is worthwhile; returns the last reply.
 
         A final reply is archived before its cost is logged, so a kill in between loses a cost, but not a paid reply. If
@@ -158,10 +170,10 @@ class HttpWriter:
                 second_empty, empty = empty, empty or answer.reply.outcome == "empty"
                 again = answer.again and not (second_empty and answer.reply.outcome == "empty")
                 wait_s = self.retry_policy.wait(attempt, answer.wait_s) if again else None
-                with _stopping(gate):
+                with _stop_on_store_error(gate):
                     if wait_s is None:
                         self.archive.put(request, answer.reply)
-                with _stopping(gate):
+                with _stop_on_store_error(gate):
                     if budget:
                         budget.pay(chat, answer.reply, seconds)
             if self.rate_limiter:
@@ -177,9 +189,9 @@ class HttpWriter:
             if self.rate_limiter and answer.wait_s:
                 self.rate_limiter.hold(answer.wait_s)
             gate.wait(wait_s, answer.wait_s)
-        return cast(Reply, gate.stopped)
+        return cast(Completion, gate.stopped)
 
-    def _given_up(self, answer: CompletionResult, attempt: int, gate: Gate[Reply]) -> Reply:
+    def _given_up(self, answer: CompletionResult, attempt: int, gate: BatchGate[Completion]) -> Completion:
         """Returns the reply to a chat that failed at its last attempt, with the reason why the writer gives up."""
         too_long = answer.wait_s is not None and answer.wait_s > self.retry_policy.longest_wait_s
         why = f"endpoint asks to wait {answer.wait_s:.0f} s" if too_long else f"gave up after {attempt + 1} attempts"
@@ -233,7 +245,7 @@ class HttpWriter:
 
 
 @contextmanager
-def _stopping(gate: Gate[Reply]) -> Iterator[None]:
+def _stop_on_store_error(gate: BatchGate[Completion]) -> Iterator[None]:
     """Stops the batch if the archive or the spend log cannot be written in the ``with`` block."""
     try:
         yield
@@ -246,7 +258,7 @@ def _messages(chat: Chat) -> list[dict[str, str]]:
     return [*system, {"role": "user", "content": chat.user}]
 
 
-def _without_text(reply: Reply) -> bool:
+def _without_text(reply: Completion) -> bool:
     """Whether *reply* has no text: the LM refused, the reply is empty, or the request failed."""
     return reply.outcome in ("refused", "empty", "failed")
 
@@ -375,7 +387,7 @@ class CompletionResult:
     none. *stop*: whether to stop all requests to the endpoint, because every other request would fail too.
     """
 
-    reply: Reply
+    reply: Completion
     again: bool = False
     wait_s: float | None = None
     stop: bool = False
@@ -385,7 +397,7 @@ def unanswered_request(
     detail: str, *, again: bool = False, stop: bool = False, wait_s: float | None = None, outcome: Outcome = "failed"
 ) -> CompletionResult:
     """Returns the result of a request that got no reply, for the reason *detail*; it is not final."""
-    return CompletionResult(Reply(outcome, None, one_line(detail), final=False), again, wait_s, stop)
+    return CompletionResult(Completion(outcome, None, one_line(detail), final=False), again, wait_s, stop)
 
 
 def read_completion(body: bytes) -> CompletionResult:
@@ -399,30 +411,30 @@ def read_completion(body: bytes) -> CompletionResult:
     for holder in (tree, choice):
         if error := _error(holder):
             return read_problem(error.get("code"), holder)
-    message = _part(choice, "message")
+    message = _get_mapping(choice, "message")
     if message is None:
         return unanswered_request("endpoint answered without a message (200)")
     finish = str(choice.get("finish_reason") or "").lower()
     text, thinking = without_thinking(sound(_content(message.get("content"))))
     thinking += max(len(_content(message.get(name))) for name in ("reasoning_content", "reasoning"))
-    usage = _part(tree, "usage") or {}
+    usage = _get_mapping(tree, "usage") or {}
     more = {
         "model": one_line(sound(_content(tree.get("model") if isinstance(tree, Mapping) else None))),
         "thinking": thinking,
-        "prompt_tokens": _count(usage.get("prompt_tokens")),
-        "reply_tokens": _count(usage.get("completion_tokens")),
+        "prompt_tokens": _valid_count(usage.get("prompt_tokens")),
+        "reply_tokens": _valid_count(usage.get("completion_tokens")),
     }
     refusal = _content(message.get("refusal"))
     if refusal or finish in _FILTERED:
         detail = one_line(sound(refusal) or f"stopped by the endpoint: {finish}")
-        return CompletionResult(Reply("refused", None, detail, **more))
+        return CompletionResult(Completion("refused", None, detail, **more))
     if finish in _BROKEN_OFF:
         return unanswered_request(f"endpoint cut the reply off: {finish}")
     if not text.strip():
         why = "no text before the limit was reached" if finish in _CUT else "no text"
         detail = f"{why} ({thinking} characters of thinking)"
-        return CompletionResult(Reply("empty", None, detail, **more), again=finish not in _CUT)
-    return CompletionResult(Reply("cut" if finish in _CUT else "ok", text, **more))
+        return CompletionResult(Completion("empty", None, detail, **more), again=finish not in _CUT)
+    return CompletionResult(Completion("cut" if finish in _CUT else "ok", text, **more))
 
 
 def read_problem(status: object, body: object, wait_s: float | None = None) -> CompletionResult:
@@ -437,11 +449,13 @@ def read_problem(status: object, body: object, wait_s: float | None = None) -> C
     code, message = str(error.get("code")), str(error.get("message") or "")
     status = status if isinstance(status, int) and not isinstance(status, bool) else 0
     detail = f"endpoint error {status or 'without a number'}: {message or body}"
-    if code in _POLICY or (status == 403 and "flagged_input" in (_part(error, "metadata") or {})):
-        return CompletionResult(Reply("refused", None, one_line(f"the prompt was refused: {message}")))
+    if code in _POLICY or (status == 403 and "flagged_input" in (_get_mapping(error, "metadata") or {})):
+        return CompletionResult(Completion("refused", None, one_line(f"the prompt was refused: {message}")))
     too_long = status in (400, 422) and any(words in message.lower() for words in _TOO_LONG_SAID)
     if status == 413 or code in _TOO_LONG or too_long:
-        return CompletionResult(Reply("failed", None, one_line(f"the prompt is too long for the model: {message}")))
+        return CompletionResult(
+            Completion("failed", None, one_line(f"the prompt is too long for the model: {message}"))
+        )
     if code == _NO_QUOTA:
         return unanswered_request("the account has no quota left (429)", stop=True, outcome="rate_limited")
     if status in STOPPING:
@@ -450,7 +464,7 @@ def read_problem(status: object, body: object, wait_s: float | None = None) -> C
         return unanswered_request(f"endpoint redirects ({status}): correct its base URL", stop=True)
     if status == 429:
         return unanswered_request(detail, again=True, wait_s=wait_s, outcome="rate_limited")
-    return unanswered_request(detail, again=passes(status), wait_s=wait_s)
+    return unanswered_request(detail, again=is_transient_status(status), wait_s=wait_s)
 
 
 def one_line(text: str) -> str:
@@ -470,7 +484,7 @@ def sound(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _count(count: object) -> int | None:
+def _valid_count(count: object) -> int | None:
     return count if isinstance(count, int) and not isinstance(count, bool) and 0 <= count < 2**31 else None
 
 
@@ -489,9 +503,9 @@ def _error(body: object) -> Mapping[str, Any]:
     error = body.get("error")
     if isinstance(error, str) and error:
         return {"message": error}
-    return _part(body, "error") or (body if body.get("object") == "error" else {})
+    return _get_mapping(body, "error") or (body if body.get("object") == "error" else {})
 
 
-def _part(tree: object, name: str) -> Mapping[str, Any] | None:
+def _get_mapping(tree: object, name: str) -> Mapping[str, Any] | None:
     part = tree.get(name) if isinstance(tree, Mapping) else None
     return part if isinstance(part, Mapping) else None

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from gre_bench.catalogs.models import Model
 from gre_bench.core.errors import LMError, SettingsError
-from gre_bench.core.records import Chat, Reply, Sampling
+from gre_bench.core.records import Chat, Completion, Sampling
 from gre_bench.core.replies import without_thinking
-from gre_bench.http.client import HttpClient, masked
+from gre_bench.http.lm_requests import HttpClient, masked
 from gre_bench.writing.http_writer import (
     CompletionResult,
     HttpWriter,
@@ -54,11 +54,11 @@ class InspectWriter(HttpWriter):
         try:
             sent = asyncio.run_coroutine_threadsafe(asyncio.wait_for(request, seconds), _loop()).result()
             output = sent[0] if isinstance(sent, tuple) else sent
-            result = _failed(output, provider) if isinstance(output, Exception) else read_output(output)
+            result = _parse_provider_error(output, provider) if isinstance(output, Exception) else read_output(output)
         except TimeoutError:
             result = unanswered_request(f"provider gave no answer in {seconds:g} s", again=True)
         except Exception as error:  # each provider's package has its own errors
-            result = _failed(error, provider)
+            result = _parse_provider_error(error, provider)
         secrets = [secret for secret in (provider.api_key, self.model.key()) if secret]
         texts = {name: getattr(result.reply, name) for name in ("text", "detail", "model")}
         kept: dict[str, Any] = {name: masked(text, secrets, "[key]") for name, text in texts.items() if text}
@@ -111,15 +111,17 @@ def read_output(output: ModelOutput) -> CompletionResult:
         more |= {"prompt_tokens": sum(count or 0 for count in read), "reply_tokens": usage.output_tokens}
     if choice.stop_reason == "content_filter" or any(part.type == "text" and part.refusal for part in parts):
         reason = choice.stop_details.explanation if choice.stop_details else output.error or text
-        return CompletionResult(Reply("refused", None, one_line(reason or "stopped by the provider"), **more))
+        return CompletionResult(Completion("refused", None, one_line(reason or "stopped by the provider"), **more))
     cut = choice.stop_reason in _CUT
     if not text.strip():
         why = "no text before the limit was reached" if cut else "no text"
-        return CompletionResult(Reply("empty", None, f"{why} ({thinking} characters of thinking)", **more), not cut)
-    return CompletionResult(Reply("cut" if cut else "ok", text, **more))
+        return CompletionResult(
+            Completion("empty", None, f"{why} ({thinking} characters of thinking)", **more), not cut
+        )
+    return CompletionResult(Completion("cut" if cut else "ok", text, **more))
 
 
-def _failed(error: Exception, provider: ModelAPI) -> CompletionResult:
+def _parse_provider_error(error: Exception, provider: ModelAPI) -> CompletionResult:
     """Parses an error that *provider* raised or returned, as `read_problem` parses a response."""
     decision, status = provider.should_retry(error), getattr(error, "status_code", None) or getattr(error, "code", None)
     wait_s, limited = getattr(decision, "retry_after", None), getattr(decision, "kind", None) == "rate_limit"

@@ -11,15 +11,15 @@ from dataclasses import asdict, replace
 from functools import partial
 
 from gre_bench.catalogs.models import Model
-from gre_bench.changes.catalog import WriterTask
-from gre_bench.changes.edits import blanked, completed, elongated
-from gre_bench.changes.material import ChangeInput
 from gre_bench.core import replies
 from gre_bench.core.errors import ReplyError
-from gre_bench.core.records import Chat, Paper, Reply, Sampling, Writer, Written, digest
+from gre_bench.core.records import Chat, Completion, Paper, Sampling, Writer, WrittenText, digest
+from gre_bench.perturbations.by_name import WriterTask
+from gre_bench.perturbations.edits import add_section_openings, blank_even_sentences, check_completion
+from gre_bench.perturbations.material import PerturbationInput
 from gre_bench.prompts.conditions import Condition
 from gre_bench.prompts.library import fill, load
-from gre_bench.writing.fit import OverLong, counter, cut, room, verdict
+from gre_bench.writing.fit import OverLong, choose_token_counter, cut_paper_to_fit, judge_fit, tokens_left_for_prompt
 from gre_bench.writing.rules.synopsis import assw_text
 from gre_bench.writing.rules.writer import answered
 
@@ -71,82 +71,86 @@ class LMTextWriter:
             prompt = "+".join(load(name).sha256[:8] for name in self.prompts.get(task, (task,)))
         cutting, model = "", self.model
         if model and task in ("review", "assw") and self.over_long == "truncate":
-            left = room(model, self.sampling.max_tokens)
+            left = tokens_left_for_prompt(model, self.sampling.max_tokens)
             cutting = f" · cut to {left} tokens" if left else ""
         return f"{self.writer.identity} · prompt {prompt} · sampling {digest(asdict(self.sampling))[:8]}{cutting}"
 
     def chat_of(self, task: str) -> Callable[[str], Chat]:
-        return self.condition.chat if task == "review" and self.condition else partial(chat_of, task)
+        return self.condition.chat if task == "review" and self.condition else partial(build_paper_chat, task)
 
-    def judgments(self, reviews: Sequence[tuple[str, str]]) -> list[Written]:
+    def judgments(self, reviews: Sequence[tuple[str, str]]) -> list[WrittenText]:
         chats = [fill(self.prompts["judgments"][0], review=text) for _, text in reviews]
-        return self._written([item for item, _ in reviews], chats, [_own(chat, replies.judgments) for chat in chats])
+        return self._written(
+            [item for item, _ in reviews],
+            chats,
+            [_refuse_echoes_and_loops(chat, replies.require_judgments) for chat in chats],
+        )
 
-    def assw(self, papers: Sequence[Paper]) -> list[Written]:
-        return self._of_papers("assw", papers, lambda text: assw_text(*replies.assw(text)))
+    def assw(self, papers: Sequence[Paper]) -> list[WrittenText]:
+        return self._of_papers("assw", papers, lambda text: assw_text(*replies.parse_assw(text)))
 
-    def reviews(self, papers: Sequence[Paper]) -> list[Written]:
+    def reviews(self, papers: Sequence[Paper]) -> list[WrittenText]:
         return self._of_papers("review", papers, lambda text: text)
 
-    def changed(self, task: WriterTask, items: Sequence[ChangeInput]) -> list[Written]:
+    def changed(self, task: WriterTask, items: Sequence[PerturbationInput]) -> list[WrittenText]:
         return answered(task, items, partial(self._changed, task))
 
-    def _changed(self, task: WriterTask, items: Sequence[ChangeInput]) -> list[Written]:
+    def _changed(self, task: WriterTask, items: Sequence[PerturbationInput]) -> list[WrittenText]:
         if task == "completion":
-            chats = [fill(task, review=blanked(item)) for item in items]
-            return self._answers(items, chats, [partial(completed, material=item) for item in items])
+            chats = [fill(task, review=blank_even_sentences(item)) for item in items]
+            return self._answers(items, chats, [partial(check_completion, material=item) for item in items])
         if task == "abstract_only":
             chats = [fill(task, abstract=item.abstract or "") for item in items]
             return self._answers(items, chats, [str] * len(items))
         if task == "rephrase":
             chats = [fill(task, review=item.text) for item in items]
-            return self._answers(items, chats, [partial(rephrased, text=item.text) for item in items])
+            return self._answers(items, chats, [partial(check_rephrasing, text=item.text) for item in items])
         strengths, weaknesses = (
-            self._answers(items, [fill(prompt, review=item.text) for item in items], [summary_line] * len(items))
+            self._answers(items, [fill(prompt, review=item.text) for item in items], [parse_summary] * len(items))
             for prompt in PROMPTS[task]
         )
         return [_elongated(*parts) for parts in zip(items, strengths, weaknesses, strict=True)]
 
     def _answers(
-        self, items: Sequence[ChangeInput], chats: Sequence[Chat], reads: Sequence[Callable[[str], str]]
-    ) -> list[Written]:
-        answers = [_own(chat, read) for chat, read in zip(chats, reads, strict=True)]
+        self, items: Sequence[PerturbationInput], chats: Sequence[Chat], reads: Sequence[Callable[[str], str]]
+    ) -> list[WrittenText]:
+        answers = [_refuse_echoes_and_loops(chat, read) for chat, read in zip(chats, reads, strict=True)]
         return self._written([item.key for item in items], chats, answers)
 
-    def _of_papers(self, task: str, papers: Sequence[Paper], read: Callable[[str], str]) -> list[Written]:
-        chat_of_text, lost = self.chat_of(task), dict[str, Written]()
+    def _of_papers(self, task: str, papers: Sequence[Paper], read: Callable[[str], str]) -> list[WrittenText]:
+        chat_of_text, lost = self.chat_of(task), dict[str, WrittenText]()
         able = [fitting for paper in papers if paper.text and (fitting := self._fitting(paper, chat_of_text, lost))]
         ids = [paper.paper_id for paper in able]
         chats = [chat_of_text(paper.whole) for paper in able]
         # A candidate's reply is its review, whatever it says. Texts that scores are computed with must be usable.
-        reads = [read if task == "review" else _own(chat, read) for chat in chats]
+        reads = [read if task == "review" else _refuse_echoes_and_loops(chat, read) for chat in chats]
         done = lost | dict(zip(ids, self._written(ids, chats, reads), strict=True))
-        return [done.get(paper.paper_id) or Written(paper.paper_id, None, "no_text") for paper in papers]
+        return [done.get(paper.paper_id) or WrittenText(paper.paper_id, None, "no_text") for paper in papers]
 
-    def _fitting(self, paper: Paper, chat_of_text: Callable[[str], Chat], lost: dict[str, Written]) -> Paper | None:
+    def _fitting(self, paper: Paper, chat_of_text: Callable[[str], Chat], lost: dict[str, WrittenText]) -> Paper | None:
         """Returns *paper*, truncated if necessary, so that its prompt fits the LM's context; sends nothing.
 
         If the paper cannot be made to fit, returns None and adds the reason to *lost* under the paper's id.
         """
-        left = room(self.model, self.sampling.max_tokens) if self.model else None
+        left = tokens_left_for_prompt(self.model, self.sampling.max_tokens) if self.model else None
         if self.model is None or left is None:
             return paper
-        count, basis = counter(self.model)
+        count, basis = choose_token_counter(self.model)
         chat = chat_of_text(paper.whole)
         tokens = count(chat.system + chat.user)
         if self.over_long == "truncate":
-            fitting = cut(paper, chat_of_text, count, left)
+            fitting = cut_paper_to_fit(paper, chat_of_text, count, left)
         else:
-            fitting = None if verdict(tokens, left) == "does_not_fit" else paper
+            fitting = None if judge_fit(tokens, left) == "does_not_fit" else paper
         if fitting is None:
             why = f"{tokens} tokens ({basis}), and {max(left, 0):,} are left of a context of {self.model.context:,}"
             todo = "" if self.over_long == "truncate" else "; --set writing.over_long=truncate cuts papers"
-            lost[paper.paper_id] = Written(paper.paper_id, None, "too_long", f"{why}{todo}")
+            lost[paper.paper_id] = WrittenText(paper.paper_id, None, "too_long", f"{why}{todo}")
         return fitting
 
     def _written(
         self, items: Sequence[str], chats: Sequence[Chat], reads: Sequence[Callable[[str], str]]
-    ) -> list[Written]:
+    ) -> list[WrittenText]:
         results = self._replies_to(items, chats, reads, self.sampling)
         for attempt in range(1, RETRIES + 1):
             again = [index for index, written in enumerate(results) if written.outcome == "unparsable"]
@@ -161,23 +165,23 @@ class LMTextWriter:
 
     def _replies_to(
         self, items: Sequence[str], chats: Sequence[Chat], reads: Sequence[Callable[[str], str]], sampling: Sampling
-    ) -> list[Written]:
+    ) -> list[WrittenText]:
         """Sends *chats* to the LM and returns the replies, each parsed by its function in *reads*, by the ids *items*.
 
         If the writer was opened with ``again``, a chat whose archived reply is unparsable is sent again.
         """
         answers = self.writer.write(chats, sampling)
-        results = [_read(*parts) for parts in zip(items, answers, reads, strict=True)]
+        results = [_parse_written(*parts) for parts in zip(items, answers, reads, strict=True)]
         useless = [index for index, item in enumerate(results) if item.outcome == "unparsable" and item.archived]
         if useless and getattr(self.writer, "again", False):
             self.writer.set_aside([chats[index] for index in useless], sampling)  # pyrefly: ignore
             answers = self.writer.write([chats[index] for index in useless], sampling)
             for index, reply in zip(useless, answers, strict=True):
-                results[index] = _read(items[index], reply, reads[index])
+                results[index] = _parse_written(items[index], reply, reads[index])
         return results
 
 
-def summary_line(reply: str) -> str:
+def parse_summary(reply: str) -> str:
     """Returns the summary in *reply* without its full stop; raises `ReplyError` unless it is one short line."""
     lines = [line.strip() for line in reply.splitlines() if line.strip()]
     if len(lines) != 1 or len(lines[0].split()) > LONGEST_SUMMARY:
@@ -185,7 +189,7 @@ def summary_line(reply: str) -> str:
     return lines[0].rstrip(" .")
 
 
-def rephrased(reply: str, text: str) -> str:
+def check_rephrasing(reply: str, text: str) -> str:
     """Returns *reply*, a rephrasing of *text*, stripped; raises `ReplyError` if it is much shorter or longer.
 
     Such a reply is probably a refusal or a comment.
@@ -196,7 +200,7 @@ def rephrased(reply: str, text: str) -> str:
     return reply.strip()
 
 
-def _own(chat: Chat, read: Callable[[str], str]) -> Callable[[str], str]:
+def _refuse_echoes_and_loops(chat: Chat, read: Callable[[str], str]) -> Callable[[str], str]:
     """Returns *read* with a check that refuses a reply that repeats the instructions of *chat* or ends in a loop."""
 
     def own(text: str) -> str:
@@ -209,11 +213,11 @@ def _own(chat: Chat, read: Callable[[str], str]) -> Callable[[str], str]:
     return own
 
 
-def chat_of(task: str, paper: str) -> Chat:
+def build_paper_chat(task: str, paper: str) -> Chat:
     return fill(task, paper=paper)
 
 
-def _elongated(item: ChangeInput, strengths: Written, weaknesses: Written) -> Written:
+def _elongated(item: PerturbationInput, strengths: WrittenText, weaknesses: WrittenText) -> WrittenText:
     """Returns *item* with both summaries and the sum of their tokens, or the reason why a summary could not be made."""
 
     def added(first: int | None, second: int | None) -> int | None:
@@ -223,7 +227,7 @@ def _elongated(item: ChangeInput, strengths: Written, weaknesses: Written) -> Wr
         return weaknesses if strengths.text else strengths
     return replace(
         strengths,
-        text=elongated(item, strengths.text, weaknesses.text),
+        text=add_section_openings(item, strengths.text, weaknesses.text),
         detail="; ".join(filter(None, (strengths.detail, weaknesses.detail))),
         thinking=strengths.thinking + weaknesses.thinking,
         prompt_tokens=added(strengths.prompt_tokens, weaknesses.prompt_tokens),
@@ -232,12 +236,12 @@ def _elongated(item: ChangeInput, strengths: Written, weaknesses: Written) -> Wr
     )
 
 
-def _read(item: str, reply: Reply, read: Callable[[str], str]) -> Written:
+def _parse_written(item: str, reply: Completion, read: Callable[[str], str]) -> WrittenText:
     more = {name: getattr(reply, name) for name in ("thinking", "prompt_tokens", "reply_tokens", "archived")}
     if reply.outcome not in ("ok", "cut") or not reply.text:
-        return Written(item, None, reply.outcome, reply.detail, reply.final, **more)
+        return WrittenText(item, None, reply.outcome, reply.detail, reply.final, **more)
     try:
         detail = "cut at the token limit" if reply.outcome == "cut" else reply.detail
-        return Written(item, read(reply.text), "ok", detail, **more)
+        return WrittenText(item, read(reply.text), "ok", detail, **more)
     except ReplyError as error:
-        return Written(item, None, "unparsable", str(error), **more)
+        return WrittenText(item, None, "unparsable", str(error), **more)

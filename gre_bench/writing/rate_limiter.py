@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 from gre_bench.catalogs.models import Limits
 from gre_bench.core.errors import LockedError
 from gre_bench.core.records import digest
-from gre_bench.core.whole_files import locked, usable
+from gre_bench.core.whole_files import convert_os_errors, locked
 
 POLL_S = 0.02
 """Seconds between two checks for a free slot."""
@@ -82,7 +82,7 @@ class RateLimiter:
         The result is the larger of the two debts before the addition. *at_least_s*: a lower bound of the debt for
         requests. If the machine's clock is set back, the debts last longer; if it is set forward, they end early.
         """
-        with usable(self._owner), locked(self.folder / "pace.json", self._owner) as handle:
+        with convert_os_errors(self._owner), locked(self.folder / "pace.json", self._owner) as handle:
             now, known = time.time(), _read(os.pread(handle, 4096, 0))
             passed = max(0.0, now - known["at"])
             owed = {name: max(0.0, known[name] - passed) for name in ("requests", "tokens")}

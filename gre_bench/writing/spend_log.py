@@ -28,9 +28,9 @@ from typing import Any
 
 from gre_bench.catalogs.models import Model
 from gre_bench.core.errors import BudgetReached, SettingsError
-from gre_bench.core.records import Chat, Reply, Sampling
+from gre_bench.core.records import Chat, Completion, Sampling
 from gre_bench.core.settings import Bounds, BudgetSettings
-from gre_bench.core.whole_files import locked, usable
+from gre_bench.core.whole_files import convert_os_errors, locked
 
 FILE = "spending.jsonl"
 Key = tuple[str, str | None]
@@ -127,7 +127,7 @@ class SpendLog:
         """
         entry = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "event": event, "account": account,
                  "model": model, **more}  # fmt: skip
-        with self._own, usable(self._owner), locked(self.path, self._owner) as handle:
+        with self._own, convert_os_errors(self._owner), locked(self.path, self._owner) as handle:
             self._catch_up()
             if allowed:
                 allowed()
@@ -143,7 +143,7 @@ class SpendLog:
 
     def _catch_up(self) -> None:
         """Reads the complete lines that were added since the last read, and updates the totals."""
-        with usable(self._owner):
+        with convert_os_errors(self._owner):
             try:
                 with self.path.open("rb") as file:
                     if os.fstat(file.fileno()).st_size < self._read_to:
@@ -156,7 +156,7 @@ class SpendLog:
             self._read_to += len(lines) + len(last)
             for line in filter(None, lines.split(b"\n")):
                 try:
-                    key, spent = _spent(json.loads(line))
+                    key, spent = _parse_event(json.loads(line))
                     self._known[key] += spent
                 except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
                     self.damaged += 1
@@ -172,7 +172,7 @@ def _sum(entry: Mapping[str, Any]) -> str:
     return f"{zlib.crc32(json.dumps(entry).encode()):08x}"
 
 
-def _spent(entry: dict[str, Any]) -> tuple[Key, Spent]:
+def _parse_event(entry: dict[str, Any]) -> tuple[Key, Spent]:
     """Returns the key of a parsed line and what the line adds; raises an error if the line is damaged."""
     kept = {name: value for name, value in entry.items() if name != "crc"}
     if entry.get("crc", _sum(kept)) != _sum(kept):
@@ -259,7 +259,7 @@ class ModelBudget:
                     log.in_flight.remove(request)
                 log.settled.notify_all()
 
-    def pay(self, chat: Chat, reply: Reply, seconds: float) -> None:
+    def pay(self, chat: Chat, reply: Completion, seconds: float) -> None:
         """Records the outcome, tokens and cost of the request that sent *chat*, got *reply* and took *seconds*."""
         guessed = reply.outcome in ANSWERED and None in (reply.prompt_tokens, reply.reply_tokens)
         prompt, written = tokens_of(chat, reply)
@@ -277,8 +277,8 @@ class ModelBudget:
                 of_model += expected if model == self.model.name else Spent()
         if self._began is not None:
             of_model.hours += (time.monotonic() - self._began) / 3600
-        stop_at(self.budget, of_run, self.account)
-        stop_at(self._own, of_model, self.account, self.model.name)
+        check_bounds(self.budget, of_run, self.account)
+        check_bounds(self._own, of_model, self.account, self.model.name)
 
     def _full(self) -> bool:
         """Whether the spending reaches a limit only if requests in flight are counted."""
@@ -305,7 +305,7 @@ def estimated(text: str) -> int:
     return len(text) // CHARACTERS_A_TOKEN
 
 
-def tokens_of(chat: Chat, reply: Reply) -> tuple[int, int]:
+def tokens_of(chat: Chat, reply: Completion) -> tuple[int, int]:
     """Returns (prompt tokens, reply tokens) as the endpoint states them, else estimates (0 without an answer)."""
     if reply.outcome not in ANSWERED:
         return reply.prompt_tokens or 0, reply.reply_tokens or 0
@@ -323,7 +323,7 @@ def cost(model: Model, prompt_tokens: float, reply_tokens: float) -> float | Non
     return (prompt_tokens * model.price_in + reply_tokens * model.price_out) / 1e6
 
 
-def stop_at(bounds: Bounds, spent: Spent, account: str, model: str | None = None) -> None:
+def check_bounds(bounds: Bounds, spent: Spent, account: str, model: str | None = None) -> None:
     """Raises `BudgetReached` if *spent* has reached a limit of *bounds*, for *model* (None: all of *account*)."""
     for name, unit in _UNITS.items():
         bound, used = getattr(bounds, name), getattr(spent, name)
@@ -346,7 +346,7 @@ def spending_line(spent: Spent) -> str:
     )
 
 
-def remaining(bounds: Bounds, spent: Spent) -> dict[str, float]:
+def remaining_budget(bounds: Bounds, spent: Spent) -> dict[str, float]:
     """Returns limit name, such as ``usd`` → how much of it is left after *spent*, at least 0, for each in *bounds*."""
     given = {name: getattr(bounds, name) for name in _UNITS}
     return {name: max(0, round(bound - getattr(spent, name), 6)) for name, bound in given.items() if bound is not None}

@@ -134,7 +134,7 @@ def texts_of(path: Path) -> dict[str, list[tuple[str, str]]]:
     return found
 
 
-def known(wording: Wording, files: Iterable[Path]) -> list[list[str]]:
+def known_text_rows(wording: Wording, files: Iterable[Path]) -> list[list[str]]:
     """Returns a row for each candidate in *files*: file, candidate, reviews, and the share of AI-like sentences."""
     lines = []
     for path in files:
@@ -145,7 +145,7 @@ def known(wording: Wording, files: Iterable[Path]) -> list[list[str]]:
     return lines
 
 
-def proof(state: Path, human: Sequence[str], ai: Mapping[str, list[tuple[str, str]]]) -> list[list[str]]:
+def planted_rows(state: Path, human: Sequence[str], ai: Mapping[str, list[tuple[str, str]]]) -> list[list[str]]:
     """Returns a row for each test with planted reviews: which reviews, mixed into which, and each of `SHARES`."""
     papers = sorted({paper for texts in ai.values() for paper, _ in texts})
     kept = set(np.random.default_rng(0).permutation(papers)[: len(papers) // 2])
@@ -188,9 +188,9 @@ def main() -> None:
         raise SystemExit(__doc__)
     state, *files = map(Path, sys.argv[1:])
     human, ai = sides(*files[:2])
-    show(["planted", "among human reviews of", *(f"{wanted:.0%}" for wanted in SHARES)], proof(state, human, ai))
+    show(["planted", "among human reviews of", *(f"{wanted:.0%}" for wanted in SHARES)], planted_rows(state, human, ai))
     wording = Wording(human, [text for texts in ai.values() for _, text in texts])
-    show(["file", "written by", "reviews", "read as an AI's"], known(wording, files[2:]))
+    show(["file", "written by", "reviews", "read as an AI's"], known_text_rows(wording, files[2:]))
 
 
 if __name__ == "__main__":

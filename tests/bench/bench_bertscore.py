@@ -18,8 +18,8 @@ import numpy as np
 
 from gre_bench.core.records import Case
 from gre_bench.lm.embedders import Embedder, HashedNgrams
-from gre_bench.metrics.bertscore import BertScore, match, sentences
-from gre_bench.metrics.overlap import ROUGE_L, Overlap
+from gre_bench.metrics.bertscore import BertScore, match_pieces, sentences
+from gre_bench.metrics.overlap import ROUGE_L, OverlapMetric
 from tests.conftest import ROOT, SHARED
 
 REAL = SHARED / "iclr2023" / "human_reviews.parquet"
@@ -64,7 +64,7 @@ def pair_by_pair(embedder: Embedder, asked: Sequence[Case]) -> list[float]:
     for case in asked:
         ours = embedder.embed(sentences(case.candidate), query=True)
         theirs = embedder.embed(sentences(case.reference))
-        found.append(match(ours @ theirs.T).f1)
+        found.append(match_pieces(ours @ theirs.T).f1)
     return found
 
 
@@ -76,15 +76,15 @@ def library(asked: Sequence[Case]) -> list[float]:
     return [scorer.score(case.reference, case.candidate)["rougeL"].fmeasure for case in asked]
 
 
-def timed(run: Callable[[], list[float]]) -> tuple[float, list[float]]:
+def run_and_time(run: Callable[[], list[float]]) -> tuple[float, list[float]]:
     start = time.perf_counter()
     found = run()
     return time.perf_counter() - start, found
 
 
 def compare(name: str, ours: Callable[[], list[float]], naive: Callable[[], list[float]]) -> None:
-    slow, expected = timed(naive)
-    fast, found = timed(ours)
+    slow, expected = run_and_time(naive)
+    fast, found = run_and_time(ours)
     apart = float(np.abs(np.subtract(found, expected)).max())
     print(f"{name:46} {slow:7.2f} s pair by pair {fast:7.2f} s ours {slow / fast:6.1f} times  apart by {apart:.1e}")
 
@@ -116,7 +116,7 @@ def main() -> None:
         compare(f"BERTScore, {name}", together, alone)
     compare(
         "ROUGE-L",
-        lambda: [score.value for score in Overlap(ROUGE_L, "bench").score(asked)],
+        lambda: [score.value for score in OverlapMetric(ROUGE_L, "bench").score(asked)],
         lambda: library(asked),
     )
 

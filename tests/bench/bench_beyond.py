@@ -20,11 +20,11 @@ import numpy as np
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, Prediction
 from gre_bench.core.settings import load
-from gre_bench.lm.catalog import open_lm
-from gre_bench.lm.protocol import EvaluationLM, results_of
+from gre_bench.lm.opening import open_lm
+from gre_bench.lm.protocol import EvaluationLM, predict_checked
 from gre_bench.metrics.cases import Entry
 from gre_bench.metrics.scoring import prompt_of
-from gre_bench.pipeline.planning import sample
+from gre_bench.pipeline.planning import load_sample_entries
 from gre_bench.stats.intervals import paired_test
 from gre_bench.store import Store
 from gre_bench.store.queries import CURRENT_SIGNATURES
@@ -32,7 +32,7 @@ from gre_bench.store.queries import CURRENT_SIGNATURES
 PROMPT = prompt_of(recipe_of("gem_s_beyond"), load(None).scoring)
 
 
-class Teller:
+class LogprobCache:
     """Computes log P(y | x, z) of the human reviews of each paper, and its mean by paper; results are cached."""
 
     def __init__(self, lm: EvaluationLM, entries: Sequence[Entry], writer: str):
@@ -55,7 +55,7 @@ class Teller:
             known = "\n".join(self.judgments(other, name) for name in z) or None
             asked.append([Prediction(own, known, each.judgments[self.writer], PROMPT) for each in entry.references])
         due = list(dict.fromkeys(each for of_paper in asked for each in of_paper if each not in self.kept))
-        for each, span in zip(due, results_of(self.lm, due), strict=True):
+        for each, span in zip(due, predict_checked(self.lm, due), strict=True):
             self.kept[each] = span.total
         return np.array([np.mean([self.kept[each] for each in of_paper]) for of_paper in asked])
 
@@ -65,7 +65,7 @@ def interval(values: np.ndarray) -> str:
     return f"{test.value:+.1f} ±{test.high - test.value:.1f}".replace("-", "−")
 
 
-def beyond(teller: Teller, names: Sequence[str], reviewer: str) -> None:
+def print_table(teller: LogprobCache, names: Sequence[str], reviewer: str) -> None:
     nothing, known, style = (teller.means(None, z, after) for z, after in (((), 0), ((reviewer,), 0), ((reviewer,), 1)))
     print("| candidate | alone | beyond another paper's | beyond | shared |\n| --- | --- | --- | --- | --- |")
     for name in names:
@@ -88,12 +88,14 @@ def main() -> None:
     asked = parser.parse_args()
     store = Store(asked.state, asked.edition)
     writer = next(row["writer"] for row in store.read(CURRENT_SIGNATURES))
-    entries = [entry for entry in sample(store, {}, None, None) if entry.references]
+    entries = [entry for entry in load_sample_entries(store, {}, None, None) if entry.references]
     every = set.intersection(*(set(entry.responses) for entry in entries))
     names = sorted(name for name in every if not name.startswith((asked.without, "extractive")))
-    teller = Teller(open_lm(load(None, (f"evaluation_lm.backend={asked.backend}",)).evaluation_lm), entries, writer)
+    teller = LogprobCache(
+        open_lm(load(None, (f"evaluation_lm.backend={asked.backend}",)).evaluation_lm), entries, writer
+    )
     print(f"{len(entries)} papers, {sum(len(entry.references) for entry in entries)} references\n")
-    beyond(teller, [HUMAN, *names], asked.reviewer)
+    print_table(teller, [HUMAN, *names], asked.reviewer)
 
 
 if __name__ == "__main__":

@@ -77,13 +77,13 @@ class Cost:
     before: float
 
 
-def apart(part: Callable[..., Any], *arguments: Any) -> Any:
+def run_in_process(part: Callable[..., Any], *arguments: Any) -> Any:
     """Returns the result of *part*, run in a new process, so that its memory is its own."""
     with multiprocessing.get_context("fork").Pool(1) as pool:
         return pool.apply(part, arguments)
 
 
-def costs(part: Callable[[], Any]) -> tuple[Any, Cost]:
+def run_and_measure(part: Callable[[], Any]) -> tuple[Any, Cost]:
     """Returns the result of *part*, and its cost in this process."""
     before, cpu, began = peak(), sum(os.times()[:2]), time.perf_counter()
     found = part()
@@ -104,12 +104,12 @@ def make(folder: Path, papers: int, candidates: int, metrics: int) -> int:
     return rows
 
 
-def test(folder: Path, metrics: int) -> Cost:
+def measure_rank_tests(folder: Path, metrics: int) -> Cost:
     """Measures the tests of ranks at the end of a refresh."""
     store = Store(folder, BENCH)
     signatures = [SIGNED | {"signature_id": f"s{n}", "metric": "gem"} for n in range(metrics)]
     with store.lock("bench"):
-        _, cost = costs(lambda: store_rank_statistics(store, Job(Settings(), folder), signatures, "bench"))
+        _, cost = run_and_measure(lambda: store_rank_statistics(store, Job(Settings(), folder), signatures, "bench"))
         store.copy_for_readers()
     return cost
 
@@ -121,7 +121,9 @@ def read(folder: Path, candidates: int, metrics: int) -> list[Cost]:
     for queries in ((LEADERBOARD,), (LEADERBOARD, SEPARATION, CLEAN_GAP)):
         times = []
         for _ in range(5):
-            boards, cost = costs(lambda queries=queries: [store.read(query, signature_ids=ids) for query in queries])
+            boards, cost = run_and_measure(
+                lambda queries=queries: [store.read(query, signature_ids=ids) for query in queries]
+            )
             assert len(boards[0]) == candidates * metrics
             times.append(cost)
         found.append(sorted(times, key=lambda cost: cost.seconds)[2])
@@ -136,9 +138,9 @@ def main() -> None:
     given = asked.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        rows = apart(make, folder, given.papers, given.candidates, given.metrics)
-        tested = apart(test, folder, given.metrics)
-        board, command = apart(read, folder, given.candidates, given.metrics)
+        rows = run_in_process(make, folder, given.papers, given.candidates, given.metrics)
+        tested = run_in_process(measure_rank_tests, folder, given.metrics)
+        board, command = run_in_process(read, folder, given.candidates, given.metrics)
     load = f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
     print(
         f"{rows:,} score rows: board {board.seconds:.2f} s ({board.cpu:.2f} s of CPU), with all that leaderboard reads "

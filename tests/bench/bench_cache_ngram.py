@@ -109,7 +109,7 @@ def reviews(model: CacheNgram, papers: int) -> list[list[str]]:
     ]
 
 
-def real(path: str) -> list[list[str]]:
+def read_judgments(path: str) -> list[list[str]]:
     """Returns the judgments of rows 900-999 of the parquet file at *path*."""
     import pyarrow.parquet as parquet
 
@@ -124,7 +124,7 @@ def main() -> None:
     start = time.perf_counter()
     model = CacheNgram.load(FOLDER)
     opened = time.perf_counter() - start
-    papers = real(sys.argv[1]) if len(sys.argv) > 1 else reviews(model, 100)
+    papers = read_judgments(sys.argv[1]) if len(sys.argv) > 1 else reviews(model, 100)
     pairs = [Prediction(paper[1], None, paper[y]) for paper in papers for y in (0, 2)]
     start = time.perf_counter()
     answers = model.logprob(pairs)

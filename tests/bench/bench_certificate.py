@@ -15,13 +15,13 @@ from pathlib import Path
 
 import numpy as np
 
-from gre_bench.changes.graded import DEGREES, HARMS
-from gre_bench.core.metrics import in_order, recipe_of
+from gre_bench.core.metrics import recipe_of, sort_metric_names
 from gre_bench.core.records import HUMAN
+from gre_bench.perturbations.harms import DEGREES, HARMS
 from gre_bench.stats.samples import Array
 from gre_bench.store import ReadCopy
 from gre_bench.store.queries import CANDIDATE_PAIRS, PLANNED_SIGNATURES
-from gre_bench.studies.certificate import differences_of
+from gre_bench.studies.certificate import paper_differences_from_human
 
 RESAMPLES, SEED = 10_000, 0
 
@@ -36,7 +36,7 @@ def by_paper(stores: list[ReadCopy], lm: str, metric: str, harm: str) -> Array:
                 pairs = store.read(CANDIDATE_PAIRS, signature_id=signature["signature_id"], candidates=list(rows))
                 for row in pairs:
                     rows[row["candidate_id"]].append(row)
-    differences = differences_of(rows, names)
+    differences = paper_differences_from_human(rows, names)
     return differences.mean(axis=1) if len(differences) else np.zeros(0)
 
 
@@ -45,7 +45,7 @@ def resistance(values: Array) -> Array:
     return -values.mean(axis=-1) / values.std(axis=-1, ddof=1)
 
 
-def compared(first: Array, second: Array) -> tuple[float, float, float]:
+def compare_resistance(first: Array, second: Array) -> tuple[float, float, float]:
     """Returns the resistance of *first* minus the resistance of *second* on the same papers, with a 95% interval."""
     drawn = np.random.default_rng(SEED).integers(len(first), size=(RESAMPLES, len(first)))
     low, high = np.quantile(resistance(first[drawn]) - resistance(second[drawn]), [0.025, 0.975])
@@ -54,7 +54,7 @@ def compared(first: Array, second: Array) -> tuple[float, float, float]:
 
 def table(stores: list[ReadCopy], lm: str, other: str) -> list[list[str]]:
     """Returns one row per harm and one column per metric: both resistances, and their difference with its interval."""
-    metrics = in_order({row["metric"] for store in stores for row in store.read(PLANNED_SIGNATURES)})
+    metrics = sort_metric_names({row["metric"] for store in stores for row in store.read(PLANNED_SIGNATURES)})
     rows = [[f"{lm} less {other}", *(recipe_of(metric).title for metric in metrics)]]
     for harm in HARMS.values():
         cells = [harm.said]
@@ -63,7 +63,7 @@ def table(stores: list[ReadCopy], lm: str, other: str) -> list[list[str]]:
             if not len(first) or len(first) != len(second):
                 cells.append(f"{len(first)} and {len(second)} papers")
                 continue
-            difference, low, high = compared(first, second)
+            difference, low, high = compare_resistance(first, second)
             cells.append(
                 f"{float(resistance(first)):.2f} less {float(resistance(second)):.2f}: {difference:+.2f} "
                 f"({low:+.2f}, {high:+.2f})".replace("-", "−")

@@ -30,11 +30,11 @@ from scipy.stats import rankdata
 
 from gre_bench.core.records import Prediction
 from gre_bench.core.settings import load
-from gre_bench.ingest.records.sampling import evaluation_set
-from gre_bench.lm.catalog import open_lm
+from gre_bench.ingest.records.sampling import read_evaluation_set
+from gre_bench.lm.opening import open_lm
 from gre_bench.lm.protocol import EvaluationLM
 from gre_bench.pipeline.training import judged_papers
-from gre_bench.stats.auc import separation
+from gre_bench.stats.auc import compute_auc
 from gre_bench.stats.effects import effect
 from gre_bench.store import Store
 from gre_bench.writing.rules.judgments import judgments_of
@@ -63,14 +63,14 @@ def synopses(files: Path, wanted: frozenset[str]) -> dict[str, dict[str, str]]:
     return made
 
 
-def sets(
+def read_sets(
     files: Path, never: Path, most: int, chosen: Iterable[tuple[str, str, str]]
 ) -> Iterator[tuple[str, list[tuple[str, tuple[str, ...], str | None]]]]:
     """Yields (name, papers) of each set in *chosen*: at most *most* papers with id, three judgments and synopsis."""
-    barred = evaluation_set(never)
+    barred = read_evaluation_set(never)
     for file, rows, kind in chosen:
         papers = judged_papers(files / f"{file}.parquet", rows, None)
-        hit = barred.learnt([paper.texts for paper in papers])
+        hit = barred.trained_on([paper.texts for paper in papers])
         papers = [paper for paper in papers if len(paper.judgments) >= 3 and paper.paper_id not in hit][:most]
         known: Mapping[str, Mapping[str, str]] = (
             {} if kind == "none" else synopses(files, frozenset(paper.paper_id for paper in papers))
@@ -96,7 +96,7 @@ def scored(lm: EvaluationLM, papers: list[tuple[str, tuple[str, ...], str | None
     return np.array(totals), ids
 
 
-def of_edition(state: Path, edition: str, metric: str) -> dict[tuple[str, str], np.ndarray]:
+def edition_scores(state: Path, edition: str, metric: str) -> dict[tuple[str, str], np.ndarray]:
     """Returns (paper, reference) → scores of the human reviews of the paper and of another paper, in an edition."""
     with duckdb.connect(str(Store(state, edition).read_file), read_only=True) as run:
         rows = run.execute(SCORES, {"metric": metric}).fetchall()
@@ -126,7 +126,7 @@ def gain(before: np.ndarray, after: np.ndarray, ids: list[str], resamples: int =
 def compare_states(states: list[Path], edition: str) -> None:
     """Prints for each metric how much better the second state's LM distinguishes the reviews of *edition*."""
     for metric in ("gem", "gem_s_abstract", "gem_s_assw"):
-        before, after = (of_edition(state, edition, metric) for state in states)
+        before, after = (edition_scores(state, edition, metric) for state in states)
         keys = sorted(before.keys() & after.keys())
         if keys:
             old, new = (np.array([scores[key] for key in keys]) for scores in (before, after))
@@ -152,10 +152,10 @@ def main() -> None:
     for folder in asked.folders:
         named = ("backend=transformers", f"folder={folder}", f"dtype={asked.dtype}")
         lm = open_lm(load(None, tuple(f"evaluation_lm.{one}" for one in named)).evaluation_lm)
-        for name, papers in sets(asked.files, asked.never, asked.papers, JUDGING if asked.judge else SETS):
+        for name, papers in read_sets(asked.files, asked.never, asked.papers, JUDGING if asked.judge else SETS):
             totals, ids = scored(lm, papers)
             same, strange, alone, *changed = totals.T
-            auc = separation((same - alone).tolist(), ids, (strange - alone).tolist(), ids)
+            auc = compute_auc((same - alone).tolist(), ids, (strange - alone).tolist(), ids)
             losses = " / ".join(f"{-each.mean():.1f}" for each in totals.T)
             line = f"{len(papers)} papers, −log P {losses}, AUC {auc.auc:.3f} ({auc.low:.3f}, {auc.high:.3f})"
             for change, answer in zip(("half", "synopsis"), changed, strict=False):

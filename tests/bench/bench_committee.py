@@ -16,9 +16,9 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from gre_bench.core.known_names import resolved
-from gre_bench.ranking.rank_statistics import Pairs
-from gre_bench.reports.contrasts import columns_of, load, paired
+from gre_bench.core.known_names import resolve_name
+from gre_bench.ranking.rank_statistics import ScoredPairs
+from gre_bench.reports.contrasts import columns_of, compute_paired_test, load_contrasts
 from gre_bench.store import Store
 from gre_bench.store.queries import PLANNED_SIGNATURES
 
@@ -38,13 +38,14 @@ def committees(store: Store, contrasts: Path) -> list[dict[str, Any]]:
         sides = {one["evaluation_lm"]: [values[0][key] for key in shared],
                  other["evaluation_lm"]: [values[1][key] for key in shared]}  # fmt: skip
         sides["mean of both"] = [(a + b) / 2 for a, b in zip(*list(sides.values()), strict=True)]
-        for item in load(contrasts).contrasts:
+        for item in load_contrasts(contrasts).contrasts:
             names = [
-                resolved(name, sorted(set(columns[0])), "no scores of candidate") for name in (item.first, item.second)
+                resolve_name(name, sorted(set(columns[0])), "no scores of candidate")
+                for name in (item.first, item.second)
             ]
             row: dict[str, Any] = {"metric": one["metric"], "contrast": item.name}
             for lm, scores in sides.items():
-                test = paired(Pairs(*columns, scores).of_candidates(names), names)
+                test = compute_paired_test(ScoredPairs(*columns, scores).of_candidates(names), names)
                 assert test is not None
                 row[lm] = abs(test.difference) / (test.sd / math.sqrt(test.papers))
             rows.append(row)

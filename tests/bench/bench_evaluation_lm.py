@@ -26,27 +26,27 @@ import numpy as np
 from gre_bench.core.controls import GENERIC_JUDGMENTS, other
 from gre_bench.core.records import Prediction
 from gre_bench.core.settings import load
-from gre_bench.lm.catalog import open_lm
-from gre_bench.metrics.cases import Placed, moves
+from gre_bench.lm.opening import open_lm
+from gre_bench.metrics.cases import MovableReview, plan_moves
 from gre_bench.pipeline.training import judged_papers
-from gre_bench.stats.auc import separation
+from gre_bench.stats.auc import compute_auc
 
 KINDS = ("same", "other", "moved", "deleted", "generic")
 
 
-def thinned(text: str) -> str:
+def drop_every_other_line(text: str) -> str:
     """Returns *text* without every other non-blank line; the first line stays."""
     between = "\n\n" if "\n\n" in text else "\n"
     return between.join([line for line in text.split(between) if line.strip()][::2])
 
 
-def firsts(papers: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+def make_candidates(papers: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
     """Returns the x of each of `KINDS`, for each paper."""
     named = ((str(place), len(paper[1].split())) for place, paper in enumerate(papers))
-    reviews = [Placed(name, name, frozenset({name}), words) for name, words in named]
-    source = {move.key: papers[int(move.source)][1] for move in moves(reviews, 0)}
+    reviews = [MovableReview(name, name, frozenset({name}), words) for name, words in named]
+    source = {move.key: papers[int(move.source)][1] for move in plan_moves(reviews, 0)}
     return [
-        (paper[1], other(papers, place)[1], source[str(place)], thinned(paper[1]), GENERIC_JUDGMENTS)
+        (paper[1], other(papers, place)[1], source[str(place)], drop_every_other_line(paper[1]), GENERIC_JUDGMENTS)
         for place, paper in enumerate(papers)
     ]
 
@@ -63,7 +63,7 @@ def scored(lm, papers: Sequence[Sequence[str]], kept: Path, part: str) -> tuple[
     begun = time.perf_counter()
     number, parts = map(int, part.split("/"))
     due = [place for place in range(len(papers)) if place not in done and place % parts == number]
-    texts = firsts(papers)
+    texts = make_candidates(papers)
     for count, place in enumerate(due, 1):
         began = time.perf_counter()
         asked = [Prediction(x, None, y) for y in (papers[place][0], papers[place][2]) for x in texts[place]]
@@ -86,12 +86,12 @@ def effect(moved: np.ndarray, same: np.ndarray) -> float:
     return float((moved.mean() - same.mean()) / np.sqrt((moved.var(ddof=1) + same.var(ddof=1)) / 2))
 
 
-def told(pmi: np.ndarray, seconds: float) -> None:
+def print_figures(pmi: np.ndarray, seconds: float) -> None:
     """Prints the figures of *pmi*, one per line."""
     papers = [str(place) for place in range(len(pmi)) for _ in range(2)]
     by_kind = dict(zip(KINDS, pmi.reshape(-1, len(KINDS)).T, strict=True))
     same, strange = by_kind["same"], by_kind["other"]
-    auc = separation(same.tolist(), papers, strange.tolist(), papers)
+    auc = compute_auc(same.tolist(), papers, strange.tolist(), papers)
     random = np.random.default_rng(0)
     drawn = [pmi[random.integers(0, len(pmi), len(pmi))].reshape(-1, len(KINDS)) for _ in range(2000)]
 
@@ -120,7 +120,7 @@ def main() -> None:
     lm = open_lm(load(None, named).evaluation_lm)
     judged = judged_papers(Path(file), rows, None, several=True)
     papers = [list(paper.judgments) for paper in judged if len(paper.judgments) == 3]
-    told(*scored(lm, papers, Path(kept), part))
+    print_figures(*scored(lm, papers, Path(kept), part))
 
 
 if __name__ == "__main__":

@@ -26,14 +26,14 @@ from typing import Any
 
 import numpy as np
 
-from gre_bench.changes import flaws, scripted
 from gre_bench.core.records import HUMAN, Case, edition_of
 from gre_bench.core.settings import load
-from gre_bench.lm.catalog import open_lm
-from gre_bench.pipeline.intake import known_reviews, papers_of
-from gre_bench.pipeline.learnt import learnt_here
+from gre_bench.lm.opening import open_lm
+from gre_bench.perturbations import planted_flaws, scripted
+from gre_bench.pipeline.importing import known_reviews, papers_of
 from gre_bench.pipeline.planning import sampled_ids
-from gre_bench.stats.detection import ALPHA, FlawScores, correctness, detected, rate
+from gre_bench.pipeline.training_overlap import trained_here
+from gre_bench.stats.detection import ALPHA, FlawScores, corrected_naming_rate, detected, summarise_flaw_scores
 from gre_bench.store import ReadCopy
 from gre_bench.studies.flaws import share_of_words
 from gre_bench.writing.rules.judgments import judgments_of
@@ -47,38 +47,40 @@ ELSE = 9
 SIZES, SHARES = (20, 30, 60, 120), (0.0, 0.25, 0.5, 1.0)
 
 
-def pool(state: Path, edition: str, papers: int, drafts: int, asked: list[str], wordings: int) -> dict[str, Any]:
+def score_drafts(
+    state: Path, edition: str, papers: int, drafts: int, asked: list[str], wordings: int
+) -> dict[str, Any]:
     """Scores every draft of every paper: metric → array (papers, drafts, kinds, 2 flaws), and each paper's families."""
     store = ReadCopy(state, edition)
     reviews: dict[str, list[str]] = {}
     for review in known_reviews(store):
         if review.candidate == HUMAN and review.text:
             reviews.setdefault(review.paper_id, []).append(review.text)
-    catalogue, _ = flaws.flaws()
+    catalogue, _ = planted_flaws.load_flaws()
     chosen = load(None, (*edition_of(edition).overrides, "writing.judgments=rule", *asked))
-    learnt = learnt_here(chosen, state)
-    print(f"registers {learnt.registers}; left out: {len(learnt.papers)} learnt papers", file=sys.stderr)
+    trained_on = trained_here(chosen, state)
+    print(f"registers {trained_on.registers}; left out: {len(trained_on.papers)} learnt papers", file=sys.stderr)
     lm = open_lm(chosen.evaluation_lm)
     used, refusals, values, families = Counter(), Counter(), {name: [] for name in METRICS}, []
     begun = time.monotonic()
-    for paper in papers_of(store, sampled_ids(store, without=learnt.papers)):
+    for paper in papers_of(store, sampled_ids(store, without=trained_on.papers)):
         if len(families) == papers:
             break
-        sentences = scripted.sentences(reviews.get(paper.paper_id, []))
+        sentences = scripted.review_sentences(reviews.get(paper.paper_id, []))
         if not paper.text or not paper.abstract or len(sentences) < 12:
             continue
-        planted = flaws.two_flaws(paper.text, paper.paper_id, list(catalogue.values()), used, refusals)
+        planted = planted_flaws.plant_two_flaws(paper.text, paper.paper_id, list(catalogue.values()), used, refusals)
         if planted is None:
             continue
         f, g, _ = planted
         others = []
         for flaw in catalogue.values():
             if flaw.family != "harmless" and flaw.name not in (f.flaw.name, g.flaw.name):
-                others.append(flaws.Planted(flaw, "", 0, 0, 0, "", f.fields))
+                others.append(planted_flaws.Planted(flaw, "", 0, 0, 0, "", f.fields))
         texts = []
         for draft in range(drafts):
             chance = random.Random(f"{paper.paper_id} {draft}")
-            lines = scripted.draft(sentences, chance)
+            lines = scripted.sample_sentences(sentences, chance)
             named = {
                 "none": [],
                 **{f"{words} {key}": [chance.choice(item.worded(getattr(item.flaw, words)))]
@@ -86,7 +88,7 @@ def pool(state: Path, edition: str, papers: int, drafts: int, asked: list[str], 
                 "absent": [chance.choice((wrong := chance.choice(others)).worded(wrong.flaw.plain))],
                 "listing": [item.worded(item.flaw.plain)[0] for item in (f, g, *others)],
             }  # fmt: skip
-            texts += [judgments_of(scripted.hidden(lines, named[kind], chance)) for kind in KINDS]
+            texts += [judgments_of(scripted.hide_in_weaknesses(lines, named[kind], chance)) for kind in KINDS]
         descriptions = [item.worded(item.flaw.judgments[:wordings]) for item in (f, g)]
         for metric in METRICS:
             if metric == LEXICAL:
@@ -108,7 +110,7 @@ def told(
     rng: np.random.Generator,
 ) -> list[FlawScores]:  # fmt: skip
     """Returns the flaw scores of the four reviews by *script* of each *chosen* paper. *drafts* (papers, 4): theirs."""
-    words, share = scripted.parsed(script)
+    words, share = scripted.parse_script(script)
     place = {name: index for index, name in enumerate(KINDS)}
     rows = []
     for paper, own in zip(chosen, drafts, strict=True):
@@ -128,7 +130,7 @@ def told(
 def trials(pooled: dict[str, Any], metric: str, script: str, papers: int, count: int) -> dict[str, Any]:
     """Returns the estimates of *count* trials: rates, raw shares, and how often score and nulls are significant."""
     values, families = pooled["values"][metric], pooled["families"]
-    words = scripted.parsed(script)[0]
+    words = scripted.parse_script(script)[0]
     sure = f"{words}-100" if words == "oblique" else "plain-100"
     rng, out = np.random.default_rng(papers), []
     for _ in range(count):
@@ -136,15 +138,15 @@ def trials(pooled: dict[str, Any], metric: str, script: str, papers: int, count:
         drafts = np.array([rng.permutation(values.shape[1]) for _ in chosen])
         own, other = drafts[:, :4], drafts[:, 4:8]
         rows = told(values, families, chosen, script, own, rng)
-        result = correctness(rows)
+        result = summarise_flaw_scores(rows)
         true, same, low = (
             detected(told(values, families, chosen, known, other, rng)) if other.shape[1] == 4 else None
             for known in ("plain-100", sure, "plain-0")
         )
         out.append({
             "raw": result.detected, "true": true, "false": low,
-            "rate": rate(result.detected, true, ALPHA), "rate measured": rate(result.detected, true, low),
-            "rate own words": rate(result.detected, same, ALPHA),
+            "rate": corrected_naming_rate(result.detected, true, ALPHA), "rate measured": corrected_naming_rate(result.detected, true, low),
+            "rate own words": corrected_naming_rate(result.detected, same, ALPHA),
             "score": result.score.value, "power": result.score.p < 0.05 and result.score.value > 0,
             "covered": result.score.low, "other": result.other.p < 0.05, "again": result.again.p < 0.05,
         })  # fmt: skip
@@ -163,7 +165,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=400)
     parser.add_argument("--out", type=Path, default=Path("build/flaws.json"))
     asked = parser.parse_args()
-    pooled = pool(asked.state, asked.edition, asked.papers, asked.drafts, asked.set, asked.wordings)
+    pooled = score_drafts(asked.state, asked.edition, asked.papers, asked.drafts, asked.set, asked.wordings)
     scripts = [f"plain-{round(100 * s)}" for s in SHARES] + [f"oblique-{round(100 * s)}" for s in SHARES[1:]]
     scripts += ["absent-100", "absent-50", "listing-100"]
     rows = []

@@ -35,7 +35,7 @@ def recall(reader: PdfReader, papers: list[Path]) -> None:
     print(f"  recall {total / len(WAYS) / len(papers):.4f}")
 
 
-def clean(reader: PdfReader, name: str, papers: list[Path]) -> None:
+def print_false_alarms(reader: PdfReader, name: str, papers: list[Path]) -> None:
     hidden = characters = pages = 0
     start = time.perf_counter()
     for path, read in reader.read_all(papers, Path.read_bytes):
@@ -68,9 +68,9 @@ if __name__ == "__main__":
     samples = sorted((ROOT / "data" / "sample" / "pdfs").glob("s??.pdf"))
     with PdfReader() as pdf_reader:
         recall(pdf_reader, samples)
-        clean(pdf_reader, "sample papers", samples)
+        print_false_alarms(pdf_reader, "sample papers", samples)
         if folders[0].is_dir():
-            clean(pdf_reader, folders[0].name, sorted(folders[0].glob("*.pdf")))
+            print_false_alarms(pdf_reader, folders[0].name, sorted(folders[0].glob("*.pdf")))
         for one in folders:
             if one.is_dir():
                 statuses(pdf_reader, one)

@@ -12,7 +12,7 @@ from collections import Counter
 
 from gre_bench.core.review_text import Section, split
 from gre_bench.writing.rules.judgments import WRITER, judgments_of
-from tests.bench.bench_rule_judgments import asked, real_rows
+from tests.bench.bench_rule_judgments import parse_row_range, real_rows
 
 
 def _texts(section: Section) -> list[str]:
@@ -40,7 +40,7 @@ def bullets(sections: list[Section]) -> str:
     ).strip()
 
 
-def inline(sections: list[Section]) -> str:
+def with_inline_headings(sections: list[Section]) -> str:
     return "\n\n".join(
         f"{_heading(one).rstrip(': *')}: {' '.join(_texts(one))}" if one.heading else " ".join(_texts(one))
         for one in sections
@@ -59,7 +59,7 @@ def shuffled(sections: list[Section]) -> str:
     return "\n\n".join("".join(block).strip() for block in blocks)
 
 
-FORMS = {"prose": prose, "bullets": bullets, "inline headings": inline, "shuffled": shuffled}
+FORMS = {"prose": prose, "bullets": bullets, "inline headings": with_inline_headings, "shuffled": shuffled}
 
 
 def plain(text: str) -> bool:
@@ -68,7 +68,7 @@ def plain(text: str) -> bool:
 
 
 def main() -> None:
-    first, last = asked(700, 899)
+    first, last = parse_row_range(700, 899)
     rows = real_rows(first, last)
     texts = [row["review"] for row in rows if row["review"] and plain(row["review"])]
     print(

@@ -26,7 +26,7 @@ from pathlib import Path
 import pymupdf
 
 from gre_bench.ingest.pdf.extraction import read_pdf
-from gre_bench.ingest.pdf.text import totals
+from gre_bench.ingest.pdf.text import sum_by_fate
 from tests.ingest.pdf.layouts import LAYOUTS
 from tests.ingest.pdf.reading import compared, words
 
@@ -35,7 +35,7 @@ RUN = 6
 """The number of consecutive words by which a position is matched between two texts of a paper."""
 
 
-def generated() -> None:
+def measure_generated() -> None:
     print(f"{'layout':34} columns  recall  precision  inversions  left  status    pages/s")
     for name, make in LAYOUTS.items():
         paper = make()
@@ -49,7 +49,7 @@ def generated() -> None:
         )
 
 
-def beside() -> None:
+def measure_pymupdf4llm() -> None:
     """Prints the figures of pymupdf4llm on the same papers, without the markup, headers and footers of its Markdown."""
     import pymupdf4llm
 
@@ -81,7 +81,7 @@ def breaks(ours: list[str], other: list[str]) -> int:
     return sum(after < before for before, after in pairwise(places))
 
 
-def real(folder: Path) -> None:
+def compare_real_papers(folder: Path) -> None:
     print(f"\n{'paper':24} status    kept    of    recall  precision  breaks  pages/s  most dropped")
     for path in sorted(folder.glob("*.pdf")):
         data = path.read_bytes()
@@ -93,7 +93,7 @@ def real(folder: Path) -> None:
         other = words(text[: closing[-1].start()] if closing else text)
         ours = words(f"{read.title}\n\n{read.abstract}\n\n{read.text}")
         shared = (Counter(ours) & Counter(other)).total()
-        fates = totals(read.words)
+        fates = sum_by_fate(read.words)
         gone = sorted(((count, fate) for fate, count in fates.items() if fate != "kept"), reverse=True)[:3]
         print(
             f"{path.stem[:24]:24} {read.status:8} {fates['kept']:6} {sum(fates.values()):6} {shared / len(other):8.3f} "
@@ -104,13 +104,13 @@ def real(folder: Path) -> None:
 
 if __name__ == "__main__":
     pymupdf.TOOLS.mupdf_display_errors(False)
-    generated()
+    measure_generated()
     if sys.argv[1:] == ["--beside"]:
-        sys.exit(beside())
+        sys.exit(measure_pymupdf4llm())
     papers = Path(sys.argv[1]) if len(sys.argv) > 1 else REAL
     if not papers.is_dir():
         print(f"no folder {papers}: real papers were not read")
     elif shutil.which("pdftotext") is None:
         print("pdftotext (poppler-utils) is not installed: real papers were not compared")
     else:
-        real(papers)
+        compare_real_papers(papers)

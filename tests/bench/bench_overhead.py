@@ -103,12 +103,12 @@ def _figures(folder: Path, marks: list[dict[str, Any]], watch: Watch, before: di
             role: max((sample.get(role, 0.0) for _, sample in watch.memory), default=0.0)
             for role in ("run", "workers", "server")
         },
-        "scoring_mib": _through(watch, *(mark["at"] for mark in stages["scoring"])),
+        "scoring_mib": _memory_through_run(watch, *(mark["at"] for mark in stages["scoring"])),
         "store_mib": store.stat().st_size / 2**20,
     }  # fmt: skip
 
 
-def _through(watch: Watch, begin: float, end: float) -> list[float]:
+def _memory_through_run(watch: Watch, begin: float, end: float) -> list[float]:
     """Returns the resident MiB of the run itself at *begin*, one quarter, half, three quarters and *end*."""
     seen = [sample["run"] for at, sample in watch.memory if begin <= at <= end and "run" in sample]
     return [seen[place * (len(seen) - 1) // 4] for place in range(5)] if seen else []

@@ -38,7 +38,7 @@ def words(text: str) -> list[str]:
     return re.findall(r"\w+", text.casefold())
 
 
-def ours(data: bytes) -> str:
+def extract_by_read_pdf(data: bytes) -> str:
     got = read_pdf(data)
     return f"{got.abstract or ''}\n{got.text}"
 
@@ -68,7 +68,7 @@ def in_order(expected: list[str], got: list[str]) -> tuple[float, float]:
     return shared / max(len(got), 1), shared / len(expected)
 
 
-def in_a_bag(expected: list[str], got: list[str]) -> tuple[float, float]:
+def compare_bags(expected: list[str], got: list[str]) -> tuple[float, float]:
     shared = (Counter(expected) & Counter(got)).total()
     return shared / max(len(got), 1), shared / len(expected)
 
@@ -83,7 +83,7 @@ def sample() -> dict[Path, str]:
     return texts
 
 
-def real(folder: Path) -> dict[Path, str]:
+def load_real(folder: Path) -> dict[Path, str]:
     texts = {}
     for file in sorted(folder.glob("*.pdf")):
         tei, given = file.with_suffix(".tei.xml"), file.with_suffix(".pymupdf4llm.txt")
@@ -102,7 +102,7 @@ def real(folder: Path) -> dict[Path, str]:
 
 def measure(name: str, texts: dict[Path, str], compare: Callable[[list[str], list[str]], tuple[float, float]]) -> None:
     print(f"{name}: {len(texts)} papers")
-    for label, read in (("read_pdf", ours), ("get_text", plain), ("pymupdf4llm", markdown)):
+    for label, read in (("read_pdf", extract_by_read_pdf), ("get_text", plain), ("pymupdf4llm", markdown)):
         results, seconds, pages = [], 0.0, 0
         for file, text in texts.items():
             data = file.read_bytes()
@@ -123,4 +123,4 @@ if __name__ == "__main__":
     measure("sample papers, words in order", sample(), in_order)
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT.parent / "shared" / "data" / "paper-pdfs"
     if folder.exists():
-        measure("real papers, bags of words", real(folder), in_a_bag)
+        measure("real papers, bags of words", load_real(folder), compare_bags)

@@ -15,14 +15,14 @@ import json
 import tempfile
 from pathlib import Path
 
-from gre_bench.cli.views.studies import SCORE_NAMES, shown_auc
+from gre_bench.cli.views.study_screens import SCORE_NAMES, format_auc
 from gre_bench.core import settings
 from gre_bench.core.metrics import recipe_of
 from gre_bench.ingest.records.tables import ordered_labels
-from gre_bench.pipeline.intake import import_papers, import_points, import_reviews
-from gre_bench.pipeline.runs.job import Job, recorded
+from gre_bench.pipeline.importing import import_papers, import_points, import_reviews
+from gre_bench.pipeline.runs.job import Job, record_run
 from gre_bench.store import Store
-from gre_bench.studies.points import measure_points
+from gre_bench.studies.points import score_labelled_points
 
 EDITION = "MARG-2020"
 RELATED = ("none", "low", "medium", "high")
@@ -67,20 +67,20 @@ def main() -> None:
         for name, rows in rows_of(asked.folder).items():
             files[name] = Path(state) / f"{name}.jsonl"
             files[name].write_text("".join(json.dumps(row) + "\n" for row in rows))
-        with store.lock("import"), recorded(store, "import", chosen, shown=False) as progress:
+        with store.lock("import"), record_run(store, "import", chosen, shown=False) as progress:
             import_papers(store, progress.run_id, files["papers"])
             import_reviews(store, progress.run_id, files["reviews"], "human")
             orders = ordered_labels((f"relatedness={','.join(RELATED)}",))
             import_points(store, progress.run_id, files["points"], orders)
             progress.end("done")
-        summary = measure_points(Job(chosen, Path(state)))
+        summary = score_labelled_points(Job(chosen, Path(state)))
     print("| label | points, papers | score | all points | within papers |\n| --- | --- | --- | --- | --- |")
     for label in summary["labels"]:
         for row in label["rows"]:
             score = SCORE_NAMES[row["score"]].removeprefix("· ")
             score = f"{recipe_of(row['metric']).title}: {score}" if row["metric"] else score
             count = f"{label['points']:,}, {label['papers']}"
-            print(f"| {label['label']} | {count} | {score} | {shown_auc(row, '')} | {shown_auc(row, 'within_')} |")
+            print(f"| {label['label']} | {count} | {score} | {format_auc(row, '')} | {format_auc(row, 'within_')} |")
     for note in summary["notes"]:
         print(note)
 

@@ -20,18 +20,18 @@ from typing import Any
 from gre_bench.core.metrics import METRICS
 from gre_bench.core.settings import Settings
 from gre_bench.release import manifest
-from gre_bench.release.database import Additions
+from gre_bench.release.public_tables import Additions
 from gre_bench.release.publishing import Publication, Published, publish
 from gre_bench.release.release_store import ReleaseStore
-from gre_bench.reports.publishing import provenance
+from gre_bench.reports.publish_editions import provenance
 from gre_bench.store import Store
-from tests.bench.bench_board import BENCH, Cost, apart, costs, make, test
+from tests.bench.bench_board import BENCH, Cost, make, measure_rank_tests, run_and_measure, run_in_process
 
 Step = tuple[str, float, float]
 """(step of publishing, its start time, the CPU time spent before it)."""
 
 
-def published(folder: Path, metrics: int) -> tuple[Published, Cost, list[Step]]:
+def measure_publishing(folder: Path, metrics: int) -> tuple[Published, Cost, list[Step]]:
     """Publishes the edition in *folder*; returns the release, its cost, and its steps."""
     additions = Additions(
         metrics=[{"metric": one.name, "title": one.title, "unit": one.unit, "place": place}
@@ -45,16 +45,16 @@ def published(folder: Path, metrics: int) -> tuple[Published, Cost, list[Step]]:
     def at(step: str) -> None:
         steps.append((step, time.perf_counter(), sum(os.times()[:2])))
 
-    made, cost = costs(lambda: publish(ReleaseStore(folder / "releases", BENCH), publication, at))
+    made, cost = run_and_measure(lambda: publish(ReleaseStore(folder / "releases", BENCH), publication, at))
     return made, cost, steps
 
 
-def verified(folder: Path) -> Cost:
+def measure_verifying(folder: Path) -> Cost:
     """Measures ``gre-bench verify``, which reads every byte again."""
-    return costs(lambda: manifest.verify(folder))[1]
+    return run_and_measure(lambda: manifest.verify(folder))[1]
 
 
-def told(steps: list[Step]) -> str:
+def format_steps(steps: list[Step]) -> str:
     """Returns the seconds and CPU seconds of the steps that took at least half a second, as text."""
     ends = pairwise(steps)
     taken: list[tuple[Any, ...]] = [(one[0], other[1] - one[1], other[2] - one[2]) for one, other in ends]
@@ -69,13 +69,13 @@ def main() -> None:
     given = asked.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        rows = apart(make, folder, given.papers, given.candidates, given.metrics)
-        apart(test, folder, given.metrics)
-        made, cost, steps = apart(published, folder, given.metrics)
-        again = apart(verified, made.folder)
+        rows = run_in_process(make, folder, given.papers, given.candidates, given.metrics)
+        run_in_process(measure_rank_tests, folder, given.metrics)
+        made, cost, steps = run_in_process(measure_publishing, folder, given.metrics)
+        again = run_in_process(measure_verifying, made.folder)
         files = [path.stat().st_size for path in made.folder.rglob("*") if path.is_file()]
     print(
-        f"{rows:,} score rows published in {cost.seconds:.1f} s ({cost.cpu:.1f} s of CPU): {told(steps)}; {cost.peak:,.0f} MiB "
+        f"{rows:,} score rows published in {cost.seconds:.1f} s ({cost.cpu:.1f} s of CPU): {format_steps(steps)}; {cost.peak:,.0f} MiB "
         f"at the peak ({cost.before:,.0f} before); {len(files):,} files, {sum(files) / 2**20:,.0f} MiB; verified in "
         f"{again.seconds:.1f} s ({again.cpu:.1f}); {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
     )

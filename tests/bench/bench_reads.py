@@ -26,7 +26,7 @@ BARE = "import duckdb; duckdb.connect({file!r}, read_only=True).execute('from le
 LIBRARIES = "import duckdb, rich.console, rich.table, typer; from pydantic import BaseModel, TypeAdapter"
 
 
-def least(times: int, run: Callable[[], object]) -> float:
+def least_cpu_seconds(times: int, run: Callable[[], object]) -> float:
     """Returns the least CPU seconds of *run* over *times* calls, in this process and its child processes."""
     taken = []
     for _ in range(times):
@@ -37,7 +37,7 @@ def least(times: int, run: Callable[[], object]) -> float:
     return min(taken)
 
 
-def least_here(times: int, run: Callable[[], object]) -> float:
+def least_own_cpu_seconds(times: int, run: Callable[[], object]) -> float:
     taken = []
     for _ in range(times):
         began = time.process_time()
@@ -66,19 +66,19 @@ def main() -> None:
         return lambda: subprocess.run(words, check=True, capture_output=True, env=environment)
 
     own, other = (
-        least_here(found.times, lambda: store.read(LEADERBOARD, signature_ids=ids)),
-        least_here(found.times, bare),
+        least_own_cpu_seconds(found.times, lambda: store.read(LEADERBOARD, signature_ids=ids)),
+        least_own_cpu_seconds(found.times, bare),
     )
     print(f"in one process: {own:.4f} s to open and read a board, {own / other:.2f} times the bare {other:.4f} s")
-    other = least(found.times, command(sys.executable, "-c", BARE.format(file=file)))
-    libraries = least(found.times, command(sys.executable, "-c", LIBRARIES))
+    other = least_cpu_seconds(found.times, command(sys.executable, "-c", BARE.format(file=file)))
+    libraries = least_cpu_seconds(found.times, command(sys.executable, "-c", LIBRARIES))
     print(f"a command: {libraries:.2f} s for the libraries of any command alone")
     state = ("--state", str(found.state))
     for name, words in {
         "leaderboard": ("leaderboard", found.edition, *state),
         "refresh with nothing due": ("refresh", "--edition", found.edition, "--no-prefect", *state),
     }.items():
-        own = least(found.times, command(program, *words))
+        own = least_cpu_seconds(found.times, command(program, *words))
         print(f"a command: {own:.2f} s for {name}, {own / other:.2f} times the bare {other:.2f} s")
 
 

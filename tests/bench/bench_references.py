@@ -31,11 +31,11 @@ from gre_bench.board.family import groups_of
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN
 from gre_bench.metrics.scoring import MetricWork
-from gre_bench.pipeline.planning import sample
+from gre_bench.pipeline.planning import load_sample_entries
+from gre_bench.reports.explanations import origin
 from gre_bench.reports.signatures import shown_signatures
-from gre_bench.reports.why import origin
 from gre_bench.stats.intervals import paired_test
-from gre_bench.stats.references import likeness, tipping_share, trimmed
+from gre_bench.stats.reference_shares import ai_likeness, tipping_share, trim_ai_like_references
 from gre_bench.store import ReadCopy
 from gre_bench.store.queries import BOARD_PAIRS, LEADERBOARD
 from gre_bench.studies.references import stand_in_cases
@@ -48,14 +48,14 @@ KINDS = (("strangers", True), ("kin", True), ("kin, with stand-ins of their base
 """Kind of pairs → whether stand-ins of the planted base model are left out."""
 
 
-def base(name: str) -> str:
+def base_model(name: str) -> str:
     """Returns the base model of a candidate: its name without version and protocol; unpublished models count as one."""
     if name.startswith("quis/"):
         return "quis"
     return "gpt-4o-mini" if "gpt-4o-mini" in name else "gpt-4o" if "gpt-4o" in name else name.split("+")[0]
 
 
-class World:
+class BoardScores:
     """Scores of candidates (c) on references (r), and on the stand-ins (z) that replace them.
 
     *human* (r, c), *planted* (r, c, z): scores. *humans* (r,), *humans_planted* (r, z): means of other human reviews.
@@ -66,7 +66,7 @@ class World:
         store = ReadCopy(state, edition)
         (signature,) = shown_signatures(store, [metric])
         source, recipe = origin(store, signature, HUMAN, state), recipe_of(metric)
-        entries = sample(store, {}, None, None, source.settings.scoring.synopsis_of)
+        entries = load_sample_entries(store, {}, None, None, source.settings.scoring.synopsis_of)
         cases = list(stand_in_cases(entries, recipe, signature["writer"], signature["form"], everyone=True))
         work = MetricWork(metric, signature["signature_id"], tuple(case for _, case in cases))
         scored = steps.score_papers("bench", source.job.backends, source.settings.scoring, [work], {})
@@ -120,10 +120,12 @@ class World:
         return self.stand_in[:, a, z] - self.stand_in[:, b, z]
 
     def kin(self, z: int) -> list[int]:
-        return [c for c, name in enumerate(self.names) if base(name) == base(self.names[z])]
+        return [c for c, name in enumerate(self.names) if base_model(name) == base_model(self.names[z])]
 
 
-def plant(world: World, z: int, share: float, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def plant(
+    world: BoardScores, z: int, share: float, random: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Returns (papers drawn with replacement, indices of their references, one row each, which are planted)."""
     papers = random.integers(len(world.member), size=len(world.member))
     rows = [np.flatnonzero(world.paper == paper) for paper in papers]
@@ -133,7 +135,7 @@ def plant(world: World, z: int, share: float, random: np.random.Generator) -> tu
     return papers, np.stack([units, references]), planted
 
 
-def trim(world: World, z: int, a: int, b: int, share: float, seed: int) -> tuple[float, float, float, bool]:
+def trim(world: BoardScores, z: int, a: int, b: int, share: float, seed: int) -> tuple[float, float, float, bool]:
     """Plants on all papers once; returns (shift in nats, parts that trimming and its control undo, whether p < .05).
 
     Without a shift, the part that trimming undoes is how far it moves the difference.
@@ -143,9 +145,9 @@ def trim(world: World, z: int, a: int, b: int, share: float, seed: int) -> tuple
     planted[np.random.default_rng([seed, z]).permutation(count)[: round(share * count)]] = True
     scores = np.where(planted[:, None], world.planted[:, :, z], world.human)
     models = [c for c in range(len(world.names)) if c not in (a, b, *world.kin(z))]
-    like = likeness(scores[:, models], np.where(planted, world.humans_planted[:, z], world.humans))
+    like = ai_likeness(scores[:, models], np.where(planted, world.humans_planted[:, z], world.humans))
     differences = scores[:, a] - scores[:, b]
-    (row,) = trimmed(differences, world.paper.tolist(), like, [TRIM], RESAMPLES, seed)
+    (row,) = trim_ai_like_references(differences, world.paper.tolist(), like, [TRIM], RESAMPLES, seed)
     full = float((world.member @ differences).mean())
     shift = full - float(world.truth[a] - world.truth[b])
     if not share:
@@ -162,7 +164,7 @@ def main() -> None:
     parser.add_argument("--plantings", type=int, default=60, help="of each candidate and share")
     asked = parser.parse_args()
     begun = time.monotonic()
-    world = World(asked.state, asked.edition, asked.metric)
+    world = BoardScores(asked.state, asked.edition, asked.metric)
     size = len(world.names)
     print(f"{asked.edition} {asked.metric}: {world.scored:,} cases scored in {time.monotonic() - begun:.0f} s")
     groups = [[world.names.index(name) for name in names] for names in world.groups]

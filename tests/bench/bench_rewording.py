@@ -18,9 +18,9 @@ import pyarrow.parquet as parquet
 
 from gre_bench.core.records import Case
 from gre_bench.core.settings import EvaluationLMSettings
-from gre_bench.lm.catalog import open_lm
+from gre_bench.lm.opening import open_lm
 from gre_bench.stats.intervals import paired_test
-from gre_bench.stats.pair_tests import detectable
+from gre_bench.stats.pair_tests import smallest_detectable_difference
 from gre_bench.writing.rules.judgments import judgments_of
 from tests.scripted_lms import scores_of
 
@@ -40,7 +40,7 @@ def texts(file: Path) -> dict[str, dict[str, dict[int, str]]]:
     return {writer: {paper: some[paper] for paper in papers} for writer, some in found.items()}
 
 
-def changes(file: Path, references: str) -> np.ndarray:
+def score_changes(file: Path, references: str) -> np.ndarray:
     """Returns the score of GPT-4o's wording minus the score of the rule's by paper. *references*: their writer."""
     lm = open_lm(EvaluationLMSettings())
     found = texts(file)
@@ -60,9 +60,9 @@ if __name__ == "__main__":
     print("| references by | papers | change in nats | in sd | papers that tell it |")
     print("| --- | --- | --- | --- | --- |")
     for name in WRITERS:
-        values = changes(given.file, name)
+        values = score_changes(given.file, name)
         test, sd = paired_test(values, level=0.95), float(values.std(ddof=1))
-        least = next((n for n in range(3, 5001) if detectable(sd, n) <= abs(test.value)), None)
+        least = next((n for n in range(3, 5001) if smallest_detectable_difference(sd, n) <= abs(test.value)), None)
         text = (
             f"{test.value:+.2f} ({test.low:+.2f}, {test.high:+.2f}) | {test.value / sd:+.2f} | {least or 'over 5000'}"
         )

@@ -59,7 +59,7 @@ def real_rows(first: int, last: int) -> list[dict[str, Any]]:
     return parquet.read_table(FILE, filters=[("row", ">=", first), ("row", "<=", last)]).to_pylist()
 
 
-def asked(first: int, last: int) -> tuple[int, int]:
+def parse_row_range(first: int, last: int) -> tuple[int, int]:
     """Returns the first and the last row that the command line names, or *first* and *last*."""
     return (int(sys.argv[1]), int(sys.argv[2])) if len(sys.argv) > 2 else (first, last)
 
@@ -150,7 +150,7 @@ def auc(rows: list[dict[str, Any]], x: str, y: str) -> None:
 
 
 def main() -> None:
-    first, last = asked(900, 966)
+    first, last = parse_row_range(900, 966)
     rows = real_rows(first, last)
     start = time.perf_counter()
     for row in rows:

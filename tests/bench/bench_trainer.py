@@ -16,8 +16,8 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM, Trainer, TrainingArguments
 
 from gre_bench.tuning.pairs import Example
-from gre_bench.tuning.settings import TuningSettings
 from gre_bench.tuning.trainer import summed_loss, train
+from gre_bench.tuning.tuning_settings import TuningSettings
 
 STEPS, BATCH, VOCABULARY = 12, 9, 4096
 PREFIX, ENDING = 480, 60
@@ -44,7 +44,7 @@ def conversations() -> list[Example]:
     return made
 
 
-class Weighted(Trainer):
+class TokenWeightedTrainer(Trainer):
     """A trainer that takes batches of `Example` and divides their summed loss by the tokens of the step."""
 
     def compute_loss(
@@ -54,7 +54,7 @@ class Weighted(Trainer):
         return summed_loss(model, examples) / sum(sum(one.weights[1:]) for one in examples)
 
 
-def ours(share: bool, folder: Path) -> tuple[float, float | None]:
+def train_with_ours(share: bool, folder: Path) -> tuple[float, float | None]:
     asked = TuningSettings(
         dtype="float32", epochs=1, batch=BATCH, accumulation=1, learning_rate=1e-3, warmup_steps=0, schedule="constant",
         optimiser="adamw", save_every=0, evaluate_every=0, max_tokens=1024, share_prefixes=share,
@@ -64,14 +64,14 @@ def ours(share: bool, folder: Path) -> tuple[float, float | None]:
     return time.process_time() - start, found.points[-1].loss
 
 
-def theirs(folder: Path) -> tuple[float, float]:
+def train_with_transformers(folder: Path) -> tuple[float, float]:
     asked = TrainingArguments(
         output_dir=str(folder), num_train_epochs=1, per_device_train_batch_size=BATCH, learning_rate=1e-3,
         lr_scheduler_type="constant", weight_decay=0.01, max_grad_norm=1.0, save_strategy="no", logging_steps=1,
         report_to=[], use_cpu=True, remove_unused_columns=False, disable_tqdm=True, seed=42,
     )  # fmt: skip
     learner = model()
-    trainer = Weighted(
+    trainer = TokenWeightedTrainer(
         model=learner, args=asked, train_dataset=conversations(), data_collator=lambda found: {"examples": found}
     )
     start = time.process_time()
@@ -85,9 +85,9 @@ def main() -> None:
     tokens = STEPS * BATCH * (PREFIX + ENDING)
     with tempfile.TemporaryDirectory() as folder:
         for name, run in (
-            ("ours, prefixes shared", lambda: ours(True, Path(folder) / "shared")),
-            ("ours", lambda: ours(False, Path(folder) / "plain")),
-            ("transformers.Trainer", lambda: theirs(Path(folder) / "theirs")),
+            ("ours, prefixes shared", lambda: train_with_ours(True, Path(folder) / "shared")),
+            ("ours", lambda: train_with_ours(False, Path(folder) / "plain")),
+            ("transformers.Trainer", lambda: train_with_transformers(Path(folder) / "theirs")),
         ):
             seconds, loss = run()
             print(f"{name:24} {tokens / seconds:8.0f} tokens/CPU s   last loss {loss:.4f}", flush=True)

@@ -22,14 +22,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from gre_bench.changes import edits
-from gre_bench.changes.material import ChangeInput
-from gre_bench.core.learnt_from import PaperTexts
 from gre_bench.core.records import Prediction
-from gre_bench.ingest.records.sampling import evaluation_set
+from gre_bench.core.training_registers import PaperTexts
+from gre_bench.ingest.records.sampling import read_evaluation_set
 from gre_bench.lm.ngram.cache_ngram import CacheNgram
 from gre_bench.lm.ngram.segmentation import split
-from gre_bench.stats.auc import separation
+from gre_bench.perturbations import edits
+from gre_bench.perturbations.material import PerturbationInput
+from gre_bench.stats.auc import compute_auc
 from gre_bench.stats.effects import effect
 from gre_bench.writing.rules.judgments import WRITER, judgments_of
 from gre_bench.writing.rules.writer import summaries_of
@@ -44,7 +44,7 @@ Reviewed = tuple[PaperTexts, str]
 def sets(files: Path, never: Path) -> list[tuple[str, list[Reviewed], bool]]:
     """Returns (name, papers with three reviews, whether the abstract is given) of each set."""
     known = pd.read_json(files / "papers.jsonl", lines=True).set_index("paper_id")
-    barred = evaluation_set(never)
+    barred = read_evaluation_set(never)
 
     def papers(file: str, first: int, end: int) -> list[Reviewed]:
         rows = pd.read_parquet(files / file, columns=["row", "paper_id", "slot", "review"])
@@ -54,7 +54,7 @@ def sets(files: Path, never: Path) -> list[tuple[str, list[Reviewed], bool]]:
             about = known.loc[name].dropna().to_dict() if name in known.index else {}
             reviews = tuple(group["review"][:3])
             found.append((PaperTexts(str(name), about.get("abstract"), reviews), about.get("title", "")))
-        hit = barred.learnt([paper for paper, _ in found])
+        hit = barred.trained_on([paper for paper, _ in found])
         return [each for each in found if len(each[0].reviews) == 3 and each[0].paper_id not in hit]
 
     chosen = papers("by_rule.parquet", 0, 60)
@@ -62,17 +62,21 @@ def sets(files: Path, never: Path) -> list[tuple[str, list[Reviewed], bool]]:
             ("60 papers, abstract", chosen, True)]  # fmt: skip
 
 
-def changed(change: str, paper: PaperTexts, title: str) -> str:
+def perturb_review(change: str, paper: PaperTexts, title: str) -> str:
     """Returns the second review of *paper* after the perturbation *change*; unchanged if it has no sections."""
-    review = ChangeInput(paper.paper_id, paper.reviews[1], title or "this", paper.abstract)
+    review = PerturbationInput(paper.paper_id, paper.reviews[1], title or "this", paper.abstract)
     if change == "stuffed":
-        return edits.stuffed(review)
+        return edits.stuff_keywords(review)
     if change == "copied":
         return paper.abstract or ""
     if change == "half":
-        return edits.deleted(review)
+        return edits.delete_even_sentences(review)
     phrases = summaries_of(review.text)
-    return edits.elongated(review, *phrases) if all(phrases) and edits.has_sections(review) else review.text
+    return (
+        edits.add_section_openings(review, *phrases)
+        if all(phrases) and edits.has_sections_with_openings(review)
+        else review.text
+    )
 
 
 def compare(
@@ -85,7 +89,7 @@ def compare(
         first, second, third = written[place]
         synopsis = paper.abstract if given else None
         xs = [second, written[(place + len(papers) // 2) % len(papers)][1], None]
-        xs += [write(changed(change, paper, title)) or None for change in changes]
+        xs += [write(perturb_review(change, paper, title)) or None for change in changes]
         for y in (first, third):
             if second and y:
                 rows.append([answer.total for answer in lm.logprob([Prediction(x, synopsis, y) for x in xs])])
@@ -113,7 +117,7 @@ def main() -> None:
             totals, ids, tokens, lines = compare(WRITERS[name], lm, papers, given, changes)
             same, other, alone, *after = totals.T
             same, other = same - alone, other - alone
-            auc = separation(same.tolist(), ids, other.tolist(), ids)
+            auc = compute_auc(same.tolist(), ids, other.tolist(), ids)
             d = effect(other.tolist(), same.tolist(), ids, resamples=500).value
             line = f"AUC {auc.auc:.3f} ({auc.low:.3f}, {auc.high:.3f}), d {d:.2f}, pairs {(same > other).mean():.3f}, "
             line += f"same {same.mean():+.1f}, other {other.mean():+.1f}, {tokens:.0f} tokens, {lines:.1f} lines"

@@ -27,7 +27,7 @@ import pandas as pd
 
 from gre_bench.core.records import Prediction
 from gre_bench.lm.ngram.cache_ngram import CacheNgram
-from gre_bench.stats.auc import separation
+from gre_bench.stats.auc import compute_auc
 from gre_bench.stats.effects import effect
 from gre_bench.store import Store
 from gre_bench.writing.rules.extractive import review_of
@@ -54,7 +54,7 @@ def pmi(lm: CacheNgram, ys: Sequence[str], xs: Sequence[str], synopsis: str | No
     return rows
 
 
-def moved(scores: np.ndarray, ids: list[str], column: int) -> str:
+def format_effect(scores: np.ndarray, ids: list[str], column: int) -> str:
     d = effect(scores[:, 0].tolist(), scores[:, column].tolist(), ids, resamples=2000)
     return f"d {d.value:+.2f} ({d.low:+.2f}, {d.high:+.2f})"
 
@@ -62,7 +62,7 @@ def moved(scores: np.ndarray, ids: list[str], column: int) -> str:
 def told(name: str, now: Scores, first: Scores | None) -> str:
     """Returns a line with the AUC of *now* (columns 0 and 1: same and other paper) and its gain over *first*."""
     scores, ids = now
-    auc = separation(scores[:, 0].tolist(), ids, scores[:, 1].tolist(), ids)
+    auc = compute_auc(scores[:, 0].tolist(), ids, scores[:, 1].tolist(), ids)
     line = f"{name}: {len(ids)} pairs, AUC {auc.auc:.3f} ({auc.low:.3f}, {auc.high:.3f})"
     return line if first is None or first[1] != ids else f"{line}; {gain(first[0][:, :2], scores[:, :2], ids)}"
 
@@ -86,7 +86,7 @@ def rows(file: Path, writers: Sequence[tuple[str, Callable[[str], str], CacheNgr
                 own_ids += [paper] * 2
         now = [(np.array(by_gpt), ids), (np.array(own), own_ids)]
         print(told(f"{name}, GPT-4o's judgments", now[0], first[0] if first else None), flush=True)
-        wording = moved(now[1][0], own_ids, 2)
+        wording = format_effect(now[1][0], own_ids, 2)
         print(told(f"{name}, own judgments", now[1], first[1] if first else None) + f"; GPT-4o's wording {wording}")
         first = first or now
 
@@ -115,7 +115,10 @@ def copies(
                     ids += [paper] * 2
             table = np.array(scores)
             line = f"{name}, GEM-S ({kind}), {len(set(ids))} papers of {'+'.join(editions)}: human {table[:, 0].mean():+.1f}"
-            print(f"{line}; body {moved(table, ids, 1)}; extractive-full {moved(table, ids, 2)}", flush=True)
+            print(
+                f"{line}; body {format_effect(table, ids, 1)}; extractive-full {format_effect(table, ids, 2)}",
+                flush=True,
+            )
 
 
 def main() -> None:

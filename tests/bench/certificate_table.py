@@ -13,9 +13,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from gre_bench.changes.graded import HARMS
 from gre_bench.core.metrics import recipe_of
-from gre_bench.pipeline.certificates import Certificate, shipped
+from gre_bench.perturbations.harms import HARMS
+from gre_bench.pipeline.certificates import Certificate, load_shipped_certificates
 from gre_bench.stats.degrees import PAPERS
 from gre_bench.studies.certificate import draw
 
@@ -37,8 +37,8 @@ def table(certificates: list[Certificate]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in [*rows, ["papers", *papers]])
 
 
-def of_lm(lm: str, edition: str) -> list[Certificate]:
-    return [item for item in shipped(edition) if item.signature["evaluation_lm"] == lm]
+def certificates_of(lm: str, edition: str) -> list[Certificate]:
+    return [item for item in load_shipped_certificates(edition) if item.signature["evaluation_lm"] == lm]
 
 
 if __name__ == "__main__":
@@ -47,7 +47,7 @@ if __name__ == "__main__":
     asked.add_argument("edition")
     asked.add_argument("--picture", type=Path)
     given = asked.parse_args()
-    found = of_lm(given.lm, given.edition)
+    found = certificates_of(given.lm, given.edition)
     print(table(found))
     if given.picture:
         draw([asdict(item) for item in found], given.picture, f"{given.lm}: scores by degree of harm")

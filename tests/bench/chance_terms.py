@@ -27,9 +27,9 @@ from typing import Any
 from scipy import stats
 
 from gre_bench.api import open_lm
-from gre_bench.core.metrics import recipe_of, specific_of
+from gre_bench.core.metrics import find_specific_signature, recipe_of
 from gre_bench.core.records import HUMAN, Prediction
-from gre_bench.pipeline.ranking import reading, words_of
+from gre_bench.pipeline.ranking import text_read_by, words_of
 from gre_bench.reports.contrasts import columns_of
 from gre_bench.reports.signatures import shown_signatures
 from gre_bench.stats.effects import holm
@@ -54,7 +54,7 @@ def models_of(store: Store, signature: SignatureRow) -> list[str]:
     return max(groups.values(), key=len)
 
 
-def stored(store: Store, signature: SignatureRow, specific_id: str) -> dict[Key, tuple[float, float]]:
+def read_scores(store: Store, signature: SignatureRow, specific_id: str) -> dict[Key, tuple[float, float]]:
     """Returns (score, score above chance) of each pair that has both."""
     specific = next(row for row in store.read(PLANNED_SIGNATURES) if row["signature_id"] == specific_id)
     first, second = (
@@ -63,7 +63,7 @@ def stored(store: Store, signature: SignatureRow, specific_id: str) -> dict[Key,
     return {key: (value, second[key]) for key, value in first.items() if key in second}
 
 
-def of_one_stance(
+def score_one_stance(
     store: Store, signature: SignatureRow, names: Iterable[str], stance: str, lm_name: str
 ) -> tuple[dict[Key, tuple[float, float]], dict[tuple[str, str], int], dict[str, int]]:
     """Scores the pairs of the candidates *names* by judgments of one *stance* only.
@@ -111,7 +111,7 @@ def terms_of(scores: Mapping[Key, tuple[float, float]], term: str) -> dict[Key, 
     return {key: take(*both) for key, both in scores.items()}
 
 
-def told_apart(
+def count_significant(
     scores: Mapping[Key, tuple[float, float]],
     words: Mapping[tuple[str, str], int],
     judgments: Mapping[str, int],
@@ -168,14 +168,14 @@ def rows(
     if lms and not shown:
         raise SystemExit(f"{store.key} has no scores by {', '.join(lms)}")
     for signature in shown or shown_signatures(store, None):
-        if (specific_id := specific_of(signature, planned)) is None:
+        if (specific_id := find_specific_signature(signature, planned)) is None:
             continue
         names = models_of(store, signature)
         if stance:
-            scores, words, judgments = of_one_stance(store, signature, [*names, "human"], stance, lm)
+            scores, words, judgments = score_one_stance(store, signature, [*names, "human"], stance, lm)
         else:
-            scores = stored(store, signature, specific_id)
-            lengths = store.read(BOARD_LENGTHS, **reading(signature)._asdict())
+            scores = read_scores(store, signature, specific_id)
+            lengths = store.read(BOARD_LENGTHS, **text_read_by(signature)._asdict())
             words = dict(words_of(zip(*(row.values() for row in lengths), strict=True)))
             with store.reading() as connection:
                 judgments = dict(connection.execute(
@@ -185,7 +185,7 @@ def rows(
         with store.reading() as connection:
             asked = "select candidate_id, paper_id, swap from moved where writer = ?"
             swaps = {(c, p): swap for c, p, swap in connection.execute(asked, [signature["writer"]]).fetchall()}
-        counts = told_apart(scores, words, judgments, names, swaps)
+        counts = count_significant(scores, words, judgments, names, swaps)
         for form in FORMS:
             yield [f"{title}, {form}" if form else title, *(str(counts[form][term]) for term in TERMS)]
         length = [fmean(words[key] for key in words if key[0] == name) for name in names]

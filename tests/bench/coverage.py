@@ -17,11 +17,11 @@ from functools import cache
 import numpy as np
 from scipy import stats as scipy_stats
 
-from gre_bench.stats.auc import separation
-from gre_bench.stats.correlation import compare, correlate, partial, within_groups
+from gre_bench.stats.auc import compute_auc
+from gre_bench.stats.correlation import compare_correlations, correlate, correlate_within_groups, partial_correlation
 from gre_bench.stats.effects import effect, effect_at_length
 from gre_bench.stats.intervals import clustered_test, flat_interval, paired_test, student_test
-from gre_bench.stats.length import by_paper, contrast_at_length, length_controlled, length_slope
+from gre_bench.stats.length import contrast_at_length, error_by_paper, length_controlled_means, length_slope
 from gre_bench.stats.ranks import rank_intervals
 
 SIGMA = {"normal": 0.0, "lognormal": 0.5}
@@ -35,7 +35,7 @@ Trial = Callable[[np.random.Generator, int, float, str], dict[str, float]]
 """(random, papers, share, tails) → interval → whether, or for what share of its values, it contains the truth."""
 
 
-def standardised(z: np.ndarray, tails: str) -> np.ndarray:
+def transform_tails(z: np.ndarray, tails: str) -> np.ndarray:
     """Returns standard normal *z* with the requested *tails*: mean 0, variance 1."""
     sigma = SIGMA[tails]
     if not sigma:
@@ -44,7 +44,7 @@ def standardised(z: np.ndarray, tails: str) -> np.ndarray:
     return (np.exp(sigma * z) - math.exp(sigma**2 / 2)) / scale
 
 
-def drawn(
+def draw_scores(
     random: np.random.Generator, candidates: int, papers: int, share: float, tails: str, alike: float, pairs: int = 2
 ) -> np.ndarray:
     """Returns standardised scores, shape (candidates, papers · pairs)."""
@@ -53,54 +53,54 @@ def drawn(
         paper, pair = random.normal(size=(rows, papers, 1)), random.normal(size=(rows, papers, pairs))
         return (math.sqrt(share) * paper + math.sqrt(1 - share) * pair).reshape(rows, papers * pairs)
 
-    return standardised(math.sqrt(alike) * part(1) + math.sqrt(1 - alike) * part(candidates), tails)
+    return transform_tails(math.sqrt(alike) * part(1) + math.sqrt(1 - alike) * part(candidates), tails)
 
 
-def holds(found, truth: float) -> float:
+def contains_truth(found, truth: float) -> float:
     return float(found.low <= truth <= found.high)
 
 
 def means(random: np.random.Generator, papers: int, share: float, tails: str) -> dict[str, float]:
-    one, other = drawn(random, 2, papers, share, tails, 0.5)
+    one, other = draw_scores(random, 2, papers, share, tails, 0.5)
     names = np.repeat(np.arange(papers), 2)
     differences = (one - other).reshape(papers, 2).mean(axis=1)
     return {
-        "mean, flat, 90%": holds(flat_interval(one), 0.0),
-        "mean, by paper, 90%": holds(clustered_test(one, names), 0.0),
-        "paired difference, 90%": holds(paired_test(differences), 0.0),
+        "mean, flat, 90%": contains_truth(flat_interval(one), 0.0),
+        "mean, by paper, 90%": contains_truth(clustered_test(one, names), 0.0),
+        "paired difference, 90%": contains_truth(paired_test(differences), 0.0),
     }
 
 
 @cache
 def true_auc(tails: str) -> float:
-    grid = standardised(scipy_stats.norm.ppf((np.arange(20_000) + 0.5) / 20_000), tails)
+    grid = transform_tails(scipy_stats.norm.ppf((np.arange(20_000) + 0.5) / 20_000), tails)
     return float(np.searchsorted(grid, grid + 1.0).mean() / len(grid))
 
 
 def auc(random: np.random.Generator, papers: int, share: float, tails: str) -> dict[str, float]:
-    same, other = drawn(random, 2, papers, share, tails, 0.3)
+    same, other = draw_scores(random, 2, papers, share, tails, 0.3)
     names = np.repeat(np.arange(papers), 2)
-    return {"AUC, by paper, 95%": holds(separation(same + 1.0, names, other, names), true_auc(tails))}
+    return {"AUC, by paper, 95%": contains_truth(compute_auc(same + 1.0, names, other, names), true_auc(tails))}
 
 
 def effects(random: np.random.Generator, papers: int, share: float, tails: str) -> dict[str, float]:
-    before, after = drawn(random, 2, papers, share, tails, BEFORE_AFTER)
+    before, after = draw_scores(random, 2, papers, share, tails, BEFORE_AFTER)
     shift, spread = -0.4, 1.1
     found = effect(before, shift + spread * after, np.repeat(np.arange(papers), 2), resamples=1000)
     truth = shift / math.sqrt((1 + spread**2) / 2)
     return {
         "d, flat, 95%": float(found.flat_low <= truth <= found.flat_high),
-        "d, by paper, 95%": holds(found, truth),
+        "d, by paper, 95%": contains_truth(found, truth),
     }
 
 
-def graded(
+def draw_grades(
     random: np.random.Generator, groups: int, share: float, tails: str, siblings: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Returns two scores that follow a latent quality by 0.6 and 0.4, and the grade A, B or C of that quality."""
-    quality, first, second = drawn(random, 3, groups, share, "normal", 0.0, siblings)
+    quality, first, second = draw_scores(random, 3, groups, share, "normal", 0.0, siblings)
     scores = (rho * quality + math.sqrt(1 - rho**2) * own for rho, own in ((0.6, first), (0.4, second)))
-    first, second = (standardised(each, tails) for each in scores)
+    first, second = (transform_tails(each, tails) for each in scores)
     return first, second, np.digitize(quality, [-0.6, 0.7]).astype(float)
 
 
@@ -110,7 +110,7 @@ def true_correlations(tails: str) -> dict[str, float]:
 
     Siblings do not change them.
     """
-    first, second, grades = graded(np.random.default_rng(77), 400_000, 0.0, tails, 1)
+    first, second, grades = draw_grades(np.random.default_rng(77), 400_000, 0.0, tails, 1)
     a, b, c = (scipy_stats.spearmanr(*pair)[0] for pair in ((first, grades), (first, second), (grades, second)))
     return {
         "spearman": a,
@@ -122,9 +122,11 @@ def true_correlations(tails: str) -> dict[str, float]:
 
 
 @cache
-def true_within(share: float, tails: str, siblings: int) -> float:
-    first, _, grades = graded(np.random.default_rng(78), 100_000, share, tails, siblings)
-    return within_groups("spearman", first, grades, np.repeat(np.arange(100_000), siblings), resamples=2).value
+def true_within_correlation(share: float, tails: str, siblings: int) -> float:
+    first, _, grades = draw_grades(np.random.default_rng(78), 100_000, share, tails, siblings)
+    return correlate_within_groups(
+        "spearman", first, grades, np.repeat(np.arange(100_000), siblings), resamples=2
+    ).value
 
 
 def correlations(random: np.random.Generator, papers: int, share: float, tails: str) -> dict[str, float]:
@@ -133,25 +135,29 @@ def correlations(random: np.random.Generator, papers: int, share: float, tails: 
     *tails*: the tails of the score, which do not affect ranks. If they are not normal, only Pearson is tested.
     """
     siblings = 5 if papers < 100 else 3 if papers < 300 else 2
-    first, second, grades = graded(random, papers, share, tails, siblings)
+    first, second, grades = draw_grades(random, papers, share, tails, siblings)
     names, truth, often = np.repeat(np.arange(papers), siblings), true_correlations(tails), {"resamples": 250}
     found = {
-        f"{kind.capitalize()}, by group, 95%": holds(correlate(kind, first, grades, names, **often), truth[kind])
+        f"{kind.capitalize()}, by group, 95%": contains_truth(
+            correlate(kind, first, grades, names, **often), truth[kind]
+        )
         for kind in (("spearman", "kendall", "pearson") if tails == "normal" else ("pearson",))
     }
     if tails != "normal":
         return found
-    inside = within_groups("spearman", first, grades, names, **often)
-    found["Spearman within groups, 95%"] = holds(inside, true_within(share, tails, siblings))
-    found["partial Spearman, 95%"] = holds(partial("spearman", first, grades, second, names, **often), truth["partial"])
-    difference = compare("spearman", first, second, grades, names, **often)
-    found["difference of Spearmans, 95%"] = holds(difference, truth["difference"])
+    inside = correlate_within_groups("spearman", first, grades, names, **often)
+    found["Spearman within groups, 95%"] = contains_truth(inside, true_within_correlation(share, tails, siblings))
+    found["partial Spearman, 95%"] = contains_truth(
+        partial_correlation("spearman", first, grades, second, names, **often), truth["partial"]
+    )
+    difference = compare_correlations("spearman", first, second, grades, names, **often)
+    found["difference of Spearmans, 95%"] = contains_truth(difference, truth["difference"])
     return found
 
 
 def ranks(random: np.random.Generator, papers: int, share: float, tails: str) -> dict[str, float]:
     count = len(MEANS)
-    values = drawn(random, count, papers, share, tails, 0.5) + MEANS[:, None]
+    values = draw_scores(random, count, papers, share, tails, 0.5) + MEANS[:, None]
     names = [f"c{k}" for k in range(count)]
     places = np.tile(np.repeat(np.arange(papers), 2), count)
     found = rank_intervals(values.ravel(), places, np.repeat(names, 2 * papers).tolist())
@@ -168,22 +174,24 @@ def lengths(random: np.random.Generator, papers: int, share: float, tails: str) 
     """
     own, shared = 0.4 * random.normal(size=(4, papers)), 0.2 * random.normal(size=papers)
     logs = np.repeat(6 + np.array([-0.5, 0, 0, 0.8])[:, None] + own + shared, 2, axis=1)
-    values = drawn(random, 4, papers, share, tails, 0.5) + 0.5 * (logs - 6) + np.array([0.3, 0, 0.1, -0.2])[:, None]
+    values = (
+        draw_scores(random, 4, papers, share, tails, 0.5) + 0.5 * (logs - 6) + np.array([0.3, 0, 0.1, -0.2])[:, None]
+    )
     names = np.repeat(list("abcd"), 2 * papers).tolist()
     places: Sequence[int] = np.tile(np.repeat(np.arange(papers), 2), 4)
-    scores = length_controlled(values.ravel(), np.exp(logs).ravel(), places, math.exp(6), names)
+    scores = length_controlled_means(values.ravel(), np.exp(logs).ravel(), places, math.exp(6), names)
     means = values.reshape(4, papers, 2).mean(axis=2)
     tokens = np.exp(logs[:, ::2])
     candidates = np.repeat(list("abcd"), papers).tolist()
     slope = length_slope(means.ravel(), tokens.ravel(), np.tile(np.arange(papers), 4), candidates=candidates)
     contrast = contrast_at_length(slope, range(papers), means[0], means[3], tokens[0], tokens[3])
     assert contrast.own is not None
-    low, high, _ = student_test(slope.value, by_paper(np.array([*slope.influence.values()])), papers - 1, 0.90)
+    low, high, _ = student_test(slope.value, error_by_paper(np.array([*slope.influence.values()])), papers - 1, 0.90)
     return {
-        "score at human length, 90%": holds(scores["d"], -0.2),
+        "score at human length, 90%": contains_truth(scores["d"], -0.2),
         "slope of length, 90%": float(low <= 0.5 <= high),
-        "contrast at equal length, 95%": holds(contrast.common, 0.5),
-        "the same, own slopes, 95%": holds(contrast.own, 0.5),
+        "contrast at equal length, 95%": contains_truth(contrast.common, 0.5),
+        "the same, own slopes, 95%": contains_truth(contrast.own, 0.5),
     }
 
 
@@ -194,7 +202,7 @@ def changed_lengths(random: np.random.Generator, papers: int, share: float, tail
     score by a further 0.4 standard deviations.
     """
     logs = 6 + 0.4 * random.normal(size=(papers, 3)) + 0.2 * random.normal(size=(papers, 1))
-    human, changed, first, second = drawn(random, 4, papers, share, tails, BEFORE_AFTER)
+    human, changed, first, second = draw_scores(random, 4, papers, share, tails, BEFORE_AFTER)
     human, changed = human.reshape(papers, 2), changed.reshape(papers, 2)
     others = np.stack([second.reshape(papers, 2)[:, 0], first.reshape(papers, 2)[:, 1]], axis=1)
     before = human + 0.5 * logs[:, :1]
@@ -212,7 +220,7 @@ def changed_lengths(random: np.random.Generator, papers: int, share: float, tail
     pairs = np.repeat(places, 2).tolist()
     found = effect_at_length(before.ravel(), after.ravel(), np.repeat(shorter[:, 0], 2), pairs, slope)
     truth = -shift / math.sqrt(1 + 0.25 * (0.16 + 0.04))
-    return {"d at equal length, 95%": holds(found, truth)}
+    return {"d at equal length, 95%": contains_truth(found, truth)}
 
 
 def coverage(trial: Trial, papers: int, share: float, tails: str, simulations: int, seed: int = 0) -> dict[str, float]:

@@ -23,12 +23,12 @@ import numpy as np
 import pandas as pd
 from scipy import optimize, sparse
 
-from gre_bench.core.learnt_from import PaperTexts, Register, named_registers, write_register
 from gre_bench.core.review_text import Kind
-from gre_bench.ingest.records.sampling import evaluation_set
+from gre_bench.core.training_registers import PaperTexts, Register, named_registers, write_register
+from gre_bench.ingest.records.sampling import read_evaluation_set
 from gre_bench.writing.rules.judgments import claims_of
 from gre_bench.writing.rules.stances import NONE, SCALE, STANCES, Claim, features
-from tests.bench.bench_rule_judgments import asked, judged, real_rows, words
+from tests.bench.bench_rule_judgments import judged, parse_row_range, real_rows, words
 from tests.conftest import ROOT, SHARED
 
 ALIKE, SOURCE = 0.5, 0.3
@@ -84,9 +84,9 @@ def of_papers(shapes: Sequence[tuple[Kind, int]]) -> tuple[list[set[str]], list[
     table = pd.read_parquet(SHARED / "training" / "papers.parquet").fillna("")
     table = table[(table["abstract"] != "") | (table["text"] != "")]
     known = [PaperTexts(name, about or None) for name, about in zip(table["paper_id"], table["abstract"], strict=True)]
-    learnt = named_registers([EMBEDDED])[0].learnt(known)
-    papers = [paper for paper in known if paper.paper_id in learnt]
-    texts = table[table["paper_id"].isin(learnt)]["text"]
+    trained_on = named_registers([EMBEDDED])[0].trained_on(known)
+    papers = [paper for paper in known if paper.paper_id in trained_on]
+    texts = table[table["paper_id"].isin(trained_on)]["text"]
     chance, named = random.Random(7), []
 
     def add(sentences: Sequence[Claim]) -> None:
@@ -126,7 +126,7 @@ def fitted(seen: sparse.csr_matrix, classes: np.ndarray) -> np.ndarray:
 def rows_of(first: int, last: int, sets: Sequence[Register]) -> tuple[list[dict[str, Any]], int]:
     """Returns (reviews of the rows *first* to *last* without the papers of *sets*, number of reviews before that)."""
     rows = real_rows(first, last)
-    barred = frozenset().union(*(one.learnt(papers_of(rows)) for one in sets))
+    barred = frozenset().union(*(one.trained_on(papers_of(rows)) for one in sets))
     return [row for row in rows if row["paper_id"] not in barred], len(rows)
 
 
@@ -139,9 +139,9 @@ def papers_of(rows: Sequence[dict[str, Any]]) -> list[PaperTexts]:
 
 
 def main() -> None:
-    first, last = asked(300, 899)
+    first, last = parse_row_range(300, 899)
     out = Path(sys.argv[3]) if len(sys.argv) > 3 else ROOT / "data" / "judgments" / "weights.tsv"
-    sets = [evaluation_set(file) for file in sorted((SHARED / "openreview").glob("*.notes.jsonl.gz"))]
+    sets = [read_evaluation_set(file) for file in sorted((SHARED / "openreview").glob("*.notes.jsonl.gz"))]
     rows, given = rows_of(first, last, sets)
     start = time.perf_counter()
     read = [(claims_of(row["review"] or ""), judged(row["judgments"] or "")) for row in rows]

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gre_bench.board.committee import committee_of
+from gre_bench.board.committee_curve import committee_of
 from gre_bench.board.words import p_value
 from gre_bench.core.metrics import ALPHA, recipe_of
 from gre_bench.core.resources import resource
-from gre_bench.release.loading import load_release, release_named
+from gre_bench.release.loading import find_release, load_release
 from gre_bench.reports.contrasts import compare_contrasts, compare_lms
 from gre_bench.store import INCLUDED_EDITION, Store
 from gre_bench.store.queries import BOARD_PAIRS, LEADERBOARD, PLANNED_SIGNATURES, SEPARATION, SignatureRow
@@ -32,7 +32,7 @@ def signed(value: float, digits: int = 2) -> str:
     return f"{value:+.{digits}f}".replace("-", "−")
 
 
-def half(row: dict[str, Any], name: str) -> str:
+def format_half_interval(row: dict[str, Any], name: str) -> str:
     """Returns a value of *row* with half of its 90% interval, as text."""
     value, high = row[name], row["high" if name == "score" else f"{name}_high"]
     return "" if value is None or high is None or high == value else f"{signed(value, 1)} ±{high - value:.1f}"
@@ -55,7 +55,7 @@ def reviewers(store: Store, lm: str, group: str | None) -> Iterator[list[str]]:
     yield ["reviewer", *(titles[part].format(recipe_of(metric).title) for metric in METRICS for part in parts)]
     for row in sorted(own, key=lambda row: (row["kind"] == "control", -(row["score"] or 0))):
         cells = [by[signatures[metric], row["candidate"]] for metric in METRICS]
-        yield [row["candidate"], *(half(dict(cell), part) for cell in cells for part in parts)]
+        yield [row["candidate"], *(format_half_interval(dict(cell), part) for cell in cells for part in parts)]
 
 
 def interval(part: dict[str, Any] | None, value: str = "difference") -> str:
@@ -160,7 +160,7 @@ def committee(store: Store, lm: str) -> Iterator[list[str]]:
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         state = Path(folder)
-        store = load_release(release_named(INCLUDED_EDITION), state)
+        store = load_release(find_release(INCLUDED_EDITION), state)
         lm = sys.argv[2] if len(sys.argv) == 3 else LMS[0]
         tables = {
             "reviewers": lambda: reviewers(store, lm, None), "quis": lambda: reviewers(store, lm, "quis"),

@@ -14,7 +14,7 @@ import numpy as np
 
 from gre_bench.core.records import LMIdentity, Prediction, SpanLogprob
 from gre_bench.core.settings import EvaluationLMSettings
-from gre_bench.lm import catalog
+from gre_bench.lm import opening
 
 CHARACTERS_PER_TOKEN = 6.2
 """The characters per token of real judgments with Llama's tokenizer."""
@@ -52,4 +52,4 @@ class NullLM:
         return SpanLogprob(_SUMS[end] - _SUMS[first], _IDS[first:end], _LOGPROBS[first:end])
 
 
-catalog.BACKENDS.own["null"] = lambda _settings: NullLM()
+opening.BACKENDS.own["null"] = lambda _settings: NullLM()

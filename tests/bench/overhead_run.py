@@ -37,18 +37,18 @@ def main() -> None:
     # Imports at the start of a process are not part of a run.
     for name in ("gre_bench.stats.intervals", "pyarrow.dataset", "duckdb", "scipy.stats"):
         importlib.import_module(name)
-    with nullcontext() if runner == "alone" else prefect_engine.answering():
-        _tell("stage", name="start", at=time.time(), cpu_s=time.process_time())
+    with nullcontext() if runner == "alone" else prefect_engine.require_server():
+        _print_event("stage", name="start", at=time.time(), cpu_s=time.process_time())
         wall, cpu = time.perf_counter(), time.process_time()
         summary = refresh(Job(settings, folder)) if runner == "alone" else annual_refresh(settings, folder)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    _tell("stage", name="over", at=time.time(), cpu_s=time.process_time())
-    _tell("ended", wall_s=wall, cpu_s=cpu, signing_s=sum(signing), outcome=summary["outcome"],
+    _print_event("stage", name="over", at=time.time(), cpu_s=time.process_time())
+    _print_event("ended", wall_s=wall, cpu_s=cpu, signing_s=sum(signing), outcome=summary["outcome"],
           planned=sum(row["planned"] for row in summary["metrics"]),
           scored=sum(row["scored"] for row in summary["metrics"]))  # fmt: skip
 
 
-def _tell(event: str, **more: Any) -> None:
+def _print_event(event: str, **more: Any) -> None:
     print(json.dumps({"event": event, **more}), flush=True)
 
 
@@ -77,7 +77,7 @@ def _tell_stages() -> None:
     stage = Progress.stage
 
     def told(self: Progress, name: str, *more: Any) -> None:
-        _tell("stage", name=name, at=time.time(), cpu_s=time.process_time())
+        _print_event("stage", name=name, at=time.time(), cpu_s=time.process_time())
         stage(self, name, *more)
 
     Progress.stage = told  # type: ignore[method-assign]

@@ -29,7 +29,7 @@ POWER = 0.8
 SUBSETS = 100
 
 
-class Terms(NamedTuple):
+class EffectDeviations(NamedTuple):
     """The standard deviations of the paper effect and reference effect of a difference, in nats."""
 
     paper: float
@@ -40,7 +40,7 @@ class Terms(NamedTuple):
         return float(np.sqrt((self.paper**2 + self.reference**2 / references) / papers))
 
 
-def terms(groups: Sequence[np.ndarray]) -> Terms | None:
+def terms(groups: Sequence[np.ndarray]) -> EffectDeviations | None:
     """Estimates both terms from the differences, one array per paper; None if no paper has two differences."""
     sizes = np.array([len(group) for group in groups], float)
     total, count = sizes.sum(), len(groups)
@@ -51,7 +51,7 @@ def terms(groups: Sequence[np.ndarray]) -> Terms | None:
     grand = float((sizes * means).sum() / total)
     between = float((sizes * (means - grand) ** 2).sum() / (count - 1))
     typical = (total - (sizes**2).sum() / total) / (count - 1)
-    return Terms(float(np.sqrt(max(0.0, (between - within) / typical))), float(np.sqrt(within)))
+    return EffectDeviations(float(np.sqrt(max(0.0, (between - within) / typical))), float(np.sqrt(within)))
 
 
 def least(error: float, papers: int, tests: int) -> float:
@@ -78,7 +78,7 @@ def main() -> None:
     rows = gre_bench.pairs(asked.edition, asked.metric, state=asked.state)
     rows = rows[(rows["state"] == "scored") & rows["candidate"].isin(names)]
     scores = rows.pivot(index=["paper_id", "reference_id"], columns="candidate", values="score")
-    found: list[tuple[Terms, list[np.ndarray]]] = []
+    found: list[tuple[EffectDeviations, list[np.ndarray]]] = []
     for first, second in combinations(names, 2):
         differences = (scores[first] - scores[second]).dropna()
         papers: dict[str, list[float]] = defaultdict(list)
@@ -87,7 +87,7 @@ def main() -> None:
         groups = [np.array(values) for values in papers.values()]
         if (estimate := terms(groups)) is not None:
             found.append((estimate, groups))
-    middle = Terms(*np.median([estimate for estimate, _ in found], axis=0).tolist())
+    middle = EffectDeviations(*np.median([estimate for estimate, _ in found], axis=0).tolist())
     tests = len(found) + len(names)
     print(f"{asked.edition} {asked.metric}: {len(found)} differences of {len(names)} candidates")
     print(f"standard deviation (median): of the paper {middle.paper:.2f}, of the reference {middle.reference:.2f} nats")

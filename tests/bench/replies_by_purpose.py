@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-from gre_bench.writing.catalog import WriterContext
+from gre_bench.writing.writers import WriterContext
 from tests.writing.purposes import frugal, sample_texts, tallies
 
 

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 from gre_bench.core.records import signature_of
-from gre_bench.pipeline.certificates import SHIPPED, certificate_of, shipped
+from gre_bench.pipeline.certificates import SHIPPED, certificate_of, load_shipped_certificates
 from gre_bench.studies.certificate import draw
-from tests.bench.bench_certificate import compared, resistance
-from tests.bench.certificate_table import of_lm
+from tests.bench.bench_certificate import compare_resistance, resistance
+from tests.bench.certificate_table import certificates_of
 from tests.conftest import ROOT
 
 SHOWN = sorted(
     {
         (str(item.signature["evaluation_lm"]), folder.name)
         for folder in SHIPPED.iterdir()
-        for item in shipped(folder.name)
+        for item in load_shipped_certificates(folder.name)
     }
 )
 
@@ -28,13 +28,13 @@ SHOWN = sorted(
 def test_a_certificate_that_ships_has_a_record_and_rests_on_papers_that_were_checked(lm, edition, tmp_path):
     printed = {json.loads(path.read_text())["printed_by"] for path in (ROOT / "data" / "measurements").glob("*.json")}
     assert f"python -m tests.bench.certificate_table {lm} {edition}" in printed
-    for item in of_lm(lm, edition):
+    for item in certificates_of(lm, edition):
         assert item.registers and "unknown" not in item.registers.values()
         assert certificate_of(tmp_path, signature_of(item.signature)) == item
 
 
 def test_the_sentences_that_boards_quote_are_those_of_the_curves():
-    said = {item.signature["metric"]: item.sentence for item in of_lm("cache-ngram-3", "ICLR-2023+ICLR-2024")}
+    said = {item.signature["metric"]: item.sentence for item in certificates_of("cache-ngram-3", "ICLR-2023+ICLR-2024")}
     assert said == {
         "gem": "on 113 papers tells garbling from 10%, invention from 10%; not negation; "
         "copying of the abstract pays from 10%",
@@ -45,7 +45,7 @@ def test_the_sentences_that_boards_quote_are_those_of_the_curves():
 
 
 def test_the_picture_of_the_page_is_that_of_the_certificates_that_ship(tmp_path):
-    items = [asdict(item) for item in of_lm("cache-ngram-3", "ICLR-2023+ICLR-2024")]
+    items = [asdict(item) for item in certificates_of("cache-ngram-3", "ICLR-2023+ICLR-2024")]
     drawn = draw(items, tmp_path / "certificate.svg", "cache-ngram-3: scores by degree of harm")
     assert drawn.read_text() == (ROOT / "docs" / "images" / "certificate.svg").read_text()
 
@@ -54,6 +54,6 @@ def test_judges_are_compared_on_the_same_papers():
     papers = np.random.default_rng(1).normal(size=60)
     falls = papers - papers.mean() - 1
     assert resistance(falls) == pytest.approx(1 / papers.std(ddof=1))
-    difference, low, high = compared(falls, falls - 1)
+    difference, low, high = compare_resistance(falls, falls - 1)
     assert low < high < 0 and difference == pytest.approx(-1 / papers.std(ddof=1))
-    assert compared(falls, falls) == (0, 0, 0)
+    assert compare_resistance(falls, falls) == (0, 0, 0)

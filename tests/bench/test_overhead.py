@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from gre_bench.core.judgments import count
+from gre_bench.core.judgments import count_judgments
 from gre_bench.core.records import Prediction, SpanLogprob
 from gre_bench.lm.protocol import checked
 from tests.bench.bench_overhead import FLOOR_S_PER_PAIR, measure
@@ -34,5 +34,5 @@ def test_a_small_edition_is_scored_to_the_last_pair_and_its_stages_add_up(tmp_pa
 def test_made_up_judgments_are_lines_of_judgments(tmp_path: Path) -> None:
     _, reviews = write_edition(tmp_path, papers=30, candidates=4)
     texts = [json.loads(line)["judgments"] for line in reviews.read_text().splitlines()]
-    assert {count(text) for text in texts} == {(LINES, 0)}
+    assert {count_judgments(text) for text in texts} == {(LINES, 0)}
     assert 1100 < sum(map(len, texts)) / len(texts) < 1500

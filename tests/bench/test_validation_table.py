@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 
-from gre_bench.pipeline.validation_records import SHIPPED, shipped
+from gre_bench.pipeline.validation_records import SHIPPED, load_shipped_records
 from tests.bench.validation_table import METRICS
 from tests.conftest import ROOT
 
 SHOWN = [
     (str(record.signature["evaluation_lm"]), folder.name)
     for folder in sorted(SHIPPED.glob("*-*"))
-    for record in shipped(folder.name)
+    for record in load_shipped_records(folder.name)
     if record.effects and record.signature["metric"] == METRICS[0]
 ]
 
@@ -23,6 +23,6 @@ def test_a_record_holds_the_table_of_every_validation_that_ships():
 
 def test_every_record_rests_on_papers_that_were_checked_against_a_known_register():
     for lm, edition in SHOWN:
-        for record in shipped(edition):
+        for record in load_shipped_records(edition):
             if record.signature["evaluation_lm"] == lm:
                 assert "unknown" not in record.registers.values() and record.papers

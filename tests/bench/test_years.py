@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.bench.ai_like import Wording, interval, sentences, share
-from tests.bench.years import Pair, cell, of_window, per_words
+from tests.bench.years import Pair, cell, pairs_in_window, per_words
 
 WORDS = [
     "novel",
@@ -74,7 +74,7 @@ def test_the_interval_per_100_words_is_that_of_a_ratio_by_exchange():
 
 def test_few_pairs_have_no_cell_and_the_window_holds_both_lengths():
     rows = pairs(0.03, np.linspace(100, 400, 10), 10)
-    assert [pair.words[1] for pair in of_window(rows)] == [
+    assert [pair.words[1] for pair in pairs_in_window(rows)] == [
         count for count in np.linspace(100, 400, 10) if 150 <= count <= 350
     ]
     assert cell(rows, per_words, 1).startswith("+3.0 ±") and cell(rows[:4], per_words, 1) == ""

@@ -11,9 +11,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from gre_bench.changes.catalog import CHANGES
 from gre_bench.core.metrics import recipe_of
-from gre_bench.pipeline.validation_records import SHIPPED, ValidationRecord, shipped
+from gre_bench.perturbations.by_name import PERTURBATIONS
+from gre_bench.pipeline.validation_records import SHIPPED, ValidationRecord, load_shipped_records
 
 MARKS = {"pass": "✓", "fail": "✗", "undecided": "?"}
 METRICS = ("gem", "gem_s_abstract", "gem_s_assw", "gem_raw")
@@ -42,13 +42,13 @@ def table(lm: str, edition: str) -> str:
     """Returns the table of the evaluation LM *lm* on *edition*: one column per metric, one row per perturbation."""
     by_metric = {
         record.signature["metric"]: record
-        for record in shipped(edition)
+        for record in load_shipped_records(edition)
         if record.signature["evaluation_lm"] == lm and record.effects
     }
     records = [by_metric[metric] for metric in METRICS if metric in by_metric]
     rows: list[list[Any]] = [["d", *(recipe_of(str(one.signature["metric"])).title for one in records)]]
     rows.append(["---"] * (len(records) + 1))
-    for change in CHANGES.values():
+    for change in PERTURBATIONS.values():
         cells = [cell(record, change.name) for record in records]
         if set(cells) != {"–"}:
             rows.append([change.title, *cells])

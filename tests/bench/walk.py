@@ -27,15 +27,15 @@ TASK = "gre_bench.tasks.score.score_papers"
 START = ("gre_bench.cli.app.main", "gre_bench.cli.commands.groups.TopGroup.main")
 STEPS = {
     "gre_bench.ingest.records.tables.reviews_from": IMPORT,
-    "gre_bench.pipeline.intake.keep": IMPORT,
+    "gre_bench.pipeline.importing.store_imported": IMPORT,
     "gre_bench.tasks.write.write_judgments": REFRESH,
-    "gre_bench.metrics.cases.plan": REFRESH,
-    "gre_bench.metrics.scoring.terms": TASK,
+    "gre_bench.metrics.cases.plan_entry_pairs": REFRESH,
+    "gre_bench.metrics.scoring.build_predictions": TASK,
     "gre_bench.metrics.scoring.value": TASK,
-    "gre_bench.pipeline.scoring.commit": REFRESH,
+    "gre_bench.pipeline.pair_scoring.store_scored": REFRESH,
     "gre_bench.store.edition.Store.fill_board": REFRESH,
     "gre_bench.ranking.rank_statistics.rank_statistics": REFRESH,
-    "gre_bench.reports.board_rows.one_candidate": COMMAND,
+    "gre_bench.reports.board_rows.load_candidate": COMMAND,
     "gre_bench.cli.commands.rank.show_ranked": "gre_bench.cli.commands.rank.show_ranked",
 }
 """Step of the page → a function on the path to it. Judgments are then written in a thread or process."""
@@ -47,7 +47,7 @@ def name_of(frame: FrameType) -> str:
 
 
 @contextmanager
-def watched() -> Iterator[dict[str, list[str]]]:
+def record_call_paths() -> Iterator[dict[str, list[str]]]:
     """Yields step → the functions on the shortest call path from the command to it."""
     found: dict[str, list[str]] = {}
 
@@ -85,7 +85,7 @@ def main() -> None:
         first = {row["paper_id"]: {"paper_id": row["paper_id"], "review": row["review"]} for row in rows}
         Path("mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in first.values()))
         sys.argv = ["gre-bench", "rank", "mine.jsonl", "--edition", "SAMPLE-2026", "--as", "mine", "--state", "state"]
-        with watched() as stacks:
+        with record_call_paths() as stacks:
             try:
                 command()
             except SystemExit as stop:

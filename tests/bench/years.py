@@ -3,7 +3,7 @@
     python -m tests.bench.years STATE HUMAN AI [--stance criticizes]
     python -m tests.bench.years STATE HUMAN AI --second LM KEPT [--papers 30] [--years 2020 2026]
 
-STATE: a folder with an edition of each year, with the metrics GEM and GEM-S (abstract). `edition.avoid_learnt` excludes
+STATE: a folder with an edition of each year, with the metrics GEM and GEM-S (abstract). `edition.avoid_trained_on` excludes
 papers that the LM or the writer by rule was trained on. A paper has one human candidate and two references, so that no
 year has more references than another. HUMAN, AI: as for `tests.bench.ai_like`.
 
@@ -34,15 +34,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gre_bench.api import open_lm
-from gre_bench.core.learnt_from import PaperTexts, named_registers
-from gre_bench.core.metrics import recipe_of, specific_of
+from gre_bench.core.metrics import find_specific_signature, recipe_of
 from gre_bench.core.records import HUMAN, Prediction, edition_of
-from gre_bench.lm.protocol import results_of
+from gre_bench.core.training_registers import PaperTexts, named_registers
+from gre_bench.lm.protocol import predict_checked
 from gre_bench.stats.intervals import clustered_error, paired_test, student_test
 from gre_bench.store import Store, find_editions
 from gre_bench.store.queries import PLANNED_SIGNATURES
 from tests.bench.ai_like import Wording, human_reviews, interval, share, show, sides
-from tests.bench.chance_terms import of_one_stance, stored
+from tests.bench.chance_terms import read_scores, score_one_stance
 
 METRICS = ("gem_s_abstract", "gem")
 LEVEL, WINDOW = 0.95, (150, 350)
@@ -63,7 +63,7 @@ class Pair(NamedTuple):
     value: float
 
 
-class Year(NamedTuple):
+class YearEdition(NamedTuple):
     """An edition. *reviews*: id and text by paper. *judged*: id → judgments. *moved*: paper → the exchanged review."""
 
     store: Store
@@ -75,7 +75,7 @@ class Year(NamedTuple):
     pairs: dict[str, list[Pair]]
 
 
-def read(state: Path, key: str) -> Year:
+def read(state: Path, key: str) -> YearEdition:
     """Returns the edition *key* of the folder *state*."""
     store, year = Store(state, key), edition_of(key).year
     planned = store.read(PLANNED_SIGNATURES)
@@ -94,16 +94,16 @@ def read(state: Path, key: str) -> Year:
         abstracts = dict(rows("select paper_id, abstract from papers where abstract is not null"))
     for metric in METRICS:
         signature = signatures[metric]
-        specific_id = specific_of(signature, planned)
+        specific_id = find_specific_signature(signature, planned)
         assert specific_id is not None
         pairs[metric] = [
             Pair(year, paper, f"{year} {moved[paper][1]}", (own[paper], reference),
                  (len(judged[own[paper]].split()), len(judged[reference].split())), above)
-            for (name, paper, reference), (_, above) in sorted(stored(store, signature, specific_id).items())
+            for (name, paper, reference), (_, above) in sorted(read_scores(store, signature, specific_id).items())
             if name == HUMAN
         ]  # fmt: skip
     lm = signatures[METRICS[0]]["evaluation_lm"]
-    return Year(store, lm, human_reviews(state, key), judged, {paper: name for paper, (name, _) in moved.items()},
+    return YearEdition(store, lm, human_reviews(state, key), judged, {paper: name for paper, (name, _) in moved.items()},
                 abstracts, pairs)  # fmt: skip
 
 
@@ -138,17 +138,17 @@ def cell(pairs: Sequence[Pair], form: Callable[[Sequence[Pair]], tuple[float, fl
     return f"{value:+.{digits}f} ±{abs(half):.{digits}f}".replace("-", "−")
 
 
-def of_window(pairs: Iterable[Pair]) -> list[Pair]:
+def pairs_in_window(pairs: Iterable[Pair]) -> list[Pair]:
     return [pair for pair in pairs if all(WINDOW[0] <= count <= WINDOW[1] for count in pair.words)]
 
 
-def agreement(known: dict[int, Year]) -> Iterator[list[str]]:
+def agreement(known: dict[int, YearEdition]) -> Iterator[list[str]]:
     """Yields one row per year: agreement by each metric, and words."""
     for year, each in known.items():
         cells: list[str] = []
         for metric in METRICS:
             pairs = each.pairs[metric]
-            cells += [cell(pairs, mean, 1), cell(pairs, per_words, 1), cell(of_window(pairs), per_words, 1)]
+            cells += [cell(pairs, mean, 1), cell(pairs, per_words, 1), cell(pairs_in_window(pairs), per_words, 1)]
         papers = {pair.paper for pair in each.pairs[METRICS[0]]}
         reviews = {paper: [len(text.split()) for _, text in each.reviews[paper]] for paper in papers}
         judged = {paper: [len(each.judged[name].split()) for name, _ in each.reviews[paper] if name in each.judged]
@@ -159,7 +159,9 @@ def agreement(known: dict[int, Year]) -> Iterator[list[str]]:
         yield [str(year), str(len(papers)), *cells]
 
 
-def ai_like(known: dict[int, Year], shares: dict[int, dict[str, float]], wording: Wording) -> Iterator[list[str]]:
+def ai_like(
+    known: dict[int, YearEdition], shares: dict[int, dict[str, float]], wording: Wording
+) -> Iterator[list[str]]:
     """Yields one row per year: the share of AI-like sentences, and of reviews of which more than half are AI-like."""
     for year, own in shares.items():
         texts = known[year].reviews.values()
@@ -168,7 +170,7 @@ def ai_like(known: dict[int, Year], shares: dict[int, dict[str, float]], wording
         yield [str(year), str(len(own)), "{:.0%} ({:.0%}, {:.0%})".format(*found), f"{over:.1%}"]
 
 
-def by_likeness(known: dict[int, Year], shares: dict[int, dict[str, float]]) -> Iterator[list[str]]:
+def by_likeness(known: dict[int, YearEdition], shares: dict[int, dict[str, float]]) -> Iterator[list[str]]:
     """Yields one row per year and kind of pairs: nats per 100 words if reviews have few or many AI-like sentences."""
     kinds = {"both few": lambda a, b: max(a, b) < LEAST, "others": lambda a, b: max(a, b) >= LEAST and min(a, b) <= MOST,
              "both many": lambda a, b: min(a, b) > MOST}  # fmt: skip
@@ -181,14 +183,14 @@ def by_likeness(known: dict[int, Year], shares: dict[int, dict[str, float]]) -> 
                 yield [str(year), title, str(len(chosen[METRICS[0]])), *cells]
 
 
-def of_stance(known: dict[int, Year], stance: str) -> Iterator[list[str]]:
+def stance_rows(known: dict[int, YearEdition], stance: str) -> Iterator[list[str]]:
     """Yields one row per year: agreement by only the judgments of one *stance*, in reviews and references."""
     start = f"The reviewer {stance}"
     for year, each in known.items():
         cells: list[str] = []
         for metric in METRICS:
             signature = next(row for row in each.store.read(PLANNED_SIGNATURES) if row["metric"] == metric)
-            scores, _, _ = of_one_stance(each.store, signature, [HUMAN], stance, each.lm.rpartition("-")[0])
+            scores, _, _ = score_one_stance(each.store, signature, [HUMAN], stance, each.lm.rpartition("-")[0])
             pairs = []
             for pair in each.pairs[metric]:
                 if both := scores.get((HUMAN, pair.paper, pair.reviews[1])):
@@ -199,7 +201,7 @@ def of_stance(known: dict[int, Year], stance: str) -> Iterator[list[str]]:
         yield [str(year), *cells]
 
 
-def second(known: dict[int, Year], lm: str, kept: Path, papers: int) -> Iterator[list[str]]:
+def second(known: dict[int, YearEdition], lm: str, kept: Path, papers: int) -> Iterator[list[str]]:
     """Yields rows of the first *papers* papers of each year, one reference each, by the edition's LM and by *lm*."""
     opened = open_lm(lm).lm
     registers = named_registers([opened.identity.name])
@@ -209,7 +211,7 @@ def second(known: dict[int, Year], lm: str, kept: Path, papers: int) -> Iterator
     for year, each in known.items():
         texts = [PaperTexts(paper, each.abstracts.get(paper), tuple(text for _, text in own))
                  for paper, own in each.reviews.items()]  # fmt: skip
-        taught = frozenset[str]().union(*(register.learnt(texts) for register in registers))
+        taught = frozenset[str]().union(*(register.trained_on(texts) for register in registers))
         first = {pair.paper: pair for pair in each.pairs[METRICS[0]] if pair.paper not in taught}
         chosen[year] = [first[paper] for paper in sorted(first)[:papers]]
     for place in range(papers):
@@ -218,7 +220,7 @@ def second(known: dict[int, Year], lm: str, kept: Path, papers: int) -> Iterator
                 each, pair = known[year], pairs[place]
                 asked = [Prediction(each.judged[name], each.abstracts[pair.paper], each.judged[pair.reviews[1]])
                          for name in (pair.reviews[0], each.moved[pair.paper])]  # fmt: skip
-                own, other = (span.total for span in results_of(opened, asked))
+                own, other = (span.total for span in predict_checked(opened, asked))
                 scores[year, pair.paper] = own - other
                 with kept.open("a") as stream:
                     stream.write(json.dumps({"year": year, "paper": pair.paper, "above": own - other}) + "\n")
@@ -248,7 +250,7 @@ def main() -> None:
         return
     if asked.stance:
         head = [column for title in titles for column in ("pairs", title, f"{title}, per 100 words")]
-        show(["ICLR", *head], of_stance(known, asked.stance))
+        show(["ICLR", *head], stance_rows(known, asked.stance))
         return
     forms = ("", ", per 100 words", ", of 150 to 350 words")
     show(["ICLR", "papers", *(f"{title}{form}" for title in titles for form in forms), "words", "judged"],

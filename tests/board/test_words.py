@@ -16,18 +16,18 @@ from gre_bench.board.words import (
     LMOrder,
     answer,
     at_human_length,
+    choose_headline_signature,
     few_papers,
-    headline,
-    headline_lacks,
+    format_headline_warning,
+    format_score,
     note,
-    number,
     p_value,
     ranks,
     ties,
 )
-from gre_bench.ranking.rank_statistics import Pairs
-from gre_bench.stats.families import Family
-from gre_bench.stats.pair_tests import in_one_family
+from gre_bench.ranking.rank_statistics import ScoredPairs
+from gre_bench.stats.families import TestFamily
+from gre_bench.stats.pair_tests import correct_in_one_family
 from gre_bench.store.queries import LeaderboardRow
 
 
@@ -50,10 +50,10 @@ def lm_order(lm: str, rows: list[LeaderboardRow], steps: dict[tuple[str, str], f
     tests = []
     for first, second in combinations(names, 2):
         differences = spread - spread.mean() + steps.get((first, second), 0.0)
-        tests += Pairs([first] * papers + [second] * papers, [f"p{k}" for k in range(papers)] * 2, ["r"] * papers * 2,
+        tests += ScoredPairs([first] * papers + [second] * papers, [f"p{k}" for k in range(papers)] * 2, ["r"] * papers * 2,
                        [*differences, *([0.0] * papers)]).tests()  # fmt: skip
-    corrected, _ = in_one_family(tests, [])
-    return LMOrder(lm, rows, Family(tuple(corrected), {}, {}, {}))
+    corrected, _ = correct_in_one_family(tests, [])
+    return LMOrder(lm, rows, TestFamily(tuple(corrected), {}, {}, {}))
 
 
 def every(names: str, step: float = 2.0) -> dict[tuple[str, str], float]:
@@ -123,10 +123,10 @@ def test_a_model_leads_only_if_all_evaluation_lms_say_so():
 def test_a_mean_that_stands_on_few_papers_makes_no_leader():
     rows, papers = ranked("ab"), 100
     few = np.where(np.arange(papers) < 12, 40.0, -0.01 * np.arange(papers))
-    tests = Pairs(["a"] * papers + ["b"] * papers, [f"p{k}" for k in range(papers)] * 2, ["r"] * papers * 2,
+    tests = ScoredPairs(["a"] * papers + ["b"] * papers, [f"p{k}" for k in range(papers)] * 2, ["r"] * papers * 2,
                   [*few, *([0.0] * papers)]).tests()  # fmt: skip
     assert tests[0].p_holm < 0.01 and tests[0].difference > 0 and not tests[0].surely_ahead
-    said = answer(rows, [LMOrder("lm", rows, Family(tuple(tests), {}, {}, {}))])
+    said = answer(rows, [LMOrder("lm", rows, TestFamily(tuple(tests), {}, {}, {}))])
     assert said == "No model leads: a is not surely ahead of b."
 
 
@@ -215,7 +215,7 @@ def test_what_an_interval_from_few_papers_covers_is_what_samples_give():
 
 
 def test_no_number_is_minus_nought():
-    assert number(-0.001) == "+0.00" and number(-0.006) == "-0.01"
+    assert format_score(-0.001) == "+0.00" and format_score(-0.006) == "-0.01"
 
 
 def test_groups_have_answers_of_their_own():
@@ -225,9 +225,20 @@ def test_groups_have_answers_of_their_own():
 
 def test_the_headline_is_the_metric_of_the_settings_or_the_first_which_is_validated():
     rows = [row("a", 1, signature_id="first"), row("a", 1, metric="gem_raw", signature_id="second")]
-    assert headline(rows) == "first" and headline(rows, "gem_raw") == "second" and headline(rows, "bleu") == "first"
-    assert headline_lacks(rows, None) == headline_lacks(rows, "gem_raw") == headline_lacks([], "bleu") == ""
-    assert headline_lacks(rows, "bleu") == "board.headline names bleu, which has no board here: gem comes first."
+    assert (
+        choose_headline_signature(rows) == "first"
+        and choose_headline_signature(rows, "gem_raw") == "second"
+        and choose_headline_signature(rows, "bleu") == "first"
+    )
+    assert (
+        format_headline_warning(rows, None)
+        == format_headline_warning(rows, "gem_raw")
+        == format_headline_warning([], "bleu")
+        == ""
+    )
+    assert (
+        format_headline_warning(rows, "bleu") == "board.headline names bleu, which has no board here: gem comes first."
+    )
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ import tomllib
 import pytest
 
 from gre_bench.catalogs.domains import PEER_REVIEW, domain_of, domains
-from gre_bench.changes.catalog import CHANGES
 from gre_bench.core import controls
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.judgments import count
+from gre_bench.core.judgments import count_judgments
 from gre_bench.core.records import Prediction
+from gre_bench.perturbations.by_name import PERTURBATIONS
 from gre_bench.prompts.library import fill, load, render
 from tests.conftest import ROOT
 from tests.one_line import one_line
@@ -27,13 +27,13 @@ predict = "predict_judgments_yelp"
 judgments = "judgments_yelp"
 generic = "The reviewer appreciates the plot."
 source = "here"
-changes = [CHANGES]
+perturbations = [CHANGES]
 left_out = { abstract_only = "no abstract", copied_abstract = "no abstract" }
 """
 
 
 def table(tmp_path, old="", new=""):
-    changes = ", ".join(f'"{name}"' for name in CHANGES if name not in ("abstract_only", "copied_abstract"))
+    changes = ", ".join(f'"{name}"' for name in PERTURBATIONS if name not in ("abstract_only", "copied_abstract"))
     path = tmp_path / "domains.toml"
     text = TABLE.replace("CHANGES", changes)
     path.write_text(text.replace(old, new, 1) if old else text)
@@ -50,16 +50,16 @@ def test_the_paper_s_three_domains_are_there_with_the_changes_that_each_allows()
     }
     assert domain_of("proposals").grades == ("C", "B", "A")
     peers, yelp = domain_of(PEER_REVIEW), domain_of("yelp")
-    assert set(peers.changes) == set(CHANGES)
+    assert set(peers.perturbations) == set(PERTURBATIONS)
     assert peers.generic == domain_of("review-quality").generic == controls.GENERIC_JUDGMENTS
     assert (peers.predict, peers.judgments) == ("predict_judgments", "judgments")
-    assert "random_replacement" in yelp.changes and yelp.why_not("random_replacement") is None
+    assert "random_replacement" in yelp.perturbations and yelp.why_not("random_replacement") is None
     assert {"elongation", "abstract_only"} <= set(yelp.left_out) and "no sections" in yelp.why_not("elongation")
 
 
 @pytest.mark.parametrize("domain", SHIPPED, ids=lambda domain: domain.name)
 def test_a_domain_has_a_generic_review_of_the_papers_proportions_and_prompts_that_speak_of_its_item(domain):
-    assert count(domain.generic) == (8, 0)
+    assert count_judgments(domain.generic) == (8, 0)
     opened = [line.split()[2] for line in domain.generic.splitlines()]
     assert opened == ["appreciates"] * 3 + ["criticizes"] * 2 + ["questions"] + ["suggests"] * 2
     predict, judgments = load(domain.predict), load(domain.judgments)
@@ -93,7 +93,7 @@ def test_an_unknown_domain_or_change_is_one_line_with_the_known_ones():
         ('"injection", ', "", "change injection has to stand once"),
         ('"injection", ', '"injection", "injection", ', "change injection has to stand once"),
         ('abstract_only = "no abstract", ', "", "change abstract_only has to stand once"),
-        ("changes = [", 'changes = ["abstract_only", ', "change abstract_only has to stand once"),
+        ("perturbations = [", 'perturbations = ["abstract_only", ', "change abstract_only has to stand once"),
         ('"predict_judgments_yelp"', '"predict_nothing"', "no prompt 'predict_nothing'; the prompts are: "),
         ('"predict_judgments_yelp"', '"judgments"', "prompt judgments takes review, and has to take synopsis, x"),
         ('judgments = "judgments_yelp"', 'judgments = "predict_judgments"', "has to take review"),
@@ -121,7 +121,7 @@ def test_a_domain_named_twice_and_a_change_that_needs_an_abstract_where_there_is
     with pytest.raises(SettingsError, match="entry 2: films is already there"):
         domains(path)
     path = table(tmp_path, 'abstract_only = "no abstract", ', "")
-    path.write_text(path.read_text().replace("changes = [", 'changes = ["abstract_only", '))
+    path.write_text(path.read_text().replace("perturbations = [", 'perturbations = ["abstract_only", '))
     with pytest.raises(SettingsError, match="change abstract_only needs an abstract, and the synopsis is categories"):
         domains(path)
 

@@ -17,7 +17,7 @@ from gre_bench.cli.views.bar import left
 from gre_bench.cli.views.formats import Format, write
 from gre_bench.core.metrics import METRICS
 from gre_bench.release.release_store import ReleaseStore
-from gre_bench.reports.publishing import publish_edition
+from gre_bench.reports.publish_editions import publish_edition
 from gre_bench.store import Store, now
 from gre_bench.store.queries import CURRENT_SIGNATURES
 from tests.cli.calling import shown

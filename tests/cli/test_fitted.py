@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from gre_bench.cli.views.fitted import Column, shortened, show
+from gre_bench.cli.views.fitted import Column, print_columns, shorten_name
 
 NUMBERS = ["+27.92 ±8.06", "-2.62 ±1.03", "+1144.30 ±118.18"]
 NOTES = ["baseline", "only 3 of 600 pairs scored, few judgments by rule-judgments-4 (3, human 13)", ""]
@@ -24,7 +24,7 @@ def printed(width: int, capsys) -> str:
         Column("pairs", ["600/600", "3/600", "12/12"], order=1),
         Column("note", NOTES, kind="note"),
     ]
-    show("EDITION-2026 · gem", columns, ["", "dim", ""], width)
+    print_columns("EDITION-2026 · gem", columns, ["", "dim", ""], width)
     return capsys.readouterr().out
 
 
@@ -46,22 +46,22 @@ def test_columns_come_in_their_order_as_long_as_there_is_room(capsys):
 
 
 def test_a_column_without_any_cell_is_left_out(capsys):
-    show("", [Column("candidate", ["a"], kind="name"), Column("above chance", [""])], [""], 80)
+    print_columns("", [Column("candidate", ["a"], kind="name"), Column("above chance", [""])], [""], 80)
     assert "above" not in capsys.readouterr().out
 
 
 def test_names_that_would_look_alike_are_wrapped_and_not_shortened(capsys):
     names = [f"openai/gpt-4o-2024-05-13{more}+reflect5+ensemble5" for more in ("", "+fewshot1")]
-    show("", [Column("candidate", names, kind="name"), Column("nats", ["+1.00", "+2.00"])], ["", ""], 26)
+    print_columns("", [Column("candidate", names, kind="name"), Column("nats", ["+1.00", "+2.00"])], ["", ""], 26)
     told = capsys.readouterr().out
     assert "…" not in told and "".join(told.split()).count("fewshot1") == 1
-    show("", [Column("candidate", names, kind="name"), Column("nats", ["+1.00", "+2.00"])], ["", ""], 120)
+    print_columns("", [Column("candidate", names, kind="name"), Column("nats", ["+1.00", "+2.00"])], ["", ""], 120)
     assert all(name in capsys.readouterr().out for name in names[:1])
 
 
 @given(st.text(st.characters(categories=["L", "N", "P"]), max_size=80), st.integers(12, 40))
 def test_a_shortened_name_keeps_its_ends(name, width):
-    found = shortened(name, width)
+    found = shorten_name(name, width)
     if cell_len(name) <= width:
         assert found == name
     else:

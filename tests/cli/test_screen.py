@@ -18,24 +18,24 @@ WORD = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=12)
 @given(st.lists(WORD, min_size=1), st.integers(14, 60), st.integers(0, 4))
 def test_a_broken_line_keeps_its_words_and_its_width(words, columns, indent):
     line = " " * indent + " ".join(words)
-    parts = screen.wrapped(line, columns)
+    parts = screen.wrap_line(line, columns)
     assert " ".join(parts).split() == words
     assert all(cell_len(part) <= columns or len(part.split()) == 1 for part in parts)
     assert all(part.startswith(" " * (indent + 2)) for part in parts[1:])
-    assert screen.wrapped(line, None) == [line]
+    assert screen.wrap_line(line, None) == [line]
 
 
 @given(st.lists(st.text("ab c.-[]{}=", min_size=1, max_size=20), max_size=12), st.integers(20, 60))
 def test_a_broken_command_is_the_same_command(arguments, columns):
     command = "gre-bench " + shlex.join(arguments)
-    parts = screen.wrapped(command, columns)
+    parts = screen.wrap_line(command, columns)
     assert shlex.split("\n".join(parts).replace("\\\n", "")) == ["gre-bench", *arguments]
 
 
 @pytest.mark.parametrize("columns", [30, 44, 60])
 def test_the_comment_of_a_broken_command_stands_on_a_line_of_its_own(columns):
     command, comment = "gre-bench why SAMPLE-2026 reviewer-thorough", "its best and worst papers"
-    parts = screen.wrapped(f"next: {command}   # {comment}", columns)
+    parts = screen.wrap_line(f"next: {command}   # {comment}", columns)
     (at,) = (index for index, part in enumerate(parts) if part.lstrip().startswith("# "))
     told = "\n".join(parts[:at]).removeprefix("next: ").replace("\\\n", "")
     assert shlex.split(told) == shlex.split(command) and not parts[at - 1].endswith("\\")

@@ -7,13 +7,13 @@ import shlex
 
 import pytest
 
+from gre_bench.checks.plan_ahead import plan_ahead
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.settings import BudgetSettings
 from gre_bench.ingest.openreview import fetching, transport
 from gre_bench.ingest.openreview.fetching import budget_file
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.snapshot import Snapshot
-from gre_bench.preflight.plan_ahead import plan_ahead
 from gre_bench.store import Store
 from gre_bench.store.queries import SAMPLE, TEXTS
 from tests.flows.fetching import ACCOUNT, fetched, served, settings
@@ -33,7 +33,7 @@ def call(call):
     """As a process of its own has it, with no session from another command."""
 
     def calling(*arguments):
-        fetching._opened.cache_clear()
+        fetching._open_session.cache_clear()
         return call(*arguments)
 
     return calling

@@ -160,7 +160,7 @@ CONFINED = """
 import sys, os, socket
 sys.path.insert(0, sys.argv[1])
 import sandbox
-sandbox.confine(sys.argv[2])
+sandbox.restrict_access(sys.argv[2])
 open(os.path.join(sys.argv[2], "inside"), "w").close()
 for act in (lambda: open(sys.argv[3]), lambda: open(sys.argv[3], "r+"), lambda: open(sys.argv[3] + ".new", "w"),
             lambda: os.truncate(sys.argv[3], 0), lambda: os.unlink(sys.argv[3]), lambda: os.mkdir(sys.argv[3] + ".d"),
@@ -202,8 +202,8 @@ sys.path.insert(0, sys.argv[1])
 import duckdb, sandbox
 asked = {"folder": sys.argv[2], "file": sys.argv[2] + "/read.duckdb", "spill": 10**8, "memory": 10**9, "threads": 2}
 if sys.argv[4] == "confined":
-    sandbox.confine(asked["folder"])
-run = sandbox.opened(asked)
+    sandbox.restrict_access(asked["folder"])
+run = sandbox.open_private_copy(asked)
 for file in ("read.duckdb", "read.duckdb.wal", "new.csv"):
     try:
         run.execute(f"copy (select 1) to '{sys.argv[3]}/{file}' (format csv, use_tmp_file false)")
@@ -250,12 +250,14 @@ def test_rows_wider_than_the_screen_are_records_and_nothing_is_cut(state, monkey
 
 def test_rows_that_fit_are_a_table_with_numbers_to_the_right(state, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "40")
-    screen.show(["name", "n"], [{"name": "ä", "n": 1.5}, {"name": "漢字", "n": None}, {"name": "two\nlines", "n": 12}])
+    screen.print_rows(
+        ["name", "n"], [{"name": "ä", "n": 1.5}, {"name": "漢字", "n": None}, {"name": "two\nlines", "n": 12}]
+    )
     assert capsys.readouterr().out.splitlines() == ["name     n", "ä      1.5", "漢字", "two     12", "lines"]
-    screen.show(["name"], [])
+    screen.print_rows(["name"], [])
     assert capsys.readouterr().out.splitlines() == ["name", "no rows"]
     monkeypatch.setenv("COLUMNS", "6")
-    screen.show(["name", "n"], [{"name": "x\ny", "n": 12345678}])
+    screen.print_rows(["name", "n"], [{"name": "x\ny", "n": 12345678}])
     shown = capsys.readouterr().out.split()
     assert shown == ["row", "1", "name", "x", "y", "n", "12345678"], "a record, whose numbers are never cut"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gre_bench.cli import stopping
-from gre_bench.cli.stopping import EXIT_CODE, LINE, LONGEST_S, ONE_STOP_S, listening
+from gre_bench.cli.stopping import EXIT_CODE, LINE, LONGEST_S, ONE_STOP_S, handle_signals
 from tests.conftest import ROOT
 
 BEGIN = """
@@ -21,7 +21,7 @@ import signal, subprocess, sys, time
 from gre_bench.cli import stopping
 from gre_bench.core.errors import Stopped
 child = subprocess.Popen(["sleep", "60"], start_new_session=True, stdout=-3, stderr=-3)
-with stopping.listening():
+with stopping.handle_signals():
 """
 ORDERLY = """
     try:
@@ -89,7 +89,7 @@ def test_a_library_that_has_taken_the_signals_for_itself_is_not_waited_for():
 
 def test_a_command_that_was_not_stopped_leaves_the_signals_as_they_were():
     before = signal.getsignal(signal.SIGINT), signal.set_wakeup_fd(-1)
-    with listening():
+    with handle_signals():
         assert signal.getsignal(signal.SIGINT) is not before[0]
     assert (signal.getsignal(signal.SIGINT), signal.set_wakeup_fd(-1)) == before
 
@@ -102,6 +102,6 @@ def test_a_signal_while_the_block_ends_is_no_fault(monkeypatch):
     monkeypatch.setattr(stopping, "end", lambda: ended.append(True))
     monkeypatch.setattr(stopping, "LONGEST_S", 0.1)
     monkeypatch.setattr(stopping, "_heard", threading.Event())
-    stopping._watch(reading)
+    stopping._watch_signals(reading)
     os.close(reading)
     assert ended == [True]

@@ -65,7 +65,7 @@ def test_what_is_done_is_told_again_and_what_another_did_is_never_written_over(t
     code, told, _ = tune("cache-ngram")
     assert code == 0
     before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
-    monkeypatch.setattr("gre_bench.tuning.cache_ngram.train", None)
+    monkeypatch.setattr("gre_bench.tuning.ngram_training.train", None)
     assert tune("cache-ngram")[:2] == (0, told)
     code, out, err = tune("cache-ngram", choose="18:23")
     assert (code, out) == (2, "") and "holds a model from another training" in err

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gre_bench.core import incoming
 from gre_bench.core.errors import SourceError
-from gre_bench.core.incoming import DEPTH, check_depth, files_in, limited, lines, read_bytes, values_in
+from gre_bench.core.incoming import DEPTH, check_depth, files_in, lines, max_values_in, read_bytes, use_file_limits
 
 JSON = st.recursive(
     st.none() | st.text(alphabet='a"\\[]{},\n') | st.integers(),
@@ -45,7 +45,7 @@ def test_json_is_too_deep_exactly_if_its_brackets_outside_quotes_are(value, leve
 
 @given(value=JSON)
 def test_a_row_never_holds_more_values_than_are_counted_before_it_is_parsed(value):
-    assert values_in(json.dumps(value).encode()) >= count(value)
+    assert max_values_in(json.dumps(value).encode()) >= count(value)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_packed_file_may_unpack_to_64_mb_or_200_times_its_size(unpacked, held,
 )  # fmt: skip
 def test_a_file_beyond_a_setting_is_refused_in_a_line_that_names_the_setting(memory, seconds, line, tmp_path):
     (tmp_path / "a.jsonl").write_text("{}\n" * 100)
-    with limited(memory, seconds), pytest.raises(SourceError, match=line):
+    with use_file_limits(memory, seconds), pytest.raises(SourceError, match=line):
         list(lines(tmp_path / "a.jsonl"))
     assert len(list(lines(tmp_path / "a.jsonl"))) == 100 and incoming.limits() == incoming.DEFAULT
 

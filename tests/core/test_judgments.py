@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gre_bench.core.judgments import count, strict, yields
+from gre_bench.core.judgments import count_judgments, has_judgments, strict
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from gre_bench.core.judgments import count, strict, yields
     ],
 )
 def test_lines_are_counted_and_kept(text, counts, kept):
-    assert count(text) == counts
+    assert count_judgments(text) == counts
     assert strict(text) == kept
 
 
@@ -39,4 +39,4 @@ def test_lines_are_counted_and_kept(text, counts, kept):
     ],
 )
 def test_a_text_that_judges_nothing_yields_none(text, as_written, strictly):
-    assert (yields(text, "as_written"), yields(text, "strict")) == (as_written, strictly)
+    assert (has_judgments(text, "as_written"), has_judgments(text, "strict")) == (as_written, strictly)

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.learnt_from import FILE, INCLUDED, PaperTexts, named_registers, read_register, write_register
 from gre_bench.core.resources import resource
-from gre_bench.ingest.records.sampling import evaluation_set
+from gre_bench.core.training_registers import FILE, INCLUDED, PaperTexts, named_registers, read_register, write_register
+from gre_bench.ingest.records.sampling import read_evaluation_set
 from gre_bench.writing.rules.judgments import WRITER
 from tests.conftest import real
 
@@ -48,7 +48,7 @@ def folder(tmp_path):
     ],
 )
 def test_a_paper_is_learnt_if_its_id_or_any_of_its_texts_is_registered(folder, paper, seen):
-    assert read_register(folder, "it").learnt([paper, PaperTexts("other")]) == ({paper.paper_id} if seen else set())
+    assert read_register(folder, "it").trained_on([paper, PaperTexts("other")]) == ({paper.paper_id} if seen else set())
 
 
 @given(st.text(), st.text(), st.lists(st.text(), max_size=3))
@@ -56,7 +56,7 @@ def test_a_register_knows_what_was_written_into_it(name, abstract, reviews):
     with TemporaryDirectory() as folder:
         write_register(Path(folder), [PaperTexts(name, abstract, tuple(reviews))], ["review 0123456789abcdef"])
         register = read_register(Path(folder), "it")
-    assert register.learnt([PaperTexts(name)]) == {name}
+    assert register.trained_on([PaperTexts(name)]) == {name}
     assert "review 0123456789abcdef" in register.entries
 
 
@@ -91,7 +91,7 @@ def test_a_register_that_cannot_be_trusted_is_unknown_and_never_clean(folder, fi
     register = read_register(folder, "it")
     assert register.entries is None and register.digest is None
     assert "it is unknown what it was learnt from" in register.problem and why in register.problem
-    assert register.learnt([LEARNT]) == set()
+    assert register.trained_on([LEARNT]) == set()
     with pytest.raises(SettingsError, match="unknown"):
         named_registers([str(folder)])
 
@@ -113,12 +113,12 @@ def judging(tmp_path_factory):
     rows = parquet.read_table(real("iclr2023", "human_reviews.parquet"), filters=[("row", "<", 300)])
     parquet.write_table(rows, file := tmp_path_factory.mktemp("judging") / "rows_0_299.parquet")
     notes = (real("openreview", f"iclr{year}.notes.jsonl.gz") for year in (2020, 2023, 2024))
-    return {path.name: evaluation_set(path).entries
+    return {path.name: read_evaluation_set(path).entries
             for path in (file, *notes, real("llm-boards", "iclr2022", "papers.jsonl"))}  # fmt: skip
 
 
 @pytest.mark.shared
 @pytest.mark.parametrize("name", INCLUDED)
 def test_no_paper_that_judges_was_learnt(name, judging):
-    learnt = read_register(INCLUDED[name], name).entries
-    assert not {each for each, entries in judging.items() if learnt & entries}
+    trained_on = read_register(INCLUDED[name], name).entries
+    assert not {each for each, entries in judging.items() if trained_on & entries}

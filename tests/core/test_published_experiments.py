@@ -10,7 +10,7 @@ import pytest
 from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.resources import resource, settings_file, settings_names
 from gre_bench.core.settings import load
-from gre_bench.ranking import published
+from gre_bench.ranking import published_boards
 from gre_bench.studies.examiners.inputs import load_study
 from tests.conftest import ROOT
 
@@ -38,21 +38,21 @@ def test_the_docs_list_every_file():
 def test_every_published_table_of_the_boards_and_validations_has_an_experiment():
     named = {table for head in HEADS.values() for table in re.findall(r"--published (\w+) RUN", head)}
     # Table 2 is tables 3 and 4 without intervals; table 5 is the board beside other benchmarks.
-    assert {table for table in published.tables() if table not in named} == {"table2", "table5"}
+    assert {table for table in published_boards.tables() if table not in named} == {"table2", "table5"}
 
 
 def test_the_boards_have_the_models_of_their_tables():
     for name, table in (("004_board", "table7"), ("004_board_70b", "table6"), ("004_board_other_writer", "table10")):
-        printed = {figure.item for figure in published.load(table)}
+        printed = {figure.item for figure in published_boards.load(table)}
         assert set(load(Path("papers") / name).writing.candidates) == printed
 
 
 @pytest.mark.parametrize("name", ["004_finetuned", "004_board_finetuned"])
 def test_no_paper_that_a_fine_tuned_lm_was_learnt_from_can_be_drawn(name):
     """Appendix E: the papers of the fine-tuning are separate from those of the experiments."""
-    assert "--set edition.avoid_learnt=FILE" in HEADS[name]
-    settings = load(Path("papers") / name, ("evaluation_lm.folder=tuned", "edition.avoid_learnt=tuned"))
-    assert settings.edition.sample == "finetuned" and settings.edition.avoid_learnt == ("tuned",)
+    assert "--set edition.avoid_trained_on=FILE" in HEADS[name]
+    settings = load(Path("papers") / name, ("evaluation_lm.folder=tuned", "edition.avoid_trained_on=tuned"))
+    assert settings.edition.sample == "finetuned" and settings.edition.avoid_trained_on == ("tuned",)
 
 
 def test_a_name_finds_its_file_with_and_without_the_folder():

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 
 from gre_bench.core import replies
 from gre_bench.core.errors import ReplyError
-from gre_bench.core.replies import ASSW_PARTS, REVIEW_PARTS, assw, judgments, repeats_itself, tagged, without_thinking
+from gre_bench.core.replies import (
+    ASSW_PARTS,
+    REVIEW_PARTS,
+    extract_tags,
+    parse_assw,
+    repeats_itself,
+    require_judgments,
+    without_thinking,
+)
 
 STRONG, WEAK = ASSW_PARTS
 
@@ -33,38 +41,44 @@ STRONG, WEAK = ASSW_PARTS
     ],
 )
 def test_tags_are_read(text, names, parts):
-    assert tagged(text, tuple(names)) == parts
+    assert extract_tags(text, tuple(names)) == parts
 
 
 def test_names_are_given_back_as_they_were_asked_for():
-    assert tagged("<SUMMARY>x</SUMMARY>", ("Summary",)) == {"Summary": "x"}
-    assert tagged("<a.b>x</a.b><axb>y</axb>", ("a.b",)) == {"a.b": "x"}
+    assert extract_tags("<SUMMARY>x</SUMMARY>", ("Summary",)) == {"Summary": "x"}
+    assert extract_tags("<a.b>x</a.b><axb>y</axb>", ("a.b",)) == {"a.b": "x"}
 
 
 @given(st.lists(st.text(alphabet="xyz <>/\n"), min_size=4, max_size=4))
 def test_a_review_of_four_tags_gives_its_parts_back(texts):
     review = "\n".join(f"<{name}>{text}</{name}>" for name, text in zip(REVIEW_PARTS, texts, strict=True))
-    assert tagged(review, REVIEW_PARTS) == {name: text.strip() for name, text in zip(REVIEW_PARTS, texts, strict=True)}
+    assert extract_tags(review, REVIEW_PARTS) == {
+        name: text.strip() for name, text in zip(REVIEW_PARTS, texts, strict=True)
+    }
 
 
 @pytest.mark.parametrize(
     "text", ["The reviewer suggests x.", "Here:\n\n- The reviewer suggests x. \n", "\nThe reviewer questions y.\n\n"]
 )
 def test_judgments_stay_as_the_writer_left_them(text):
-    assert judgments(text) == text
+    assert require_judgments(text) == text
 
 
 @pytest.mark.parametrize(
     ("read", "text"),
     [
-        *((judgments, text) for text in ("I cannot do that.", "the reviewer suggests x", "x The reviewer suggests y.")),
-        *((read, text) for read in (judgments, assw) for text in ("", "fast, small")),
-        *((assw, f"<{name}>fast</{name}>") for name in ASSW_PARTS),
-        (assw, f"<{STRONG}> </{STRONG}><{WEAK}>\n</{WEAK}>"),
+        *(
+            (require_judgments, text)
+            for text in ("I cannot do that.", "the reviewer suggests x", "x The reviewer suggests y.")
+        ),
+        *((read, text) for read in (require_judgments, parse_assw) for text in ("", "fast, small")),
+        *((parse_assw, f"<{name}>fast</{name}>") for name in ASSW_PARTS),
+        (parse_assw, f"<{STRONG}> </{STRONG}><{WEAK}>\n</{WEAK}>"),
     ],
 )
 def test_a_reply_without_what_was_asked_for_is_an_error(read, text):
-    with pytest.raises(ReplyError, match=f"^no_{read.__name__}$"):
+    code = "assw" if read is parse_assw else "judgments"
+    with pytest.raises(ReplyError, match=f"^no_{code}$"):
         read(text)
 
 
@@ -80,7 +94,7 @@ def test_a_reply_without_what_was_asked_for_is_an_error(read, text):
     ],
 )
 def test_strengths_and_weaknesses_are_read(text, lists):
-    assert assw(text) == lists
+    assert parse_assw(text) == lists
 
 
 @pytest.mark.parametrize(
@@ -224,8 +238,8 @@ def test_hostile_replies_take_linear_time(piece):
     started = time.process_time()
     without_thinking(text)
     repeats_itself(text)
-    tagged(text, REVIEW_PARTS)
-    for read in (judgments, assw):
+    extract_tags(text, REVIEW_PARTS)
+    for read in (require_judgments, parse_assw):
         with contextlib.suppress(ReplyError):
             read(text)
     assert time.process_time() - started < 4

@@ -11,8 +11,8 @@ from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.rosters import METRICS, roster_names
 from gre_bench.core.settings import load, parse
-from gre_bench.pipeline.rosters import needed_models
-from gre_bench.writing.catalog import WriterContext, text_writer
+from gre_bench.pipeline.year_models import needed_models
+from gre_bench.writing.writers import WriterContext, open_text_writer
 from tests.one_line import one_line
 from tests.servers.chat import MODEL, scripted_chat
 
@@ -102,7 +102,7 @@ def test_the_sampling_of_a_roster_is_sent_and_is_part_of_the_writers_identity(tm
         models = tmp_path / "models.toml"
         models.write_text(f'[[model]]\nname = "b/two"\nendpoint = "{server.url}"\nmodel = "{MODEL}"\n')
         plain, own = (
-            text_writer("b/two", WriterContext(tmp_path / "replies", models, sampling=sampling))
+            open_text_writer("b/two", WriterContext(tmp_path / "replies", models, sampling=sampling))
             for sampling in ({}, {"b/two": {"temperature": 0.7, "max_tokens": 123}})
         )
         own.judgments([("r1", "The paper is good. It lacks a baseline.")])

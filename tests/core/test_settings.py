@@ -95,12 +95,12 @@ def test_a_malformed_edition_key_is_refused(key):
 
 def test_a_recorded_setting_that_another_version_had_is_left_out_and_a_given_one_refused():
     stored = settings.load(None).model_dump(mode="json")
-    assert settings.load_over(stored) == settings.load(None)
+    assert settings.load_recorded_settings(stored) == settings.load(None)
     stored["evaluation_lm"]["mixture"] = None
     stored["gone"] = {"some": 1}
-    assert settings.load_over(stored) == settings.load(None)
+    assert settings.load_recorded_settings(stored) == settings.load(None)
     with pytest.raises(SettingsError, match="unknown setting evaluation_lm.mixture"):
-        settings.load_over(stored, ("evaluation_lm.mixture=2",))
+        settings.load_recorded_settings(stored, ("evaluation_lm.mixture=2",))
 
 
 @pytest.mark.parametrize("gone", settings.INSTEAD)
@@ -111,15 +111,17 @@ def test_a_setting_that_is_gone_says_in_one_line_what_to_use(tmp_path, gone):
         with pytest.raises(SettingsError) as error:
             load()
         assert str(error.value).endswith(f": setting {gone} is gone; {settings.INSTEAD[gone]}")
-    assert settings.load_over({group: {name: 1}}) == settings.Settings(), "what an earlier version recorded loads"
+    assert settings.load_recorded_settings({group: {name: 1}}) == settings.Settings(), (
+        "what an earlier version recorded loads"
+    )
 
 
 def test_a_new_snapshot_replaces_recorded_notes_and_new_notes_a_recorded_snapshot():
     notes = settings.load(None, ("sources.notes=a.jsonl", "sources.pdfs=pdfs")).model_dump(mode="json")
-    chosen = settings.load_over(notes, ("sources.snapshot=fetched",)).sources
+    chosen = settings.load_recorded_settings(notes, ("sources.snapshot=fetched",)).sources
     assert (chosen.notes, chosen.pdfs, chosen.snapshot.name) == (None, None, "fetched")
     fetched = settings.load(None, ("sources.snapshot=fetched",)).model_dump(mode="json")
-    chosen = settings.load_over(fetched, ("sources.notes=b.jsonl",)).sources
+    chosen = settings.load_recorded_settings(fetched, ("sources.notes=b.jsonl",)).sources
     assert (chosen.snapshot, chosen.notes.name, chosen.pdfs) == (None, "b.jsonl", None)
-    both = settings.load_over(notes, ("sources.snapshot=fetched", "sources.notes=b.jsonl")).sources
+    both = settings.load_recorded_settings(notes, ("sources.snapshot=fetched", "sources.notes=b.jsonl")).sources
     assert both.snapshot and both.notes, "the refresh refuses what somebody asked for"

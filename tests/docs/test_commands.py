@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from gre_bench.catalogs.models import Model
-from gre_bench.changes.catalog import CHANGES
 from gre_bench.core import settings
 from gre_bench.core.metrics import METRICS
-from gre_bench.lm.catalog import BACKENDS
+from gre_bench.lm.opening import BACKENDS
+from gre_bench.perturbations.by_name import PERTURBATIONS
 from gre_bench.prompts.library import ADDED
 from gre_bench.reports.contrasts import PlannedContrast
 from tests.cli.calling import call
@@ -79,7 +79,7 @@ def test_the_blocks_of_a_page_run_one_after_the_other(page, tmp_path, monkeypatc
 
 def forget_additions() -> None:
     """What installed packages add is looked up anew from here on."""
-    for catalogue in (METRICS, CHANGES, BACKENDS, ADDED):
+    for catalogue in (METRICS, PERTURBATIONS, BACKENDS, ADDED):
         vars(catalogue).pop("added", None)
 
 

@@ -193,3 +193,14 @@ def test_the_site_builds_without_a_warning_asks_nobody_for_anything_and_its_sear
                 tab.ask(f"{box}.focus(); {box}.value = '{word}'; {box}.dispatchEvent(new Event('keyup'))")
                 tab.until(f"{links}.some(one => /glossary.html.*#{place}$/.test(one.href))")
             assert tab.said == [] and not [url for url in tab.asked if url.startswith("http")]
+
+
+def test_every_function_that_the_page_on_the_architecture_names_is_there():
+    page = (ROOT / "docs" / "extending.md").read_text()
+    named = set(re.findall(r"`(?:gre_bench/)?((?:\w+/)+\w+)(?:\.(?:py|(\w+)))?`", page))
+    inside = {(path, name) for path, name in named if path.split("/")[0] in rooms()}
+    assert len(inside) > 15
+    for path, name in inside:
+        file = (ROOT / "gre_bench" / path).with_suffix(".py")
+        assert file.is_file() or (file.with_suffix("").is_dir() and not name), path
+        assert not name or re.search(rf"^(?:def|class) {name}\b", file.read_text(), re.M), f"{path}.{name}"

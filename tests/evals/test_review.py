@@ -24,7 +24,7 @@ from gre_bench.ingest.records.cells import UNFINISHED, Imported
 from gre_bench.ingest.records.inspect_logs import read_logs
 from gre_bench.stats.intervals import clustered_test
 from gre_bench.store import Store
-from gre_bench.writing.lm_writer import chat_of
+from gre_bench.writing.lm_writer import build_paper_chat
 from tests.cli.calling import call
 from tests.conftest import ROOT
 from tests.flows.refreshing import EDITION, add_papers, refreshed, run
@@ -102,7 +102,7 @@ def test_an_evaluation_its_retry_and_its_import_end_on_the_board(state, tmp_path
 
     # What a provider gets is what the pipeline's own writer sends.
     sent = {json.dumps(messages) for messages, _ in mock.asked}
-    chats = [chat_of("review", paper.whole) for paper in papers]
+    chats = [build_paper_chat("review", paper.whole) for paper in papers]
     assert sent == {json.dumps([message("system", chat.system), message("user", chat.user)]) for chat in chats}
     config = mock.asked[0][1]
     assert (config.temperature, config.max_tokens) == (Sampling().temperature, Sampling().max_tokens)
@@ -248,10 +248,10 @@ def test_inspect_finds_the_task_by_the_entry_point():
 @pytest.mark.night
 @pytest.mark.pretrained
 def test_smollm2_reviews_through_the_provider_of_hugging_face(by_rule, tmp_path):
-    from gre_bench.core.pretrained import entry_of, held
+    from gre_bench.core.pretrained import cached_model, entry_of
 
     name = needed("smollm2-135m", "torch", "transformers")
-    folder = held(entry_of(name)).folder
+    folder = cached_model(entry_of(name)).folder
     (log,) = evaluate(
         review(EDITION, str(by_rule), limit=1),
         model=get_model("hf/smollm2-135m", model_path=str(folder), device="cpu", do_sample=False, memoize=False),

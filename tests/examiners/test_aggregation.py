@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from gre_bench.core.errors import LMError, ReplyError, SettingsError
 from gre_bench.core.records import Chat, LMIdentity, Problem, SpanLogprob
 from gre_bench.examiners import templates as scales
-from gre_bench.examiners.examiner import Binning, Examiner, Item, chats
+from gre_bench.examiners.examiner import Binning, Examiner, GradingItem, build_grading_chats
 from gre_bench.examiners.grading import Grade, Token, bin_grades, binned, grade_by_lm, logprob, probabilities, weighted
-from gre_bench.lm.protocol import chat_lm
+from gre_bench.lm.protocol import require_chat_lm
 
-ITEM = Item("1", "A short source about ferries.", "A summary.")
+ITEM = GradingItem("1", "A short source about ferries.", "A summary.")
 
 
 @pytest.mark.parametrize(("shares", "scores", "raw", "normalised", "mass"), [
@@ -198,7 +198,7 @@ def test_a_score_has_the_probability_of_its_whole_token_sequence_and_end(tiny, t
     import torch
 
     examiner = Examiner(template=template, aggregation="logprob", mass="raw")
-    scale, [chat] = examiner.form.scale, chats(examiner, ITEM)
+    scale, [chat] = examiner.form.scale, build_grading_chats(examiner, ITEM)
     product, mass, lengths = 0.0, 0.0, set()
     for spelling, value in scale.declared:
         written = tiny.template.encode(Chat(chat.system, chat.user, spelling))
@@ -221,7 +221,7 @@ def test_an_evaluation_lm_of_judgments_is_refused_in_one_line():
         identity = LMIdentity("cache-ngram", "0" * 64, "1")
 
     with pytest.raises(LMError, match="evaluation LM cache-ngram scores judgments only: give a chat model"):
-        chat_lm(NGram())
+        require_chat_lm(NGram())
 
 
 @pytest.mark.parametrize("tree", [{"template": "p9"}, {"template": "p3"}, {"aggregation": "approximation"}])

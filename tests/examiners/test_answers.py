@@ -101,15 +101,15 @@ TABLE_12 = (
 ])  # fmt: skip
 def test_aspects_are_read_as_the_papers_replies_have_them_or_refused(text, found):
     if isinstance(found, dict):
-        assert answers.aspects(text, scales.FIVE, DEVELOPMENT) == found
+        assert answers.parse_aspect_scores(text, scales.FIVE, DEVELOPMENT) == found
     else:
         with pytest.raises(ReplyError, match=found):
-            answers.aspects(text, scales.FIVE, DEVELOPMENT)
+            answers.parse_aspect_scores(text, scales.FIVE, DEVELOPMENT)
 
 
 def test_an_aspect_scored_sentence_by_sentence_is_its_mean():
     text = "Sentence 1\nCoherence: 4\nConsistency: 3\nFluency: 3\nRelevance: 4\nSentence 2\nCoherence: 2\nConsistency: 3\nFluency: 5\nRelevance: 4"
-    found = answers.aspects(text, scales.FIVE, DEVELOPMENT, repeats=True)
+    found = answers.parse_aspect_scores(text, scales.FIVE, DEVELOPMENT, repeats=True)
     assert found == {"coherence": 3.0, "consistency": 3.0, "fluency": 4.0, "relevance": 4.0}
 
 
@@ -132,7 +132,7 @@ TABLE_10 = "Relevance: 3\nExplanation: It captures them.\nAnswer:\nConsistency: 
     # An "Answer:" that nobody asked for is counted, but for the first line's.
     (answers.hallucinated_answers, TABLE_10, 2), (answers.hallucinated_answers, f"Answer:\n{TABLE_10}", 2),
     *((answers.hallucinated_answers, text, 0) for text in ("Answer: 4", "The answer: 4", "")),
-    (answers.rationale, "4", None),
+    (answers.extract_rationale, "4", None),
 ])  # fmt: skip
 def test_other_replies_are_read_or_refused(read, text, said):
     if isinstance(said, str):
@@ -143,8 +143,8 @@ def test_other_replies_are_read_or_refused(read, text, said):
 
 
 def test_a_rationale_is_what_follows_its_announcement():
-    assert answers.rationale("Score: 4\nRationale: It leaves one point out.") == "It leaves one point out."
-    assert answers.rationale("4\nIt leaves one point out.") == "It leaves one point out."
+    assert answers.extract_rationale("Score: 4\nRationale: It leaves one point out.") == "It leaves one point out."
+    assert answers.extract_rationale("4\nIt leaves one point out.") == "It leaves one point out."
 
 
 @pytest.mark.parametrize(
@@ -158,10 +158,10 @@ def test_a_hostile_reply_is_read_in_linear_time(text):
     began = time.process_time()
     for read in (
         lambda: answers.score(text, scales.FIVE),
-        lambda: answers.aspects(text, scales.FIVE, DEVELOPMENT),
+        lambda: answers.parse_aspect_scores(text, scales.FIVE, DEVELOPMENT),
         lambda: answers.choice(text),
         lambda: answers.yes_or_no(text),
-        lambda: answers.rationale(text),
+        lambda: answers.extract_rationale(text),
     ):
         with contextlib.suppress(ReplyError):
             read()

@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.examiners.examiner import Examiner, Item, chats, examiner_of, findings, sha256
+from gre_bench.examiners.examiner import (
+    Examiner,
+    GradingItem,
+    build_grading_chats,
+    digest_prompts,
+    examiner_of,
+    find_instruction_faults,
+)
 from gre_bench.examiners.templates import TEMPLATES
 from gre_bench.prompts.library import load
 
@@ -84,13 +91,13 @@ def test_each_template_has_the_scale_that_its_prompt_declares(names, low, high, 
 def test_what_changes_no_prompt_shares_its_digest_and_what_changes_another_thing_is_another_examiner():
     direct = Examiner(template="human", granularity="fine")
     sampled = Examiner(template="human", granularity="fine", aggregation="approximation")
-    assert sha256(direct) == sha256(sampled) and direct.identity != sampled.identity
+    assert digest_prompts(direct) == digest_prompts(sampled) and direct.identity != sampled.identity
     assert (direct.times, sampled.times) == (1, 20)
-    stated, other = (sha256(Examiner(template="human", criteria=name)) for name in ("ht", "ad"))
-    assert stated == sha256(Examiner(template="human")) != other, "ht is what the criteria are anyway"
+    stated, other = (digest_prompts(Examiner(template="human", criteria=name)) for name in ("ht", "ad"))
+    assert stated == digest_prompts(Examiner(template="human")) != other, "ht is what the criteria are anyway"
     one, other = (Examiner(template="generated", instructions=text) for text in ("Grade it.", "Grade it well."))
     assert one.identity != other.identity and one.name != other.name
-    [chat] = chats(one, Item("1", "S {text}", "T"))
+    [chat] = build_grading_chats(one, GradingItem("1", "S {text}", "T"))
     assert chat.user == "Grade it.\nPaper: S {text}\nReview: T"
 
 
@@ -104,10 +111,10 @@ def test_what_changes_no_prompt_shares_its_digest_and_what_changes_another_thing
     ("Article: {source_text}", ["a field {source_text} is left in the text"]), (" \n", ["there is no text"]),
 ])  # fmt: skip
 def test_the_checks_find_what_the_paper_found(text, wrong):
-    assert findings(text) == wrong
+    assert find_instruction_faults(text) == wrong
 
 
 def test_the_printed_prompts_pass_the_check_of_numbering():
     for name in (f"p{number}" for number in range(1, 15)):
         text = load(TEMPLATES[name].prompt.format(item="summary")).user
-        assert not [each for each in findings(text) if "number" in each], name
+        assert not [each for each in find_instruction_faults(text) if "number" in each], name

@@ -14,14 +14,14 @@ from scipy.stats import kendalltau
 from gre_bench.catalogs.models import Model
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import Case, Chat, LMIdentity, Sampling
-from gre_bench.examiners.examiner import Examiner, Item
-from gre_bench.examiners.grading import ExaminerMetric, grade, grade_by_endpoint, identity_with
+from gre_bench.examiners.examiner import Examiner, GradingItem
+from gre_bench.examiners.grading import ExaminerMetric, grade, grade_by_endpoint, grading_identity
 from gre_bench.examiners.templates import TEMPLATES
 from gre_bench.writing.archive import ReplyArchive
 from gre_bench.writing.http_writer import HttpWriter, LogprobWriter, RetryPolicy
 from tests.conftest import real
 from tests.servers.chat import MODEL, scripted_chat
-from tests.servers.scripted_examiner import distribution, examiner, reply
+from tests.servers.scripted_examiner import examiner, logprobs_of, reply
 
 QUICK = RetryPolicy(concurrency=8, timeout_s=60.0, attempts=2, first_wait_s=0.01, longest_wait_s=0.1)
 
@@ -31,8 +31,10 @@ def writer(server, tmp_path: Path, kind=HttpWriter) -> HttpWriter:
     return kind(model, ReplyArchive(tmp_path / "replies"), QUICK)
 
 
-def items(*qualities: float) -> list[Item]:
-    return [Item(str(place), "A source.", f"A text of quality {value}.") for place, value in enumerate(qualities)]
+def items(*qualities: float) -> list[GradingItem]:
+    return [
+        GradingItem(str(place), "A source.", f"A text of quality {value}.") for place, value in enumerate(qualities)
+    ]
 
 
 def graded(folder: Path, one: Examiner, quality: float = 0.5, **server):
@@ -78,7 +80,7 @@ def test_human_scores_of_real_summaries_come_back_with_the_tau_of_their_rounding
             return scale.values[min(len(scale.values) - 1, int((value - 1) / 4 * len(scale.values)))]
         return round(scale.low + (value - 1) / 4 * (scale.high - scale.low))
 
-    texts = [Item(str(place), row["SRC"], row["HYP"]) for place, row in enumerate(rows)]
+    texts = [GradingItem(str(place), row["SRC"], row["HYP"]) for place, row in enumerate(rows)]
     with scripted_chat(write=examiner(quality=quality)) as server:
         grades = grade(one, texts, writer(server, tmp_path))
     assert [found.problem for found in grades if found.problem] == []
@@ -174,7 +176,10 @@ def test_direct_is_asked_once_at_temperature_zero_if_the_model_takes_one(base, s
 
 @pytest.mark.parametrize(("template", "low"), [("human", 1.0), ("base", 0.0), ("p6", -100.0)])
 def test_a_redundant_text_gets_the_lowest_score_and_is_not_graded(template, low, tmp_path):
-    texts = [Item("a", "S.", "It says so again and again, quality 1"), Item("b", "S.", "It says so once, quality 1")]
+    texts = [
+        GradingItem("a", "S.", "It says so again and again, quality 1"),
+        GradingItem("b", "S.", "It says so once, quality 1"),
+    ]
     one = Examiner(template=template, filtering=True)
     with scripted_chat(write=examiner()) as server:
         first, second = grade(one, texts, writer(server, tmp_path))
@@ -202,7 +207,7 @@ def weighed(server, folder: Path, one: Examiner, texts=None):
 
 def test_an_endpoints_likeliest_tokens_give_the_score(tmp_path):
     one = Examiner(template="human", aggregation="logprob", granularity="fine")
-    with scripted_chat(write=lambda body: "4", logprobs=distribution(SHARES)) as server:
+    with scripted_chat(write=lambda body: "4", logprobs=logprobs_of(SHARES)) as server:
         [found] = weighed(server, tmp_path, one)
         assert all((body["logprobs"], body["top_logprobs"]) == (True, 20) for body in server.requests)
         count = server.count
@@ -255,7 +260,7 @@ def test_an_examiner_scores_cases_and_says_why_it_does_not(tmp_path):
 
 def test_a_metric_may_weigh_an_endpoints_probabilities_and_bin_them(tmp_path):
     one = Examiner.model_validate({"template": "human", "aggregation": "logprob", "binning": {"bins": 4}})
-    with scripted_chat(write=lambda body: "4", logprobs=distribution(SHARES)) as server:
+    with scripted_chat(write=lambda body: "4", logprobs=logprobs_of(SHARES)) as server:
         metric = ExaminerMetric(one, lambda texts: weighed(server, tmp_path, one, texts), "s")
         [score] = metric.score([case(1, 0.5)])
     assert score.value == 4.5
@@ -265,8 +270,8 @@ def test_a_signature_names_the_examiner_and_whom_it_asks():
     one, other = Examiner(template="human"), Examiner(template="human", criteria="ad")
     lm = LMIdentity("llama", "d" * 64, "trie 2", dtype="bfloat16")
     found = [
-        identity_with(one, "gpt@1"), identity_with(other, "gpt@1"), identity_with(one, "gpt@1", Sampling(0.0, 4000)),
-        identity_with(one, lm=lm), identity_with(other, lm=lm),
+        grading_identity(one, "gpt@1"), grading_identity(other, "gpt@1"), grading_identity(one, "gpt@1", Sampling(0.0, 4000)),
+        grading_identity(one, lm=lm), grading_identity(other, lm=lm),
     ]  # fmt: skip
     assert len({each.lm_id for each in found}) == 5
     assert (found[3].name, found[3].dtype) == ("llama", "bfloat16")

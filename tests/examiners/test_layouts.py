@@ -9,9 +9,9 @@ import pytest
 
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.records import Problem
-from gre_bench.examiners.examiner import Item
+from gre_bench.examiners.examiner import GradingItem
 from gre_bench.examiners.grading import Grade
-from gre_bench.examiners.results import ERRORS, LAYOUTS, layout, shares, sheet
+from gre_bench.examiners.rater_results import ERRORS, LAYOUTS, layout, sample_rationales, shares
 from tests.conftest import ROOT
 from tests.prompts.papers import paper
 
@@ -106,14 +106,14 @@ GRADES = [
 
 
 def test_a_sheet_has_a_row_for_each_rationale_and_empty_cells():
-    items = [Item(str(place), "source", "text") for place in range(4)]
-    found = sheet(items, GRADES, 36, 0)
+    items = [GradingItem(str(place), "source", "text") for place in range(4)]
+    found = sample_rationales(items, GRADES, 36, 0)
     assert sorted((row["item_id"], row["aspect"], row["score"]) for row in found) == [
         ("0", "fluency", "4"), ("0", "relevance", "3"), ("1", "overall", "2"),
     ]  # fmt: skip
     columns = ["item_id", "aspect", "score", "rationale", *ERRORS, "source", "text"]
     assert all(list(row) == columns and not any(row[error] for error in ERRORS) for row in found)
-    assert sheet(items, GRADES, 2, 1) == sheet(items, GRADES, 2, 1)
-    assert len(sheet(items, GRADES, 2, 0)) == 2
+    assert sample_rationales(items, GRADES, 2, 1) == sample_rationales(items, GRADES, 2, 1)
+    assert len(sample_rationales(items, GRADES, 2, 0)) == 2
     with pytest.raises(SourceError, match="no rows"):
         shares([])

@@ -11,11 +11,20 @@ from hypothesis import strategies as st
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.examiners import templates as scales
-from gre_bench.examiners.pairwise import TextPair, games, position_bias, prefer
-from gre_bench.examiners.panel import Exam, agreement, decide, exam, stretched, verdict, weight, weights
+from gre_bench.examiners.pairwise import TextPair, ask_preferences, games, position_bias
+from gre_bench.examiners.panel import (
+    Exam,
+    decide,
+    exam,
+    exam_weight,
+    exam_weights,
+    game_score,
+    measure_answer_agreement,
+    stretch_to_unit_scale,
+)
 from tests.examiners.test_grading import writer
 from tests.servers.chat import scripted_chat
-from tests.servers.scripted_examiner import chooser
+from tests.servers.scripted_examiner import chooser_writer
 
 
 @pytest.mark.parametrize(
@@ -27,9 +36,9 @@ from tests.servers.scripted_examiner import chooser
     ],
 )  # fmt: skip
 def test_agreement_is_the_table_and_scores_are_stretched_to_their_scale(given, wanted, measure, value):
-    assert agreement(given, wanted, measure) == pytest.approx(value)
-    assert stretched([1, 3, 5, None], scales.FIVE) == [0.0, 0.5, 1.0, None]
-    assert stretched([-100, 0, 50], scales.FIFTIES) == [0.0, 0.5, 0.75]
+    assert measure_answer_agreement(given, wanted, measure) == pytest.approx(value)
+    assert stretch_to_unit_scale([1, 3, 5, None], scales.FIVE) == [0.0, 0.5, 1.0, None]
+    assert stretch_to_unit_scale([-100, 0, 50], scales.FIFTIES) == [0.0, 0.5, 0.75]
 
 
 @pytest.mark.parametrize(("gold", "again", "passed", "score"), [
@@ -51,29 +60,29 @@ def test_an_exam_is_passed_with_each_of_its_parts_at_the_threshold(gold, again, 
     ],
 )  # fmt: skip
 def test_the_chairs_weights_are_the_formulas(rule, p, alpha, value):
-    assert weight(p, rule, alpha) == pytest.approx(value)
+    assert exam_weight(p, rule, alpha) == pytest.approx(value)
 
 
 def test_the_decision_is_the_weighted_mean_of_those_who_have_an_answer():
     exams = [Exam("a", 0.9, None, 10, 0, True), Exam("b", 0.6, None, 10, 0, True), Exam("c", 0.3, None, 10, 0, False)]
-    by = weights(exams, "poly")
+    by = exam_weights(exams, "poly")
     assert by == {"a": pytest.approx(0.6), "b": pytest.approx(0.4)}
     given = {"a": [1.0, None, None], "b": [0.0, 0.25, None], "c": [0.0, 0.0, 1.0]}
     one, two, three = decide(given, by)
     assert (one, two, three.code) == (pytest.approx(0.6), 0.25, "no_voice")
-    assert [verdict(one), verdict(two), verdict(three)] == [1.0, 0.0, None]
+    assert [game_score(one), game_score(two), game_score(three)] == [1.0, 0.0, None]
 
 
 def test_a_panel_that_nobody_qualified_for_is_refused_in_one_line():
     with pytest.raises(SettingsError, match="no examiner passed the qualification exam; the best, b, has 0.50"):
-        weights([Exam("a", 0.4, None, 10, 0, False), Exam("b", 0.5, None, 10, 0, False)], "log")
+        exam_weights([Exam("a", 0.4, None, 10, 0, False), Exam("b", 0.5, None, 10, 0, False)], "log")
     with pytest.raises(SettingsError, match="examiner a has no positive weight by rule log"):
-        weights([Exam("a", 0.5, None, 10, 0, True)], "log")
+        exam_weights([Exam("a", 0.5, None, 10, 0, True)], "log")
 
 
 @given(st.lists(st.floats(0.6, 1), min_size=1, max_size=6), st.sampled_from(["uniform", "log", "exp", "poly"]))
 def test_weights_sum_to_one_and_a_better_exam_never_weighs_less(scores, rule):
-    by = weights([Exam(str(place), score, None, 1, 0, True) for place, score in enumerate(scores)], rule)
+    by = exam_weights([Exam(str(place), score, None, 1, 0, True) for place, score in enumerate(scores)], rule)
     assert sum(by.values()) == pytest.approx(1)
     order = sorted(range(len(scores)), key=lambda place: scores[place])
     assert all(by[str(one)] <= by[str(other)] + 1e-12 for one, other in itertools.pairwise(order))
@@ -88,8 +97,8 @@ def pairs(*qualities: tuple[float, float]) -> list[TextPair]:
 
 
 def test_each_pair_is_asked_in_both_orders_and_the_better_text_is_preferred(tmp_path):
-    with scripted_chat(write=chooser()) as server:
-        found = prefer(pairs((0.9, 0.1), (0.2, 0.8)), writer(server, tmp_path), "review")
+    with scripted_chat(write=chooser_writer()) as server:
+        found = ask_preferences(pairs((0.9, 0.1), (0.2, 0.8)), writer(server, tmp_path), "review")
         assert server.count == 4
     assert [one.score for one in found] == [1.0, 0.0]
     assert [one.positions for one in found] == [(0, 1), (1, 0)]
@@ -100,8 +109,8 @@ def test_each_pair_is_asked_in_both_orders_and_the_better_text_is_preferred(tmp_
 
 def test_an_lm_that_names_the_first_place_whatever_is_found_out(tmp_path):
     asked = pairs(*[(place / 100, (place + 50) / 100) for place in range(40)])
-    with scripted_chat(write=chooser(bias=0.5)) as server:
-        found = prefer(asked, writer(server, tmp_path), "review")
+    with scripted_chat(write=chooser_writer(bias=0.5)) as server:
+        found = ask_preferences(asked, writer(server, tmp_path), "review")
     report = position_bias(found)
     assert report.always_first + report.consistent == 40 and report.always_second == 0
     assert 8 <= report.always_first <= 32
@@ -113,7 +122,7 @@ def test_an_lm_that_names_the_first_place_whatever_is_found_out(tmp_path):
 
 def test_a_choice_that_cannot_be_read_is_missing(tmp_path):
     with scripted_chat(write=lambda body: "Both are fine.") as server:
-        [found] = prefer(pairs((0.9, 0.1)), writer(server, tmp_path), "review")
+        [found] = ask_preferences(pairs((0.9, 0.1)), writer(server, tmp_path), "review")
         assert server.count == 6
     assert (found.score, found.problem.code) == (None, "unparsable")
     assert games([found]) == []

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.examiners.pairwise import Game, bradley_terry, elo, elo_spread, expected
+from gre_bench.examiners.pairwise import Game, bradley_terry, elo, elo_spread, expected_elo_score
 
 # Agresti 2002, Categorical Data Analysis, 2nd ed., Table 10.10: games won in 1987, row against column.
 TEAMS = ("Milwaukee", "Detroit", "Toronto", "New York", "Boston", "Cleveland", "Baltimore")
@@ -126,8 +126,8 @@ def test_the_order_of_the_games_does_not_move_a_strength(games):
     (1000, 1000, 0.5), (1400, 1000, 10 / 11), (1000, 1400, 1 / 11),
 ])  # fmt: skip
 def test_the_expected_score_is_the_formula(own, other, score):
-    assert expected(own, other) == pytest.approx(score, abs=6e-4)
-    assert expected(own, other) + expected(other, own) == pytest.approx(1)
+    assert expected_elo_score(own, other) == pytest.approx(score, abs=6e-4)
+    assert expected_elo_score(own, other) + expected_elo_score(other, own) == pytest.approx(1)
 
 
 def test_ratings_move_by_sixteen_times_the_surprise():

@@ -313,7 +313,7 @@ MARKS = "Coherence: {}\nConsistency: 4\nFluency: 4\nRelevance: 4"
     (MARKS.removeprefix("Coherence: {}\n") + "\nThe reviewer's marks were Coherence: 5", None),
 ])  # fmt: skip
 def test_no_aspect_gets_a_score_that_the_judge_did_not_give(text, right):
-    found = read(answers.aspects, text, FIVE, DEVELOPMENT)
+    found = read(answers.parse_aspect_scores, text, FIVE, DEVELOPMENT)
     assert (found and found["coherence"]) == right
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from gre_bench.cli import app
-from gre_bench.http.client import RetryPolicy
+from gre_bench.http.lm_requests import RetryPolicy
 from gre_bench.lm.backends import vllm_client
 from gre_bench.pipeline.runs import spending
 from gre_bench.store import Store

@@ -20,7 +20,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from gre_bench.cli.commands.groups import Commands
+from gre_bench.cli.commands.groups import CommandApp
 from gre_bench.core import settings
 from gre_bench.core.errors import GreBenchError, StoreError
 from gre_bench.pipeline.refreshing import refresh
@@ -166,14 +166,14 @@ def _leading(began: Path, environment: dict[str, str], lm: dict[str, Any]) -> No
     use(OverlapLM(**lm))
     from gre_bench.cli import app as cli
 
-    whole = cli.program_of
+    whole = cli.build_program
 
-    def program_of(names: Collection[str] | None = None) -> Commands:
+    def program_of(names: Collection[str] | None = None) -> CommandApp:
         """The program, told to be at work when its signals are in its hands."""
         began.touch()
         return whole(names)
 
-    cli.program_of = program_of
+    cli.build_program = program_of
 
 
 def said(folder: Path) -> tuple[str, str]:

@@ -106,7 +106,7 @@ class Points:
             return found
 
         connection.execute, connection.commit = executed, committed
-        self.before(Database, "let_go", lambda database: "the store" if database._open is not None else None)
+        self.before(Database, "close", lambda database: "the store" if database._open is not None else None)
 
 
 def armed(folder: Path, die_at: int | None = None, only: str = "") -> Points:

@@ -26,7 +26,7 @@ from tests.flows.refreshing import DEMO, EDITION, use
 from tests.scripted_lms import OverlapLM
 from tests.servers.chat import MODEL, scripted_chat
 from tests.servers.openreview import Account
-from tests.servers.scripted import serving
+from tests.servers.scripted import serve_in_thread
 
 PART = 16
 """So many bytes of a secret in a row are taken for a leak."""
@@ -89,7 +89,7 @@ def planted(monkeypatch):
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("OPENREVIEW_USERNAME", USER)
     endpoints.hurry(monkeypatch)
-    fetching._opened.cache_clear()
+    fetching._open_session.cache_clear()
     return list(CANARIES.values())
 
 
@@ -254,5 +254,5 @@ def answering(status: int, **headers: str):
         def log_message(self, *_: object) -> None:
             """Silent."""
 
-    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
+    with serve_in_thread(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
         yield f"http://127.0.0.1:{server.server_address[1]}"

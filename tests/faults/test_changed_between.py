@@ -74,7 +74,7 @@ def board(state: Path) -> list[tuple]:
     return sorted((row["metric"], row["candidate"], row["scored"], round(row["score"] or 0.0, 6)) for row in rows)
 
 
-CHANGES = {
+PERTURBATIONS = {
     "prompt": lambda folder: {"prepare": changed_prompts(folder / "prompts", "predict_judgments")},
     "settings": lambda folder: {"set": ("scoring.ascii_fold=true",)},
     "evaluation LM": lambda folder: {"lm": "scripted-other"},
@@ -86,7 +86,7 @@ CHANGES = {
 )
 def test_a_run_resumed_after_a_change_never_mixes(tmp_path, trial, what):
     state, fresh = tmp_path / "state", tmp_path / "fresh"
-    change = CHANGES[what](tmp_path)
+    change = PERTURBATIONS[what](tmp_path)
     overrides = (*SMALL, *change.pop("set", ()))
     killed_in_scoring(state, limit=8)
     before = query(state, "from scores order by all")

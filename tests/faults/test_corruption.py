@@ -19,11 +19,11 @@ from gre_bench.core import settings
 from gre_bench.core.errors import GreBenchError, LMError, SourceError, StoreError
 from gre_bench.core.resources import resource
 from gre_bench.lm.ngram.cache_ngram import CacheNgram
-from gre_bench.pipeline import scoring, validation_records
+from gre_bench.pipeline import pair_scoring, validation_records
 from gre_bench.pipeline.refreshing import refresh as refreshed
 from gre_bench.pipeline.runs import spending
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.pipeline.runs.unchanged import unchanged
+from gre_bench.pipeline.runs.unchanged import find_unchanged_summary
 from gre_bench.release import manifest
 from gre_bench.store import TABLES, Store
 from gre_bench.writing.spend_log import SpendLog, spend_log_of
@@ -167,7 +167,7 @@ def killed(pristine, tmp_path_factory):
     shutil.copytree(pristine.state / "replies", folder / "replies")
     process = os.fork()
     if process == 0:
-        plain, done = scoring.commit, []
+        plain, done = pair_scoring.store_scored, []
 
         def commit(*given: Any) -> None:
             plain(*given)
@@ -175,7 +175,7 @@ def killed(pristine, tmp_path_factory):
             if len(done) == 2:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-        scoring.commit = commit
+        pair_scoring.store_scored = commit
         file = Path(pristine.options[-1])
         quiet = settings.load(file, ("run.read_copy_every_s=1000",))
         refreshed(Job(quiet, folder, limit=PAPERS))
@@ -306,7 +306,7 @@ def test_a_note_of_the_last_refresh_of_another_shape_counts_as_none(pristine, tm
     (store.folder / "last_refresh.json").write_text(json.dumps({"copy": "", "inputs": ""}))
     for text in ("", "5", "[]", "[" * 100_000):
         (store.folder / name).write_text(text)
-        assert unchanged(store, Job(settings.Settings(), tmp_path / "state")) is None, text
+        assert find_unchanged_summary(store, Job(settings.Settings(), tmp_path / "state")) is None, text
         trial(f"damaged file: {name}", "the next refresh looks at everything again")
 
 

@@ -21,7 +21,7 @@ import pytest
 
 from gre_bench.core.errors import ServiceDown
 from gre_bench.pipeline.runs.job import Progress
-from gre_bench.pipeline.runs.prefect_engine import answering
+from gre_bench.pipeline.runs.prefect_engine import require_server
 from gre_bench.release import manifest
 from gre_bench.store import Store
 from tests.faults.commands import Before, Ended, assert_one_line, command, refresh, sample, small_files
@@ -239,15 +239,15 @@ def test_a_disk_without_room_for_prefects_own_server_is_named_before_and_while_i
             pytest.raises(
                 ServiceDown, match="the disk of .*/disk/.* is full .0.0 MB left., so Prefect's server stopped"
             ),
-            answering(),
+            require_server(),
         ):
             disk.fill()
             raise PrefectException("500 Internal Server Error")
         with (
             pytest.raises(ServiceDown, match="is full .0.0 MB left., where Prefect's server keeps its database: make"),
-            answering(),
+            require_server(),
         ):
             raise AssertionError("nothing is begun")
         disk.free()
-        with pytest.raises(ServiceDown, match="temporary Prefect server no longer answers"), answering():
+        with pytest.raises(ServiceDown, match="temporary Prefect server no longer answers"), require_server():
             raise PrefectException("500 Internal Server Error")

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from gre_bench.lm.catalog import opened
+from gre_bench.lm.opening import opened
 from tests.faults import endpoints
 from tests.faults.endpoints import ATTEMPTS, CODES, outcomes, reasons, refresh, some_chats, texts
 from tests.faults.invariants import assert_accounted, assert_readable, assert_undisturbed

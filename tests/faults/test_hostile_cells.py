@@ -11,12 +11,12 @@ import pytest
 
 from gre_bench.cli.views.formats import Format, write
 from gre_bench.core import terminal
-from gre_bench.examiners.examiner import Item
+from gre_bench.examiners.examiner import GradingItem
 from gre_bench.examiners.grading import Grade
-from gre_bench.examiners.results import ExaminerResult, sheet
+from gre_bench.examiners.rater_results import ExaminerResult, sample_rationales
 from gre_bench.guidelines.outcomes import ConditionResult
-from gre_bench.guidelines.tables import RmseCell, RmseRow, Table
-from gre_bench.release.pages.board import Board, Entry, as_csv
+from gre_bench.guidelines.rmse_tables import RmseCell, RmseRow, Table
+from gre_bench.release.pages.board_page import Board, Entry, as_csv
 from gre_bench.studies import guidelines as of_guidelines
 from gre_bench.studies.examiners import results as of_examiners
 from gre_bench.studies.guidelines import table
@@ -44,14 +44,14 @@ def _graded(cell: str) -> ExaminerResult:
 
 def _rationales(cell: str, _: Path) -> str:
     grade = Grade(cell, 1.0, rationales={cell: cell})
-    return table(sheet([Item(cell, cell, cell)], [grade], 1, 0))
+    return table(sample_rationales([GradingItem(cell, cell, cell)], [grade], 1, 0))
 
 
 def _of_examiners(cell: str, _: Path) -> str:
     results = [_graded(cell)]
     sheets = [of_examiners.agreement_sheet(results, []), of_examiners.cost_sheet(results)]
-    sheets.append(of_examiners.Sheet(cell, (cell, "x"), ((cell, "1"),), 1, (cell,)))
-    return of_examiners.markdown(sheets, of_examiners.without_grade(results))
+    sheets.append(of_examiners.TextTable(cell, (cell, "x"), ((cell, "1"),), 1, (cell,)))
+    return of_examiners.markdown(sheets, of_examiners.list_missing_grades(results))
 
 
 def _of_guidelines(cell: str, _: Path) -> str:

@@ -12,11 +12,11 @@ import pytest
 
 from gre_bench.core import settings
 from gre_bench.ingest.pdf.reader import Limits, PdfReader
-from gre_bench.lm.engine.engines import out_of_memory
+from gre_bench.lm.engine.engines import out_of_memory_error
 from gre_bench.lm.span import Conversation
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.reports.publishing import publish_edition
+from gre_bench.reports.publish_editions import publish_edition
 from gre_bench.store import Store, database
 from tests.conftest import SIXTEEN
 from tests.faults.commands import DEMO
@@ -144,7 +144,7 @@ class Exhausted(OverlapLM):
             words = len(f"{prediction.x} {prediction.synopsis} {prediction.reply}".split())
             if words > self.most:
                 ids = tuple(range(words))
-                answers[place] = out_of_memory(Conversation(ids, first=1, last=words, escaped=0))
+                answers[place] = out_of_memory_error(Conversation(ids, first=1, last=words, escaped=0))
         return answers
 
 

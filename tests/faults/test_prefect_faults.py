@@ -23,7 +23,7 @@ from tests.flows.refreshing import DEMO, EDITION, run, use
 from tests.holds import wait_for
 from tests.pipeline.runs.test_kills import is_scoring
 from tests.scripted_lms import OverlapLM
-from tests.servers.processes import answered, closed_port, environment_of, kill, running, served
+from tests.servers.processes import closed_port, environment_of, kill, run_command, run_prefect, served
 
 pytestmark = [pytest.mark.night, pytest.mark.timeout(900)]
 STOPS = "one line, exit code 3, what was done is kept; the next run ends in the same tables"
@@ -163,9 +163,9 @@ def test_a_database_of_the_server_that_is_locked_for_45_s_costs_nothing(undistur
 def test_a_worker_that_is_stopped_after_its_server_is_gone_ends(tmp_path, trial, sign):
     environment, log = environment_of(tmp_path), tmp_path / "worker.log"
     with served(environment, tmp_path / "server.log") as server:
-        answered(environment, "prefect", "work-pool", "create", "pool", "--type", "process")
+        run_command(environment, "prefect", "work-pool", "create", "pool", "--type", "process")
         started = ("worker", "start", "--pool", "pool")
-        with running(*started, environment=environment, log=log) as worker:
+        with run_prefect(*started, environment=environment, log=log) as worker:
             wait_for(lambda: "started!" in log.read_text(), worker)
             kill(server)
             time.sleep(3)

@@ -61,7 +61,7 @@ def settings(host: str | None, *overrides: str, edition: str = "SAMPLE 2026", pa
 
 def fetched(host: str | None, state: Path, *overrides: str, again: bool = False, **more) -> dict:
     """The summary of a fetch in a session of its own, as a process of its own has."""
-    fetching._opened.cache_clear()
+    fetching._open_session.cache_clear()
     with without_waits():
         return fetch_snapshot(FetchJob(settings(host, *overrides, **more), state, again))
 

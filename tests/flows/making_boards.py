@@ -11,9 +11,9 @@ from typing import Any
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.settings import EvaluationLMSettings, ScoringSettings, ValidationSettings, load
 from gre_bench.ingest.openreview import fetching
-from gre_bench.lm.catalog import open_lm
+from gre_bench.lm.opening import open_lm
 from gre_bench.metrics.scoring import signature
-from gre_bench.pipeline.learnt import Learnt
+from gre_bench.pipeline.training_overlap import TrainingOverlap
 from gre_bench.pipeline.validation_records import write_validation_record
 from gre_bench.reports.yearly import YearJob, make_board, year_job
 from gre_bench.stats.effects import Verdict
@@ -61,7 +61,7 @@ def records(folder: Path, edition: str, verdicts: Mapping[str, Verdict]) -> Path
             {"change": "generic", "verdict": "pass"} | row,
             {"change": "abstract_only", "verdict": verdict} | row,
         ]
-        write_validation_record(folder, edition, signed, effects, [], ValidationSettings(), Learnt(0, {}))
+        write_validation_record(folder, edition, signed, effects, [], ValidationSettings(), TrainingOverlap(0, {}))
     return folder / "validations"
 
 
@@ -70,7 +70,7 @@ def job(
 ) -> YearJob:
     """The job of the sample's board of the year that is the newest *on* a day."""
     os.environ |= LOGIN
-    fetching._opened.cache_clear()
+    fetching._open_session.cache_clear()
     asked = (f"fetch.host={host}",) if host else ()
     more = (f"roster={named}",) if named else ()
     chosen = load(None, (*more, *asked, *QUICK, "edition.papers=6", *overrides))

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core import settings
-from gre_bench.lm import catalog
-from gre_bench.pipeline.intake import import_papers, import_reviews
+from gre_bench.lm import opening
+from gre_bench.pipeline.importing import import_papers, import_reviews
 from gre_bench.pipeline.planning import draw_sample
 from gre_bench.pipeline.reading import import_sources, read_papers
 from gre_bench.pipeline.refreshing import refresh
-from gre_bench.pipeline.runs.job import Job, recorded
+from gre_bench.pipeline.runs.job import Job, record_run
 from gre_bench.store import Store
 from tests.conftest import ROOT, SIXTEEN
 from tests.once import once
@@ -31,8 +31,8 @@ def demo(*overrides: str) -> settings.Settings:
 
 def use(lm: Any) -> Any:
     """Makes *lm* the backend ``scripted``."""
-    catalog.BACKENDS.own["scripted"] = lambda _settings: lm
-    catalog.opened.cache_clear()
+    opening.BACKENDS.own["scripted"] = lambda _settings: lm
+    opening.opened.cache_clear()
     return lm
 
 
@@ -68,7 +68,7 @@ def one_review(state: Path, seconds: int = 0, judged: bool = True) -> Path:
 def _read_sample(state: Path) -> None:
     job = Job(settings.load(ROOT / "tests" / "flows" / "notes_and_pdfs.toml"), state)
     store = Store(state, job.settings.edition.edition)
-    with store.lock("test"), recorded(store, "test", job.settings, shown=False) as progress:
+    with store.lock("test"), record_run(store, "test", job.settings, shown=False) as progress:
         import_sources(store, progress.run_id, job.settings)
         draw_sample(store, job.settings.edition)
         read_papers(store, job, progress)
@@ -85,12 +85,12 @@ def with_papers_read(state: Path) -> Path:
 
 
 def _refresh_sample(state: Path) -> None:
-    asked_for = catalog.BACKENDS.get("scripted")
+    asked_for = opening.BACKENDS.get("scripted")
     use(OverlapLM())
     run(state)
     if asked_for:
-        catalog.BACKENDS.own["scripted"] = asked_for
-    catalog.opened.cache_clear()
+        opening.BACKENDS.own["scripted"] = asked_for
+    opening.opened.cache_clear()
 
 
 def refreshed(state: Path) -> Path:
@@ -112,7 +112,7 @@ def _import(work: Any, state: Path, rows: list[dict[str, Any]], options: dict[st
     state.mkdir(parents=True, exist_ok=True)
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     store = Store(state, EDITION)
-    with store.lock("import"), recorded(store, "import", demo(), shown=False) as progress:
+    with store.lock("import"), record_run(store, "import", demo(), shown=False) as progress:
         report = work(store, progress.run_id, file, **options)
         progress.end("done")
     return report

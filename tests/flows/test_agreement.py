@@ -13,9 +13,9 @@ from gre_bench.core import settings
 from gre_bench.core.errors import SourceError
 from gre_bench.core.resources import resource
 from gre_bench.pipeline.agreeing import agree
-from gre_bench.pipeline.intake import import_graded
+from gre_bench.pipeline.importing import import_graded
 from gre_bench.pipeline.refreshing import refresh
-from gre_bench.pipeline.runs.job import Job, recorded
+from gre_bench.pipeline.runs.job import Job, record_run
 from gre_bench.store import Store
 from gre_bench.studies.symmetry import check_symmetry
 from tests.flows.refreshing import demo, query, use
@@ -33,7 +33,7 @@ def scripted():
 def asked(*overrides):
     tree = {"edition": {"venue": "PROPOSALS", "year": 2026}}
     metrics = json.dumps(["gem", "gem_s_abstract", "rouge_l", "length"])
-    return settings.load_over(
+    return settings.load_recorded_settings(
         tree,
         (
             "evaluation_lm.backend=scripted", "writing.judgments=rule", f"scoring.metrics={metrics}",
@@ -44,7 +44,7 @@ def asked(*overrides):
 
 def bring(state):
     store = Store(state, KEY)
-    with store.lock("import"), recorded(store, "import", asked(), shown=False) as progress:
+    with store.lock("import"), record_run(store, "import", asked(), shown=False) as progress:
         import_graded(store, progress.run_id, PROPOSALS, "proposals", None, None)
         progress.end("done")
 
@@ -102,7 +102,7 @@ def test_graded_reviews_are_on_no_leaderboard_and_a_second_run_asks_nothing(scor
 
 def test_an_edition_without_grades_is_one_line(tmp_path):
     store = Store(tmp_path, KEY)
-    with store.lock("import"), recorded(store, "import", asked(), shown=False) as progress:
+    with store.lock("import"), record_run(store, "import", asked(), shown=False) as progress:
         progress.end("done")
     with pytest.raises(SourceError, match=r"no graded reviews.*import graded"):
         run(tmp_path)

@@ -8,12 +8,12 @@ import statistics
 import pytest
 from pydantic import ValidationError
 
-from gre_bench.cli.views.board import references_line
+from gre_bench.checks.plan_ahead import plan_ahead
+from gre_bench.cli.views.board_screen import describe_reference_counts
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.settings import EditionSettings
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.preflight.plan_ahead import plan_ahead
 from gre_bench.store import Store
 from gre_bench.store.queries import CURRENT_SIGNATURES, LEADERBOARD
 from tests.flows.refreshing import EDITION, demo, query, use
@@ -86,7 +86,7 @@ def test_the_references_a_paper_are_counted_on_the_papers_that_the_metric_reads(
     store = Store(tmp_path / "state", EDITION)
     with store.lock("test"):
         ids = [row["signature_id"] for row in store.rows(CURRENT_SIGNATURES)]
-        line = references_line(store.rows(LEADERBOARD, signature_ids=ids))
+        line = describe_reference_counts(store.rows(LEADERBOARD, signature_ids=ids))
     mean = statistics.fmean(count for paper, count in every.items() if paper not in left_out)
     assert f"every human review, {mean:.1f} a paper; the human baseline all but its own, {mean - 1:.1f}" in line
 

@@ -11,13 +11,13 @@ from tempfile import mkdtemp
 
 import pytest
 
+from gre_bench.checks.dry_run import estimate
 from gre_bench.core import settings
 from gre_bench.core.errors import SettingsError, SourceError, SpanError
 from gre_bench.core.records import Prediction
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.spending import in_flight_when_killed
-from gre_bench.preflight.dry_run import estimate
 from gre_bench.stats.intervals import clustered_test, flat_interval, paired_test
 from gre_bench.store import Store
 from gre_bench.store.queries import CURRENT_SIGNATURES

@@ -18,16 +18,16 @@ from prefect.exceptions import ParameterTypeError
 from prefect.flows import load_flow_from_entrypoint
 from prefect.utilities.callables import parameter_schema
 
+from gre_bench.checks import doctor
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.settings import Settings, load, parse
 from gre_bench.ingest.snapshot import Snapshot
-from gre_bench.pipeline.rosters import needed_models
-from gre_bench.preflight import doctor
+from gre_bench.pipeline.year_models import needed_models
 from gre_bench.reports import yearly
 from tests.conftest import ROOT
 from tests.flows.fetching import LOGIN, served
 from tests.servers.openreview import Limit
-from tests.servers.processes import answered, running, serving
+from tests.servers.processes import run_command, run_prefect, serve_prefect
 
 FILE = ROOT / "deployments" / "prefect.yaml"
 DEPLOYMENTS = {item["name"]: item for item in yaml.safe_load(FILE.read_text())["deployments"]}
@@ -192,14 +192,14 @@ print(json.dumps(found))
 
 def deploy(server: dict[str, str], file: Path = FILE) -> None:
     """Tells the *server* of the work pools and deploys all that *file* holds."""
-    answered(server, "python", "deployments/server_setup.py")
-    answered(server, "prefect", "--no-prompt", "deploy", "--all", "--prefect-file", str(file))
+    run_command(server, "python", "deployments/server_setup.py")
+    run_command(server, "prefect", "--no-prompt", "deploy", "--all", "--prefect-file", str(file))
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     """A server that was told of the work pools, with everything deployed."""
-    with serving(tmp_path_factory.mktemp("server")) as environment:
+    with serve_prefect(tmp_path_factory.mktemp("server")) as environment:
         deploy(environment)
         yield environment
 
@@ -208,14 +208,16 @@ def server(tmp_path_factory):
 def test_the_deployments_are_deployed_with_their_schedules_and_one_is_triggered(server, tmp_path, monkeypatch):
     for name, planned in SCHEDULED.items():
         flow = flow_of(name).name
-        listed = json.loads(answered(server, "prefect", "deployment", "inspect", f"{flow}/{name}", "--output", "json"))
+        listed = json.loads(
+            run_command(server, "prefect", "deployment", "inspect", f"{flow}/{name}", "--output", "json")
+        )
         (schedule,) = listed["schedules"]
         assert (schedule["schedule"]["cron"], schedule["schedule"]["timezone"], schedule["active"]) == planned
         assert listed["concurrency_options"]["collision_strategy"] == "CANCEL_NEW"
     monkeypatch.setenv("PREFECT_API_URL", server["PREFECT_API_URL"])
 
     def looked_at():
-        return [(each.verdict, each.found) for each in doctor.prefect_server(Settings(), Path("none"))]
+        return [(each.verdict, each.found) for each in doctor.check_prefect_server(Settings(), Path("none"))]
 
     due = "scheduled there: nightly-smoke, year-iclr"
     assert looked_at() == [
@@ -225,8 +227,8 @@ def test_the_deployments_are_deployed_with_their_schedules_and_one_is_triggered(
         ("ok", "gre-bench-gpu has no worker online; scheduled there: nothing"),
     ]
     log = tmp_path / "worker.log"
-    with running("worker", "start", "--pool", "gre-bench-cpu", environment=server, log=log):
-        answered(
+    with run_prefect("worker", "start", "--pool", "gre-bench-cpu", environment=server, log=log):
+        run_command(
             server, "prefect", "deployment", "run", "annual-refresh/on-demand", "--param",
             f'state="{tmp_path / "state"}"', "--param", "limit=4", "--watch", "--watch-interval", "1",
             "--watch-timeout", "150",
@@ -250,14 +252,14 @@ def test_a_paused_fetch_is_continued_by_the_runs_that_the_schedule_fires(server,
         file = tmp_path / "prefect.yaml"
         file.write_text(yaml.safe_dump(deployed | {"deployments": [fetch]}))
         log = tmp_path / "worker.log"
-        with running("worker", "start", "--pool", "gre-bench-cpu", environment=server, log=log):
+        with run_prefect("worker", "start", "--pool", "gre-bench-cpu", environment=server, log=log):
             deploy(server | LOGIN, file)
             deadline = time.monotonic() + 150
             while not (found := list(tmp_path.glob("state/snapshots/*/manifest.json"))):
                 assert time.monotonic() < deadline, log.read_text()
                 time.sleep(1)
-            states = json.loads(answered(server, "python", "-c", STATES, "fetch/drip"))
-        answered(server, "prefect", "deployment", "delete", "fetch/drip")
+            states = json.loads(run_command(server, "python", "-c", STATES, "fetch/drip"))
+        run_command(server, "prefect", "deployment", "delete", "fetch/drip")
         assert states.keys() == {"Paused", "Completed"}, states
         assert not loopback.early, "asked again before it was allowed"
         assert loopback.counts["attachment"] > 5, "one window was enough: nothing was paused"
@@ -299,12 +301,12 @@ def test_a_deployed_refresh_with_the_settings_for_ray_is_scored_by_workers_of_ra
     # Workers know the scripted evaluation LM, which leaves the ids of the processes that score.
     (start / "sitecustomize.py").write_text("import tests.pipeline.runs.sharded\n")
     scripted = {"PYTHONPATH": f"{start}:{ROOT}", "SCRIPTED_PIDS": str(pids), "SCRIPTED_LM_PAUSE_S": "0.02"}
-    with serving(tmp_path / "server") as server:
+    with serve_prefect(tmp_path / "server") as server:
         deploy(server, file)
         log = tmp_path / "worker.log"
-        with running("worker", "start", "--pool", "gre-bench-cpu", environment=server | scripted, log=log):
+        with run_prefect("worker", "start", "--pool", "gre-bench-cpu", environment=server | scripted, log=log):
             try:
-                answered(
+                run_command(
                     server, "prefect", "deployment", "run", "annual-refresh/annual-sharded",
                     "--watch", "--watch-interval", "1", "--watch-timeout", "500",
                 )  # fmt: skip

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from gre_bench.cli.views.studies import show_validation
+from gre_bench.cli.views.study_screens import show_validation
 from gre_bench.core import settings
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.resources import resource
@@ -18,12 +18,12 @@ from gre_bench.pipeline.validating import validate
 from gre_bench.tasks import steps
 from gre_bench.tasks.backends import Backends
 from gre_bench.writing import http_writer
-from gre_bench.writing.catalog import WriterContext
+from gre_bench.writing.writers import WriterContext
 from tests.cli.calling import shown
 from tests.flows.refreshing import query, use
 from tests.scripted_lms import OverlapLM
 from tests.servers.chat import MODEL, scripted_chat, written
-from tests.servers.scripted_examiner import distribution, examiner
+from tests.servers.scripted_examiner import examiner, logprobs_of
 
 MODELS = '[[model]]\nname = "grader"\nendpoint = "{url}"\nmodel = "{model}"\n'
 
@@ -39,7 +39,7 @@ models = "models.toml"
 backend = "scripted"
 
 [validation]
-changes = ["sentence_deletion", "concatenation", "generic"]
+perturbations = ["sentence_deletion", "concatenation", "generic"]
 resamples = 400
 
 [scoring]
@@ -86,7 +86,7 @@ def grader(body):
 def shares(body):
     """Log-probabilities that move from 1 to 5 with the quality."""
     high = 0.05 + 0.8 * sentences(body["messages"][-1]["content"])
-    return distribution({"1": 0.9 - high, "5": high, "3": 0.1})(body)
+    return logprobs_of({"1": 0.9 - high, "5": high, "3": 0.1})(body)
 
 
 @pytest.fixture

@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from gre_bench.core import learnt_from, settings
+from gre_bench.checks import doctor
+from gre_bench.checks.plan_ahead import plan_ahead
+from gre_bench.core import settings, training_registers
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.core.learnt_from import PaperTexts, read_register, write_register
 from gre_bench.core.resources import resource
+from gre_bench.core.training_registers import PaperTexts, read_register, write_register
 from gre_bench.pipeline import training, validation_records
 from gre_bench.pipeline.agreeing import agree
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.training import TrainingJob, tune
 from gre_bench.pipeline.validating import validate
-from gre_bench.preflight import doctor
-from gre_bench.preflight.plan_ahead import plan_ahead
 from gre_bench.studies.symmetry import check_symmetry
 from tests.cli.calling import shown
 from tests.conftest import ROOT
@@ -41,19 +41,19 @@ def nothing_ships(monkeypatch, tmp_path):
 def lm(tmp_path):
     """Returns a function: a copy of `cache-ngram` that was learnt from *papers*, by its register."""
 
-    def learnt(*papers: PaperTexts) -> Path:
+    def trained_on(*papers: PaperTexts) -> Path:
         folder = tmp_path / "cache-ngram"
         shutil.copytree(SOURCES, folder, dirs_exist_ok=True)
         write_register(folder, papers)
         return folder
 
-    return learnt
+    return trained_on
 
 
 def asked(folder, *overrides):
     return settings.load(
         NOTES, (f"evaluation_lm.folder={folder}", 'scoring.metrics=["gem"]', "validation.resamples=200",
-                'validation.changes=["generic"]', *overrides),
+                'validation.perturbations=["generic"]', *overrides),
     )  # fmt: skip
 
 
@@ -115,7 +115,7 @@ def test_an_edition_that_was_learnt_as_a_whole_is_refused_by_every_study_of_the_
 def test_a_register_that_cannot_be_trusted_makes_its_lm_unknown_in_every_place(tmp_path, lm, harm):
     state, folder = with_papers_read(tmp_path / "state"), lm()
     if harm == "missing":
-        (folder / learnt_from.FILE).unlink()
+        (folder / training_registers.FILE).unlink()
     else:
         (folder / "another.safetensors").write_text("")
     job = Job(asked(folder), state)
@@ -123,7 +123,7 @@ def test_a_register_that_cannot_be_trusted_makes_its_lm_unknown_in_every_place(t
     said = next(note for note in summary["notes"] if note.startswith("it is unknown what cache-ngram was learnt from"))
     assert query(state, "select status, learnt from exposures where role = 'evaluation_lm'") == [("unknown", None)]
     assert said in plan_ahead(job.settings, state)["learnt"]
-    assert [(item.verdict, item.found) for item in doctor.learnt(job.settings, state)] == [("warning", said)]
+    assert [(item.verdict, item.found) for item in doctor.trained_on(job.settings, state)] == [("warning", said)]
     summary = validate(job)
     (record,) = (state / "validations" / "SAMPLE-2026").glob("*.json")
     assert "unknown what cache-ngram was learnt from" in json.loads(record.read_text())["detail"]
@@ -132,13 +132,13 @@ def test_a_register_that_cannot_be_trusted_makes_its_lm_unknown_in_every_place(t
 def test_a_sample_avoids_the_papers_that_named_models_were_learnt_from(tmp_path, lm):
     state = with_papers_read(tmp_path / "state")
     folder = lm(*(PaperTexts(name) for name, _ in ids_and_reviews(state)[:3]))
-    summary = refresh(Job(asked(folder, f"edition.avoid_learnt=[{str(folder)!r}]"), state))
-    assert summary["papers"] == 13 and "3 papers were not drawn: edition.avoid_learnt" in summary["notes"]
+    summary = refresh(Job(asked(folder, f"edition.avoid_trained_on=[{str(folder)!r}]"), state))
+    assert summary["papers"] == 13 and "3 papers were not drawn: edition.avoid_trained_on" in summary["notes"]
     assert query(state, "select learnt from exposures where role = 'evaluation_lm'") == [(0,)]
-    with pytest.raises(SettingsError, match="was drawn with avoid_learnt"):
+    with pytest.raises(SettingsError, match="was drawn with avoid_trained_on"):
         refresh(Job(asked(folder), state))
     with pytest.raises(SettingsError, match="it is unknown what nowhere was learnt from"):
-        other = asked(folder, "edition.avoid_learnt=['nowhere']", "edition.sample=other")
+        other = asked(folder, "edition.avoid_trained_on=['nowhere']", "edition.sample=other")
         refresh(Job(other, state))
 
 
@@ -167,8 +167,8 @@ def test_training_writes_its_register_and_refuses_the_papers_of_evaluation_sets(
     assert report["refused"] == {"set.jsonl": 1, "notes.jsonl": 1}
     assert (report["trained_on"], report["chosen_on"]) == (29, 3)
     register = read_register(tmp_path / "out", "out")
-    learnt = register.learnt(PaperTexts(f"p{paper}") for paper in range(34))
-    assert learnt == {f"p{paper}" for paper in range(1, 33)}
+    trained_on = register.trained_on(PaperTexts(f"p{paper}") for paper in range(34))
+    assert trained_on == {f"p{paper}" for paper in range(1, 33)}
     # The judgments' writer had a part in it, so what that was learnt from counts too.
     assert read_register(resource("data", "judgments"), "it").entries <= register.entries
     with pytest.raises(SourceError, match="judgments of 0 papers; training needs at least 2; 1 are in evaluation sets"):
@@ -189,10 +189,10 @@ def test_what_learns_from_an_unknown_writer_or_base_is_unknown_and_says_so(tmp_p
     assert tune(job) == report
     # An adapter whose register is missing, and a model as its makers published it, which needs none.
     papers = training.judged_papers(judged(file, "by-hand"), "0:3", None)
-    (tmp_path / "out" / learnt_from.FILE).write_text("of an earlier training")
-    for base, unknown in ((learnt_from.Register("base", None, None, "why"), ["why"]), (None, [])):
+    (tmp_path / "out" / training_registers.FILE).write_text("of an earlier training")
+    for base, unknown in ((training_registers.Register("base", None, None, "why"), ["why"]), (None, [])):
         assert training._register(tmp_path / "out", papers, [], base) == unknown
-        assert (tmp_path / "out" / learnt_from.FILE).is_file() is not unknown
+        assert (tmp_path / "out" / training_registers.FILE).is_file() is not unknown
 
 
 def test_a_training_refuses_a_paper_whose_abstract_an_evaluation_set_holds_under_another_id(tmp_path, monkeypatch):
@@ -202,8 +202,8 @@ def test_a_training_refuses_a_paper_whose_abstract_an_evaluation_set_holds_under
     exam.write_text(json.dumps({"id": "elsewhere", "abstract": "WE  STUDY 1."}) + "\n")
     seen = []
 
-    def fine_tune(base, learnt, kept, *more):
-        seen.extend(paper.paper_id for paper in learnt)
+    def fine_tune(base, trained_on, kept, *more):
+        seen.extend(paper.paper_id for paper in trained_on)
         raise SourceError("no training here")
 
     monkeypatch.setattr(training.steps, "fine_tune_lm", fine_tune)

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from gre_bench.cli.views.board import references_line
+from gre_bench.cli.views.board_screen import describe_reference_counts
 from gre_bench.core import settings
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.pipeline.refreshing import refresh
@@ -61,7 +61,7 @@ def test_the_only_human_review_is_the_reference_and_no_candidate(alone):
         assert (row["scored"], row["expected"], row["unranked"], row["vs_human"]) == (16, 16, None, None)
         assert row["above_chance"] > 0 and row["tests"] == 3
     assert rows["other-paper"]["above_chance_low"] < 0 < rows["other-paper"]["above_chance_high"]
-    assert (separations, references_line(list(rows.values()))) == ([], ALONE)
+    assert (separations, describe_reference_counts(list(rows.values()))) == ([], ALONE)
 
 
 def test_the_human_baseline_is_compared_on_the_papers_with_a_second_review(tmp_path):
@@ -72,7 +72,7 @@ def test_the_human_baseline_is_compared_on_the_papers_with_a_second_review(tmp_p
     assert (human["scored"], human["expected"], human["papers"], human["unranked"]) == (6, 6, 6, None)
     assert (model["scored"], model["expected"], model["papers"], model["vs_human_papers"]) == (22, 22, 16, 6)
     assert human["above_chance"] > 0 and [row["same_pairs"] for row in separations] == [6]
-    assert references_line(list(rows.values())) == (
+    assert describe_reference_counts(list(rows.values())) == (
         "references: every human review, 1.4 a paper; the human baseline all but its own, 1.0 on the 6 papers with a "
         "second one. Differences to it use the references of both."
     )
@@ -87,7 +87,7 @@ def test_too_few_second_reviews_leave_the_other_candidates_tested(tmp_path):
     rows, _ = board(one_review(tmp_path, 3))
     assert "human" not in rows and rows["model-a"]["expected"] == 19
     assert rows["model-a"]["untested"] is None and rows["model-a"]["tests"] == 3
-    assert "too few papers have a second human review" in (references_line(list(rows.values())) or "")
+    assert "too few papers have a second human review" in (describe_reference_counts(list(rows.values())) or "")
 
 
 def test_a_metric_that_can_score_no_reference_stops_the_run(tmp_path):
@@ -177,4 +177,4 @@ def test_agents4science_makes_a_board_of_its_own_reviewers_in_one_command(tmp_pa
     assert {name: rows[name]["papers"] for name in ranked} == dict.fromkeys(ranked, 79)
     assert all(rows[name]["above_chance_low"] > 25 for name in ranked)
     assert rows["AIRevCorrectness"]["unranked"] == "only 1 of 79 pairs scored"
-    assert references_line(list(rows.values())) == ALONE
+    assert describe_reference_counts(list(rows.values())) == ALONE

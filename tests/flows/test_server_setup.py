@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from tests.conftest import ROOT
-from tests.servers.processes import answered, serving
+from tests.servers.processes import run_command, serve_prefect
 
 ASKING = """
 import sys
@@ -140,22 +140,22 @@ def test_a_server_that_is_not_there_is_one_line(tmp_path, address, line):
 @pytest.mark.night
 @pytest.mark.timeout(1500)
 def test_a_server_is_set_up_once_however_often_and_its_automations_act(tmp_path):
-    with serving(tmp_path) as server, webhook() as (address, told):
+    with serve_prefect(tmp_path) as server, webhook() as (address, told):
         server = {name: value for name, value in server.items() if not name.startswith("OPENREVIEW_")}
-        first = answered(
+        first = run_command(
             server | {"OPENREVIEW_USERNAME": "ours"}, "python", "deployments/server_setup.py", "--rest", "0"
         )
         assert "nobody is told" in first and "secret openreview-password: as it was" in first
         assert there(server)["automations"] == DO
         quick = ("--rest", "0", "--silence", "12", "--late", "12")
-        answered(server, "python", "deployments/server_setup.py", *quick, "--tell", address)
+        run_command(server, "python", "deployments/server_setup.py", *quick, "--tell", address)
         listed = there(server)
         assert listed["automations"] == sorted(DO + TELL)
         assert listed["secret"] == "ours"
         beat = {"PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30"}
         assert listed["pools"] == {"gre-bench-cpu": ["process", 2, beat], "gre-bench-gpu": ["process", 1, beat]}
-        answered(server, "prefect", "--no-prompt", "deploy", "--all", "--prefect-file", "deployments/prefect.yaml")
-        answered(
+        run_command(server, "prefect", "--no-prompt", "deploy", "--all", "--prefect-file", "deployments/prefect.yaml")
+        run_command(
             server, "python", "-c", ASKING,
             "crashed:year/year-neurips", "crashed elsewhere:year/year-neurips", "crashed:annual-refresh/on-demand",
             "silent:validate-metrics/validate", "taken:annual-refresh/nightly-smoke",
@@ -189,7 +189,7 @@ def sorted_out(told: list[str]) -> dict[str, list[tuple[str, str]]]:
 
 
 def there(server: dict[str, str]) -> dict:
-    return json.loads(answered(server, "python", "-c", LISTING))
+    return json.loads(run_command(server, "python", "-c", LISTING))
 
 
 def cancelled(runs: list[list]) -> list[tuple[str, str]]:

@@ -8,13 +8,13 @@ import shutil
 import pytest
 
 import gre_bench.pipeline.validating
-from gre_bench.changes.catalog import CHANGES
 from gre_bench.core import settings
 from gre_bench.core.errors import SettingsError, SourceError, StoreError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Candidate, Paper, Signature, signature_of
-from gre_bench.metrics.cases import Entry, Lack, Response, plan
-from gre_bench.pipeline.changes import changed_judgments
+from gre_bench.metrics.cases import Entry, Missing, Response, plan_entry_pairs
+from gre_bench.perturbations.by_name import PERTURBATIONS
+from gre_bench.pipeline.perturbed_reviews import add_perturbed_judgments
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.validating import validate
@@ -43,7 +43,7 @@ def asked(*overrides):
         NOTES,
         (
             "evaluation_lm.backend=scripted", 'scoring.metrics=["gem", "gem_s_abstract", "rouge_l", "length"]',
-            f"validation.changes={few}", "validation.resamples=400", "edition.papers=6", *overrides,
+            f"validation.perturbations={few}", "validation.resamples=400", "edition.papers=6", *overrides,
         ),
     )  # fmt: skip
 
@@ -103,7 +103,7 @@ def test_a_metric_without_reference_is_scored_once_a_response(once_validated):
 
 
 def test_a_change_that_no_pair_allows_is_left_out_if_it_is_ours_and_open_if_it_is_the_papers(tmp_path):
-    found = cells(run(tmp_path, 'validation.changes=["generic", "elongation"]', "validation.headings=[]"))
+    found = cells(run(tmp_path, 'validation.perturbations=["generic", "elongation"]', "validation.headings=[]"))
     assert ("rouge_l", "generic") not in found
     assert found["rouge_l", "elongation"]["d"] is None
     assert found["rouge_l", "elongation"]["verdict"] == "undecided"
@@ -112,7 +112,8 @@ def test_a_change_that_no_pair_allows_is_left_out_if_it_is_ours_and_open_if_it_i
 
 def test_the_whole_set_of_the_paper_is_made_by_rule_where_no_lm_is_at_hand(tmp_path):
     summary = run(
-        tmp_path, f"validation.changes={json.dumps([*list(CHANGES)[:3], 'rephrase_1', 'rephrase_2', 'elongation'])}"
+        tmp_path,
+        f"validation.perturbations={json.dumps([*list(PERTURBATIONS)[:3], 'rephrase_1', 'rephrase_2', 'elongation'])}",
     )
     made = {row["change"]: row["made_by"] for row in summary["effects"]}
     assert made["rephrase_1"] == "rule" and made["rephrase_2"] == "rule-2"
@@ -157,11 +158,11 @@ def test_a_validation_goes_on_where_it_stopped_and_changes_nothing_when_done(onc
 @pytest.mark.parametrize(
     ("overrides", "why"),
     [
-        (['validation.changes=["line_deletion"]'], "leave out line_deletion"),
-        (['validation.changes=["wings"]'], "no change 'wings'"),
-        (["validation.changes=[]"], "names no change"),
+        (['validation.perturbations=["line_deletion"]'], "leave out line_deletion"),
+        (['validation.perturbations=["wings"]'], "no change 'wings'"),
+        (["validation.perturbations=[]"], "names no change"),
         (
-            ['validation.changes=["rephrase_1", "rephrase_2"]', 'validation.makers={rephrase_2="rule"}'],
+            ['validation.perturbations=["rephrase_1", "rephrase_2"]', 'validation.makers={rephrase_2="rule"}'],
             "makers names rule for both",
         ),
     ],
@@ -208,7 +209,7 @@ def test_shipped_certificates_are_whole_and_named_by_their_signature():
 
 
 FEW = json.dumps(["sentence_deletion", "concatenation", "random_replacement"])
-TWO = ('scoring.metrics=["gem", "rouge_l"]', f"validation.changes={FEW}")
+TWO = ('scoring.metrics=["gem", "rouge_l"]', f"validation.perturbations={FEW}")
 
 
 def of_two(state, *overrides, **more):
@@ -263,22 +264,24 @@ def test_a_pilot_after_a_whole_validation_tells_of_its_papers_alone_and_leaves_t
 
 def test_what_waits_for_the_judgments_it_changes_waits_and_is_not_excluded_by_rule(tmp_path):
     texts = {"w": "The reviewer suggests an ablation.\nThe reviewer questions the seeds."}
-    late = {"judgments": Lack("timed_out", waiting=True)}
+    late = {"judgments": Missing("timed_out", waiting=True)}
     humans = [Response("h0", "A.", {}, late), Response("h1", "B.", texts), Response("h2", "C.", {})]
     entries = [
         Entry(Paper(f"p{place}", "A title", "An abstract."), human, (Response("r", "R.", texts),), {})
         for place, human in enumerate(humans)
     ]
-    job = Job(demo("validation.level=judgments"), tmp_path, changes={"line_deletion": "human~line_deletion~judgments"})
+    job = Job(
+        demo("validation.level=judgments"), tmp_path, perturbations={"line_deletion": "human~line_deletion~judgments"}
+    )
     candidate = Candidate("human~line_deletion~judgments", "change", change="line_deletion")
-    planned = plan(changed_judgments(job, entries, "w"), [candidate], recipe_of("gem"), "w")
+    planned = plan_entry_pairs(add_perturbed_judgments(job, entries, "w"), [candidate], recipe_of("gem"), "w")
     assert [(pair.state, pair.reason) for pair in planned] == [
         ("waiting", "timed_out"), ("due", None), ("failed", "no_judgments"),
     ]  # fmt: skip
 
 
 def test_a_metric_to_which_no_change_applies_is_told_as_undecided(tmp_path):
-    summary = of_two(tmp_path, 'scoring.metrics=["rouge_l"]', 'validation.changes=["generic"]')
+    summary = of_two(tmp_path, 'scoring.metrics=["rouge_l"]', 'validation.perturbations=["generic"]')
     assert summary["effects"] == []
     assert [(row["metric"], row["verdict"]) for row in summary["verdicts"]] == [("rouge_l", "undecided")]
 

@@ -27,7 +27,7 @@ from gre_bench.pipeline import validation_records
 from gre_bench.pipeline.validation_records import validation_record
 from gre_bench.release.manifest import verify
 from gre_bench.reports import yearly
-from gre_bench.reports.history import history
+from gre_bench.reports.history import compare_years
 from gre_bench.stats.effects import Verdict
 from gre_bench.store import Store
 from gre_bench.store.queries import CURRENT_SIGNATURES
@@ -39,7 +39,7 @@ from tests.ingest.records.test_venues import next_year
 from tests.one_line import one_line
 from tests.servers.chat import scripted_chat
 from tests.servers.openreview import Limit
-from tests.servers.processes import answered, running, serving
+from tests.servers.processes import run_command, run_prefect, serve_prefect
 
 EDITION = "SAMPLE-2026"
 BOTH = "scoring.metrics=['gem','gem_s_abstract']"
@@ -214,7 +214,7 @@ def test_a_run_that_is_killed_twice_ends_in_the_same_release(tmp_path, chat, fir
     (board,) = Store(state, EDITION).read(CURRENT_SIGNATURES)
     assert validation_record(state, signature_of(board), EDITION).edition == EDITION
     assert (state / "releases" / "SAMPLE-2026-latest" / "index.html").is_file()
-    assert history(state, None, None, ["human"])["rows"]
+    assert compare_years(state, None, None, ["human"])["rows"]
 
 
 @pytest.mark.night
@@ -301,12 +301,12 @@ def killed(state: Path, when: Callable[[dict[str, Any]], bool], log: Path, withi
 def test_a_scheduled_year_that_is_killed_twice_ends_in_a_release(tmp_path):
     state, logs = tmp_path / "state", [tmp_path / "cpu.log", tmp_path / "gpu.log"]
     (tmp_path / "server").mkdir()
-    with served() as loopback, scripted_chat(pause_s=0.1) as chat, serving(tmp_path / "server") as server:
+    with served() as loopback, scripted_chat(pause_s=0.1) as chat, serve_prefect(tmp_path / "server") as server:
         named = roster(tmp_path, chat.url, judgments="scripted")
         deploy(server | LOGIN, deployment(tmp_path, loopback.v2, named, **QUICKLY))
         with (
-            running("worker", "start", "--pool", "gre-bench-cpu", environment=server, log=logs[0]),
-            running("worker", "start", "--pool", "gre-bench-gpu", environment=server, log=logs[1]),
+            run_prefect("worker", "start", "--pool", "gre-bench-cpu", environment=server, log=logs[0]),
+            run_prefect("worker", "start", "--pool", "gre-bench-gpu", environment=server, log=logs[1]),
         ):
             first = killed(state, lambda status: status["command"] == "write" and chat.count > 2, logs[0])
             second = killed(state, lambda status: status["command"] == "validate", logs[1])
@@ -318,7 +318,7 @@ def test_a_scheduled_year_that_is_killed_twice_ends_in_a_release(tmp_path):
             runs: list[list[str]] = []
             while ["year", "Completed"] not in [run[:2] for run in runs]:
                 assert time.monotonic() < deadline, runs
-                runs = json.loads(answered(server, "python", "-c", RUNS))
+                runs = json.loads(run_command(server, "python", "-c", RUNS))
     assert verify(state / "releases" / "SAMPLE-2026-latest")["release"] == "SAMPLE-2026-r1"
     assert {name for name, _, pool, *_ in runs if pool == "gre-bench-gpu"} == {"annual-refresh", "validate-metrics"}
     ended = {(name, state) for name, state, *_ in runs}

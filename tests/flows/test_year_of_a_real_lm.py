@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from gre_bench.core.pretrained import cache
+from gre_bench.core.pretrained import cache_folder
 from gre_bench.release.manifest import verify
-from gre_bench.reports.history import history
+from gre_bench.reports.history import compare_years
 from gre_bench.reports.yearly import make_board
 from tests.flows.fetching import LOGIN, served
 from tests.flows.making_boards import job
@@ -22,7 +22,7 @@ from tests.flows.refreshing import query
 from tests.flows.test_deployments import deploy
 from tests.flows.test_year import RUNS, deployment, killed
 from tests.lm.test_pretrained_real import needed
-from tests.servers.processes import answered, running, serving, transformers_command, transformers_server
+from tests.servers.processes import run_command, run_prefect, serve_prefect, transformers_command, transformers_server
 
 pytestmark = [pytest.mark.pretrained, pytest.mark.night, pytest.mark.timeout(8000)]
 
@@ -72,15 +72,15 @@ def test_a_scheduled_year_of_a_real_lm_that_is_killed_twice_ends_in_a_gated_rele
     (tmp_path / "roster.toml").write_text(ROSTER)
     with (
         served() as loopback,
-        transformers_server(command, cache() / name, tmp_path / "lm.log") as url,
-        serving(tmp_path / "server") as server,
+        transformers_server(command, cache_folder() / name, tmp_path / "lm.log") as url,
+        serve_prefect(tmp_path / "server") as server,
     ):
         (tmp_path / "models.toml").write_text(MODELS.format(url=url))
         file = deployment(tmp_path, loopback.v2, str(tmp_path / "roster.toml"), **CHOSEN)
         deploy(server | LOGIN, file)
         with (
-            running("worker", "start", "--pool", "gre-bench-cpu", environment=server, log=logs[0]),
-            running("worker", "start", "--pool", "gre-bench-gpu", environment=server, log=logs[1]),
+            run_prefect("worker", "start", "--pool", "gre-bench-cpu", environment=server, log=logs[0]),
+            run_prefect("worker", "start", "--pool", "gre-bench-gpu", environment=server, log=logs[1]),
         ):
             writing = killed(state, lambda status: status["command"] == "write" and status["done"] > 0, logs[0], LONG_S)
             print(f"{time.monotonic() - began:.0f} s: killed while it wrote")
@@ -91,14 +91,14 @@ def test_a_scheduled_year_of_a_real_lm_that_is_killed_twice_ends_in_a_gated_rele
             while not (release.exists() and any(run[:2] == ["year", "Completed"] for run in runs)):
                 assert time.monotonic() < began + 3 * LONG_S, logs[0].read_text()
                 time.sleep(5)
-                runs = json.loads(answered(server, "python", "-c", RUNS))
+                runs = json.loads(run_command(server, "python", "-c", RUNS))
         for run in runs:
             print(*run)
         gated = json.loads((release / "manifest.json").read_text())
         assert verify(release)["release"] == "SAMPLE-2026-r1"
         assert [(row["metric"], row["verdict"]) for row in gated["hidden_boards"]] == [("gem", "fail")]
         assert gated["validations"]["gem_s_abstract"]["verdict"] in ("pass", "undecided")
-        rows = [row for row in history(state, None, None, ["human"])["rows"] if row["kind"] == "model"]
+        rows = [row for row in compare_years(state, None, None, ["human"])["rows"] if row["kind"] == "model"]
         assert {(row["candidate"], row["year"]) for row in rows} == {(name, 2026)}
         pairs = outcomes(state)
         print(pairs)

@@ -13,7 +13,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from gre_bench.core.learnt_from import named_registers, write_register
+from gre_bench.core.training_registers import named_registers, write_register
 from gre_bench.lm.weights import ADAPTER, ADAPTER_WEIGHTS, RECORD, folder_digest
 
 

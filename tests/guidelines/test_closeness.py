@@ -13,17 +13,23 @@ from scipy.stats import spearmanr
 from gre_bench.core.records import Problem
 from gre_bench.guidelines.outcomes import (
     closeness,
-    compared,
-    differences,
+    compare_conditions,
+    compare_conditions_by_model,
+    compute_condition_results,
     human_means,
     moving_ratio,
-    outcomes,
     rmse,
     wording,
     words,
     yardstick,
 )
-from gre_bench.guidelines.ratings import Given, Rating, condition_of, given_ratings, shortened
+from gre_bench.guidelines.ratings import (
+    ImportedReview,
+    Rating,
+    condition_name_of_run,
+    ratings_of_imported_reviews,
+    shortened,
+)
 
 
 def test_rmse_bias_and_mean_error_of_a_worked_table_and_none_of_two_papers():
@@ -71,14 +77,14 @@ def test_conditions_are_compared_on_the_papers_that_both_rate():
     human = by_paper([5] * 40)
     close, far = by_paper([5, 6] * 20), by_paper([8, 9] * 20)
     del far["p0"]
-    (found,) = differences({"close": close, "far": far}, human, resamples=500)
+    (found,) = compare_conditions({"close": close, "far": far}, human, resamples=500)
     assert (found.first, found.second, found.papers) == ("close", "far", 39)
     assert found.rmse.value < -2 and found.rmse.high < 0 and found.p < 1e-10 and found.p_holm == found.p
 
 
 def test_the_same_ratings_differ_by_nothing_and_are_not_tested():
     human, ratings = by_paper([5, 6, 7, 8]), by_paper([4, 6, 8, 8])
-    (found,) = differences({"a": ratings, "b": dict(ratings)}, human, resamples=200)
+    (found,) = compare_conditions({"a": ratings, "b": dict(ratings)}, human, resamples=200)
     assert (found.rmse.value, found.rmse.low, found.rmse.high, found.p, found.p_holm) == (0, 0, 0, None, None)
 
 
@@ -86,7 +92,7 @@ def test_differences_change_their_sign_with_their_order_and_holm_counts_all_pair
     random = np.random.default_rng(5)
     human = by_paper(random.integers(3, 9, 60))
     tables = {name: by_paper(random.integers(1, 11, 60)) for name in "abc"}
-    there, back = differences(tables, human, 500), differences(dict(reversed(tables.items())), human, 500)
+    there, back = compare_conditions(tables, human, 500), compare_conditions(dict(reversed(tables.items())), human, 500)
     assert {(item.first, item.second): item.rmse.value for item in there} == pytest.approx(
         {(item.second, item.first): -item.rmse.value for item in back}
     )
@@ -101,7 +107,7 @@ def test_every_planned_paper_is_scored_excluded_failed_or_missing():
         Rating("p5", "m", "none", None, Problem("rate_limited", "429", final=False)),
         Rating("p6", "m", "none", 9),
     ]  # fmt: skip
-    (found,) = outcomes(ratings, by_paper(range(6)), resamples=100)
+    (found,) = compute_condition_results(ratings, by_paper(range(6)), resamples=100)
     assert (found.planned, found.scored, found.excluded, found.failed, found.missing) == (6, 3, 1, 1, 1)
     assert found.reasons == {"unparsable: no_rating": 1, "rate_limited": 1, "no_human_rating": 1}
     assert found.distribution == {**dict.fromkeys(range(1, 11), 0), 4: 1, 6: 1, 7: 1, 9: 1}
@@ -115,7 +121,7 @@ def test_comparisons_stay_within_a_model():
         for name in ("none", "arr")
         for place in range(4)
     ]
-    found = compared(ratings, by_paper([5] * 4), resamples=100)
+    found = compare_conditions_by_model(ratings, by_paper([5] * 4), resamples=100)
     pairs = {model: [(row.first, row.second) for row in rows] for model, rows in found.items()}
     assert pairs == {model: [("none", "arr")] for model in "mn"}
 
@@ -131,11 +137,14 @@ def test_the_yardstick_is_a_constant_and_one_reviewer_against_the_others():
 
 def test_given_reviews_become_ratings_and_a_paper_without_one_is_accounted_for():
     reviews = [
-        Given("p1", "m", "run", "6"), Given("p2", "m", "run", "6.0"), Given("p3", "m", "run", "6.5"),
-        Given("p4", "m", "run", None), Given("p5", "m", "run", "eleven"), Given("p6", "m", "run", "11"),
-        Given("p9", "m", "run", "3"),
+        ImportedReview("p1", "m", "run", "6"), ImportedReview("p2", "m", "run", "6.0"), ImportedReview("p3", "m", "run", "6.5"),
+        ImportedReview("p4", "m", "run", None), ImportedReview("p5", "m", "run", "eleven"), ImportedReview("p6", "m", "run", "11"),
+        ImportedReview("p9", "m", "run", "3"),
     ]  # fmt: skip
-    found = {rating.paper_id: rating for rating in given_ratings(reviews, [f"p{place}" for place in range(1, 8)])}
+    found = {
+        rating.paper_id: rating
+        for rating in ratings_of_imported_reviews(reviews, [f"p{place}" for place in range(1, 8)])
+    }
     assert {paper: rating.value for paper, rating in found.items() if rating.value} == {"p1": 6, "p2": 6, "p9": 3}
     problems = {paper: rating.problem for paper, rating in found.items() if rating.problem}
     assert {paper: (problem.code, problem.message) for paper, problem in problems.items()} == {
@@ -146,13 +155,13 @@ def test_given_reviews_become_ratings_and_a_paper_without_one_is_accounted_for()
 
 
 def test_a_rating_that_is_no_finite_number_is_refused():
-    reviews = [Given(rating, "m", "run", rating) for rating in ("nan", "inf", "-inf", "1e400")]
-    assert [rating.value for rating in given_ratings(reviews, [])] == [None] * 4
+    reviews = [ImportedReview(rating, "m", "run", rating) for rating in ("nan", "inf", "-inf", "1e400")]
+    assert [rating.value for rating in ratings_of_imported_reviews(reviews, [])] == [None] * 4
 
 
 def test_a_run_is_named_without_its_model_and_by_what_it_does_not_share():
-    assert condition_of("gpt-4o", "gpt-4o_temp_0_1") == "temp_0_1"
-    assert condition_of("gpt-4o", "gpt-4o") == condition_of("gpt-4o", "") == "given"
+    assert condition_name_of_run("gpt-4o", "gpt-4o_temp_0_1") == "temp_0_1"
+    assert condition_name_of_run("gpt-4o", "gpt-4o") == condition_name_of_run("gpt-4o", "") == "given"
     names = ["temp_0_1_pages_all", "temp_0_1_reflect_5_pages_all", "temp_0_1_reflect_5_ensemble_5_pages_all"]
     assert list(shortened(names).values()) == ["plain", "reflect_5", "reflect_5_ensemble_5"]
     assert shortened(["a_b"]) == {"a_b": "a_b"}

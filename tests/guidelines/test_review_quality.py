@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gre_bench.core.errors import ReplyError
 from gre_bench.core.records import Problem
-from gre_bench.guidelines.review_quality import (
+from gre_bench.guidelines.quality_points import (
     CRITERIA,
     DAY_MS,
     GROUPS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gre_bench.guidelines.tables import RmseCell, RmseRow
+from gre_bench.guidelines.rmse_tables import RmseCell, RmseRow
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from gre_bench.http import client
-from tests.servers.scripted import Handler, serving
+from gre_bench.http import lm_requests
+from tests.servers.scripted import Handler, serve_in_thread
 
 OWN, ELSEWHERE = "127.0.0.1", "127.0.0.2"
 """Addresses of this machine: that of a server of one's own, and one that is treated like any other host."""
@@ -54,13 +54,13 @@ def server(request, certificate):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
     served.socket = context.wrap_socket(served.socket, server_side=True)
-    with serving(served):
+    with serve_in_thread(served):
         yield f"https://{request.param}:{served.server_port}", got
 
 
-def asked(url: str) -> client.Answer:
-    client._certificates.cache_clear()
-    return client.HttpClient(url, "sk-secret", 5.0, 2**20).send("GET", "/")
+def asked(url: str) -> lm_requests.Answer:
+    lm_requests._certificates.cache_clear()
+    return lm_requests.HttpClient(url, "sk-secret", 5.0, 2**20).send("GET", "/")
 
 
 def test_a_certificate_is_taken_if_the_environment_trusts_it_but_for_a_server_of_ones_own(
@@ -73,7 +73,7 @@ def test_a_certificate_is_taken_if_the_environment_trusts_it_but_for_a_server_of
     assert got == [], "the key was sent to a server that nobody trusts"
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     answer = asked(url)
-    client._certificates.cache_clear()
+    lm_requests._certificates.cache_clear()
     if ELSEWHERE in url:
         assert answer.status == 200 and got[0]["Authorization"] == "Bearer sk-secret"
     else:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gre_bench.http.client import masked
+from gre_bench.http.lm_requests import masked
 
 SECRETS = st.text("abcdefghijklmnopqrstuvwxyzABCDEFGH0123456789+/=-_.:", min_size=8, max_size=60)
 

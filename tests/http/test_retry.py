@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gre_bench.http.client import RetryPolicy, passes, retry_after
+from gre_bench.http.lm_requests import RetryPolicy, is_transient_status, retry_after
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_retry_after_is_a_number_or_a_date(stated, low, high):
     ],
 )  # fmt: skip
 def test_a_bad_request_or_a_refusal_is_not_tried_again(status, again):
-    assert passes(status) is again
+    assert is_transient_status(status) is again
 
 
 PATIENCES = st.builds(

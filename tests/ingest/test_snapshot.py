@@ -17,7 +17,7 @@ from gre_bench.core.records import Edition, digest
 from gre_bench.ingest.records.notes import read_notes
 from gre_bench.ingest.records.row_files import read_notes_file, read_texts
 from gre_bench.ingest.records.venues import venue_of
-from gre_bench.ingest.snapshot import Snapshot, changes, make_snapshot, may_publish
+from gre_bench.ingest.snapshot import Snapshot, compare_snapshots, is_redistributable, make_snapshot
 from tests.conftest import SIXTEEN, real
 from tests.one_line import one_line
 
@@ -316,7 +316,7 @@ def test_what_changed_is_told_and_nothing_of_what_stayed(tmp_path):
     old = frozen(tmp_path / "old", SAMPLE, {"s01": b"%PDF 1", "s02": b"%PDF 2", "s03": b"%PDF 3"})
 
     def told(name, notes, pdfs=()):
-        found = changes(old, frozen(tmp_path / name, notes, pdfs))
+        found = compare_snapshots(old, frozen(tmp_path / name, notes, pdfs))
         return found["lines"], found["counts"]
 
     assert told("other order", SAMPLE[::-1]) == ([], {})
@@ -345,4 +345,4 @@ def test_what_changed_is_told_and_nothing_of_what_stayed(tmp_path):
 def test_a_text_may_be_published_only_under_a_licence_that_lets_anyone_pass_it_on():
     free = ("CC BY 4.0", "CC BY-SA 4.0", "CC0 1.0", "CC0", "cc-by-4.0", " CC BY 4.0 ")
     other = (None, "", "CC BY-NC 4.0", "CC BY-ND 4.0", "CC BY-NC-SA 4.0", "All rights reserved", "not CC BY 4.0")
-    assert [licence for licence in (*free, *other) if may_publish(licence)] == [*free]
+    assert [licence for licence in (*free, *other) if is_redistributable(licence)] == [*free]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from gre_bench.core.errors import LMError
 from gre_bench.core.records import Prediction, SpanLogprob
-from gre_bench.lm.ngram.backoff import Copies, continued, earlier
+from gre_bench.lm.ngram.backoff import CopyModel, earlier, probability_of_continuations
 from gre_bench.lm.ngram.cache_ngram import CacheNgram, stem
 from gre_bench.lm.ngram.segmentation import (
     Alphabet,
@@ -29,7 +29,7 @@ from gre_bench.lm.ngram.segmentation import (
     split,
 )
 from gre_bench.lm.protocol import checked
-from gre_bench.tuning.cache_ngram import Recipe, held_out, save, train
+from gre_bench.tuning.ngram_training import TrainingRecipe, evaluate_held_out, save, train
 
 SHIPPED = Path(__file__).resolve().parents[2] / "data" / "evaluation_lm" / "cache-ngram-3"
 
@@ -44,7 +44,7 @@ PAPERS = [
     ]
     for number, theme in enumerate(THEMES * 3)
 ]
-SMALL = Recipe(topics=3, fewest=1, rare=2, common=1.1, rounds=1, steps=3)
+SMALL = TrainingRecipe(topics=3, fewest=1, rare=2, common=1.1, rounds=1, steps=3)
 TINY_ALPHABET = Alphabet(word=1, space=1, mark=1, unicode="tiny")
 TINY_PAPERS = [["", "a", "A."], ["a", "", ""], ["", ".", "a\n"], [".", "", "aa"], ["", "a a", "aa"], ["a.", "", ""]]
 
@@ -99,11 +99,11 @@ def test_a_stem_loses_one_ending_and_keeps_four_letters(word: str, root: str) ->
 def test_copying_follows_the_table() -> None:
     words, weights = np.array([5, 6, 5, 7, 5]), np.array([1.0, 2.0, 1.0, 0.0, 1.0])
     np.testing.assert_allclose(earlier(words, weights), [np.nan, 0, 1 / 3, 0, 2 / 4])
-    np.testing.assert_allclose(continued(words, 2), [np.nan, np.nan, np.nan, 0, np.nan])
-    known = Copies(np.array([5, 6, 5, 9]), np.array([1.0, 2.0, 1.0, 4.0]), 2)
+    np.testing.assert_allclose(probability_of_continuations(words, 2), [np.nan, np.nan, np.nan, 0, np.nan])
+    known = CopyModel(np.array([5, 6, 5, 9]), np.array([1.0, 2.0, 1.0, 4.0]), 2)
     np.testing.assert_allclose(known.copied(words), [2 / 8, 2 / 8, 2 / 8, 0, 2 / 8])
     np.testing.assert_allclose(known.followed(words), [1, 1 / 2, 1, 0, np.nan])
-    assert np.isnan(Copies(np.array([2]), np.array([0.0]), 2).copied(words)).all()
+    assert np.isnan(CopyModel(np.array([2]), np.array([0.0]), 2).copied(words)).all()
 
 
 @given(texts)
@@ -297,7 +297,7 @@ def test_real_reviews_of_one_paper_tell_of_each_other(shipped: CacheNgram, iclr2
         iclr2023, columns=["row", "judgments"], filters=[("row", ">=", 900), ("row", "<", 950)]
     ).to_pylist()
     papers = [[row["judgments"] for row in rows if row["row"] == number] for number in range(900, 950)]
-    figures = held_out(shipped, papers)
+    figures = evaluate_held_out(shipped, papers)
     assert figures.pairs == 300
     assert figures.auc > 0.89
     assert figures.same > 6

@@ -11,7 +11,7 @@ pytest.importorskip("torch", reason="the evaluation LM needs the extra `lm`")
 from gre_bench.core.errors import LMError, SettingsError
 from gre_bench.core.records import Prediction, SpanLogprob
 from gre_bench.core.settings import EvaluationLMSettings
-from gre_bench.lm.catalog import check_here, open_lm
+from gre_bench.lm.opening import check_model_is_local, open_lm
 
 TEXTS = ("The reviewer appreciates the clear writing.", "The reviewer criticizes the limited novelty.")
 PREDICTIONS = [Prediction(x, None, y) for x in (None, *TEXTS) for y in TEXTS]
@@ -65,13 +65,13 @@ def test_an_unknown_backend_and_a_folder_that_lacks_are_named(backend: str, said
 
 def test_files_that_are_not_here_are_told_as_on_opening_without_loading_what_is_here(llama3, tmp_path, monkeypatch):
     monkeypatch.setattr("transformers.AutoModelForCausalLM.from_pretrained", lambda *_, **__: pytest.fail("loaded"))
-    check_here(EvaluationLMSettings(backend="transformers", folder=llama3))
-    check_here(EvaluationLMSettings(backend="cache-ngram"))
+    check_model_is_local(EvaluationLMSettings(backend="transformers", folder=llama3))
+    check_model_is_local(EvaluationLMSettings(backend="cache-ngram"))
     (tmp_path / "empty").mkdir()
     for given in (tmp_path / "none", tmp_path / "empty", Path("minilm-l6-v2")):
         asked = EvaluationLMSettings(backend="transformers", folder=given)
         with pytest.raises(LMError) as first:
-            check_here(asked)
+            check_model_is_local(asked)
         with pytest.raises(LMError) as second:
             open_lm(asked)
         assert str(first.value) == str(second.value)

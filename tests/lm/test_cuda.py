@@ -18,7 +18,7 @@ import torch
 from gre_bench.core.records import SpanLogprob
 from gre_bench.lm.backends.transformers_lm import TransformersLM
 from gre_bench.lm.engine import trie_attention
-from gre_bench.lm.engine.engines import OneByOne, Trie
+from gre_bench.lm.engine.engines import OneByOneEngine, TrieEngine
 from gre_bench.lm.measurement import random_weights
 from gre_bench.lm.span import ChatTemplate
 from gre_bench.lm.weights import Weights, open_weights, read_tokenizer
@@ -49,7 +49,7 @@ def by_trie(weights: Weights, budget: int) -> tuple[list[float], list[float]]:
     """The log-probabilities of all tokens by the engine, and one text at a time."""
     template = ChatTemplate.from_tokenizer(weights.tokenizer)
     conversations = [template.encode(render(prediction)) for prediction in PREDICTIONS]
-    found, right = (engine.logprobs(conversations) for engine in (Trie(weights, budget), OneByOne(weights)))
+    found, right = (engine.logprobs(conversations) for engine in (TrieEngine(weights, budget), OneByOneEngine(weights)))
     return list(chain.from_iterable(found)), list(chain.from_iterable(right))
 
 

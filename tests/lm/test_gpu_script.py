@@ -10,7 +10,7 @@ from pathlib import Path
 import typer.main
 
 from gre_bench.cli.app import app
-from gre_bench.tuning.settings import load
+from gre_bench.tuning.tuning_settings import load
 from tests.conftest import ROOT
 
 # Takes the place of Python in the script: writes down what it is asked for, and finds no CUDA device.

@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="the evaluation LM needs the extra `lm`")
 
 from gre_bench.core.records import Prediction  # noqa: E402
-from gre_bench.lm.engine.engines import OneByOne  # noqa: E402
+from gre_bench.lm.engine.engines import OneByOneEngine  # noqa: E402
 from gre_bench.lm.measurement import harness_logprobs  # noqa: E402
 from gre_bench.lm.span import ChatTemplate, Conversation  # noqa: E402
 from gre_bench.lm.weights import Weights, open_weights  # noqa: E402
@@ -39,7 +39,7 @@ def conversations(weights: Weights) -> list[Conversation]:
 @pytest.mark.parametrize("batch", [1, 7])
 def test_the_harness_gives_the_same_sums(weights: Weights, batch: int) -> None:
     spans = conversations(weights)
-    ours = [math.fsum(logprobs) for logprobs in OneByOne(weights).logprobs(spans)]
+    ours = [math.fsum(logprobs) for logprobs in OneByOneEngine(weights).logprobs(spans)]
     theirs = harness_logprobs(weights, spans, batch)
     assert theirs == pytest.approx(ours, rel=TOLERANCE, abs=2e-5)
     assert len(set(ours)) == len(ours) == 20

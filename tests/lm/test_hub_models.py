@@ -11,9 +11,9 @@ from types import SimpleNamespace
 import pytest
 
 from gre_bench.core.errors import LMError, ServiceDown, SettingsError, SourceError
-from gre_bench.core.pretrained import located, placed
-from gre_bench.core.settings import load_over
-from gre_bench.lm.catalog import check_here, open_lm
+from gre_bench.core.pretrained import model_path, resolve_model_ref
+from gre_bench.core.settings import load_recorded_settings
+from gre_bench.lm.opening import check_model_is_local, open_lm
 from tests.cli.calling import call
 from tests.one_line import one_line
 from tests.servers.hub import COMMIT, REPOSITORY, scripted_hub
@@ -57,7 +57,9 @@ def model(llama3: Path, tmp_path: Path) -> Path:
 
 
 def evaluation_lm(name: str = NAME):
-    return load_over({}, ("evaluation_lm.backend=transformers", f"evaluation_lm.folder={name}")).evaluation_lm
+    return load_recorded_settings(
+        {}, ("evaluation_lm.backend=transformers", f"evaluation_lm.folder={name}")
+    ).evaluation_lm
 
 
 def test_a_model_of_the_hub_is_fetched_once_without_its_code_and_scores_by_its_pinned_name(
@@ -74,16 +76,16 @@ def test_a_model_of_the_hub_is_fetched_once_without_its_code_and_scores_by_its_p
     lm = open_lm(evaluation_lm())  # the server is gone
     assert lm.identity.name == NAME and str(evaluation_lm().folder) == NAME
     assert lm.identity.digest == open_lm(evaluation_lm(str(llama3))).identity.digest
-    folder = located(Path(NAME), "lm")
+    folder = model_path(Path(NAME), "lm")
     assert cache in folder.parents
     (folder / "config.json").unlink()
     with one_line("not whole", f"models get {NAME}", kind=LMError):
-        check_here(evaluation_lm())
+        check_model_is_local(evaluation_lm())
 
 
 def test_a_model_that_was_not_fetched_is_one_line_with_the_command(cache):
     with one_line(NAME, "not on this machine", f"run: gre-bench models get {NAME}", kind=LMError):
-        check_here(evaluation_lm())
+        check_model_is_local(evaluation_lm())
     code, _, err = call("refresh", "--settings", "demo", "--no-prefect", *SET, "--state", "s")
     assert code == 2 and f"gre-bench models get {NAME}" in err and "Traceback" not in err
 
@@ -98,7 +100,7 @@ def test_a_model_that_was_not_fetched_is_one_line_with_the_command(cache):
     ],
 )
 def test_a_refusal_of_the_hub_is_one_line(model, monkeypatch, refusal, kind, parts):
-    from gre_bench.lm.pretrained import get_from_hub
+    from gre_bench.lm.downloads import get_from_hub
 
     with scripted_hub(model, refusal) as server:
         reach(server.url, monkeypatch)
@@ -127,23 +129,23 @@ def test_a_model_without_safetensors_is_refused(model, monkeypatch):
 @pytest.mark.parametrize("revision", ["main", "v1.0", COMMIT[:12]])
 def test_a_model_is_pinned_by_its_commit_and_by_nothing_that_moves(revision):
     with one_line(f"{REPOSITORY}@COMMIT", "40 hexadecimal digits", kind=SettingsError):
-        check_here(evaluation_lm(f"{REPOSITORY}@{revision}"))
+        check_model_is_local(evaluation_lm(f"{REPOSITORY}@{revision}"))
     code, _, err = call("models", "get", f"{REPOSITORY}@{revision}")
     assert code == 2 and "40 hexadecimal digits" in err
 
 
 def test_a_model_without_a_revision_is_told_how_to_name_one(tmp_path):
     with one_line("no such folder", "OWNER/NAME@COMMIT", kind=LMError):
-        check_here(evaluation_lm(REPOSITORY))
+        check_model_is_local(evaluation_lm(REPOSITORY))
     code, _, err = call("models", "get", REPOSITORY)
     assert code == 2 and f"{REPOSITORY}@COMMIT" in err
     (tmp_path / REPOSITORY).parent.mkdir()
     (tmp_path / NAME).mkdir()
-    assert placed(NAME, tmp_path) == tmp_path / NAME, "a folder of that name wins"
+    assert resolve_model_ref(NAME, tmp_path) == tmp_path / NAME, "a folder of that name wins"
 
 
 def test_another_kind_of_model_does_not_come_from_the_hub():
     with one_line("belongs into evaluation_lm.folder", kind=LMError):
-        located(Path(NAME), "embedder")
+        model_path(Path(NAME), "embedder")
     with one_line("needs another backend", kind=SettingsError):
-        check_here(load_over({}, (f"evaluation_lm.folder={NAME}",)).evaluation_lm)
+        check_model_is_local(load_recorded_settings({}, (f"evaluation_lm.folder={NAME}",)).evaluation_lm)

@@ -25,9 +25,9 @@ PREDICTIONS = [Prediction(x, None, y) for x in (None, "One thing.", "Another.") 
 
 
 def test_work_is_counted_token_by_token():
-    assert measurement.work_alone(CONVERSATIONS) == measurement.Work(4 + 4 + 3, 2 + 2 + 2, 10 + 10 + 6)
+    assert measurement.work_alone(CONVERSATIONS) == measurement.ModelWork(4 + 4 + 3, 2 + 2 + 2, 10 + 10 + 6)
     # 1-2-3-4, 1-2-3-5 and 1-2-6: six tokens at depths 0, 1, 2, 3, 3, 2. Asked after 3, 4, 5, 2 and 6.
-    assert measurement.work_shared(CONVERSATIONS) == measurement.Work(6, 5, 1 + 2 + 3 + 4 + 4 + 3)
+    assert measurement.work_shared(CONVERSATIONS) == measurement.ModelWork(6, 5, 1 + 2 + 3 + 4 + 4 + 3)
 
 
 def test_multiply_adds_are_those_of_the_weights_and_of_attention_and_have_a_speed(weights):
@@ -36,9 +36,9 @@ def test_multiply_adds_are_those_of_the_weights_and_of_attention_and_have_a_spee
     )
     config = weights.model.config
     assert measurement.matmul_peak(weights, size=64) > 1e6
-    assert measurement.Work(1, 0, 0).multiply_adds(config) == counted
-    assert measurement.Work(0, 1, 0).multiply_adds(config) == weights.model.lm_head.weight.numel()
-    assert measurement.Work(0, 0, 1).multiply_adds(config) == 2 * 2 * 32 * 2
+    assert measurement.ModelWork(1, 0, 0).multiply_adds(config) == counted
+    assert measurement.ModelWork(0, 1, 0).multiply_adds(config) == weights.model.lm_head.weight.numel()
+    assert measurement.ModelWork(0, 0, 1).multiply_adds(config) == 2 * 2 * 32 * 2
 
 
 def test_methods_agree_and_the_engine_has_less_to_do(weights):
@@ -46,7 +46,7 @@ def test_methods_agree_and_the_engine_has_less_to_do(weights):
     assert {"one-by-one", "batches", "trie"} <= set(ways) and notes == []
     with pytest.raises(LMError, match="cannot be scored"):
         ways["trie"]([Prediction("word " * 5000, None, "y")])
-    timings = measurement.measured(weights, [PREDICTIONS, PREDICTIONS], ways, rounds=2)
+    timings = measurement.time_methods(weights, [PREDICTIONS, PREDICTIONS], ways, rounds=2)
     found = measurement.report(weights, [PREDICTIONS, PREDICTIONS], timings, pairs=4, peak=1e9)
     for name, row in found.items():
         assert row["largest_disagreement"] < 1e-5, name

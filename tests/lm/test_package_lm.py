@@ -10,8 +10,8 @@ import pytest
 from gre_bench.core.errors import LMError, SpanError
 from gre_bench.core.records import LMIdentity, Prediction, SpanLogprob
 from gre_bench.core.settings import EvaluationLMSettings
-from gre_bench.lm import catalog
-from gre_bench.lm.protocol import results_of
+from gre_bench.lm import opening
+from gre_bench.lm.protocol import predict_checked
 from tests.one_line import one_line
 
 ASKED = [Prediction(None, None, "The reviewer likes it."), Prediction("x", None, "The reviewer likes it.")]
@@ -49,7 +49,7 @@ class Foreign:
 )
 def test_what_is_no_list_of_one_result_a_prediction_ends_in_one_line(returned, said):
     with one_line("evaluation LM theirs", said, "mend the package", kind=LMError):
-        results_of(Foreign(returned), ASKED)
+        predict_checked(Foreign(returned), ASKED)
 
 
 @pytest.mark.parametrize(
@@ -60,16 +60,16 @@ def test_what_is_no_list_of_one_result_a_prediction_ends_in_one_line(returned, s
     ],
 )  # fmt: skip
 def test_a_result_whose_fields_are_no_numbers_is_a_fault_of_the_lm_in_its_place(fields):
-    broken, sound = results_of(Foreign([replace(SOUND, **fields), SOUND]), ASKED)
+    broken, sound = predict_checked(Foreign([replace(SOUND, **fields), SOUND]), ASKED)
     assert isinstance(broken, SpanError) and (broken.code, broken.broken) == ("no_numbers", True)
     assert sound is SOUND
 
 
 def test_numbers_of_other_libraries_count_and_an_error_that_the_lm_states_stays_as_it_is():
     numbers = SpanLogprob(numpy.float64(-3.0), (numpy.int64(1), 2), (numpy.float32(-1.0), -2))
-    assert results_of(Foreign((numbers, SOUND)), ASKED) == [numbers, SOUND]
+    assert predict_checked(Foreign((numbers, SOUND)), ASKED) == [numbers, SOUND]
     with pytest.raises(LMError, match="^the server is gone$"):
-        results_of(Foreign(LMError("the server is gone")), ASKED)
+        predict_checked(Foreign(LMError("the server is gone")), ASKED)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_numbers_of_other_libraries_count_and_an_error_that_the_lm_states_stays_
     ],
 )
 def test_an_entry_point_that_opens_no_evaluation_lm_is_named_in_one_line(opener, said, monkeypatch):
-    monkeypatch.setitem(vars(catalog.BACKENDS), "added", {"theirs": opener})
-    catalog.opened.cache_clear()
+    monkeypatch.setitem(vars(opening.BACKENDS), "added", {"theirs": opener})
+    opening.opened.cache_clear()
     with one_line("evaluation LM theirs cannot be opened", said, "mend the package", kind=LMError):
-        catalog.open_lm(EvaluationLMSettings(backend="theirs"))
+        opening.open_lm(EvaluationLMSettings(backend="theirs"))

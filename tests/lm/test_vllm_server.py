@@ -17,7 +17,7 @@ from gre_bench.core.errors import SpanError  # noqa: E402
 from gre_bench.core.records import Prediction, SpanLogprob  # noqa: E402
 from gre_bench.lm.backends.transformers_lm import TransformersLM  # noqa: E402
 from gre_bench.lm.backends.vllm_lm import VLLM  # noqa: E402
-from gre_bench.lm.engine.engines import OneByOne  # noqa: E402
+from gre_bench.lm.engine.engines import OneByOneEngine  # noqa: E402
 from tests.contracts.evaluation_lm import CONTRACT, EMPTY, ORDINARY  # noqa: E402
 from tests.lm.chat_models import build_chat_model  # noqa: E402
 from tests.servers.processes import vllm_python, vllm_server  # noqa: E402
@@ -55,7 +55,7 @@ def test_the_contract_is_kept_by_a_real_server(served: Served, rule) -> None:
 
 def test_each_log_probability_is_that_of_the_one_by_one_reference(served: Served) -> None:
     lm, weights = served.open(), TransformersLM.open(served.folder, device="cpu").weights
-    reference = TransformersLM(weights, lm.template, OneByOne(weights))
+    reference = TransformersLM(weights, lm.template, OneByOneEngine(weights))
     predictions = [*ORDINARY, *EMPTY]
     # Twice, the second time with all that the server has kept of the first.
     for _ in range(2):

@@ -11,7 +11,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Case, LMIdentity, Prediction, SpanLogprob
 from gre_bench.core.settings import ScoringSettings
-from gre_bench.metrics.scoring import terms, value
+from gre_bench.metrics.scoring import build_predictions, value
 from gre_bench.prompts.library import load, render
 from tests.flows.refreshing import EDITION, add_reviews, demo, query, refreshed, reviews_by, run, use
 from tests.scripted_lms import OverlapLM, scores_of
@@ -81,7 +81,7 @@ def test_x_and_z_together_tell_what_z_tells_and_what_x_tells_beyond_it():
 
 def test_the_prompt_speaks_of_another_review_and_not_of_an_abstract():
     case = Case("p", "c", "r", "judgments", TEXTS[0], TEXTS[1], TEXTS[2])
-    first, second = terms(BEYOND, case, SETTINGS)
+    first, second = build_predictions(BEYOND, case, SETTINGS)
     assert (first.x, second.x, first.synopsis, second.synopsis) == (TEXTS[0], None, TEXTS[2], TEXTS[2])
     chat = render(first)
     assert "another review of the paper" in chat.user and "bstract" not in chat.user + chat.system

@@ -14,7 +14,7 @@ from gre_bench.catalogs.models import Model
 from gre_bench.core.asking import RETRIES
 from gre_bench.core.errors import ReplyError
 from gre_bench.core.records import Case, Sampling, Score
-from gre_bench.metrics.lm_examiner import LMExaminer, chat, overall_score
+from gre_bench.metrics.lm_examiner import LMExaminer, build_examiner_chat, overall_score
 from gre_bench.writing.archive import ReplyArchive
 from gre_bench.writing.http_writer import HttpWriter, RetryPolicy
 from tests.one_line import one_line
@@ -100,7 +100,7 @@ def test_hostile_replies_are_read_in_linear_time():
 
 
 def test_the_examiner_is_asked_about_the_whole_paper_and_the_original_review():
-    asked = chat(CASE)
+    asked = build_examiner_chat(CASE)
     assert asked.system.startswith("You are an expert tasked with evaluating the quality of a review")
     assert asked.user == "[Paper]\n\nThe whole paper.\n\n[Review]\n\nThe review is here."
 
@@ -112,7 +112,10 @@ def test_a_review_is_graded_over_http(tmp_path):
         assert not metric.needs_reference
         assert metric.score([CASE]) == [Score("sig", "p1", "c1", "none", 7.5)]
         (body,) = server.requests
-        assert [message["content"] for message in body["messages"]] == [chat(CASE).system, chat(CASE).user]
+        assert [message["content"] for message in body["messages"]] == [
+            build_examiner_chat(CASE).system,
+            build_examiner_chat(CASE).user,
+        ]
         assert body["temperature"] == 0.0 and "seed" not in body
         assert metric.score([CASE])[0].value == 7.5
         assert server.count == 1

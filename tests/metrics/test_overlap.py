@@ -20,10 +20,10 @@ from gre_bench.metrics.overlap import (
     LENGTH,
     ROUGE_L,
     Measure,
-    Overlap,
+    OverlapMetric,
     bleu,
     bleu_words,
-    common_subsequence,
+    common_subsequence_length,
     measure_of,
     rouge_l,
     rouge_words,
@@ -82,7 +82,7 @@ ROUGE = [
 @pytest.mark.parametrize(("candidate", "reference", "length", "score"), ROUGE)
 def test_rouge_l_is_the_f_measure_of_the_longest_common_subsequence(candidate, reference, length, score):
     x, y = candidate.split(), reference.split()
-    assert common_subsequence(x, y) == length
+    assert common_subsequence_length(x, y) == length
     assert rouge_l(x, y) == pytest.approx(score)
 
 
@@ -114,7 +114,7 @@ def test_no_word_is_lost(text):
 
 def test_length_counts_words_between_blanks_and_reads_no_reference():
     assert value_of(LENGTH, "Well-written, clear.\n\n\tNovel (0.85)!") == 4
-    (score,) = Overlap(LENGTH, "sig").score([replace(CASE, reference_id="none", reference="")])
+    (score,) = OverlapMetric(LENGTH, "sig").score([replace(CASE, reference_id="none", reference="")])
     assert (score.value, score.reference_id) == (6, "none")
 
 
@@ -145,7 +145,7 @@ def test_the_longest_common_subsequence_is_that_of_the_table(x, y):
     for i, one in enumerate(x):
         for j, other in enumerate(y):
             rows[i + 1][j + 1] = rows[i][j] + 1 if one == other else max(rows[i][j + 1], rows[i + 1][j])
-    assert common_subsequence(x, y) == rows[-1][-1] == common_subsequence(y, x)
+    assert common_subsequence_length(x, y) == rows[-1][-1] == common_subsequence_length(y, x)
 
 
 @given(texts.filter(rouge_words), texts.filter(rouge_words))
@@ -163,7 +163,7 @@ def test_scores_are_those_of_the_texts_in_the_order_of_the_cases(name):
         for place, adverb in enumerate(("not", "very very", "not"))
     ]
     measure = OVERLAPS[name]
-    scores = Overlap(measure, "sig").score(cases)
+    scores = OverlapMetric(measure, "sig").score(cases)
     assert [score.candidate_id for score in scores] == ["c0", "c1", "c2"]
     assert [score.value for score in scores] == [value_of(measure, case.candidate, case.reference) for case in cases]
     assert scores[0].value == scores[2].value != scores[1].value
@@ -178,7 +178,7 @@ def test_each_text_is_cut_into_words_once():
         return text.split()
 
     cases = [replace(CASE, candidate=text) for text in ("a b", "b c", "a b", CASE.reference)]
-    Overlap(Measure("rouge_l", True, split, rouge_l, "test"), "sig").score(cases)
+    OverlapMetric(Measure("rouge_l", True, split, rouge_l, "test"), "sig").score(cases)
     assert sorted(cut) == sorted({"a b", "b c", CASE.reference})
 
 
@@ -193,7 +193,9 @@ def test_each_text_is_cut_into_words_once():
     ],
 )
 def test_a_text_without_words_is_a_problem_of_its_pair_alone(name, candidate, reference, said):
-    failed, good = Overlap(OVERLAPS[name], "sig").score([replace(CASE, candidate=candidate, reference=reference), CASE])
+    failed, good = OverlapMetric(OVERLAPS[name], "sig").score(
+        [replace(CASE, candidate=candidate, reference=reference), CASE]
+    )
     assert failed.value is None
     assert (failed.problem.code, failed.problem.final) == ("empty_text", True)
     assert failed.problem.message == f"paper p1, candidate c1, reference r1: {said}"
@@ -204,7 +206,7 @@ def test_a_text_without_words_is_a_problem_of_its_pair_alone(name, candidate, re
 def test_a_megabyte_of_hostile_text_is_scored_in_time_and_without_a_network(name, monkeypatch):
     monkeypatch.setattr(socket.socket, "connect", lambda *_: pytest.fail("a connection was opened"))
     hostile = "((((" * 2_000 + "a" * 20_000 + " ." * 2_000 + "\ud800 " + "The paper is clear. " * 2_000
-    (score,) = Overlap(OVERLAPS[name], "sig").score([replace(CASE, candidate=hostile)])
+    (score,) = OverlapMetric(OVERLAPS[name], "sig").score([replace(CASE, candidate=hostile)])
     assert math.isfinite(score.value)
 
 
@@ -223,6 +225,6 @@ def faulty(*_):
     ],
 )
 def test_another_packages_measure_that_fails_or_gives_no_number_gives_a_reason(words, compare, said):
-    (score,) = Overlap(Measure("mine", True, words, compare, "1"), "sig").score([CASE])
+    (score,) = OverlapMetric(Measure("mine", True, words, compare, "1"), "sig").score([CASE])
     assert score.value is None and score.problem is not None and score.problem.code == "no_score"
     assert score.problem.message.endswith(f": mine{said}")

@@ -8,7 +8,7 @@ import pytest
 
 from gre_bench.core.records import Case
 from gre_bench.core.settings import ValidationSettings
-from gre_bench.metrics.validation import change_effects, lengths
+from gre_bench.metrics.validation import count_candidate_words, perturbation_effects
 
 SETTINGS = ValidationSettings(resamples=400)
 PAPERS = 30
@@ -40,7 +40,7 @@ def human(paper, reference):
 
 def test_pairs_are_matched_by_paper_and_reference_and_the_rest_is_counted():
     after = rows("c", lambda paper, reference: human(paper, reference) - 1 - paper % 3)[:40]
-    found = change_effects(rows("human", human), {"sentence_deletion": after}, {}, SETTINGS)
+    found = perturbation_effects(rows("human", human), {"sentence_deletion": after}, {}, SETTINGS)
     row = found["sentence_deletion"]
     assert (row.pairs, row.planned, row.papers) == (40, 40, 20)
     assert row.d < 0 and row.verdict == "pass" and row.paper_verdict == "pass"
@@ -72,10 +72,10 @@ def three_humans():
 
 def test_a_fall_that_length_alone_explains_is_gone_with_length_held_fixed_by_two_human_reviews_of_one_reference():
     before, after, others, count = three_humans()
-    row = change_effects(before, {"sentence_deletion": after}, count, SETTINGS, others)["sentence_deletion"]
+    row = perturbation_effects(before, {"sentence_deletion": after}, count, SETTINGS, others)["sentence_deletion"]
     assert row.length_low < 0 < row.length_high and abs(row.length_d) < 0.3 * abs(row.d)
     # Over papers, scores fall with length; pooled over them, the slope had the wrong sign.
-    row = change_effects(before, {"sentence_deletion": after}, count, SETTINGS)["sentence_deletion"]
+    row = perturbation_effects(before, {"sentence_deletion": after}, count, SETTINGS)["sentence_deletion"]
     assert row.d < 0 and row.length_d is None
 
 
@@ -83,25 +83,25 @@ def test_holm_is_over_the_degradations_alone():
     worse = rows("c", lambda paper, reference: human(paper, reference) - 0.05 * (paper % 4))
     better = rows("c", lambda paper, reference: human(paper, reference) + 0.05 * (paper % 4))
     changes = {"sentence_deletion": worse, "completion": worse, "injection": better}
-    found = change_effects(rows("human", human), changes, {}, SETTINGS)
+    found = perturbation_effects(rows("human", human), changes, {}, SETTINGS)
     assert found["sentence_deletion"].p_holm == pytest.approx(2 * found["sentence_deletion"].p)
     assert found["injection"].p_holm is None
 
 
 def test_what_has_no_pair_or_never_varies_is_open_with_its_reason_or_left_out_if_it_is_ours():
     none = [row | {"state": "excluded", "value": None, "reason": "no_abstract"} for row in rows("c", human)]
-    found = change_effects(rows("human", human), {"abstract_only": none, "copied_abstract": none}, {}, SETTINGS)
+    found = perturbation_effects(rows("human", human), {"abstract_only": none, "copied_abstract": none}, {}, SETTINGS)
     assert set(found) == {"abstract_only"}
     assert found["abstract_only"].verdict == "undecided"
     assert found["abstract_only"].problem.endswith("no_abstract")
     flat = rows("human", lambda paper, reference: 1.0)
-    found = change_effects(flat, {"sentence_deletion": rows("c", lambda paper, reference: 1.0)}, {}, SETTINGS)
+    found = perturbation_effects(flat, {"sentence_deletion": rows("c", lambda paper, reference: 1.0)}, {}, SETTINGS)
     assert found["sentence_deletion"].d is None
     assert "do not vary" in found["sentence_deletion"].problem
 
 
 def test_lengths_are_words_of_the_candidates_text():
-    assert lengths([Case("p", "c", "r", "review", "one two  three", "y")]) == {("c", "p", "r"): 3}
+    assert count_candidate_words([Case("p", "c", "r", "review", "one two  three", "y")]) == {("c", "p", "r"): 3}
 
 
 @pytest.mark.parametrize(
@@ -112,12 +112,12 @@ def test_a_change_passes_only_if_98_in_100_of_the_pairs_it_can_be_made_of_are_sc
     # 60 pairs: one lost leaves 98.3%, two leave 96.7%.
     after = rows("c", lambda paper, reference: human(paper, reference) - 1 - paper % 3)
     after[:lost] = rows("c", human, state)[:lost]
-    row = change_effects(rows("human", human), {"sentence_deletion": after}, {}, SETTINGS)["sentence_deletion"]
+    row = perturbation_effects(rows("human", human), {"sentence_deletion": after}, {}, SETTINGS)["sentence_deletion"]
     assert (row.pairs, row.verdict) == (60 - lost, verdict)
 
 
 def test_pairs_that_lack_their_reference_before_and_after_are_not_lost_by_the_change():
     before, after = rows("human", human), rows("c", lambda paper, reference: human(paper, reference) - 1 - paper % 3)
     before[:10], after[:10] = rows("human", human, "failed")[:10], rows("c", human, "failed")[:10]
-    found = change_effects(before, {"sentence_deletion": after}, {}, SETTINGS)
+    found = perturbation_effects(before, {"sentence_deletion": after}, {}, SETTINGS)
     assert (found["sentence_deletion"].pairs, found["sentence_deletion"].verdict) == (50, "pass")

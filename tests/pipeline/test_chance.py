@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from gre_bench.checks.dry_run import estimate
 from gre_bench.core.controls import GENERIC, OTHER_PAPER
 from gre_bench.core.records import HUMAN
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.validating import validate
-from gre_bench.preflight.dry_run import estimate
-from gre_bench.ranking.rank_statistics import Pairs, at_human_length, texts_of
-from gre_bench.ranking.references import strata
+from gre_bench.ranking.rank_statistics import ScoredPairs, collect_text_lengths, scores_at_human_length
+from gre_bench.ranking.reference_dependence import shifts_by_lm_likelihood
 from gre_bench.stats.effects import holm
 from gre_bench.stats.intervals import clustered_test
 from gre_bench.stats.length import length_slope
@@ -324,18 +324,18 @@ def test_scores_above_chance_at_the_human_length_have_intervals_by_exchange(stat
     specific, exchanges = scores(state, "gem_specific"), moved(state)
     rows = [(name, paper, reference, value, exchanges.get((name, paper), ("", paper))[1])
             for (name, paper, reference), value in specific.items() if name in (HUMAN, "knows")]  # fmt: skip
-    pairs = Pairs(*map(list, zip(*rows, strict=True)))
+    pairs = ScoredPairs(*map(list, zip(*rows, strict=True)))
     words = {(row[0], row[1]): 20 + 3 * index % 41 for index, row in enumerate(rows)}
-    _, found = at_human_length(pairs, words)
-    _, plain = at_human_length(replace(pairs, units=()), words)
+    _, found = scores_at_human_length(pairs, words)
+    _, plain = scores_at_human_length(replace(pairs, units=()), words)
     for name, interval in found.items():
         assert interval.value == plain[name].value and interval.units == len(
             set(labels(state, name, {row[1] for row in rows}))
         )
     # With slope and lengths held fixed, the influence of a paper is its mean score's alone.
     even = dict.fromkeys(words, 50) | {(HUMAN, rows[0][1]): 51, ("knows", rows[0][1]): 50}
-    at, found = at_human_length(pairs, even)
-    texts = texts_of(pairs, even)
+    at, found = scores_at_human_length(pairs, even)
+    texts = collect_text_lengths(pairs, even)
     slope = length_slope(texts.values, texts.words, texts.papers, candidates=texts.candidates)
     papers = list(slope.influence)
     for name, interval in found.items():
@@ -380,10 +380,10 @@ def test_strata_of_references_above_chance_are_by_exchange(state):
     specific, exchanges = scores(state, "gem_specific"), moved(state)
     rows = [(*key, value, exchanges.get(key[:2], ("", key[1]))[1]) for key, value in specific.items()
             if key[0] in (HUMAN, "knows")]  # fmt: skip
-    pairs = Pairs(*map(list, zip(*rows, strict=True)))
+    pairs = ScoredPairs(*map(list, zip(*rows, strict=True)))
     place_of = dict(query(state, "select review_id, place from sample where role = 'reference'"))
     likelihood = {name: float(place == 1) for name, place in place_of.items()}
-    (row,) = strata(pairs, likelihood, 0.5)
+    (row,) = shifts_by_lm_likelihood(pairs, likelihood, 0.5)
     sides = {high: {paper: value - specific[HUMAN, paper, reference]
                     for (name, paper, reference), value in specific.items()
                     if name == "knows" and likelihood[reference] == high} for high in (0.0, 1.0)}  # fmt: skip

@@ -6,10 +6,10 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from gre_bench.pipeline import intake, refreshing
-from gre_bench.release import database
-from gre_bench.release.pages import papers
-from gre_bench.reports.publishing import publish_edition, releases
+from gre_bench.pipeline import importing, refreshing
+from gre_bench.release import public_tables
+from gre_bench.release.pages import paper_pages
+from gre_bench.reports.publish_editions import publish_edition, releases
 from gre_bench.store import Store, connect
 from tests.flows.refreshing import EDITION, add_papers, add_reviews, query, refreshed, run, use
 from tests.scripted_lms import OverlapLM
@@ -24,7 +24,7 @@ class Killed(BaseException):
 
 @pytest.fixture
 def parts_of_two(monkeypatch):
-    monkeypatch.setattr(intake, "AT_ONCE", 2)
+    monkeypatch.setattr(importing, "AT_ONCE", 2)
 
 
 def killed_at(monkeypatch, wanted: str, count: int) -> None:
@@ -64,7 +64,7 @@ def test_texts_that_are_there_already_are_compared_part_by_part(tmp_path, parts_
 
     def sized(self, query, **parameters):
         fetched = rows(self, query, **parameters)
-        if query is intake.queries.PAPERS:
+        if query is importing.queries.PAPERS:
             sizes.append(sum(row["text"] is not None for row in fetched))
         return fetched
 
@@ -118,33 +118,33 @@ def test_the_file_is_closed_after_an_import_and_after_a_copy_so_that_no_page_of_
         assert is_closed(store)
         file = tmp_path / "papers.jsonl"
         file.write_text('{"paper_id": "late", "title": "Late"}\n')
-        intake.import_papers(store, "test", file)
+        importing.import_papers(store, "test", file)
         assert is_closed(store)
-        assert store.rows(intake.queries.PAPERS, ids=["late"])[0]["title"] == "Late"
+        assert store.rows(importing.queries.PAPERS, ids=["late"])[0]["title"] == "Late"
 
 
 def test_a_large_table_is_a_parquet_file_of_parts_in_its_order(tmp_path):
-    rows = 2 * database.PART + 5
+    rows = 2 * public_tables.PART + 5
     with connect(tmp_path / "release.duckdb") as made:
         made.execute(f"create table spans as select range as place, repeat('x', 20) as text from range({rows})")
-    database.write_parquet(tmp_path / "release.duckdb", tmp_path)
+    public_tables.write_parquet(tmp_path / "release.duckdb", tmp_path)
     file = pq.ParquetFile(tmp_path / "tables" / "spans.parquet")
     sizes = [file.metadata.row_group(place).num_rows for place in range(file.metadata.num_row_groups)]
-    assert sizes == [database.PART, database.PART, 5]
+    assert sizes == [public_tables.PART, public_tables.PART, 5]
     assert file.read(["place"])["place"].to_pylist() == list(range(rows))
 
 
 def test_pages_of_papers_are_the_same_however_many_are_written_at_once(tmp_path, monkeypatch):
     refreshed(tmp_path)
-    folders, asked, rows = [], [], papers.rows
+    folders, asked, rows = [], [], paper_pages.rows
 
     def counted(connection, query, **parameters):
         asked.append(len(parameters.get("papers", ())))
         return rows(connection, query, **parameters)
 
     for count in (1000, 4):
-        monkeypatch.setattr(papers, "AT_ONCE", count)
-        monkeypatch.setattr(papers, "rows", counted)
+        monkeypatch.setattr(paper_pages, "AT_ONCE", count)
+        monkeypatch.setattr(paper_pages, "rows", counted)
         folders.append(publish_edition(Store(tmp_path, EDITION), releases(tmp_path, EDITION), again=True).folder)
     first, second = ({path.name: path.read_text() for path in (folder / "papers").iterdir()} for folder in folders)
     assert len(first) > 4 and first.keys() == second.keys()

@@ -18,7 +18,7 @@ import pytest
 import gre_bench
 from gre_bench.pipeline import new_edition
 from gre_bench.store import Store
-from gre_bench.store.files import held
+from gre_bench.store.files import edition_lock
 from gre_bench.store.queries import CURRENT_SIGNATURES, IMPORTS, KNOWN_CANDIDATES, LEADERBOARD, REVIEWS, SAMPLE
 from tests.cli.calling import call
 from tests.conftest import ROOT
@@ -382,7 +382,7 @@ def test_any_import_is_taken_back_human_reviews_too_and_the_same_board_comes_aga
 def test_what_killed_runs_left_is_cleared_unless_another_process_fills_it(files):
     left, filled = (files / "state" / f".new-{name}" for name in ("left", "filled"))
     left.mkdir(parents=True)
-    with held("OWN-2025", filled / new_edition.LOCK, "new"):
+    with edition_lock("OWN-2025", filled / new_edition.LOCK, "new"):
         assert call(*NEW)[0] == GOOD
     assert (left.exists(), filled.exists()) == (False, True)
 

@@ -14,9 +14,9 @@ import pytest
 
 import gre_bench
 from gre_bench.core.errors import SettingsError, UnfinishedError
-from gre_bench.core.known_names import did_you_mean, nearest, resolved
-from gre_bench.core.records import Written
-from gre_bench.core.settings import load_over
+from gre_bench.core.known_names import did_you_mean, nearest, resolve_name
+from gre_bench.core.records import WrittenText
+from gre_bench.core.settings import load_recorded_settings
 from gre_bench.pipeline import own_reviews
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
@@ -215,11 +215,11 @@ def test_the_end_of_a_name_is_enough_where_it_is_the_only_one_and_who_lacks_pape
 
 
 def test_who_is_ranked_on_the_board_of_a_pilot_is_scored_on_its_papers(tmp_path, monkeypatch, state):
-    assert own_reviews.limit_of(Store(state, EDITION)) is None
+    assert own_reviews.find_pilot_limit(Store(state, EDITION)) is None
     pilot = tmp_path / "pilot"
     monkeypatch.setenv("GRE_BENCH_STATE", str(pilot))
     run(with_papers_read(pilot), "writing.judgments=rule", "scoring.metrics=['gem']", limit=4)
-    assert own_reviews.limit_of(Store(pilot, EDITION)) == 4
+    assert own_reviews.find_pilot_limit(Store(pilot, EDITION)) == 4
     assert rank(written("mine.csv", rows_of()))[0] == DONE
     scored = "select count(distinct paper_id) from scores where candidate_id = 'm' and value is not null"
     assert query(pilot, scored) == [(4,)]
@@ -229,7 +229,7 @@ def test_names_are_found_by_their_nearness():
     assert nearest("openai/gpt4", ["human", "openai/gpt-4o", "b/gpt-4"])[0] == "openai/gpt-4o"
     assert did_you_mean("NEW-2026", ["SAMPLE-2026"]) == "known: SAMPLE-2026"
     assert did_you_mean("gem-s", ["gem", "gem_s_abstract"]) == "did you mean gem_s_abstract?"
-    assert resolved("x", ["x", "a/x"], "no") == "x"
+    assert resolve_name("x", ["x", "a/x"], "no") == "x"
 
 
 def test_rank_answers_on_one_screen_and_its_next_commands_run_whatever_folder_the_state_is_in(ruled, monkeypatch):
@@ -315,11 +315,13 @@ def test_without_the_writer_of_the_edition_rank_stops_and_the_edition_by_rule_th
 
 def test_nothing_is_scored_while_judgments_are_still_to_be_written(ruled, monkeypatch):
     def silent(name, writer_context, items):
-        return [Written(item, None, "failed", "connection refused", final=False) for item, _ in items]
+        return [WrittenText(item, None, "failed", "connection refused", final=False) for item, _ in items]
 
     add_reviews(ruled, rows_of(candidate="m"))
     monkeypatch.setattr(steps, "write_judgments", silent)
-    chosen = load_over(json.loads(query(ruled, "select settings from runs where command = 'refresh'")[0][0]))
+    chosen = load_recorded_settings(
+        json.loads(query(ruled, "select settings from runs where command = 'refresh'")[0][0])
+    )
     scores = query(ruled, "select count(*) from scores")
     with pytest.raises(UnfinishedError, match="texts of m are still to be .*connection refused.*Nothing was scored"):
         refresh(Job(chosen, ruled, ("m",), texts_first=True))
@@ -388,9 +390,9 @@ def test_a_removal_says_what_would_bring_the_candidate_back(tmp_path):
     file = tmp_path / "r.jsonl"
     file.write_text('{"paper_id": "s01", "review": "x", "candidate": "m"}\n')
     chosen = demo("writing.candidates=['m', 'n']", f"sources.reviews={file}")
-    notes = own_reviews.coming_back(chosen, "m")
+    notes = own_reviews.explain_readdition(chosen, "m")
     assert 'writing.candidates=["n"]' in notes[0] and str(file) in notes[1]
-    assert own_reviews.coming_back(chosen, "other") == [], "no row of the file is its"
+    assert own_reviews.explain_readdition(chosen, "other") == [], "no row of the file is its"
 
 
 TERSE = "The method is sound. However, the evaluation is weak."

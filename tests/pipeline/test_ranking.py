@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from gre_bench.catalogs import models
-from gre_bench.pipeline.ranking import cost, group_of
+from gre_bench.pipeline.ranking import compute_text_cost, group_of
 from gre_bench.stats.effects import holm
 from gre_bench.store import Store
 from gre_bench.store.queries import CLEAN_GAP, CURRENT_SIGNATURES, LEADERBOARD
@@ -216,10 +216,10 @@ def test_tokens_and_money_are_those_of_reviews_and_judgments_at_the_listed_price
     expected = 2 * price.price_in + 0.1 * price.price_out
     judged = {"asked": 10, "unusable": 0, "unstated": 10, "prompt_tokens": None, "reply_tokens": None}
     by_rule = judged | {"task": "judgments", "writer": "rule-judgments-4"}
-    found = cost([review, by_rule], known, "review")
+    found = compute_text_cost([review, by_rule], known, "review")
     assert (found["asked"], found["unusable"], found["prompt_tokens"]) == (20, 1, 2_000_000)
     assert found["usd"] == pytest.approx(expected)
-    assert cost([review | {"unstated": 1}], known, "review")["usd"] is None
-    assert cost([review | {"writer": "somebody@1"}], known, "review")["usd"] is None
-    assert cost([by_rule], known, "review")["usd"] is None
-    assert cost([by_rule], known, "judgments")["usd"] == 0
+    assert compute_text_cost([review | {"unstated": 1}], known, "review")["usd"] is None
+    assert compute_text_cost([review | {"writer": "somebody@1"}], known, "review")["usd"] is None
+    assert compute_text_cost([by_rule], known, "review")["usd"] is None
+    assert compute_text_cost([by_rule], known, "judgments")["usd"] == 0

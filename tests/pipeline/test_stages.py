@@ -14,15 +14,15 @@ from gre_bench.core.settings import load
 from gre_bench.ingest.records.row_files import read_notes_file
 from gre_bench.ingest.records.venues import venue_of
 from gre_bench.ingest.snapshot import Snapshot, make_snapshot
-from gre_bench.metrics.scoring import Scored
+from gre_bench.metrics.scoring import ScoringResult
 from gre_bench.pipeline import reading
-from gre_bench.pipeline.changes import material
-from gre_bench.pipeline.intake import in_domain
-from gre_bench.pipeline.learnt import Learnt
-from gre_bench.pipeline.planning import Work
+from gre_bench.pipeline.importing import with_domain
+from gre_bench.pipeline.pair_scoring import store_scored
+from gre_bench.pipeline.perturbed_reviews import build_perturbation_input
+from gre_bench.pipeline.planning import RunPlan
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.pipeline.scoring import commit
+from gre_bench.pipeline.training_overlap import TrainingOverlap
 from gre_bench.store import Store
 from gre_bench.store.queries import SPANS_OF
 from tests.cli.calling import call
@@ -41,7 +41,7 @@ def test_reviews_and_papers_have_the_licence_that_their_note_states_unless_the_s
         "papers": {"s03": {"licence": "CC0 1.0", "pdf_version_status": "submitted"}},
     }
     frozen = make_snapshot(tmp_path / "snapshot", Edition("SAMPLE", 2026), notes, source="a test", **more)
-    rows = {row["review_id"]: row for row in reading.versions(frozen, {"s01-r1", "s01-r2", "s01-r3"})}
+    rows = {row["review_id"]: row for row in reading.list_review_versions(frozen, {"s01-r1", "s01-r2", "s01-r3"})}
     assert {name: row["licence"] for name, row in rows.items()} == {"s01-r2": "CC BY-NC 4.0", "s01-r3": "CC BY 4.0"}
     assert all(row["rule"] == reading.AS_GIVEN and row["version_id"] is None for row in rows.values())
     rows = {row["paper_id"]: row for row in reading.paper_sources(frozen, {"s01", "s02", "s03", "s04"})}
@@ -96,19 +96,19 @@ def test_the_ai_reviewer_is_ranked_and_no_reference_and_listed_reviews_have_no_r
     ],
 )
 def test_prompt_and_synopsis_are_those_of_the_domain_unless_they_are_named(asked, prompt, parts, tmp_path):
-    job = in_domain(Job(load(None, ("edition.year=2026", *asked)), tmp_path))
+    job = with_domain(Job(load(None, ("edition.year=2026", *asked)), tmp_path))
     assert job.settings.scoring.synopsis_of == parts
     assert job.settings.scoring.prompt == prompt
-    assert in_domain(job).settings == job.settings
+    assert with_domain(job).settings == job.settings
 
 
 def test_a_span_that_another_paper_has_stored_already_stays_and_the_others_come(tmp_path):
-    store, work = Store(tmp_path, "TEST-2026"), Work([], {}, "lm", "writer", 0, 0, Learnt(0, {}))
+    store, work = Store(tmp_path, "TEST-2026"), RunPlan([], {}, "lm", "writer", 0, 0, TrainingOverlap(0, {}))
     spans = {name: SpanLogprob(-float(place), (place,), (-float(place),)) for place, name in enumerate("abc", start=1)}
     other = SpanLogprob(-9.0, (9,), (-9.0,))
     with store.lock("test"):
-        commit(store, work, Scored([], {name: spans[name] for name in "ab"}), "first")
-        commit(store, work, Scored([], {"b": other, "c": spans["c"]}), "second")
+        store_scored(store, work, ScoringResult([], {name: spans[name] for name in "ab"}), "first")
+        store_scored(store, work, ScoringResult([], {"b": other, "c": spans["c"]}), "second")
     kept = {row["prediction"]: row["total"] for row in store.rows(SPANS_OF, lm_id="lm", predictions=list("abc"))}
     assert kept == {"a": -1.0, "b": -2.0, "c": -3.0}
 
@@ -121,10 +121,10 @@ def test_the_reviews_of_other_papers_begin_half_the_list_away_and_end_at_its_sta
         )
         for number in range(5)
     ]
-    given = material(load(None, ()), entries, 2)
+    given = build_perturbation_input(load(None, ()), entries, 2)
     assert given.others == ("review 4", "review 0")
     assert (given.text, given.title, given.abstract) == ("review 2", "title 2", "abstract 2")
-    by_rule = material(load(None, ()), entries, 2, "rule")
+    by_rule = build_perturbation_input(load(None, ()), entries, 2, "rule")
     assert (by_rule.text, by_rule.others) == ("judgments 2", ("judgments 4", "judgments 0"))
 
 

@@ -10,15 +10,15 @@ from datetime import UTC, datetime
 import pytest
 
 from gre_bench.core.errors import SpanError, StoreError
-from gre_bench.core.learnt_from import Register
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import LMIdentity
 from gre_bench.core.settings import ScoringSettings, ValidationSettings
+from gre_bench.core.training_registers import Register
 from gre_bench.metrics.scoring import signature
 from gre_bench.pipeline import validation_records
-from gre_bench.pipeline.learnt import Learnt
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
+from gre_bench.pipeline.training_overlap import TrainingOverlap
 from gre_bench.pipeline.validating import validate
 from gre_bench.pipeline.validation_records import EFFECT, validation_record, write_validation_record
 from tests.flows.refreshing import query, use, with_papers_read
@@ -33,10 +33,10 @@ def nothing_ships(monkeypatch, tmp_path):
     monkeypatch.setattr(validation_records, "SHIPPED", tmp_path / "shipped")
 
 
-def granted(state, edition, verdict, at, monkeypatch, learnt=Learnt(0, {}), **settings):
+def granted(state, edition, verdict, at, monkeypatch, trained_on=TrainingOverlap(0, {}), **settings):
     monkeypatch.setattr(validation_records, "now", lambda: datetime(2026, 1, at, tzinfo=UTC))
     row = {"change": "injection", "verdict": verdict, "papers": 300, "d": 0.0, "made_by": "rule"}
-    return write_validation_record(state, edition, SIGNED, [row], [], ValidationSettings(**settings), learnt)
+    return write_validation_record(state, edition, SIGNED, [row], [], ValidationSettings(**settings), trained_on)
 
 
 def file_in(state):
@@ -133,7 +133,9 @@ def test_a_certificate_says_which_registers_its_papers_were_checked_against_and_
 ):
     known = Register("lm", frozenset(), "0123456789abcdef"), frozenset({"a", "b"})
     unknown = Register("rule", None, None, "it is unknown what rule was learnt from"), frozenset()
-    made = granted(tmp_path, "A-2024", "pass", 1, monkeypatch, Learnt(302, {"evaluation_lm": known, "writer": unknown}))
+    made = granted(
+        tmp_path, "A-2024", "pass", 1, monkeypatch, TrainingOverlap(302, {"evaluation_lm": known, "writer": unknown})
+    )
     assert (made.registers, made.left_out) == ({"lm": "0123456789abcdef", "rule": "unknown"}, 2)
     assert made.detail == (
         "passes 1 of 1 changes on 300 papers; 2 learnt papers left out; unknown what rule was learnt from"
@@ -172,7 +174,7 @@ def test_a_record_that_is_damaged_has_another_signature_or_no_edition_is_one_lin
 def test_nothing_is_certified_while_pairs_are_missing_or_the_evaluation_lm_misbehaves(tmp_path):
     down = SpanError("timed_out", "no answer", final=False)
     use(FaultyLM(lambda _: down, lambda prediction: "ablation" in prediction.reply))
-    wanted = asked('scoring.metrics=["gem", "rouge_l"]', 'validation.changes=["sentence_deletion"]')
+    wanted = asked('scoring.metrics=["gem", "rouge_l"]', 'validation.perturbations=["sentence_deletion"]')
     summary = validate(Job(wanted, with_papers_read(tmp_path)))
     assert summary["outcome"] == "incomplete"
     certified = query(tmp_path, "select metric from validations join signatures using (signature_id)")
@@ -186,7 +188,7 @@ def test_nothing_is_certified_while_pairs_are_missing_or_the_evaluation_lm_misbe
 
 def test_a_board_forgets_a_validation_whose_certificate_was_removed(tmp_path):
     use(OverlapLM())
-    wanted = asked('scoring.metrics=["rouge_l"]', 'validation.changes=["sentence_deletion"]')
+    wanted = asked('scoring.metrics=["rouge_l"]', 'validation.perturbations=["sentence_deletion"]')
     found = validate(Job(wanted, with_papers_read(tmp_path)))["verdicts"][0]["signature_id"]
     assert query(tmp_path, "select signature_id from validations") == [(found,)]
     (file,) = (tmp_path / "validations").rglob(f"{found}.json")

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from gre_bench.checks.dry_run import estimate
 from gre_bench.core import settings
 from gre_bench.core.errors import BudgetReached, SettingsError, SourceError
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs import spending
-from gre_bench.pipeline.runs.job import Job, recorded
-from gre_bench.preflight.dry_run import estimate
+from gre_bench.pipeline.runs.job import Job, record_run
 from gre_bench.store import Store
 from gre_bench.store.queries import PAPERS
 from gre_bench.writing import http_writer
@@ -300,7 +300,7 @@ def test_status_and_log_tell_stages_what_is_spent_what_became_of_it_and_what_is_
 def test_a_secret_is_masked_however_deep_it_lies(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENREVIEW_PASSWORD", "cannot review")
     store = Store(tmp_path, EDITION)
-    with store.lock("test"), recorded(store, "test", demo(), shown=False) as progress:
+    with store.lock("test"), record_run(store, "test", demo(), shown=False) as progress:
         progress.tell("stage", stage="scoring", parts={"of": ["I cannot review this."]})
         progress.end("done")
     (log,) = (tmp_path / "logs").iterdir()

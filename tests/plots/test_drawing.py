@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gre_bench.metrics.validation import draw
-from gre_bench.plots.drawing import COLOURS, NAME, Curve, Interval, across, curves, intervals, span_of, ticks
+from gre_bench.metrics.validation import draw_effects
+from gre_bench.plots.drawing import COLOURS, NAME, Curve, Interval, curves, format_position, intervals, span_of, ticks
 from tests.conftest import ROOT
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -31,7 +31,7 @@ def test_an_axis_has_a_few_round_ticks_inside_it(span):
     assert all(span[0] < tick < span[1] for tick in found) and found == sorted(found)
     step = found[1] - found[0]
     assert f"{step:.0e}"[0] in "125" and all(abs(tick / step - round(tick / step)) < 1e-4 for tick in found)
-    assert all(0 < float(across(tick, span).rstrip("%")) < 100 for tick in found)
+    assert all(0 < float(format_position(tick, span).rstrip("%")) < 100 for tick in found)
 
 
 @given(st.lists(st.floats(-1e6, 1e6, allow_subnormal=False), max_size=8))
@@ -104,7 +104,7 @@ def test_effects_stand_under_their_changes_with_verdicts_and_those_without_an_ef
         {**common, "metric": "gem", "d": -1.5, "low": -1.7, "high": -1.3, "verdict": "pass"},
         {**common, "metric": "meteor", "d": None, "low": None, "high": None, "verdict": "undecided"},
     ]
-    shown = texts(draw(rows, tmp_path / "new" / "effects.svg", "effects").read_text())
+    shown = texts(draw_effects(rows, tmp_path / "new" / "effects.svg", "effects").read_text())
     places = [
         shown.index(text) for text in ("Sentence Deletion (degradation)", "GEM pass", "−1.50", "BLEU fail", "+0.10")
     ]

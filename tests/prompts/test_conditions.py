@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.prompts.conditions import SHIPPED, condition
+from gre_bench.prompts.conditions import SHIPPED, load_condition
 from gre_bench.prompts.library import load
 
 CHECKLIST = "Mine:\n\npeer_review_behavior_checklist:\n  good_paper: {}\n  bad_paper: {}\n"
@@ -15,14 +15,14 @@ def test_the_shipped_conditions_are_those_of_the_paper():
     assert SHIPPED == (
         "none", "arr", "neurips", "iclr", "good", "middle", "bad", "good+rubric", "middle+rubric", "bad+rubric",
     )  # fmt: skip
-    kinds = [condition(name).kind for name in SHIPPED]
+    kinds = [load_condition(name).kind for name in SHIPPED]
     assert kinds == ["none", *["instruction"] * 3, *["imitating"] * 6]
-    assert len({condition(name).sha256 for name in SHIPPED}) == len(SHIPPED)
+    assert len({load_condition(name).sha256 for name in SHIPPED}) == len(SHIPPED)
 
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_a_condition_asks_with_its_template_its_guideline_and_the_paper(name):
-    chosen = condition(name)
+    chosen = load_condition(name)
     chat = chosen.chat("THE PAPER {content}")
     assert chat.system == ""
     assert "# Paper\nTHE PAPER {content}\n" in chat.user
@@ -32,11 +32,11 @@ def test_a_condition_asks_with_its_template_its_guideline_and_the_paper(name):
 
 
 def test_an_official_text_or_a_checklist_comes_from_the_user_and_goes_into_its_template():
-    chosen = condition("neurips_official", {"neurips_official": "\nBe kind.\n"})
+    chosen = load_condition("neurips_official", {"neurips_official": "\nBe kind.\n"})
     assert (chosen.kind, chosen.guideline, chosen.template) == ("official", "Be kind.", "guideline_review")
     assert "# Reviewer Guideline\nBe kind.\n\n# Final Output" in chosen.chat("p").user
-    assert condition("mine", {"mine": CHECKLIST}).kind == "imitating"
-    assert condition("mine+rubric", {"mine": CHECKLIST}).template == "guideline_rubric"
+    assert load_condition("mine", {"mine": CHECKLIST}).kind == "imitating"
+    assert load_condition("mine+rubric", {"mine": CHECKLIST}).template == "guideline_rubric"
 
 
 @pytest.mark.parametrize(
@@ -53,4 +53,4 @@ def test_an_official_text_or_a_checklist_comes_from_the_user_and_goes_into_its_t
 )
 def test_what_is_no_condition_says_why(name, texts, why):
     with pytest.raises(SettingsError, match=why):
-        condition(name, texts)
+        load_condition(name, texts)

@@ -9,7 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from gre_bench.examiners.examiner import Examiner, Item, chats, filter_chat, sha256, wording
+from gre_bench.examiners.examiner import (
+    Examiner,
+    GradingItem,
+    assemble_prompt,
+    build_grading_chats,
+    digest_prompts,
+    filter_chat,
+)
 from gre_bench.examiners.templates import TEMPLATES
 from gre_bench.prompts.library import FOLDER, load
 from tests.prompts.papers import paper
@@ -19,7 +26,7 @@ OURS = sorted(
     for room in ("dsba", "little_giants", "pre")
     for path in (FOLDER / room).rglob("*.toml")
 )
-NOTHING = Item("1", "", "")
+NOTHING = GradingItem("1", "", "")
 PRINTED_IN = {
     "human-relevance": (21, {"template": "human"}, "relevance"),
     "model-relevance": (20, {"template": "model"}, "relevance"),
@@ -57,7 +64,9 @@ def bare(text: str) -> str:
 
 def said(tree: dict, aspect: str | None, item: str = "summary") -> str:
     examiner = Examiner.model_validate({"item": item, "granularity": "fine", **tree})
-    [chat] = [chat for chat, of in zip(chats(examiner, NOTHING), examiner.aspects, strict=True) if of == aspect]
+    [chat] = [
+        chat for chat, of in zip(build_grading_chats(examiner, NOTHING), examiner.aspects, strict=True) if of == aspect
+    ]
     assert chat.system == ""
     return chat.user
 
@@ -165,13 +174,13 @@ def test_each_template_has_a_prompt_for_summaries_and_for_reviews():
             for granularity in template.granularities:
                 examiner = Examiner(template=name, item=item, granularity=granularity)
                 for aspect in examiner.aspects:
-                    text = wording(examiner, aspect).user
+                    text = assemble_prompt(examiner, aspect).user
                     assert sorted(re.findall(r"\{(\w+)\}", text)) == ["source", "text"], (name, item, aspect)
 
 
 def test_texts_are_never_read_as_fields():
     examiner = Examiner(template="human", item="review", granularity="fine")
-    chat = chats(examiner, Item("1", "{text} {criteria} \\1", "{source} {aspect}"))[0]
+    chat = build_grading_chats(examiner, GradingItem("1", "{text} {criteria} \\1", "{source} {aspect}"))[0]
     assert "Paper: {text} {criteria} \\1\nReview: {source} {aspect}\nScore:" in chat.user
 
 
@@ -188,14 +197,14 @@ def test_a_prompt_is_the_one_that_signatures_name():
     ):
         for item, digest in zip(("summary", "review"), digests, strict=True):
             examiner = Examiner.model_validate({"template": template, "granularity": granularity, "item": item})
-            assert sha256(examiner).startswith(digest), (template, item)
+            assert digest_prompts(examiner).startswith(digest), (template, item)
 
 
 @pytest.mark.parametrize("item", ["summary", "review"])
 def test_each_aspect_has_its_own_criteria_and_steps(item):
     for template in ("human", "model", "rationale"):
         examiner = Examiner(template=template, granularity="fine", item=item)
-        texts = [wording(examiner, aspect).user for aspect in examiner.aspects]
+        texts = [assemble_prompt(examiner, aspect).user for aspect in examiner.aspects]
         for aspect, text in zip(examiner.aspects, texts, strict=True):
             label = f"{aspect.capitalize()} -" if template == "model" else f"{aspect.capitalize()}:"
             assert label in text
@@ -204,4 +213,7 @@ def test_each_aspect_has_its_own_criteria_and_steps(item):
             assert not any(f"{other.capitalize()} -" in text or f"{other.capitalize()}:" in text for other in others)
     for steps in ("base", "complex"):
         overall = Examiner(template="model", item=item, steps=steps)
-        assert "overall score" in wording(overall, None).user or "quality rating scale" in wording(overall, None).user
+        assert (
+            "overall score" in assemble_prompt(overall, None).user
+            or "quality rating scale" in assemble_prompt(overall, None).user
+        )

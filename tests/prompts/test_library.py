@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gre_bench.core.errors import PromptError
 from gre_bench.core.records import Prediction
-from gre_bench.prompts.library import FOLDER, address, load, render
+from gre_bench.prompts.library import FOLDER, content_address, load, render
 from tests.prompts.papers import paper
 
 
@@ -53,4 +53,4 @@ def test_addresses_differ_by_every_part():
         Prediction(None, "s", "y"), Prediction("x", None, "y"), Prediction("x", "s", "z"), Prediction("s", "x", "y"),
         Prediction("Not available", "s", "y"),
     ]  # fmt: skip
-    assert len({address(item) for item in (base, *others)}) == 6
+    assert len({content_address(item) for item in (base, *others)}) == 6

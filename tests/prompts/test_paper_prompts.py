@@ -7,11 +7,11 @@ from difflib import SequenceMatcher
 
 import pytest
 
-from gre_bench.changes.edits import MISSING, openings
 from gre_bench.core.errors import PromptError
 from gre_bench.core.judgments import OPENINGS
 from gre_bench.core.records import Prediction
 from gre_bench.core.replies import ASSW_PARTS, REVIEW_PARTS
+from gre_bench.perturbations.edits import MISSING, openings
 from gre_bench.prompts.library import fill, load, render
 from gre_bench.writing.lm_writer import PROMPTS
 from tests.prompts.papers import paper

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from gre_bench.catalogs.models import load as known_models
 from gre_bench.core.errors import SettingsError
-from gre_bench.ranking import published
-from gre_bench.ranking.published import SIZE, Figure, beside, consistency, load, printed_consistency
+from gre_bench.ranking import published_boards
+from gre_bench.ranking.published_boards import SIZE, Figure, beside, compare_board_ranks, load, printed_consistency
 from tests.conftest import ROOT
 
 SEEDS = ROOT.parent / "shared" / "seeds"
@@ -25,12 +25,12 @@ SIZES = {
 }  # fmt: skip
 
 
-def figures(table: str) -> dict[tuple[str, str], published.Figure]:
+def figures(table: str) -> dict[tuple[str, str], published_boards.Figure]:
     return {(figure.metric, figure.item): figure for figure in load(table)}
 
 
 def test_every_table_is_there_whole_and_each_number_once():
-    assert published.tables() == tuple(SIZES)
+    assert published_boards.tables() == tuple(SIZES)
     for table, size in SIZES.items():
         assert len(load(table)) == len(figures(table)) == size, table
         assert {figure.table for figure in load(table)} == {table}
@@ -97,7 +97,7 @@ def test_models_bear_the_names_of_the_models_file_and_estimated_sizes_are_flagge
 
 
 def test_each_anomaly_is_explained_and_an_unknown_table_is_one_line():
-    readme = (published.FOLDER / "README.md").read_text()
+    readme = (published_boards.FOLDER / "README.md").read_text()
     found = {figure.anomaly for table in SIZES for figure in load(table)} - {""}
     assert found and all(f"`{anomaly}`" in readme for anomaly in found)
     with pytest.raises(SettingsError, match="no published table table15; there are: table1, .*, text"):
@@ -173,7 +173,7 @@ def test_the_numbers_of_the_running_text_stand_in_it():
     ],
 )
 def test_the_published_boards_agree_as_recomputed_not_as_the_text_prints(one, other, n, recomputed, printed):
-    rows = consistency(load(one), load(other))
+    rows = compare_board_ranks(load(one), load(other))
     assert [row.metric for row in rows] == ["gem", "gem_s_abstract", "gem_s_assw"]
     assert [row.n for row in rows] == [n] * 3
     assert tuple(round(row.spearman, 3) for row in rows) == recomputed
@@ -191,7 +191,7 @@ def board(metric: str, **scores: float) -> list[Figure]:
     ("one", "other"), [({"a": 1, "b": 2}, {"a": 1, "b": 2}), ({"a": 1, "b": 1, "c": 1}, {"a": 1, "b": 2, "c": 3})]
 )
 def test_what_has_no_rank_correlation_is_said_to_have_none(one, other):
-    (row,) = consistency(board("gem", **one), board("gem", **other))
+    (row,) = compare_board_ranks(board("gem", **one), board("gem", **other))
     assert (row.spearman, row.p, row.n) == (None, None, len(one))
 
 
@@ -199,7 +199,11 @@ def test_what_has_no_rank_correlation_is_said_to_have_none(one, other):
 def test_a_board_agrees_with_itself_and_the_order_of_boards_does_not_matter(scores):
     one = [Figure("gem", name, value) for name, value in scores.items()]
     reverse = [Figure("gem", name, -value) for name, value in scores.items()]
-    (same,), (there,), (back,) = consistency(one, one), consistency(one, reverse), consistency(reverse, one)
+    (same,), (there,), (back,) = (
+        compare_board_ranks(one, one),
+        compare_board_ranks(one, reverse),
+        compare_board_ranks(reverse, one),
+    )
     if len(set(scores.values())) == 1:
         assert same.spearman is None
     else:

@@ -8,11 +8,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from gre_bench.ranking.rank_statistics import Pairs, RankStatistics, at_human_length, family, rank_statistics
+from gre_bench.ranking.rank_statistics import (
+    RankStatistics,
+    ScoredPairs,
+    build_test_family,
+    rank_statistics,
+    scores_at_human_length,
+)
 from gre_bench.stats.effects import holm
 
 
-def board(means: dict[str, float], papers: int = 40, seed: int = 0, noise: float = 1.0) -> Pairs:
+def board(means: dict[str, float], papers: int = 40, seed: int = 0, noise: float = 1.0) -> ScoredPairs:
     random = np.random.default_rng(seed)
     hard = {(paper, place): 3 * random.normal() for paper in range(papers) for place in (1, 2)}
     rows = [
@@ -20,14 +26,14 @@ def board(means: dict[str, float], papers: int = 40, seed: int = 0, noise: float
         for name, mean in means.items()
         for paper, place in hard
     ]
-    return Pairs(*map(list, zip(*rows, strict=True)))
+    return ScoredPairs(*map(list, zip(*rows, strict=True)))
 
 
-def of_board(pairs: Pairs, groups: list[dict[str, int]]) -> list[RankStatistics]:
-    return rank_statistics(pairs, groups, family(pairs, groups))
+def of_board(pairs: ScoredPairs, groups: list[dict[str, int]]) -> list[RankStatistics]:
+    return rank_statistics(pairs, groups, build_test_family(pairs, groups))
 
 
-def ranked(pairs: Pairs) -> dict[str, int]:
+def ranked(pairs: ScoredPairs) -> dict[str, int]:
     names = sorted(set(pairs.candidates), key=lambda name: -np.mean(pairs.of_candidates([name]).values))
     return {name: place for place, name in enumerate(names, 1)}
 
@@ -53,7 +59,7 @@ def test_all_groups_of_a_board_and_its_tests_against_chance_are_one_family():
     own = [pairs.of_candidates(names).tests() for names in groups]
     ps = [test.p for tests in own for test in tests] + [above[name] for name in (*groups[0], *groups[1])]
     wanted = holm(ps)
-    found = family(pairs, groups, above)
+    found = build_test_family(pairs, groups, above)
     assert [test.p_holm for test in found.tests] == pytest.approx(wanted[:4]) and found.size == 9
     assert list(found.above.values()) == pytest.approx(wanted[4:]) and "unranked" not in found.above
     rows = {row.candidate_id: row for row in rank_statistics(pairs, groups, found)}
@@ -70,10 +76,10 @@ def test_neighbours_whose_means_and_test_disagree_are_not_said_to_be_level():
 
 
 def test_no_test_is_a_reason_and_no_claim():
-    one = Pairs(["human"] * 2, ["p", "q"], ["r", "s"], [1.0, 2.0])
+    one = ScoredPairs(["human"] * 2, ["p", "q"], ["r", "s"], [1.0, 2.0])
     (row,) = of_board(one, [{"human": 1}])
     assert (row.rank, row.rank_low, row.tied, row.problem) == (1, None, None, "nobody to be compared with")
-    apart = Pairs(["human", "a"], ["p", "q"], ["r", "s"], [1.0, 2.0])
+    apart = ScoredPairs(["human", "a"], ["p", "q"], ["r", "s"], [1.0, 2.0])
     assert {row.problem for row in of_board(apart, [{"a": 1, "human": 2}])} == {
         "human and a do not have two papers in common"
     }
@@ -89,19 +95,22 @@ def test_a_score_that_length_alone_explains_is_the_same_at_the_human_length():
         for (name, paper), count in words.items()
         for place in (1, 2)
     ]
-    pairs = Pairs(*map(list, zip(*rows, strict=True)))
-    at, scores = at_human_length(pairs, words)
+    pairs = ScoredPairs(*map(list, zip(*rows, strict=True)))
+    at, scores = scores_at_human_length(pairs, words)
     human = [count for (name, _), count in words.items() if name == "human"]
     assert at == pytest.approx(stats.gmean(human))
     assert np.mean(pairs.of_candidates(["a"]).values) - np.mean(pairs.of_candidates(["human"]).values) > 10
     assert scores["a"].value == pytest.approx(scores["human"].value, abs=0.3)
     # Without a human candidate, the length is that of the human reviews, which are references.
     models = pairs.of_candidates(["a"])
-    assert at_human_length(models, words)[0] == pytest.approx(stats.gmean(human))
+    assert scores_at_human_length(models, words)[0] == pytest.approx(stats.gmean(human))
     # Without human reviews or with one candidate there is no length to hold.
     pairs = board({"a": 1, "b": 0}, papers=5)
     words = {(name, f"p{paper}"): 10 + paper for name in ("a", "b", "human") for paper in range(5)}
-    assert at_human_length(pairs, {key: count for key, count in words.items() if key[0] != "human"}) == (None, {})
+    assert scores_at_human_length(pairs, {key: count for key, count in words.items() if key[0] != "human"}) == (
+        None,
+        {},
+    )
     alone = board({"human": 1}, papers=5)
-    at, scores = at_human_length(alone, words)
+    at, scores = scores_at_human_length(alone, words)
     assert at > 0 and scores == {}

@@ -8,51 +8,56 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from gre_bench.ranking.rank_statistics import Pairs, family
-from gre_bench.ranking.references import (
+from gre_bench.ranking.rank_statistics import ScoredPairs, build_test_family
+from gre_bench.ranking.reference_dependence import (
+    compute_reference_likeness,
     paper_differences,
-    references_like,
-    reviewers,
-    strata,
+    shifts_by_lm_likelihood,
+    shifts_without_each_reviewer,
     tipping_line,
     tipping_points,
     trimmed_order,
 )
-from gre_bench.stats.families import Family
+from gre_bench.stats.families import TestFamily
 
 PLACES = {f"p{paper}-{place}": place for paper in range(40) for place in (1, 2)}
 
 
-def board(value_of, names=("human", "a", "b"), papers=4) -> Pairs:
+def board(value_of, names=("human", "a", "b"), papers=4) -> ScoredPairs:
     rows = [
         (name, f"p{paper}", f"p{paper}-{place}", float(value_of(name, paper, place)))
         for name in names
         for paper in range(papers)
         for place in (1, 2)
     ]
-    return Pairs(*map(list, zip(*rows, strict=True)))
+    return ScoredPairs(*map(list, zip(*rows, strict=True)))
 
 
 def test_a_reviewer_who_alone_likes_a_candidate_takes_its_lead_along():
     # b leads by 4 against reviewer 1 and by 0 against reviewer 2; a leads by 1 against both.
     worth = {"human": {1: 0, 2: 0}, "a": {1: 1, 2: 1}, "b": {1: 4, 2: 0}}
-    found = {(row.what, row.candidate): row for row in reviewers(board(lambda n, p, k: worth[n][k] + p), PLACES)}
+    found = {
+        (row.what, row.candidate): row
+        for row in shifts_without_each_reviewer(board(lambda n, p, k: worth[n][k] + p), PLACES)
+    }
     gone = found["without reviewer 1", "b"]
     assert (gone.lead, gone.shift, gone.low, gone.high, gone.rank, gone.new_rank) == (2, -2, -2, -2, 1, 2)
     assert found["without reviewer 1", "a"].shift == 0
     assert found["without reviewer 1", "a"].new_rank == 1
     assert found["without reviewer 2", "b"].shift == 2
-    assert reviewers(board(lambda n, p, k: p), dict.fromkeys(PLACES, 1)) == [], "one alone cannot be left out"
+    assert shifts_without_each_reviewer(board(lambda n, p, k: p), dict.fromkeys(PLACES, 1)) == [], (
+        "one alone cannot be left out"
+    )
 
 
 def test_strata_compare_leads_within_and_between_papers():
     # Reviewer 1 of every paper is likely an LM; a leads by 3 there and by 1 elsewhere.
     pairs = board(lambda n, p, k: (n == "a") * (3 if k == 1 else 1) + p, ("human", "a"))
     likelihood = {reference: 0.9 if place == 1 else 0.1 for reference, place in PLACES.items()}
-    (row,) = strata(pairs, likelihood, 0.5)
+    (row,) = shifts_by_lm_likelihood(pairs, likelihood, 0.5)
     assert (row.candidate, row.lead, row.shift) == ("a", 1, 2)
-    assert strata(pairs, likelihood, 0.95) == []
-    assert strata(pairs, {}, 0.5) == []
+    assert shifts_by_lm_likelihood(pairs, likelihood, 0.95) == []
+    assert shifts_by_lm_likelihood(pairs, {}, 0.5) == []
 
 
 def test_papers_weigh_alike_in_leads_on_references_by_an_lm_however_many_references_they_have():
@@ -61,7 +66,7 @@ def test_papers_weigh_alike_in_leads_on_references_by_an_lm_however_many_referen
             for name in ("human", "a") for p in range(4) for place in (1, 2)
             for k in range(3 if p == 0 else 1)]  # fmt: skip
     likelihood = {reference: 0.9 if "-1-" in reference else 0.1 for _, _, reference, _ in rows}
-    (row,) = strata(Pairs(*map(list, zip(*rows, strict=True))), likelihood, 0.5)
+    (row,) = shifts_by_lm_likelihood(ScoredPairs(*map(list, zip(*rows, strict=True))), likelihood, 0.5)
     lead = np.array([10.0, 1, 1, 1])
     assert (row.lead, row.shift) == pytest.approx((lead.mean(), -lead.mean()))
     assert (row.low, row.high) == pytest.approx(tuple(stats.ttest_1samp(-lead, 0).confidence_interval(0.90)))
@@ -75,7 +80,7 @@ def test_strata_cover_the_truth_when_the_pairs_of_a_paper_depend_on_each_other()
         shared = random.normal(size=40)
         noise = random.normal(size=(40, 3))
         pairs = board(lambda n, p, k: (n == "a") * (shared[p] + noise[p, k]), ("human", "a"), 40)  # noqa: B023
-        (row,) = strata(pairs, likelihood, 0.5)
+        (row,) = shifts_by_lm_likelihood(pairs, likelihood, 0.5)
         held += row.low <= 0 <= row.high
     assert abs(held / simulations - 0.90) < 0.05
 
@@ -87,8 +92,8 @@ def test_references_that_are_harder_for_everybody_move_no_lead(seed, harder):
     values = {
         key: random.normal() for key in ((n, p, k) for n in ("human", "a", "b") for p in range(4) for k in (1, 2))
     }
-    plain = reviewers(board(lambda n, p, k: values[n, p, k]), PLACES)
-    moved = reviewers(board(lambda n, p, k: values[n, p, k] + harder * (k == 1)), PLACES)
+    plain = shifts_without_each_reviewer(board(lambda n, p, k: values[n, p, k]), PLACES)
+    moved = shifts_without_each_reviewer(board(lambda n, p, k: values[n, p, k] + harder * (k == 1)), PLACES)
     assert [row.shift for row in moved] == pytest.approx([row.shift for row in plain], abs=1e-9)
 
 
@@ -96,7 +101,7 @@ NAMES = ("human", "a", "b", "c", "d")
 SIZE = 60
 
 
-def scored(seed: int = 0) -> tuple[Pairs, list[dict]]:
+def scored(seed: int = 0) -> tuple[ScoredPairs, list[dict]]:
     """A board on which a leads b, c and d, which are level; and what each scores on the others' reviews."""
     random = np.random.default_rng(seed)
     worth = {"human": 0.0, "a": 6.0, "b": 3.0, "c": 3.0, "d": 3.0}
@@ -123,8 +128,8 @@ def scored(seed: int = 0) -> tuple[Pairs, list[dict]]:
 EVERY = ["a", "b", "c", "d", "human"]
 
 
-def board_tests(pairs: Pairs, names: list[str]) -> Family:
-    return family(pairs, [names])
+def board_tests(pairs: ScoredPairs, names: list[str]) -> TestFamily:
+    return build_test_family(pairs, [names])
 
 
 def by_paper(rows: list[dict], x: str, y: str, z: str, text: str) -> np.ndarray:
@@ -191,7 +196,7 @@ def test_a_stand_in_that_gives_the_first_no_more_than_humans_do_turns_no_order()
 
 def test_likeness_leaves_the_two_candidates_and_human_out():
     pairs, rows = scored()
-    like, names = references_like(pairs, rows, ("a", "b"))
+    like, names = compute_reference_likeness(pairs, rows, ("a", "b"))
     assert names == ["c", "d"]
     of = {(n, r): v for n, _, r, v in zip(*pairs.columns, strict=True)}
     other = {row["reference_id"]: row["value"] for row in rows if row["reference_by"] == "human"}
@@ -202,7 +207,7 @@ def test_likeness_leaves_the_two_candidates_and_human_out():
 
 def test_the_trimmed_order_leaves_out_the_references_most_like_an_ais():
     pairs, rows = scored()
-    like, _ = references_like(pairs, rows, ("a", "b"))
+    like, _ = compute_reference_likeness(pairs, rows, ("a", "b"))
     of = {(n, p, r): v for n, p, r, v in zip(*pairs.columns, strict=True)}
     for row in trimmed_order(pairs, rows, "a", "b"):
         gone = sorted(like, key=lambda key: -like[key])[: round(row.share * len(like))]
@@ -217,10 +222,10 @@ def test_the_trimmed_order_leaves_out_the_references_most_like_an_ais():
 def test_a_reference_that_no_reviewer_place_has_stays_when_reviewers_are_left_out():
     # Where every human review is a reference, models are scored on the human baseline's own too.
     pairs = board(lambda n, p, k: {"human": 0, "a": 1}[n] + p, ("human", "a"))
-    more = Pairs(*([*column, *extra] for column, extra in zip(
+    more = ScoredPairs(*([*column, *extra] for column, extra in zip(
         pairs.columns, (["a"] * 4, [f"p{p}" for p in range(4)], [f"own-{p}" for p in range(4)], [9.0] * 4), strict=True
     )))  # fmt: skip
-    rows = reviewers(more, PLACES)
+    rows = shifts_without_each_reviewer(more, PLACES)
     assert [(row.what, row.lead, row.shift) for row in rows] == [
         ("without reviewer 1", 1, 0), ("without reviewer 2", 1, 0)
     ]  # fmt: skip

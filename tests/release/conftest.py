@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from gre_bench.release.release_store import ReleaseStore
-from gre_bench.reports.publishing import publish_edition
+from gre_bench.reports.publish_editions import publish_edition
 from tests.cli.calling import ended
 from tests.release import browser
 from tests.release.made_up import EDITION, FREE, make

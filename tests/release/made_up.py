@@ -12,10 +12,10 @@ import pyarrow as pa
 from gre_bench.catalogs import models
 from gre_bench.core.controls import CONTROLS
 from gre_bench.core.records import LMIdentity, Signature, edition_of
-from gre_bench.core.settings import Settings, load_over
-from gre_bench.pipeline.learnt import Learnt
-from gre_bench.pipeline.ranking import store_exposures, store_rank_statistics
+from gre_bench.core.settings import Settings, load_recorded_settings
+from gre_bench.pipeline.ranking import store_contamination, store_rank_statistics
 from gre_bench.pipeline.runs.job import Job
+from gre_bench.pipeline.training_overlap import TrainingOverlap
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.store import Store, now
 from gre_bench.store.queries import CURRENT_SIGNATURES
@@ -66,9 +66,9 @@ def make(state: Path, edition: str = "ICLR-2025", papers: int = 30, candidates: 
         _describe(store, papers, names, titles, metrics)
         _score(store, papers, ("human", *names), tokens, metrics)
         _validate(store)
-        job = Job(load_over({}, edition_of(edition).overrides), Path(state))
+        job = Job(load_recorded_settings({}, edition_of(edition).overrides), Path(state))
         signatures = store.rows(CURRENT_SIGNATURES)
-        store_exposures(store, job, signatures, Learnt(0, {}))
+        store_contamination(store, job, signatures, TrainingOverlap(0, {}))
         store_rank_statistics(store, job, signatures, "made-up")
         store.copy_for_readers()
     return store

@@ -13,7 +13,7 @@ import duckdb
 
 from gre_bench.release.publishing import publish
 from gre_bench.release.release_store import ReleaseStore
-from gre_bench.reports.publishing import publication_of, publish_edition
+from gre_bench.reports.publish_editions import build_publication, publish_edition
 from gre_bench.store import Store, frozen
 
 
@@ -31,7 +31,7 @@ def publish_until(state: str, edition: str, fatal: str | None, held: str | None 
 
     store = Store(Path(state), edition)
     with frozen(store, "publish") as copy:
-        publish(ReleaseStore(Path(state) / "releases", edition), publication_of(copy, again=True), at)
+        publish(ReleaseStore(Path(state) / "releases", edition), build_publication(copy, again=True), at)
 
 
 def published_apart(state: Path, edition: str, out: Path, threads: int, **environment: str) -> Path:

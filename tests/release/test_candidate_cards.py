@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from gre_bench.release.pages.board import page_of
-from gre_bench.reports.publishing import write_edition_pages
+from gre_bench.release.pages.board_page import page_of
+from gre_bench.reports.publish_editions import write_edition_pages
 from tests.release.made_up import change, make
 
 ASKED = "openai/gpt-4o-2024-05-13+reflect5+ensemble5"

@@ -10,7 +10,7 @@ from gre_bench.cli.views import screen
 from gre_bench.cli.views.comparison import has_changed, show_releases
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.comparisons import compare_releases
-from gre_bench.reports.publishing import publish_edition
+from gre_bench.reports.publish_editions import publish_edition
 from gre_bench.store.queries import CANDIDATES, CURRENT_SIGNATURES
 from tests.release import made_up
 from tests.release.made_up import EDITION, make, release_store_of, store_of

@@ -11,7 +11,7 @@ from gre_bench.release.loading import load_release
 from gre_bench.release.manifest import EARLIER_SUMS
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.board_rows import release_boards
-from gre_bench.reports.publishing import publish_edition
+from gre_bench.reports.publish_editions import publish_edition
 from gre_bench.store.queries import CURRENT_SIGNATURES, LEADERBOARD
 from tests.conftest import ROOT
 from tests.release.made_up import EDITION, make

@@ -14,10 +14,10 @@ import pytest
 
 from gre_bench.core.errors import SourceError
 from gre_bench.release import exchange
-from gre_bench.release.database import opened, rows
 from gre_bench.release.exchange import write_exchange
-from gre_bench.release.loading import release_named
+from gre_bench.release.loading import find_release
 from gre_bench.release.manifest import verify
+from gre_bench.release.public_tables import opened, rows
 from tests.release.made_up import EDITION
 
 
@@ -71,7 +71,7 @@ def test_what_the_schema_has_a_place_for_stands_there_and_the_rest_beside_it(wri
 
 
 def test_a_prompt_of_the_program_is_given_in_words(tmp_path):
-    (path, *_) = (path for path in write_exchange(release_named("ICLR-2022-llms"), tmp_path) if path.suffix == ".json")
+    (path, *_) = (path for path in write_exchange(find_release("ICLR-2022-llms"), tmp_path) if path.suffix == ".json")
     (result, *_) = json.loads(path.read_text("utf-8"))["evaluation_results"]
     judge = result["metric_config"]["llm_scoring"]
     assert "{synopsis}" in judge["input_prompt"] and judge["judges"][0]["model_info"]["name"] == "cache-ngram-2"
@@ -81,7 +81,7 @@ def test_a_prompt_of_the_program_is_given_in_words(tmp_path):
 def test_a_prompt_is_found_by_its_digest_whatever_name_the_settings_of_the_release_give_it(monkeypatch, tmp_path):
     stated = {"scoring": {"prompt": "a_prompt_of_another_lab"}}
     monkeypatch.setattr(exchange, "verify", lambda folder: verify(folder) | {"settings": stated})
-    (path, *_) = (path for path in write_exchange(release_named("ICLR-2022-llms"), tmp_path) if path.suffix == ".json")
+    (path, *_) = (path for path in write_exchange(find_release("ICLR-2022-llms"), tmp_path) if path.suffix == ".json")
     (result, *_) = json.loads(path.read_text("utf-8"))["evaluation_results"]
     assert "{synopsis}" in result["metric_config"]["llm_scoring"]["input_prompt"]
 

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gre_bench.release.figures import SHAPES, board_picture, families, write_figures
-from gre_bench.release.pages.board import Board, Entry, as_csv, page_of
-from gre_bench.reports.publishing import printed_boards
+from gre_bench.release.pages.board_page import Board, Entry, as_csv, page_of
+from gre_bench.reports.publish_editions import printed_boards
 from tests.conftest import ROOT
 from tests.release.made_up import EDITION
 

@@ -11,7 +11,7 @@ import yaml
 
 from gre_bench.core.whole_files import sha256
 from gre_bench.release import manifest
-from gre_bench.release.database import opened, rows
+from gre_bench.release.public_tables import opened, rows
 from tests.release.made_up import EDITION
 
 

@@ -16,8 +16,8 @@ from scipy import stats
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.resources import resource
-from gre_bench.release.database import opened
-from gre_bench.release.loading import INCLUDED, load_release, release_named
+from gre_bench.release.loading import INCLUDED, find_release, load_release
+from gre_bench.release.public_tables import opened
 from gre_bench.reports import contrasts
 from gre_bench.reports.contrasts import compare_candidates, compare_contrasts, compare_lms
 from gre_bench.reports.verifying import verify_release
@@ -30,7 +30,7 @@ CONTRASTS = resource("deployments", "contrasts", "iclr2022.toml")
 
 @pytest.fixture(scope="module")
 def folder():
-    return release_named(INCLUDED_EDITION)
+    return find_release(INCLUDED_EDITION)
 
 
 def test_every_included_release_has_the_edition_of_its_name():
@@ -39,7 +39,7 @@ def test_every_included_release_has_the_edition_of_its_name():
 
 @pytest.mark.parametrize(("edition", "pages"), [*zip(INCLUDED_EDITIONS, (13, 7), strict=True)])
 def test_it_is_whole_and_what_this_program_makes_of_its_scores(edition, pages):
-    found = verify_release(release_named(edition), again=True)["made_again"]
+    found = verify_release(find_release(edition), again=True)["made_again"]
     assert found["pages"] == pages  # its last digits are those of the processor that made it
     assert {"separation", "differences", "rank_statistics", "lengths", "profiles"} <= set(found["statistics"])
 
@@ -51,7 +51,7 @@ def test_no_page_tells_its_reader_to_install_anything(folder):
 
 @pytest.mark.parametrize(("edition", "scores"), [*zip(INCLUDED_EDITIONS, (15_000, 700), strict=True)])
 def test_it_has_no_text_and_no_log_probability(edition, scores):
-    folder = release_named(edition)
+    folder = find_release(edition)
     assert not (folder / "papers").exists()
     columns = ["papers.title", "papers.abstract", "papers.text", "reviews.text", "judgments.text"]
     with opened(folder) as run:
@@ -112,7 +112,7 @@ def test_the_board_of_a_venues_own_ai_reviewers_has_no_order_no_human_row_and_sa
     rows = json.loads(call("leaderboard", edition, "--json", "--state", tmp_path)[1])["rows"]
     assert {row["metric"] for row in rows} == {"gem"} and "human" not in {row["candidate"] for row in rows}
     assert {row["papers"] for row in rows if row["candidate"] in ("AIRev1", "AIRev2", "AIRev3")} == {79}
-    page = (release_named(edition) / "index.html").read_text(encoding="utf-8")
+    page = (find_release(edition) / "index.html").read_text(encoding="utf-8")
     assert "No order: not validated" in page and "No human candidate, and no AUC" in page
 
 
@@ -250,7 +250,7 @@ def test_the_doubt_of_the_slope_widens_contrasts_of_unlike_lengths_most(folder, 
 
 def test_what_is_no_release_is_one_line_that_names_those_that_there_are(tmp_path, call):
     with pytest.raises(SettingsError, match=f"comes with the program; .*{INCLUDED_EDITION}-r1"):
-        release_named("ICLR-2022-llm")
+        find_release("ICLR-2022-llm")
     code, _, said = call("leaderboard", INCLUDED_EDITION, "--state", tmp_path)
     assert code == 2 and f"gre-bench import release {INCLUDED_EDITION}" in said
 

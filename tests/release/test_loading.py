@@ -8,11 +8,11 @@ import duckdb
 import pytest
 
 from gre_bench.core.errors import SettingsError, SourceError, StoreError
-from gre_bench.pipeline.ranking import reading
+from gre_bench.pipeline.ranking import text_read_by
 from gre_bench.release import manifest
 from gre_bench.release.loading import load_release
 from gre_bench.release.release_store import ReleaseStore
-from gre_bench.reports.publishing import publish_edition
+from gre_bench.reports.publish_editions import publish_edition
 from gre_bench.store import Store
 from gre_bench.store.queries import BOARD_LENGTHS, CURRENT_SIGNATURES, LEADERBOARD
 from tests.release.made_up import EDITION, make
@@ -34,7 +34,7 @@ def test_a_loaded_edition_has_the_board_and_the_lengths_of_its_source_though_tex
     with there.reading() as run:
         assert run.execute("select count(*) from judgments where text is null").fetchall()[0][0] > 0
     for signature in signatures:
-        asked = reading(signature)._asdict()
+        asked = text_read_by(signature)._asdict()
         assert here.read(BOARD_LENGTHS, **asked) == there.read(BOARD_LENGTHS, **asked) != []
 
 
@@ -107,7 +107,7 @@ def passed_on(state, folder, damaged="", **changed):
         third = len(data) // 3
         data[third : third + 200] = bytes(byte ^ 0x5A for byte in data[third : third + 200])
         (copy / damaged).write_bytes(data)
-    manifest.seal(copy, about | changed)
+    manifest.write_manifest(copy, about | changed)
     return copy
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from gre_bench.core.errors import SourceError
 from gre_bench.release import manifest, release_store
-from gre_bench.reports.publishing import publish_edition
+from gre_bench.reports.publish_editions import publish_edition
 from tests.release import made_up
 from tests.release.made_up import EDITION, FREE, METRICS, make
 
@@ -43,7 +43,7 @@ def put(releases, name):
     old = json.loads((folder / manifest.NAME).read_text())
     for file in (manifest.NAME, manifest.SUMS):
         (folder / file).unlink()
-    manifest.seal(
+    manifest.write_manifest(
         folder, {key: value for key, value in old.items() if key not in ("format", "files")} | {"release": name}
     )
     return folder

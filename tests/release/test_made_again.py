@@ -17,7 +17,7 @@ from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.release import manifest
 from gre_bench.release.release_store import ReleaseStore
-from gre_bench.reports.publishing import publish_edition
+from gre_bench.reports.publish_editions import publish_edition
 from gre_bench.reports.verifying import make_again
 from gre_bench.store import Store, fetch
 from gre_bench.store.queries import ANCHORED, CLEAN_GAP, CURRENT_SIGNATURES, LEADERBOARD, STRATA
@@ -138,7 +138,7 @@ def edited(folder: Path, target: Path, change: Callable[[Path], None]) -> Path:
     old = json.loads((target / manifest.NAME).read_text())
     for name in DATED:
         (target / name).unlink()
-    manifest.seal(target, {name: value for name, value in old.items() if name not in ("format", "files")})
+    manifest.write_manifest(target, {name: value for name, value in old.items() if name not in ("format", "files")})
     return target
 
 

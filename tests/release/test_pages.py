@@ -9,10 +9,10 @@ import json
 import pytest
 
 from gre_bench.core.controls import OTHER_PAPER
-from gre_bench.release.database import opened
-from gre_bench.release.pages.board import page_of
+from gre_bench.release.pages.board_page import page_of
+from gre_bench.release.public_tables import opened
 from gre_bench.release.release_store import ReleaseStore
-from gre_bench.reports.publishing import publish_edition
+from gre_bench.reports.publish_editions import publish_edition
 from tests.release.made_up import change, make
 from tests.release.visits import (
     axe,

@@ -14,12 +14,12 @@ from scipy.stats import ttest_ind
 from gre_bench.core.errors import SettingsError, SourceError, StoreError
 from gre_bench.core.metrics import METRICS, recipe_of
 from gre_bench.release import manifest
-from gre_bench.release.database import ADDED, RECORDS, REDACTED, WHOLE, Additions, opened, write_database
 from gre_bench.release.manifest import public_settings
+from gre_bench.release.public_tables import ADDED, RECORDS, REDACTED, WHOLE, Additions, opened, write_database
 from gre_bench.release.publishing import histories, publish
 from gre_bench.release.release_store import ReleaseStore
-from gre_bench.reports import publishing
-from gre_bench.reports.publishing import publication_of, publish_edition
+from gre_bench.reports import publish_editions
+from gre_bench.reports.publish_editions import build_publication, publish_edition
 from gre_bench.stats.effects import holm
 from gre_bench.store import TABLES, frozen
 from gre_bench.store.queries import CURRENT_SIGNATURES, LEADERBOARD, PROGRESS
@@ -94,7 +94,7 @@ def test_settings_are_published_without_paths_and_addresses():
 
 def test_an_unchanged_edition_is_not_published_twice_even_with_another_package(own, monkeypatch):
     assert manifest.packages()["duckdb"]
-    monkeypatch.setattr(publishing, "packages", lambda: {**manifest.packages(), "another": "1.0"})
+    monkeypatch.setattr(publish_editions, "packages", lambda: {**manifest.packages(), "another": "1.0"})
     again = publish_edition(store_of(own), release_store_of(own))
     assert (again.new, again.name, release_store_of(own).names()) == (False, f"{EDITION}-r1", [f"{EDITION}-r1"])
     assert publish_edition(store_of(own), release_store_of(own), again=True).name == f"{EDITION}-r2"
@@ -242,7 +242,7 @@ def test_what_is_published_is_the_store_at_one_moment_and_never_while_a_run_writ
     with frozen(store, "publish") as copy:
         with store.lock("refresh"), store.transaction() as run:
             run.execute("delete from scores")
-        publication = publication_of(copy, again=True)
+        publication = build_publication(copy, again=True)
         made = publish(release_store_of(own), publication)
     assert made.tables["scores"] == sum(row["scored"] for row in store.read(
         PROGRESS, signature_ids=[row["signature_id"] for row in store.read(CURRENT_SIGNATURES)]

@@ -13,9 +13,9 @@ from itertools import pairwise
 
 import pytest
 
-from gre_bench.release.database import opened
+from gre_bench.release.public_tables import opened
 from gre_bench.release.release_store import ReleaseStore
-from gre_bench.reports.publishing import publish_edition
+from gre_bench.reports.publish_editions import publish_edition
 from gre_bench.store import Store
 from tests.once import once
 from tests.release.visits import cells, click, column, text, visit

@@ -9,7 +9,7 @@ from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.release import manifest
 from gre_bench.release.release_store import ReleaseStore
-from gre_bench.reports.publishing import publish_edition, write_edition_pages
+from gre_bench.reports.publish_editions import publish_edition, write_edition_pages
 from gre_bench.store import Store
 from tests.conftest import ROOT, real
 from tests.release.made_up import make

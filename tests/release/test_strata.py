@@ -9,7 +9,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from gre_bench.reports.publishing import write_edition_pages
+from gre_bench.reports.publish_editions import write_edition_pages
 from gre_bench.stats.intervals import clustered_test, paired_test
 from gre_bench.store import Store
 from tests.cli.calling import shown

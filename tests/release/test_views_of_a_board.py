@@ -14,12 +14,12 @@ from scipy.stats import t as student
 from scipy.stats import ttest_rel
 
 from gre_bench.board.words import RANKED_APART
-from gre_bench.release.database import opened
-from gre_bench.release.pages.board import page_of
-from gre_bench.release.pages.board_data import by_paper, comparisons, leads
+from gre_bench.release.pages.board_data import by_paper, compare_all_pairs, compute_leads
+from gre_bench.release.pages.board_page import page_of
+from gre_bench.release.public_tables import opened
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.contrasts import compare_candidates
-from gre_bench.reports.publishing import publish_edition, write_edition_pages
+from gre_bench.reports.publish_editions import publish_edition, write_edition_pages
 from gre_bench.store import Store
 from tests.release.made_up import change, make, rank_again
 from tests.release.visits import at, cells, chosen, click, column, fill, text, texts
@@ -158,11 +158,11 @@ def test_a_comparison_is_the_paired_test_of_the_papers_that_both_have(pairs):
     other = {(f"p{n}", "r"): second for n, (_, second) in enumerate(pairs)}
     if np.std([first - second for first, second in pairs]) < 1e-6:
         return
-    (found,) = comparisons({"one": one | {("alone", "r"): 3.0}, "other": other})
+    (found,) = compare_all_pairs({"one": one | {("alone", "r"): 3.0}, "other": other})
     known = ttest_rel(*zip(*pairs, strict=True))
     low, high = known.confidence_interval(0.90)
     assert (found.difference, found.low, found.high) == pytest.approx(
-        (np.mean(list(leads(one, other).values())), low, high)
+        (np.mean(list(compute_leads(one, other).values())), low, high)
     )
     assert found.p == pytest.approx(known.pvalue, abs=1e-12) and found.papers == len(pairs)
     assert found.high - found.difference == pytest.approx(
@@ -173,9 +173,9 @@ def test_a_comparison_is_the_paired_test_of_the_papers_that_both_have(pairs):
 def test_who_share_no_two_papers_are_not_compared_and_the_others_are():
     both = ({("p1", "r"): first, ("p2", "r"): second} for first, second in ((1.0, 2.5), (0.0, 1.0)))
     values = dict(zip("abc", (*both, {("p3", "r"): 1.0}), strict=True))
-    assert [(test.first, test.second) for test in comparisons(values)] == [("a", "b")]
+    assert [(test.first, test.second) for test in compare_all_pairs(values)] == [("a", "b")]
     assert by_paper({("p", "r1"): 1.0, ("p", "r2"): 2.0}) == {"p": 1.5}
-    assert comparisons({}) == [] and comparisons({"a": {}}) == []
+    assert compare_all_pairs({}) == [] and compare_all_pairs({"a": {}}) == []
 
 
 @pytest.mark.parametrize("axis", ["usd", "parameters", "released", "words"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gre_bench.release.release_store import ReleaseStore
-from gre_bench.reports.publishing import publish_edition
+from gre_bench.reports.publish_editions import publish_edition
 from gre_bench.store import Store
 from tests.flows.refreshing import EDITION, one_review
 from tests.release.visits import cells, read, text

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from gre_bench.board.years import changes, compared
+from gre_bench.board.years import compute_changes, tabulate_editions
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.comparison import show_candidates
-from gre_bench.pipeline.intake import import_reviews
-from gre_bench.pipeline.runs.job import recorded
+from gre_bench.pipeline.importing import import_reviews
+from gre_bench.pipeline.runs.job import record_run
 from gre_bench.store import Store
 from tests.cli.calling import shown
 from tests.flows.refreshing import EDITION, add_reviews, demo, query, reviews_by, run, use
@@ -34,7 +34,7 @@ def state(tmp_path_factory):
     ]
     add_reviews(state, reviews_by("model-a") + twin)
     store = Store(state, NEXT)
-    with store.lock("import"), recorded(store, "import", demo(*later), shown=False) as progress:
+    with store.lock("import"), record_run(store, "import", demo(*later), shown=False) as progress:
         import_reviews(store, progress.run_id, state / "rows.jsonl")
         progress.end("done")
     run(state, "scoring.metrics=['gem']")
@@ -92,8 +92,8 @@ def test_two_signatures_and_two_samples_are_two_histories():
         ROW | {"year": 1, "edition": edition, "signature_id": signature}
         for edition, signature in (("V-2024", "s1"), ("V-2025", "s2"), ("V-2025-pilot", "s1"), ("V-2025", "s1"))
     )
-    assert [len(changes([one, other])) for other in others] == [0, 0, 1]
-    assert changes([line | {"kind": "control"} for line in (one, others[-1])]) == []
+    assert [len(compute_changes([one, other])) for other in others] == [0, 0, 1]
+    assert compute_changes([line | {"kind": "control"} for line in (one, others[-1])]) == []
 
 
 def test_years_that_compare_stand_side_by_side_and_others_apart():
@@ -104,7 +104,7 @@ def test_years_that_compare_stand_side_by_side_and_others_apart():
             ("a", 2025, "", "s2", 1.0), ("a", 2025, "-pilot", "s1", 1.0),
         )
     ]  # fmt: skip
-    tables = compared(rows)
+    tables = tabulate_editions(rows)
     assert [(one["sample"], one["signature_id"], one["editions"]) for one in tables] == [
         ("main", "s1", ["V-2024", "V-2025"]), ("main", "s2", ["V-2025"]), ("pilot", "s1", ["V-2025-pilot"]),
     ]  # fmt: skip

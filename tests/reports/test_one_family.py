@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from gre_bench.board.family import groups_of, lm_orders_of, pair_rows
 from gre_bench.board.words import answer, ties
-from gre_bench.cli.views.comparison import _verdict
-from gre_bench.ranking.rank_statistics import Pairs, family, rank_statistics
+from gre_bench.cli.views.comparison import _describe_significance
+from gre_bench.ranking.rank_statistics import ScoredPairs, build_test_family, rank_statistics
 from gre_bench.reports import contrasts
 from gre_bench.reports.contrasts import PlannedContrast, compare_candidates, contrast_rows
-from gre_bench.stats.families import Family
+from gre_bench.stats.families import TestFamily
 from gre_bench.store.queries import LeaderboardRow, SignatureRow
 
 ALPHA = 0.05
@@ -40,7 +40,7 @@ class Boards:
         worth = {name: random.normal(0, 1.5) for name in self.names}
         self.pairs: dict[str, list[dict[str, Any]]] = {}
         self.boards: dict[str, list[LeaderboardRow]] = {}
-        self.families: dict[str, Family] = {}
+        self.families: dict[str, TestFamily] = {}
         for lm in LMS:
             self.pairs[lm] = [
                 {"candidate_id": name, "paper_id": f"p{paper}", "reference_id": f"r{paper}-{k}",
@@ -50,14 +50,14 @@ class Boards:
             self.boards[lm] = self._board(lm, unranked, random)
 
     def _board(self, lm: str, unranked: set[str], random: np.random.Generator) -> list[LeaderboardRow]:
-        pairs = Pairs(*map(list, zip(*(row.values() for row in self.pairs[lm]), strict=True)))
+        pairs = ScoredPairs(*map(list, zip(*(row.values() for row in self.pairs[lm]), strict=True)))
         mean = {name: np.mean(pairs.of_candidates([name]).values) for name in self.names}
         above = {name: float(random.choice([1e-9, 0.03, 0.6])) for name in self.names}
         groups = []
         for group in (None, "g"):
             names = [name for name in self.names if self.group[name] == group and name not in unranked]
             groups.append({name: k for k, name in enumerate(sorted(names, key=lambda name: -mean[name]), 1)})
-        tests = self.families[lm] = family(pairs, groups, above)
+        tests = self.families[lm] = build_test_family(pairs, groups, above)
         of = {row.candidate_id: row for row in rank_statistics(pairs, groups, tests)}
         rows = []
         for name in self.names:
@@ -131,7 +131,7 @@ def verdicts(store: Boards, monkeypatch: pytest.MonkeyPatch) -> tuple[Verdicts, 
             if row["problem"]:
                 continue
             leader = first if row["difference"] > 0 else second
-            words = _verdict(row, leader)
+            words = _describe_significance(row, leader)
             if re.match(rf"{leader} scores higher", words):
                 note(lm, first, second, "above" if leader == first else "below")
             elif row["board"]:

@@ -17,10 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.release.loading import load_release, release_named
+from gre_bench.release.loading import find_release, load_release
 from gre_bench.release.release_store import ReleaseStore
-from gre_bench.reports.publishing import publish_edition
-from gre_bench.reports.viewing import Viewing, server_of
+from gre_bench.reports.publish_editions import publish_edition
+from gre_bench.reports.web_view import Viewing, server_of
 from gre_bench.store import INCLUDED_EDITION, Store
 from tests.conftest import ROOT
 from tests.release import browser
@@ -136,7 +136,7 @@ def test_whatever_is_asked_for_lies_in_a_release_or_among_an_editions_pages(stat
 
 def test_the_first_page_says_of_each_board_who_leads_and_of_a_loaded_release_that_it_is_one(state, tmp_path):
     own = tmp_path / "state"
-    load_release(release_named(INCLUDED_EDITION), own)
+    load_release(find_release(INCLUDED_EDITION), own)
     shutil.copytree(state / "releases" / f"{EDITION}-r1", own / "releases" / f"{EDITION}-r1", symlinks=True)
     (own / "releases" / f"{EDITION}-r1" / "out.html").unlink()
     shown = Viewing(own)

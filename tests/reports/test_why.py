@@ -10,7 +10,7 @@ import pytest
 
 from gre_bench.core.errors import GreBenchError, SettingsError
 from gre_bench.core.records import Prediction
-from gre_bench.reports.why import Why, check_mean, why
+from gre_bench.reports.explanations import Why, check_mean, explain_score
 from gre_bench.store import Store
 from gre_bench.store.queries import CANDIDATE_PAIRS, PLANNED_SIGNATURES
 from tests.cli.calling import shown
@@ -40,7 +40,7 @@ def state(made, tmp_path):
 
 def explained(state, metric, candidate, paper=None, recount=True):
     signature = next(row for row in Store(state, EDITION).read(PLANNED_SIGNATURES) if row["metric"] == metric)
-    return why(state, EDITION, signature, candidate, paper if recount else None)
+    return explain_score(state, EDITION, signature, candidate, paper if recount else None)
 
 
 def tamper(state, statement: str) -> None:
@@ -169,7 +169,7 @@ def test_a_pair_without_a_score_keeps_its_reason(state):
     with pytest.raises(GreBenchError, match="generic has no pair that was scored by gem_raw"):
         explained(state, "gem_raw", "generic")
     with pytest.raises(SettingsError, match="no edition"):
-        why(state, "NONE-2020", {"signature_id": "x", "metric": "gem"}, "human", None, None)
+        explain_score(state, "NONE-2020", {"signature_id": "x", "metric": "gem"}, "human", None, None)
 
 
 def test_papers_weigh_alike_however_many_pairs_they_have():

@@ -1,4 +1,4 @@
-"""``why`` over one cell of every metric: what is scored once more agrees, of candidates and of changed reviews alike."""
+"""``explain_score`` over one cell of every metric: what is scored once more agrees, of candidates and of changed reviews alike."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gre_bench.core.metrics import METRICS
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.validating import validate
-from gre_bench.reports.why import why
+from gre_bench.reports.explanations import explain_score
 from gre_bench.store import Store
 from gre_bench.store.queries import PLANNED_SIGNATURES
 from gre_bench.writing import http_writer
@@ -37,7 +37,7 @@ def made(tmp_path_factory):
         ROOT / "tests" / "flows" / "notes_and_pdfs.toml",
         (
             "edition.papers=4", "evaluation_lm.backend=scripted", f"scoring.metrics={json.dumps(ASKED)}",
-            'validation.changes=["sentence_deletion"]', "validation.resamples=200", "scoring.beyond=extractive-full",
+            'validation.perturbations=["sentence_deletion"]', "validation.resamples=200", "scoring.beyond=extractive-full",
         ),
     )  # fmt: skip
     assert refresh(Job(chosen, state))["outcome"] == "done"
@@ -47,7 +47,7 @@ def made(tmp_path_factory):
 
 def explained(state, metric, candidate, paper=None):
     signature = next(row for row in Store(state, EDITION).read(PLANNED_SIGNATURES) if row["metric"] == metric)
-    return why(state, EDITION, signature, candidate, paper)
+    return explain_score(state, EDITION, signature, candidate, paper)
 
 
 def agrees(found) -> None:

@@ -21,7 +21,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 from urllib.parse import quote
 
-from tests.servers.scripted import Handler, Scripted, serving, until_stopped
+from tests.servers.scripted import Handler, Scripted, serve_in_thread, wait_until_stopped
 
 MODEL = "scripted-chat"
 NO_PAGE = {"error": {"message": "no such page"}}
@@ -60,7 +60,7 @@ def scripted_chat(*script: str, **options: Any) -> AbstractContextManager[Script
     - *write*: the function that writes replies, instead of `written`.
     - *logprobs*: the function that returns the log-probabilities for requests that ask for them.
     """
-    return serving(ScriptedChat(script, **options))
+    return serve_in_thread(ScriptedChat(script, **options))
 
 
 REPLIES: dict[str, tuple[int, object]] = {
@@ -232,24 +232,24 @@ def written(body: dict) -> str:
     if "<summary> tags" in system:
         return _review(user, body["model"])
     if "<strengths_claimed_by_the_paper>" in system:
-        return _assw(user)
+        return _write_assw(user)
     if "<overall_score>" in system:
         return _grade(user)
     if "completing missing sentences" in system:
         return user.replace("[There is one missing sentence]", "There is more to be said here.")
     if "with only the abstract" in system:
-        return _from_abstract(user)
+        return _write_review_of_abstract(user)
     if "rewriting a peer review" in system:
         return re.sub(r"\bis\b", "is indeed" if body["model"] == MODEL else "is surely", user)
     if "please identify two key" in system:
         found = _sentences(user) or ["nothing"]
-        return f"{_short(found[0])} and {_short(found[-1])}."
+        return f"{_shorten(found[0])} and {_shorten(found[-1])}."
     return f"The scripted model read {len(user)} characters."
 
 
 def _judgments(review: str) -> str:
     """Returns one judgment per sentence of the review, at most 20."""
-    lines = [f"The reviewer {_verb(sentence)} {_short(sentence)}." for sentence in _sentences(_TAG.sub("\n", review))]
+    lines = [f"The reviewer {_verb(sentence)} {_shorten(sentence)}." for sentence in _sentences(_TAG.sub("\n", review))]
     return "\n".join(lines[:20]) or "There is nothing to summarize."
 
 
@@ -257,7 +257,7 @@ def _review(paper: str, model: str) -> str:
     """Returns a tagged review made of sentences of the paper; another *model* picks other sentences."""
     found = _sentences(paper) or ["The paper is empty"]
     ranked = sorted(found, key=lambda sentence: hashlib.sha256(f"{model}\n{sentence}".encode()).digest())
-    picked = [_short(ranked[place % len(ranked)]) for place in range(10)]
+    picked = [_shorten(ranked[place % len(ranked)]) for place in range(10)]
     strengths = "\n".join(
         f"{n}. It is good that {text}.\n   - The paper says so." for n, text in enumerate(picked[:4], 1)
     )
@@ -271,7 +271,7 @@ def _review(paper: str, model: str) -> str:
     )
 
 
-def _assw(paper: str) -> str:
+def _write_assw(paper: str) -> str:
     found = _sentences(paper)
     weak = [sentence for sentence in found if _verb(sentence) == "criticizes"][:3]
     strong = [sentence for sentence in found if sentence not in weak][:4]
@@ -289,8 +289,8 @@ def _grade(user: str) -> str:
     )
 
 
-def _from_abstract(abstract: str) -> str:
-    found = [_short(sentence) for sentence in _sentences(abstract)] or ["the abstract is empty"]
+def _write_review_of_abstract(abstract: str) -> str:
+    found = [_shorten(sentence) for sentence in _sentences(abstract)] or ["the abstract is empty"]
     parts = (
         "Summary Of The Paper",
         "Strength And Weaknesses",
@@ -316,7 +316,7 @@ def _verb(sentence: str) -> str:
     return "appreciates"
 
 
-def _short(sentence: str) -> str:
+def _shorten(sentence: str) -> str:
     return " ".join(sentence.split()[:12]).lower()
 
 
@@ -345,9 +345,9 @@ def main(arguments: list[str] | None = None) -> int:
         server = ScriptedChat((), then=asked.then, pause_s=asked.pause, port=asked.port)
     except (OSError, OverflowError) as error:
         parser.error(f"port {asked.port} cannot be served: {error}; name another with --port")
-    with serving(server):
+    with serve_in_thread(server):
         print(f"{MODEL}: {server.url}")
-        until_stopped()
+        wait_until_stopped()
     print(f"stopped; requests: {server.count}")
     return 0
 

@@ -8,7 +8,7 @@ import json
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from tests.servers.scripted import serving
+from tests.servers.scripted import serve_in_thread
 
 REPOSITORY = "makers/tiny"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -76,4 +76,4 @@ class HubHandler(http.server.BaseHTTPRequestHandler):
 
 def scripted_hub(folder: Path, refusal: tuple[int, str] | None = None) -> AbstractContextManager[Hub]:
     """Yields a running Hub that serves *folder*."""
-    return serving(Hub(folder, refusal))
+    return serve_in_thread(Hub(folder, refusal))

@@ -37,11 +37,11 @@ from typing import Any, Literal
 from urllib.parse import parse_qsl, urlsplit
 
 from gre_bench.core.errors import GreBenchError, SettingsError
-from gre_bench.ingest.records.notes import created_by, fields_of, invitations_of
+from gre_bench.ingest.records.notes import creating_invitation, fields_of, invitations_of
 from gre_bench.ingest.records.row_files import read_notes_file
-from gre_bench.ingest.records.versions import edited
+from gre_bench.ingest.records.versions import apply_edit
 from gre_bench.ingest.snapshot import Snapshot
-from tests.servers.scripted import Handler, until_stopped
+from tests.servers.scripted import Handler, wait_until_stopped
 
 Api = Literal[1, 2]
 Note = dict[str, Any]
@@ -78,7 +78,7 @@ class Refused(Exception):
     """Raised to refuse a request. Its argument is the answer to send."""
 
 
-def say(tree: Any, **more: Any) -> HttpResponse:
+def json_response(tree: Any, **more: Any) -> HttpResponse:
     return HttpResponse(json.dumps(tree).encode(), **more)
 
 
@@ -86,14 +86,14 @@ def refusal(status: int, name: str, message: str, headers: Mapping[str, str] = {
     """Returns an error in the service's form, with a new request number, ``YYYY-MM-DD-N``, in message and details."""
     number = f"{datetime.now(UTC):%Y-%m-%d}-{next(_NUMBERS)}"
     tree = {"name": name, "message": f"{message} ({number})", "status": status, "details": details | {"reqId": number}}
-    return say(tree, status=status, headers=headers)
+    return json_response(tree, status=status, headers=headers)
 
 
-def invalid(path: str, message: str, **details: Any) -> Refused:
+def invalid_error(path: str, message: str, **details: Any) -> Refused:
     return Refused(refusal(400, "ValidationError", message, path=path, **details))
 
 
-def not_found(kind: str, name: str) -> Refused:
+def not_found_error(kind: str, name: str) -> Refused:
     return Refused(refusal(404, "NotFoundError", f"{kind} Not Found: {name}", path="id", value=name))
 
 
@@ -172,9 +172,9 @@ class FixtureStore:
         """Answers ``/notes``: one page of the notes that match the filters of *query*."""
         unknown = [key for key in query if key not in KNOWN_KEYS and not key.startswith("content.")]
         if unknown:
-            raise invalid(unknown[0], f"property {unknown[0]} must NOT be given")
+            raise invalid_error(unknown[0], f"property {unknown[0]} must NOT be given")
         if "id" in query and query["id"] not in self.notes:
-            raise not_found("Note", query["id"])
+            raise not_found_error("Note", query["id"])
         results = [note for note in self.notes.values() if self._fits(note, query)]
         listed = [self._with_details(note, query) for note in self._page(results, query)]
         return self._counted("notes", listed, len(results), query)
@@ -182,10 +182,10 @@ class FixtureStore:
     def versions(self, name: str, query: Query) -> HttpResponse:
         """Answers ``/notes/edits`` (API v2) or ``/references`` (v1): a note's versions; the other API lists none."""
         if name != ("edits" if self.api == 2 else "references"):
-            return say({name: []})
+            return json_response({name: []})
         by = "note.id" if self.api == 2 else "referent"
         if by not in query:
-            raise invalid(by, f"must have {by}")
+            raise invalid_error(by, f"must have {by}")
         self._allow(query[by])
         matches = self._known_versions(query[by]) if query[by] in self.notes else []
         return self._counted(name, self._page(matches, query), len(matches), query)
@@ -193,7 +193,7 @@ class FixtureStore:
     def file(self, item: str) -> HttpResponse:
         self._allow(item)
         if (data := self.pdf(item)) is None:
-            raise not_found("Attachment", item)
+            raise not_found_error("Attachment", item)
         return HttpResponse(data, kind="application/pdf")
 
     def archive(self, items: Sequence[str]) -> HttpResponse:
@@ -202,7 +202,7 @@ class FixtureStore:
         Files are named ``<submission number>_pdf.pdf``; notes without a PDF are left out.
         """
         if len(set(items)) > BATCH:
-            raise invalid("ids", f"ids must NOT have more than {BATCH} unique items", limit=BATCH)
+            raise invalid_error("ids", f"ids must NOT have more than {BATCH} unique items", limit=BATCH)
         if len(set(items)) == 1:
             return self.file(items[0])
         self._allow(*items)
@@ -226,7 +226,7 @@ class FixtureStore:
         content, after = fields, note["content"] | fields
         if self.api == 2:
             content = {key: value if isinstance(value, dict) else {"value": value} for key, value in fields.items()}
-            after = edited(note["content"], content)
+            after = apply_edit(note["content"], content)
         changed = note | {"content": after, "tmdate": at_ms}
         changed |= {"mdate": at_ms} if "mdate" in note else {}
         self.notes[note_id] = changed
@@ -267,7 +267,7 @@ class FixtureStore:
         notes = sorted(notes, key=lambda note: note.get(name) or 0, reverse=way == "desc")
         limit, offset = _number(query, "limit", PAGE), _number(query, "offset", 0)
         if limit > PAGE:
-            raise invalid("limit", f"limit must be <= {PAGE}", comparison="<=", limit=PAGE, invalidValue=limit)
+            raise invalid_error("limit", f"limit must be <= {PAGE}", comparison="<=", limit=PAGE, invalidValue=limit)
         if (after := query.get("after")) is not None:
             offset = bisect_right([note["id"] for note in notes], after)
         return notes[offset : offset + limit]
@@ -282,7 +282,7 @@ class FixtureStore:
     def _counted(self, name: str, listed: list[Note], count: int, query: Query) -> HttpResponse:
         # Like the real service, API v2 states the number only if the query asks for it or has an offset.
         counted = self.api == 1 or "offset" in query or query.get("count") == "true"
-        return say({name: listed} | ({"count": count} if counted else {}))
+        return json_response({name: listed} | ({"count": count} if counted else {}))
 
     def _known_versions(self, note_id: str) -> list[Note]:
         return self._versions[note_id] or [self._version(self.notes[note_id], note_id, None)]
@@ -298,13 +298,13 @@ class FixtureStore:
             return note | {"id": version_id, "referent": note["id"]} | dates
         envelope = {key: note[key] for key in ("domain", "readers", "writers", "signatures") if key in note}
         inner = {key: note[key] for key in ("id", "forum", "replyto", "license", "content") if key in note}
-        return {"id": version_id, "invitation": created_by(note), "note": inner} | envelope | dates
+        return {"id": version_id, "invitation": creating_invitation(note), "note": inner} | envelope | dates
 
 
 def _number(query: Query, key: str, default: int) -> int:
     value = query.get(key, str(default))
     if not value.isdecimal():
-        raise invalid(key, f"{key} must be integer", invalidValue=value)
+        raise invalid_error(key, f"{key} must be integer", invalidValue=value)
     return int(value)
 
 
@@ -439,7 +439,7 @@ class Loopback:
         self._refused_until: dict[str, float] = {}
         self._tokens: set[str] = set()
         self._lock = threading.Lock()
-        self._hosts = {api: _bound(partial(self.answer, api), port and port + api - 1) for api in (1, 2)}
+        self._hosts = {api: _bind_server(partial(self.answer, api), port and port + api - 1) for api in (1, 2)}
         self.v1, self.v2 = (f"http://127.0.0.1:{host.server_address[1]}" for host in self._hosts.values())
 
     @property
@@ -477,7 +477,7 @@ class Loopback:
                     elif self.account is not None and token not in self._tokens:
                         response = BROWSER_CHECK if token is None else refusal(401, *EXPIRED)
                     else:
-                        response = _answered(self.stores[api], parts.path, query, triggered)
+                        response = _answer_with_faults(self.stores[api], parts.path, query, triggered)
                     response = replace(response, headers={**headers, **response.headers})
             except Refused as refused:
                 response = refused.args[0]
@@ -506,11 +506,11 @@ class Loopback:
         now = time.time()
         if now < self._refused_until.get(kind, 0.0):
             self.early[kind] += 1
-            return _closed("429-body", self._refused_until[kind] - now)
+            return _refusal_while_closed("429-body", self._refused_until[kind] - now)
         for fault in triggered:
             if fault.name.startswith("429"):
                 self._refused_until[kind] = now + fault.seconds
-                return _closed(fault.name, fault.seconds)
+                return _refusal_while_closed(fault.name, fault.seconds)
             if fault.error:
                 if fault.name.startswith("expired"):
                     self._tokens.clear()
@@ -520,22 +520,22 @@ class Loopback:
             if fault.name == "html":
                 return BROWSER_CHECK
             if fault.name == "wrong-host":
-                return say({"notes": [], "count": 0})
+                return json_response({"notes": [], "count": 0})
         return None
 
     def _logged_in(self, path: str, body: bytes) -> HttpResponse:
         try:
             login = json.loads(body or b"{}")
         except ValueError:
-            raise invalid("body", "the body is not JSON") from None
+            raise invalid_error("body", "the body is not JSON") from None
         if path not in ("/login", "/mfa/verify"):
-            raise not_found("Path", path)
+            raise not_found_error("Path", path)
         if path == "/login" and self.account is not None:
             if (login.get("id"), login.get("password")) != (self.account.username, self.account.password):
                 return refusal(401, "UnauthorizedError", "Invalid username or password")
             if self.account.code is not None:
                 methods = {"mfaMethods": ["totp"], "preferredMethod": "totp"}
-                return say({"mfaPending": True, "mfaPendingToken": secrets.token_hex(8)} | methods)
+                return json_response({"mfaPending": True, "mfaPendingToken": secrets.token_hex(8)} | methods)
         elif self.account is not None and login.get("code") != self.account.code:
             return refusal(401, "UnauthorizedError", "Invalid verification code")
         person = {"id": "~Loopback_User1", "profile": {"id": "~Loopback_User1"}}
@@ -545,17 +545,19 @@ class Loopback:
         written = (base64.urlsafe_b64encode(part).rstrip(b"=").decode() for part in parts)
         token = ".".join([*written, secrets.token_urlsafe(16)])
         self._tokens.add(token)
-        return say({"token": token, "user": person})
+        return json_response({"token": token, "user": person})
 
 
-def _closed(name: str, wait: float) -> HttpResponse:
+def _refusal_while_closed(name: str, wait: float) -> HttpResponse:
     limit, now = Limit(36, 3600), time.time()
     headers = limit.headers(0, wait, now) if name == "429-headers" else {}
     headers |= {"retry-after": str(math.ceil(wait))} if name == "429-retry-after" else {}
     return limit.refusal(limit.requests + 1, wait, now, headers, reset_time=name == "429-body")
 
 
-def _answered(store: FixtureStore, path: str, query: dict[str, str], triggered: Mapping[str, Fault]) -> HttpResponse:
+def _answer_with_faults(
+    store: FixtureStore, path: str, query: dict[str, str], triggered: Mapping[str, Fault]
+) -> HttpResponse:
     """Returns the answer of *store*, modified by the *triggered* faults; the fault ``edits`` edits two reviews."""
     if path == "/notes":
         if "short-pages" in triggered:
@@ -568,7 +570,7 @@ def _answered(store: FixtureStore, path: str, query: dict[str, str], triggered: 
     elif path in ("/pdf", "/attachment"):
         return store.file(query.get("id", ""))
     else:
-        raise not_found("Path", path)
+        raise not_found_error("Path", path)
     for name in triggered:
         body, middle = answer.body, len(answer.body) // 2
         if name == "bad-archive" and answer.kind == ZIP:
@@ -576,7 +578,9 @@ def _answered(store: FixtureStore, path: str, query: dict[str, str], triggered: 
         elif name == "malformed":
             answer = replace(answer, body=body[:middle])
         elif name in ("edits", "readers"):
-            reviews = sorted(key for key, note in store.notes.items() if created_by(note).endswith("Official_Review"))
+            reviews = sorted(
+                key for key, note in store.notes.items() if creating_invitation(note).endswith("Official_Review")
+            )
             for review in {*reviews[:1], *reviews[-1:]}:
                 held = fields_of(store.notes[review])
                 if name == "readers":
@@ -595,7 +599,7 @@ def _answered(store: FixtureStore, path: str, query: dict[str, str], triggered: 
     return answer
 
 
-def _bound(answering: Callable[..., tuple[HttpResponse, Fault | None]], port: int) -> ThreadingHTTPServer:
+def _bind_server(answering: Callable[..., tuple[HttpResponse, Fault | None]], port: int) -> ThreadingHTTPServer:
     try:
         return _Host(("127.0.0.1", port), type("Handler", (_Handler,), {"answering": staticmethod(answering)}))
     except (OSError, OverflowError) as error:
@@ -696,7 +700,7 @@ def _serve(arguments: argparse.Namespace) -> None:
     with Loopback(**more) as loopback:
         print(f"API v1 ({len(loopback.stores[1].notes)} notes): {loopback.v1}")
         print(f"API v2 ({len(loopback.stores[2].notes)} notes): {loopback.v2}")
-        until_stopped()
+        wait_until_stopped()
         counts = ", ".join(f"{count} {kind}" for kind, count in sorted(loopback.counts.items()))
         print(f"stopped; requests: {counts or 'none'}")
 

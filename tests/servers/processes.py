@@ -21,7 +21,7 @@ STARTED_WITHIN_S = 240.0
 
 
 @contextmanager
-def _program(
+def _run_program(
     command: Sequence[str], environment: Mapping[str, str], log: Path, cwd: Path, grace_s: float = 20.0
 ) -> Iterator[subprocess.Popen]:
     """Runs *command* in the background with its output in the file *log*; ends it with all its child processes."""
@@ -39,7 +39,7 @@ def _program(
         process.wait()
 
 
-def _await(process: subprocess.Popen, url: str, log: Path) -> None:
+def _wait_for_url(process: subprocess.Popen, url: str, log: Path) -> None:
     """Waits until *url* answers; fails with the end of *log* if the *process* ends or takes too long."""
     deadline = time.monotonic() + STARTED_WITHIN_S
     while process.poll() is None and time.monotonic() < deadline:
@@ -72,9 +72,9 @@ def environment_of(folder: Path) -> dict[str, str]:
 
 
 @contextmanager
-def running(*command: str, environment: dict[str, str], log: Path) -> Iterator[subprocess.Popen]:
+def run_prefect(*command: str, environment: dict[str, str], log: Path) -> Iterator[subprocess.Popen]:
     """Runs ``prefect COMMAND`` in the background."""
-    with _program([str(PREFECT), *command], environment, log, ROOT) as process:
+    with _run_program([str(PREFECT), *command], environment, log, ROOT) as process:
         yield process
 
 
@@ -83,13 +83,13 @@ def served(environment: dict[str, str], log: Path) -> Iterator[subprocess.Popen]
     """Yields the Prefect server that *environment* describes, once it answers; `kill` ends it early."""
     api = environment["PREFECT_API_URL"]
     port = api.removesuffix("/api").rpartition(":")[2]
-    with running("server", "start", "--port", port, environment=environment, log=log) as server:
-        _await(server, f"{api}/health", log)
+    with run_prefect("server", "start", "--port", port, environment=environment, log=log) as server:
+        _wait_for_url(server, f"{api}/health", log)
         yield server
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[dict[str, str]]:
+def serve_prefect(folder: Path) -> Iterator[dict[str, str]]:
     """Yields the environment variables that point to a running Prefect server with its files in *folder*."""
     environment = environment_of(folder)
     with served(environment, folder / "server.log"):
@@ -102,7 +102,7 @@ def kill(server: subprocess.Popen) -> None:
     server.wait()
 
 
-def answered(environment: dict[str, str], *command: str) -> str:
+def run_command(environment: dict[str, str], *command: str) -> str:
     """Returns the output of a command that must succeed: ``prefect ...``, or ``python ...`` with this interpreter."""
     program = sys.executable if command[0] == "python" else str(PREFECT)
     found = subprocess.run([program, *command[1:]], env=environment, cwd=ROOT, text=True, capture_output=True)
@@ -123,8 +123,8 @@ def transformers_server(command: Path, model: Path, log: Path) -> Iterator[str]:
     environment = os.environ | {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     asked = [str(command), "serve", model.name, "--host", "127.0.0.1", "--port", port]
     asked += ["--device", "cpu", "--dtype", "bfloat16"]
-    with _program(asked, environment, log, model.parent, grace_s=5) as server:
-        _await(server, f"http://127.0.0.1:{port}/health", log)
+    with _run_program(asked, environment, log, model.parent, grace_s=5) as server:
+        _wait_for_url(server, f"http://127.0.0.1:{port}/health", log)
         yield f"http://127.0.0.1:{port}/v1"
 
 
@@ -159,6 +159,6 @@ def vllm_server(python: Path, model: Path, log: Path, *, second_runner: bool = F
     command = [str(python), "-m", "vllm.entrypoints.openai.api_server", "--model", str(model), "--served-model-name"]
     command += ["tiny", "--host", "127.0.0.1", "--port", port, "--dtype", "float32", "--enforce-eager"]
     command += ["--max-num-seqs", "8", "--enable-scale-out"]
-    with _program(command, environment, log / "server.log", log) as server:
-        _await(server, f"http://127.0.0.1:{port}/v1/models", log / "server.log")
+    with _run_program(command, environment, log / "server.log", log) as server:
+        _wait_for_url(server, f"http://127.0.0.1:{port}/v1/models", log / "server.log")
         yield f"http://127.0.0.1:{port}"

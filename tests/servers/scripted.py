@@ -20,7 +20,7 @@ Server = TypeVar("Server", bound=ThreadingHTTPServer)
 
 
 @contextmanager
-def serving(server: Server) -> Iterator[Server]:
+def serve_in_thread(server: Server) -> Iterator[Server]:
     """Yields *server* while it serves."""
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
@@ -32,7 +32,7 @@ def serving(server: Server) -> Iterator[Server]:
         thread.join()
 
 
-def until_stopped() -> None:
+def wait_until_stopped() -> None:
     """Waits until Ctrl-C or SIGTERM stops the process; for servers that are started from a shell."""
     # A shell starts background jobs with SIGINT ignored.
     for sign in (signal.SIGINT, signal.SIGTERM):

@@ -63,7 +63,7 @@ def reply(prompt: str, value: float, manner: Callable[[str], str] = MANNERS["exa
     return manner(str(score))
 
 
-def chooser(bias: float = 0.0) -> Callable[[dict], str]:
+def chooser_writer(bias: float = 0.0) -> Callable[[dict], str]:
     """Returns a writer that names the text of higher quality. *bias*: the share of prompts to which it says "one"."""
 
     def write(body: dict[str, Any]) -> str:
@@ -77,7 +77,7 @@ def chooser(bias: float = 0.0) -> Callable[[dict], str]:
     return write
 
 
-def distribution(shares: dict[str, float]) -> Callable[[dict], list[dict]]:
+def logprobs_of(shares: dict[str, float]) -> Callable[[dict], list[dict]]:
     """Returns a function for the parameter *logprobs* of `scripted_chat`: one token with the probabilities *shares*."""
     likeliest = max(shares, key=shares.__getitem__)
     top = [{"token": token, "logprob": math.log(share)} for token, share in shares.items()]

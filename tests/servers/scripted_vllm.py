@@ -2,7 +2,7 @@
 
 It serves ``/v1/models``, ``/version``, ``/v1/completions`` with ``prompt_logprobs`` and ``/inference/v1/generate`` with
 ``prompt_logprob_token_ids``, in the formats of vLLM 0.32. The log-probability of a token depends on the tokens up to it
-(`rule`). Each request for scores takes the next behaviour of the script: ok, a status, or a fault.
+(`logprobs_by_rule`). Each request for scores takes the next behaviour of the script: ok, a status, or a fault.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import numpy
 
-from tests.servers.scripted import Handler, Scripted, serving
+from tests.servers.scripted import Handler, Scripted, serve_in_thread
 
 Given = Literal["yes", "absent", "disabled", "old_runner", "ignored", "drops", "wrong", "rounded", "zeros"]
 REFUSALS = {
@@ -40,7 +40,7 @@ LIKELIEST = 7
 """The token that the server states in addition to the requested token."""
 
 
-def rule(ids: Sequence[int]) -> list[float]:
+def logprobs_by_rule(ids: Sequence[int]) -> list[float]:
     """Returns the log-probabilities of all *ids* but the first, each computed from the tokens up to it, in float32."""
     state, found = 0, []
     for place, token in enumerate(ids):
@@ -71,7 +71,7 @@ class ScriptedVLLM(Scripted):
 
     def logprobs(self, ids: Sequence[int]) -> list[float]:
         """Returns the log-probabilities that a *whole* answer states for all *ids* but the first."""
-        found, known = rule(ids), 0
+        found, known = logprobs_by_rule(ids), 0
         while self.cached and (known + 1) * BLOCK < len(ids) and tuple(ids[: (known + 1) * BLOCK]) in self._blocks:
             known += 1
         for place in range(max(0, known * BLOCK - 1)):
@@ -86,7 +86,7 @@ class ScriptedVLLM(Scripted):
 
 def scripted_vllm(*script: str, **options: Any) -> AbstractContextManager[ScriptedVLLM]:
     """Yields a running server. *options*: the options of `Scripted`, and given, served, version, retry_after."""
-    return serving(ScriptedVLLM(script, **options))
+    return serve_in_thread(ScriptedVLLM(script, **options))
 
 
 class VLLMHandler(Handler):
@@ -137,7 +137,7 @@ class VLLMHandler(Handler):
         start, rows = asked["prompt_logprob_start"], asked["prompt_logprob_token_ids"]
         ids = body["token_ids"]
         assert len(rows) == len(ids) - 1 - start and [row[0] for row in rows] == ids[start + 1 :]
-        scores = numpy.array(rule(ids)[start:], dtype=numpy.float32)[:, None]
+        scores = numpy.array(logprobs_by_rule(ids)[start:], dtype=numpy.float32)[:, None]
         if self.server.given == "zeros" and not asked["skip_reading_prefix_cache"]:
             scores[:2] = 0.0
         dropped = self.server.given == "drops" and not asked["skip_reading_prefix_cache"]

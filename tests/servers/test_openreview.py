@@ -34,7 +34,7 @@ SUBMISSIONS = {1: f"{GROUPS[1]}/-/Blind_Submission", 2: f"{GROUPS[2]}/-/Submissi
 ACCOUNT = Account("me", "secret")
 
 
-def made(api, papers, reviews=2):
+def make_notes(api, papers, reviews=2):
     """Returns notes of a fictional venue, in the form of one API."""
     notes = []
     for number in range(papers):
@@ -63,7 +63,7 @@ def client(loopback, api, **more):
     return kind(baseurl=loopback.v1 if api == 1 else loopback.v2, **more)
 
 
-def ask(loopback, api, path, **how):
+def send_request(loopback, api, path, **how):
     return requests.get((loopback.v1 if api == 1 else loopback.v2) + path, timeout=60, **how)
 
 
@@ -74,24 +74,24 @@ def nobody(monkeypatch):
         monkeypatch.delenv(name, raising=False)
 
 
-def listed(loopback, api, **query):
+def list_notes(loopback, api, **query):
     return client(loopback, api).get_all_notes(invitation=SUBMISSIONS[api], **query)
 
 
 @pytest.mark.parametrize(("api", "papers"), [(1, 0), (1, 1000), (2, 999), (2, 2001)])
 def test_a_listing_of_any_length_comes_whole_with_one_request_a_page_and_one_more(api, papers):
-    notes = made(api, papers, reviews=0)
+    notes = make_notes(api, papers, reviews=0)
     with Loopback(notes) as loopback:
-        assert [note.id for note in listed(loopback, api)] == [note["id"] for note in notes]
+        assert [note.id for note in list_notes(loopback, api)] == [note["id"] for note in notes]
         assert loopback.counts == {"notes": -(-papers // 1000) + 1}
 
 
 @pytest.mark.parametrize("api", [1, 2])
 def test_details_bring_the_replies_of_a_forum_and_the_wrong_host_lists_nothing_and_knows_no_note(api):
-    notes = made(api, 30)
+    notes = make_notes(api, 30)
     under = dict(notes[1], id="answer", replyto=notes[1]["id"])
     with Loopback([*notes, under]) as loopback:
-        found = listed(loopback, api, details="replies")
+        found = list_notes(loopback, api, details="replies")
         replies = {reply["id"]: reply for paper in found for reply in paper.details["replies"]}
         assert replies == {note["id"]: note for note in [*notes, under] if note["id"] != note["forum"]}
         wrong = client(loopback, 3 - api)
@@ -116,8 +116,8 @@ def test_details_bring_the_replies_of_a_forum_and_the_wrong_host_lists_nothing_a
     ],
 )  # fmt: skip
 def test_a_query_leaves_what_it_asks_for_and_v2_counts_where_it_is_asked_to(api, query, ids, count):
-    with Loopback(made(api, 3)) as loopback:
-        tree = ask(loopback, api, f"/notes?{query}").json()
+    with Loopback(make_notes(api, 3)) as loopback:
+        tree = send_request(loopback, api, f"/notes?{query}").json()
         assert ({note["id"] for note in tree["notes"]}, tree.get("count")) == (ids, count)
 
 
@@ -137,8 +137,8 @@ def test_a_query_leaves_what_it_asks_for_and_v2_counts_where_it_is_asked_to(api,
     ],
 )
 def test_what_cannot_be_answered_is_refused_in_the_services_words(api, path, status, name, says):
-    with Loopback(made(api, 1)) as loopback:
-        response = ask(loopback, api, path)
+    with Loopback(make_notes(api, 1)) as loopback:
+        response = send_request(loopback, api, path)
         error = response.json()
         assert (response.status_code, error["status"], error["name"]) == (status, status, name)
         assert says in error["message"] and error["details"]["reqId"] in error["message"]
@@ -146,7 +146,7 @@ def test_what_cannot_be_answered_is_refused_in_the_services_words(api, path, sta
 
 def test_pdfs_come_one_by_one_and_in_archives_as_the_client_unpacks_them(tmp_path):
     kept = {f"paper{number:05d}": b"%%PDF-1 %d" % number for number in range(1, 101)}
-    with Loopback(made(2, 101, reviews=0), pdf=kept.get) as loopback:
+    with Loopback(make_notes(2, 101, reviews=0), pdf=kept.get) as loopback:
         who = client(loopback, 2)
         assert who.get_pdf("paper00007") == b"%PDF-1 7"
         assert who.get_attachment("pdf", ids=["paper00001"]) == b"%PDF-1 1", "an archive of one is the file"
@@ -167,7 +167,7 @@ def test_a_note_has_a_version_more_of_each_edit_and_is_listed_until_it_is_delete
         assert "paper00000r0" not in {one.id for one in found}
         return sorted((one.tcdate, one.content if api == 1 else one.note.content) for one in found)
 
-    notes = made(api, 1)
+    notes = make_notes(api, 1)
     with Loopback(notes) as loopback:
         who = client(loopback, api)
         first = (1_600_000_001_000, notes[1]["content"])
@@ -177,12 +177,15 @@ def test_a_note_has_a_version_more_of_each_edit_and_is_listed_until_it_is_delete
         assert (note.content["rating"], note.tmdate, note.tcdate) == (new, 1_700_000_000_000, 1_600_000_001_000)
         assert versions() == [first, (1_700_000_000_000, note.content if api == 1 else {"rating": new})]
         loopback.stores[api].delete("paper00000")
-        assert listed(loopback, api) == [] and ask(loopback, api, "/notes?id=paper00000").json()["notes"][0]["ddate"]
+        assert (
+            list_notes(loopback, api) == []
+            and send_request(loopback, api, "/notes?id=paper00000").json()["notes"][0]["ddate"]
+        )
 
 
 def test_an_edit_of_only_the_readers_of_a_field_is_listed_as_such_and_its_value_stays():
     few = {"value": "6: fair", "readers": ["chairs"]}
-    with Loopback(made(2, 1)) as loopback:
+    with Loopback(make_notes(2, 1)) as loopback:
         store, who = loopback.stores[2], client(loopback, 2)
         store.edit("paper00000r0", 1_700_000_000_000, rating=few)
         store.edit("paper00000r0", 1_700_000_001_000, rating={"readers": {"delete": True}})
@@ -194,9 +197,9 @@ def test_an_edit_of_only_the_readers_of_a_field_is_listed_as_such_and_its_value_
 
 @pytest.mark.parametrize("api", [1, 2])
 def test_an_account_is_asked_for_and_its_token_serves_until_it_expires(api, monkeypatch):
-    with Loopback(made(api, 1), account=ACCOUNT, faults=[fault("expired-401", first=3)]) as loopback:
+    with Loopback(make_notes(api, 1), account=ACCOUNT, faults=[fault("expired-401", first=3)]) as loopback:
         monkeypatch.setattr(openreview.tools, "LOCAL_API_V2", loopback.v2)
-        stranger = ask(loopback, 2, "/notes")
+        stranger = send_request(loopback, 2, "/notes")
         assert (stranger.status_code, stranger.headers["content-type"]) == (200, "text/html; charset=utf-8")
         assert "Verifying your browser" in stranger.text
         with pytest.raises(openreview.OpenReviewException, match="Invalid username or password"):
@@ -208,7 +211,7 @@ def test_an_account_is_asked_for_and_its_token_serves_until_it_expires(api, monk
                 who.get_note("paper00000")
         again = client(loopback, api, username="me", password="secret")
         assert again.get_note("paper00000").id == "paper00000"
-        made_up = ask(loopback, api, "/notes", headers={"authorization": "Bearer made.up.token"})
+        made_up = send_request(loopback, api, "/notes", headers={"authorization": "Bearer made.up.token"})
         assert (made_up.status_code, made_up.json()["name"]) == (401, "TokenExpiredError")
         assert "secret" not in repr(loopback.account)
 
@@ -222,8 +225,8 @@ def moment(monkeypatch):
 
 
 def test_a_limit_is_told_in_headers_and_refuses_with_what_a_reported_refusal_had(moment):
-    with Loopback(made(2, 1), limits={"notes": Limit(2, 30.0)}) as loopback:
-        answers = [ask(loopback, 2, "/notes") for _ in range(4)]
+    with Loopback(make_notes(2, 1), limits={"notes": Limit(2, 30.0)}) as loopback:
+        answers = [send_request(loopback, 2, "/notes") for _ in range(4)]
         assert [answer.status_code for answer in answers] == [200, 200, 429, 429]
         assert [answer.headers["ratelimit-remaining"] for answer in answers] == ["1", "0", "0", "0"]
         assert answers[0].headers["ratelimit-policy"] == "2;w=30" and answers[0].headers["ratelimit-limit"] == "2"
@@ -234,10 +237,10 @@ def test_a_limit_is_told_in_headers_and_refuses_with_what_a_reported_refusal_had
         )
         assert error["details"].keys() == {"limit", "remaining", "resetTime", "used", "current", "reqId"}
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", error["details"]["resetTime"])
-        assert ask(loopback, 2, "/notes/edits?note.id=paper00000").status_code == 200
+        assert send_request(loopback, 2, "/notes/edits?note.id=paper00000").status_code == 200
         assert loopback.early == {"notes": 1}
         moment[0] += 30.5
-        assert ask(loopback, 2, "/notes").status_code == 200 and loopback.early == {"notes": 1}
+        assert send_request(loopback, 2, "/notes").status_code == 200 and loopback.early == {"notes": 1}
 
 
 @pytest.mark.parametrize(
@@ -245,7 +248,7 @@ def test_a_limit_is_told_in_headers_and_refuses_with_what_a_reported_refusal_had
     [("retry-after", "retry-after"), ("headers", "ratelimit-reset"), ("body", "resetTime"), ("login", "words")],
 )
 def test_each_429_tells_the_wait_in_its_own_way_alone_until_it_is_over(name, told, moment):
-    with Loopback(made(2, 1), faults=[fault(f"429-{name}", first=1, seconds=7.2)]) as loopback:
+    with Loopback(make_notes(2, 1), faults=[fault(f"429-{name}", first=1, seconds=7.2)]) as loopback:
         send, path = (requests.post, "/login") if told == "words" else (requests.get, "/notes")
         response, again = (send(loopback.v2 + path, json={}, timeout=60) for _ in range(2))
         ways = {name: response.headers.get(name) for name in ("retry-after", "ratelimit-reset")}
@@ -261,15 +264,15 @@ def test_each_429_tells_the_wait_in_its_own_way_alone_until_it_is_over(name, tol
 
 @pytest.mark.parametrize("api", [1, 2])
 def test_faults_of_listings_show_in_what_comes(api):
-    notes = made(api, 250, reviews=0)
+    notes = make_notes(api, 250, reviews=0)
     faults = [fault("short-pages"), fault("empty-page", first=3), fault("duplicates", first=5)]
     with Loopback(notes, faults=faults) as loopback:
-        assert len(listed(loopback, api)) == 200, "the third page is empty, which ends the listing"
-        counts = Counter(note.id for note in listed(loopback, api))
+        assert len(list_notes(loopback, api)) == 200, "the third page is empty, which ends the listing"
+        counts = Counter(note.id for note in list_notes(loopback, api))
         assert {note for note, count in counts.items() if count > 1} == {"paper00097", "paper00098", "paper00099"}
         assert len(counts) == 250 and loopback.triggered["short-pages"] == loopback.counts["notes"]
     with Loopback(notes, faults=[fault("wrong-host")]) as loopback:
-        assert [listed(loopback, api) for _ in range(2)] == [[], []]
+        assert [list_notes(loopback, api) for _ in range(2)] == [[], []]
 
 
 def test_a_fault_strikes_when_told_and_an_unknown_one_a_taken_port_no_note_and_no_json_are_refused():

@@ -39,8 +39,8 @@ import numpy as np
 
 from gre_bench.core.errors import SpanError
 from gre_bench.core.records import Case, LMIdentity, Prediction, SpanLogprob, digest
-from gre_bench.lm.protocol import EvaluationLM, results_of
-from gre_bench.metrics.cases import Placed, moves
+from gre_bench.lm.protocol import EvaluationLM, predict_checked
+from gre_bench.metrics.cases import MovableReview, plan_moves
 from gre_bench.stats.intervals import clustered_test, flat_interval, paired_test
 from tests.scripted_lms import scores_of
 
@@ -346,7 +346,9 @@ def bias(simulation: Simulation, lm: EvaluationLM, with_synopsis: bool) -> Bias:
     joint = simulation.joint() if with_synopsis else simulation.joint().sum(axis=0, keepdims=True)
     synopses: tuple[str | None, ...] = SYNOPSES if with_synopsis else (None,)
     totals = []
-    for answer in results_of(lm, [Prediction(x, s, y) for s in synopses for x in (*REVIEWS, None) for y in REVIEWS]):
+    for answer in predict_checked(
+        lm, [Prediction(x, s, y) for s in synopses for x in (*REVIEWS, None) for y in REVIEWS]
+    ):
         if isinstance(answer, SpanError):
             raise answer
         totals.append(answer.total)
@@ -416,7 +418,7 @@ def chance_findings(
     # A swap is a group of papers that exchange their reviews; a paper's chance score is by the review it receives.
     names = [f"p{index}" for index in range(papers)]
     index_of = {name: index for index, name in enumerate(names)}
-    swaps = moves([Placed(name, name, frozenset((name,)), 1) for name in names], seed)
+    swaps = plan_moves([MovableReview(name, name, frozenset((name,)), 1) for name in names], seed)
     sources = np.array([index_of[move.source] for move in swaps])
     clusters = np.repeat([index_of[move.swap] for move in swaps], REFERENCES).tolist()
     results = []

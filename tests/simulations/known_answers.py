@@ -24,10 +24,10 @@ from multiprocessing import get_context
 from operator import itemgetter
 from typing import Any, TypeVar
 
-from gre_bench.cli.views.screen import Console, grid, say
+from gre_bench.cli.views.screen import Console, print_grid, say
 from gre_bench.core.errors import GreBenchError
 from gre_bench.lm.protocol import EvaluationLM
-from gre_bench.tuning.cache_ngram import Recipe, train
+from gre_bench.tuning.ngram_training import TrainingRecipe, train
 from tests.simulations import finite
 from tests.simulations.finite import ALPHA, BLUR, LEVEL, METRICS, Trial, random_simulation, run_trial
 
@@ -69,7 +69,7 @@ def taught(lesson: Lesson) -> list[Row]:
             lm = finite.counted_lm(texts)
         else:
             # A simulation has about twenty words, and each of them may be a topic.
-            lm, _ = train(texts.reviews(), recipe=Recipe(topics=6, common=1.1))
+            lm, _ = train(texts.reviews(), recipe=TrainingRecipe(topics=6, common=1.1))
     except GreBenchError as error:
         return [{**fields, "metric": metric, "failed": str(error)} for metric in METRICS]
     rows = []
@@ -240,7 +240,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         lines = [[f"{value:.4g}" if isinstance(value, float) else str(value) for value in row.values()] for row in rows]
         if rows:
             say(f"\n{TITLES[name]}", style="bold")
-            grid(tuple(rows[0]), lines, to=Console(width=160))
+            print_grid(tuple(rows[0]), lines, to=Console(width=160))
     sys.exit(0 if is_right(report) else 1)
 
 

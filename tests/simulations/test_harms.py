@@ -15,10 +15,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from gre_bench.changes.catalog import apply
-from gre_bench.changes.graded import DEGREES, HARMS
-from gre_bench.changes.material import ChangeInput
 from gre_bench.core.records import Case, LMIdentity, Prediction, SpanLogprob
+from gre_bench.perturbations.by_name import apply_perturbation
+from gre_bench.perturbations.harms import DEGREES, HARMS
+from gre_bench.perturbations.material import PerturbationInput
 from gre_bench.stats.degrees import DegreeCurve, degree_curve
 from tests.scripted_lms import scores_of
 
@@ -64,21 +64,28 @@ def written(claims: Sequence[bool], chance: random.Random) -> str:
 
 
 @pytest.fixture(scope="module")
-def world() -> list[tuple[ChangeInput, str]]:
+def world() -> list[tuple[PerturbationInput, str]]:
     """By paper: a review with what harms need, and another reviewer's review."""
     chance = random.Random(3)
     papers = [[chance.random() < 0.5 for _ in range(CLAIMS)] for _ in range(PAPERS)]
     reviews = [(written(claims, chance), written(claims, chance)) for claims in papers]
     return [
-        (ChangeInput(f"p{index}", own, "T", "We study claims. We prove them.", (reviews[index - 1][0],)), other)
+        (PerturbationInput(f"p{index}", own, "T", "We study claims. We prove them.", (reviews[index - 1][0],)), other)
         for index, (own, other) in enumerate(reviews)
     ]
 
 
-def curve_of(harm: str, world: list[tuple[ChangeInput, str]], lm: KnowsTheWorld) -> DegreeCurve:
+def curve_of(harm: str, world: list[tuple[PerturbationInput, str]], lm: KnowsTheWorld) -> DegreeCurve:
     def scores(change: str | None) -> np.ndarray:
         cases = [
-            Case(own.key, "human", "r", "judgments", apply(change, "judgments", own) if change else own.text, other)
+            Case(
+                own.key,
+                "human",
+                "r",
+                "judgments",
+                apply_perturbation(change, "judgments", own) if change else own.text,
+                other,
+            )
             for own, other in world
         ]
         return np.array([score.value for score in scores_of("gem", lm, cases)])

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gre_bench.core.errors import SpanError
-from gre_bench.core.judgments import count
+from gre_bench.core.judgments import count_judgments
 from gre_bench.core.records import Prediction
 from gre_bench.lm.protocol import checked
 from tests.contracts import evaluation_lm as contract
@@ -97,7 +97,7 @@ def test_channels_are_distributions_over_different_judgments_and_the_same_seed_g
         assert np.array_equal(channel, getattr(again, name))
     assert not np.array_equal(simulation.candidate, random_simulation(seed + 1).candidate)
     assert len(set(REVIEWS)) == len(REVIEWS) == 8 and len(set(SYNOPSES)) == len(SYNOPSES)
-    assert all(count(review) == (3, 0) for review in REVIEWS)
+    assert all(count_judgments(review) == (3, 0) for review in REVIEWS)
 
 
 def test_what_is_drawn_has_the_simulation_s_distribution():

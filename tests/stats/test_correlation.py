@@ -10,8 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from gre_bench.stats.association import association, within
-from gre_bench.stats.correlation import PairLogprobs, compare, correlate, partial, symmetry, within_groups
+from gre_bench.stats.association import association, resampled_association_within
+from gre_bench.stats.correlation import (
+    PairLogprobs,
+    compare_correlations,
+    correlate,
+    correlate_within_groups,
+    partial_correlation,
+    symmetry,
+)
 
 SCIPY = {"pearson": scipy_stats.pearsonr, "spearman": scipy_stats.spearmanr, "kendall": scipy_stats.kendalltau}
 KINDS = list(SCIPY)
@@ -96,20 +103,20 @@ def test_what_groups_differ_in_does_not_count_within_them(kind):
     hard = 3 * random.normal(size=80)[names]
     x, y = hard + random.normal(size=320), np.round(hard + random.normal(size=320))
     assert correlate(kind, x, y, names, resamples=500).low > 0.5
-    inside = within_groups(kind, x, y, names, resamples=500)
+    inside = correlate_within_groups(kind, x, y, names, resamples=500)
     assert inside.low < 0 < inside.high and abs(inside.value) < 0.15 and inside.flat_p is None
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_within_one_group_it_is_the_plain_correlation(kind):
     x, y = np.array([1.0, 4, 2, 2, 9, 5]), np.array([1.0, 3, 2, 1, 5, 5])
-    (value,) = within(kind, x, y, np.zeros(6, dtype=int), 1)(np.ones((1, 1)))
+    (value,) = resampled_association_within(kind, x, y, np.zeros(6, dtype=int), 1)(np.ones((1, 1)))
     assert value == pytest.approx(SCIPY[kind](x, y)[0])
 
 
 def test_within_groups_of_two_kendall_is_agreements_less_disagreements():
     x, y = [1, 2, 1, 2, 1, 2, 5, 6], [1, 2, 1, 2, 2, 1, 7, 7]
-    found = within_groups("kendall", x, y, "aabbccdd", resamples=200)
+    found = correlate_within_groups("kendall", x, y, "aabbccdd", resamples=200)
     assert found.value == pytest.approx((2 - 1) / 3) and (found.items, found.groups) == (6, 3)
 
 
@@ -120,7 +127,7 @@ def test_a_score_that_is_length_in_disguise_has_no_partial_correlation(kind):
     grade = np.round(log_length + 0.4 * random.normal(size=500), 1)
     score = 3 * log_length + 0.8 * random.normal(size=500)
     assert correlate(kind, score, grade, range(500), resamples=500).low > 0.4
-    found = partial(kind, score, grade, log_length, range(500), resamples=500)
+    found = partial_correlation(kind, score, grade, log_length, range(500), resamples=500)
     # Kendall's partial tau is not zero at conditional independence, only near it.
     assert abs(found.value) < (0.2 if kind == "kendall" else 0.1)
 
@@ -131,7 +138,7 @@ def test_partial_pearson_is_the_correlation_of_residuals():
     x, y = x + z, y + 0.5 * x - z
     ones = np.stack([np.ones(100), z], axis=1)
     left = [v - ones @ np.linalg.lstsq(ones, v, rcond=None)[0] for v in (x, y)]
-    found = partial("pearson", x, y, z, range(100), resamples=100)
+    found = partial_correlation("pearson", x, y, z, range(100), resamples=100)
     assert found.value == pytest.approx(np.corrcoef(*left)[0, 1])
 
 
@@ -140,10 +147,10 @@ def test_of_two_scores_the_closer_one_is_found(kind):
     random = np.random.default_rng(8)
     x, grades, names = graded(random, 100, 3, 0.8)
     far = x + 1.5 * random.normal(size=300)
-    found = compare(kind, x, far, grades, names, resamples=1000)
+    found = compare_correlations(kind, x, far, grades, names, resamples=1000)
     assert found.low > 0 and found.p < 0.01
     assert (found.first, found.second) == pytest.approx((SCIPY[kind](x, grades)[0], SCIPY[kind](far, grades)[0]))
-    back = compare(kind, far, x, grades, names, resamples=1000)
+    back = compare_correlations(kind, far, x, grades, names, resamples=1000)
     assert (back.difference, back.low, back.high) == pytest.approx((-found.difference, -found.high, -found.low))
 
 
@@ -160,14 +167,14 @@ def test_group_p_agrees_with_that_of_williams_on_independent_normal_items():
     for seed in range(9, 14):
         z, e, f = np.random.default_rng(seed).normal(size=(3, 400))
         x, y = z + e, z + 1.06 * f
-        found = compare("pearson", x, y, z, range(400), resamples=2000)
+        found = compare_correlations("pearson", x, y, z, range(400), resamples=2000)
         t = williams(found.first, found.second, np.corrcoef(x, y)[0, 1], 400)
         assert scipy_stats.norm.isf(found.p / 2) == pytest.approx(abs(t), abs=0.2)
 
 
 def test_a_score_against_itself_differs_by_nothing_and_a_perfect_one_has_correlation_one():
     x, grades, names = graded(np.random.default_rng(10), 20, 3, 0.5)
-    found = compare("spearman", x, x, grades, names, resamples=100)
+    found = compare_correlations("spearman", x, x, grades, names, resamples=100)
     assert (found.difference, found.low, found.high, found.p) == (0, 0, 0, 1)
     found = correlate("kendall", [1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 6], "aabbcc", resamples=300)
     assert (found.value, found.high) == (1.0, 1.0) and found.p < 0.05
@@ -181,9 +188,12 @@ def test_a_score_against_itself_differs_by_nothing_and_a_perfect_one_has_correla
         (lambda: correlate("spearman", [1, 2, 3], [2, 2, 2], "abc"), "do not vary"),
         (lambda: correlate("spearman", [1, 2, 3], [1, 2, 3], "aaa"), "at least two groups"),
         (lambda: correlate("pearson", [1, 2], [1, 2], "ab"), "at least 3"),
-        (lambda: within_groups("kendall", [1, 2, 3], [1, 2, 3], "abc"), "two groups whose scores"),
-        (lambda: partial("pearson", [1, 2, 3, 5], [1, 2, 4, 3], [1, 2, 3, 5], "abcd"), "not with length held fixed"),
-        (lambda: compare("pearson", [1, 2, 3], [1, 3, 2], [2, 1, 3], "abc"), "at least four"),
+        (lambda: correlate_within_groups("kendall", [1, 2, 3], [1, 2, 3], "abc"), "two groups whose scores"),
+        (
+            lambda: partial_correlation("pearson", [1, 2, 3, 5], [1, 2, 4, 3], [1, 2, 3, 5], "abcd"),
+            "not with length held fixed",
+        ),
+        (lambda: compare_correlations("pearson", [1, 2, 3], [1, 3, 2], [2, 1, 3], "abc"), "at least four"),
     ],
 )
 def test_what_allows_no_correlation_is_an_error_that_says_why(call, says):

@@ -6,13 +6,23 @@ import numpy as np
 import pytest
 
 from gre_bench.stats.correlation import correlate
-from tests.bench.coverage import auc, coverage, effects, graded, holds, lengths, means, ranks, true_correlations
+from tests.bench.coverage import (
+    auc,
+    contains_truth,
+    coverage,
+    draw_grades,
+    effects,
+    lengths,
+    means,
+    ranks,
+    true_correlations,
+)
 
 
 def spearman(random, papers, share, tails):
-    first, _, grades = graded(random, papers, share, tails, 5)
+    first, _, grades = draw_grades(random, papers, share, tails, 5)
     found = correlate("spearman", first, grades, np.repeat(np.arange(papers), 5), resamples=250)
-    return {"Spearman, by group, 95%": holds(found, true_correlations(tails)["spearman"])}
+    return {"Spearman, by group, 95%": contains_truth(found, true_correlations(tails)["spearman"])}
 
 
 SIMULATIONS = {means: 2000, auc: 1000, spearman: 1000, effects: 500, lengths: 500}

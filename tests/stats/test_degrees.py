@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gre_bench.stats.degrees import ALPHA, PAPERS, POWER, degree_curve
-from gre_bench.stats.pair_tests import detectable
+from gre_bench.stats.pair_tests import smallest_detectable_difference
 
 SHAPE = np.random.default_rng(5).normal(size=400)
 SHAPE = (SHAPE - SHAPE.mean()) / SHAPE.std(ddof=1)
@@ -22,7 +22,7 @@ def test_the_least_degree_told_is_where_the_mean_passes_the_least_difference_of_
     curve = degree_curve(made(means))
     assert curve.means == pytest.approx(means) and curve.sds == pytest.approx([1.0] * 10)
     for papers in PAPERS:
-        least = detectable(1.0, papers, ALPHA, POWER)
+        least = smallest_detectable_difference(1.0, papers, ALPHA, POWER)
         assert curve.told[str(papers)] == next(degree for degree in range(1, 11) if 0.06 * degree >= least)
     assert curve.told == {"60": 7, "113": 5, "300": 3}
     assert curve.monotone and curve.pays is None and curve.papers == 400
@@ -30,7 +30,7 @@ def test_the_least_degree_told_is_where_the_mean_passes_the_least_difference_of_
 
 @pytest.mark.parametrize("papers", PAPERS)
 def test_a_bootstrap_of_papers_has_the_power_that_the_least_degree_promises(papers):
-    least = detectable(1.0, papers, ALPHA, POWER)
+    least = smallest_detectable_difference(1.0, papers, ALPHA, POWER)
     curve = degree_curve(made([-least * 1.001] * 10))
     assert curve.told[str(papers)] == 1
     assert curve.power[str(papers)] == pytest.approx(POWER, abs=0.04)

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gre_bench.stats.detection import FEWEST_NULLS, FlawScores, conformal, correctness, detected, rate
+from gre_bench.stats.detection import (
+    FEWEST_NULLS,
+    FlawScores,
+    conformal_p_values,
+    corrected_naming_rate,
+    detected,
+    summarise_flaw_scores,
+)
 
 
 def scores(papers, named=0.0, gain=5.0, seed=0, noise=1.0):
@@ -27,7 +34,7 @@ def scores(papers, named=0.0, gain=5.0, seed=0, noise=1.0):
 def test_conformal_p_values_count_the_nulls_that_reach_the_gain_and_fewer_than_a_hundred_detect_nothing():
     # 19 nulls: the largest p-value that 5% allows is that of a gain above all of them.
     nulls = list(range(19))
-    assert conformal([18.5, 18.0, 17.0, -1.0], nulls).tolist() == [1 / 20, 2 / 20, 3 / 20, 20 / 20]
+    assert conformal_p_values([18.5, 18.0, 17.0, -1.0], nulls).tolist() == [1 / 20, 2 / 20, 3 / 20, 20 / 20]
     assert detected(scores(24)) is None and 4 * 24 < FEWEST_NULLS <= 4 * 25
     assert detected(scores(25)) is not None
 
@@ -35,24 +42,29 @@ def test_conformal_p_values_count_the_nulls_that_reach_the_gain_and_fewer_than_a
 def test_equal_reviews_are_never_detected_and_one_paper_gives_no_result():
     same = [FlawScores(str(paper), flaw, "omission", 3.0, 3.0, 3.0, 3.0) for paper in range(60) for flaw in "fg"]
     assert detected(same) == 0.0
-    result = correctness(same)
+    result = summarise_flaw_scores(same)
     assert (result.score.value, result.score.p, result.specific) == (0.0, 1.0, None)
     with pytest.raises(ValueError, match="two papers"):
-        correctness(scores(1))
+        summarise_flaw_scores(scores(1))
 
 
 def test_the_rate_is_that_of_rogan_and_gladen():
     # Rogan & Gladen 1978: (apparent prevalence + specificity − 1)/(sensitivity + specificity − 1).
-    assert rate(0.23, 0.8, 0.05) == pytest.approx((0.23 + 0.95 - 1) / (0.8 + 0.95 - 1))
-    assert (rate(0.02, 0.8, 0.05), rate(0.9, 0.8, 0.05)) == (0.0, 1.0)
-    assert rate(0.3, None, 0.05) is rate(None, 0.8, 0.05) is rate(0.3, 0.12, 0.05) is None
+    assert corrected_naming_rate(0.23, 0.8, 0.05) == pytest.approx((0.23 + 0.95 - 1) / (0.8 + 0.95 - 1))
+    assert (corrected_naming_rate(0.02, 0.8, 0.05), corrected_naming_rate(0.9, 0.8, 0.05)) == (0.0, 1.0)
+    assert (
+        corrected_naming_rate(0.3, None, 0.05)
+        is corrected_naming_rate(None, 0.8, 0.05)
+        is corrected_naming_rate(0.3, 0.12, 0.05)
+        is None
+    )
 
 
 def test_the_score_is_half_the_sum_of_both_differences_by_paper():
     f = FlawScores("p", "f", "omission", own=-10.0, other=-14.0, plain=-13.0, again=-15.0, elsewhere=-12.0)
     g = FlawScores("p", "g", "contradiction", own=-20.0, other=-22.0, plain=-20.0, again=-20.5)
     second = [replace(item, paper="q") for item in (f, g)]
-    result = correctness([f, g, *second])
+    result = summarise_flaw_scores([f, g, *second])
     assert result.score.value == pytest.approx((4.0 + 2.0) / 2)
     assert result.other.value == pytest.approx((-1.0 - 2.0) / 2)
     # The null of two reviews has the form of the score: +2 for f, −0.5 for g, halved.
@@ -66,12 +78,12 @@ def test_what_a_reviewer_says_of_every_text_counts_nothing(seed, shift):
     rows = scores(30, 0.5, seed=seed)
     every = [replace(item, own=item.own + shift, other=item.other + shift, plain=item.plain + shift, again=item.again + shift)
              for item in rows]  # fmt: skip
-    assert correctness(every).score.value == pytest.approx(correctness(rows).score.value, abs=1e-9)
+    assert summarise_flaw_scores(every).score.value == pytest.approx(summarise_flaw_scores(rows).score.value, abs=1e-9)
     assert detected(every) == pytest.approx(detected(rows), abs=0.05)
 
 
 def test_false_detections_keep_their_share_and_intervals_cover_zero():
-    results = [correctness(scores(60, seed=seed)) for seed in range(200)]
+    results = [summarise_flaw_scores(scores(60, seed=seed)) for seed in range(200)]
     assert np.mean([result.detected for result in results]) <= 0.06
     assert np.mean([result.score.low <= 0 <= result.score.high for result in results]) == pytest.approx(0.95, abs=0.03)
     assert np.mean([min(p for _, p in result.families.values()) < 0.05 for result in results]) <= 0.07
@@ -80,5 +92,7 @@ def test_false_detections_keep_their_share_and_intervals_cover_zero():
 def test_the_estimated_rate_is_the_true_one():
     sure = [detected(scores(60, 1.0, seed=seed + 10_000)) for seed in range(100)]
     for named in (0.0, 0.25, 0.5, 1.0):
-        rates = [rate(detected(scores(60, named, seed=seed)), true, 0.05) for seed, true in enumerate(sure)]
+        rates = [
+            corrected_naming_rate(detected(scores(60, named, seed=seed)), true, 0.05) for seed, true in enumerate(sure)
+        ]
         assert np.mean(rates) == pytest.approx(named, abs=0.05)

@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from gre_bench.stats import intervals
-from gre_bench.stats.auc import ordered_separation, separation
+from gre_bench.stats.auc import compute_auc, compute_ordered_auc
 from gre_bench.stats.intervals import (
-    Moment,
+    SampleMean,
     above_chance,
-    change,
     clustered_test,
+    compare_means_by_welch,
     exchange_error,
     flat_interval,
     paired_test,
 )
-from gre_bench.stats.pair_tests import in_one_family, pair_tests
+from gre_bench.stats.pair_tests import correct_in_one_family, pair_tests
 
 # Student's sleep data (Student 1908, table of extra hours; ten patients, two drugs): t = -4.0621, df = 9, p = 0.002833.
 SLEEP_1 = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
@@ -58,7 +58,7 @@ def test_an_interval_of_too_few_or_broken_values_is_an_error(bad):
 @given(st.lists(st.integers(-3, 3), min_size=2, max_size=12), st.lists(st.integers(-3, 3), min_size=2, max_size=12))
 def test_auc_equals_counting_all_pairs_with_ties_half(x, y):
     counted = np.mean([(a > b) + 0.5 * (a == b) for a in x for b in y])
-    found = separation(x, list(range(len(x))), y, [f"y{n}" for n in range(len(y))])
+    found = compute_auc(x, list(range(len(x))), y, [f"y{n}" for n in range(len(y))])
     assert found.auc == pytest.approx(counted)
     assert 0 <= found.low <= found.auc <= found.high <= 1
 
@@ -80,7 +80,7 @@ def test_an_ordered_separation_is_somers_d_and_for_two_labels_the_separation(row
     scores, labels, papers = (list(column) for column in zip(*rows, strict=True))
     somers = scipy_stats.somersd(labels, scores).statistic
     try:
-        found = ordered_separation(scores, labels, papers)
+        found = compute_ordered_auc(scores, labels, papers)
     except ValueError:
         return
     assert found.auc == pytest.approx((somers + 1) / 2)
@@ -88,9 +88,9 @@ def test_an_ordered_separation_is_somers_d_and_for_two_labels_the_separation(row
     same, other = [row for row, label in zip(rows, two, strict=True) if label], [row for row in rows if row[1] == 0]
     if len(same) < 2 or len(other) < 2:
         return
-    expected = separation([row[0] for row in same], [row[2] for row in same],
+    expected = compute_auc([row[0] for row in same], [row[2] for row in same],
                                 [row[0] for row in other], [row[2] for row in other])  # fmt: skip
-    found = ordered_separation(scores, two, papers)
+    found = compute_ordered_auc(scores, two, papers)
     assert found.auc == pytest.approx(expected.auc)
     if found.low is None:
         assert expected.high - expected.low == pytest.approx(0, abs=1e-6)
@@ -100,12 +100,12 @@ def test_an_ordered_separation_is_somers_d_and_for_two_labels_the_separation(row
 
 def test_an_ordered_separation_within_papers_ignores_what_differs_between_them():
     scores, labels = [1.0, 0.0, 11.0, 10.0, 5.0], [1, 0, 1, 0, 0]
-    found = ordered_separation(scores, labels, list("aabbc"), within=True)
+    found = compute_ordered_auc(scores, labels, list("aabbc"), within=True)
     assert (found.auc, found.pairs, found.papers) == (1.0, 2, 2)
     assert found.low is found.high is None, "two papers without an exception leave the doubt unknown, not none"
-    assert ordered_separation(scores, labels, list("aabbc")).auc == pytest.approx(4 / 6)
+    assert compute_ordered_auc(scores, labels, list("aabbc")).auc == pytest.approx(4 / 6)
     with pytest.raises(ValueError, match="fewer than two papers"):
-        ordered_separation(scores, labels, list("abcde"), within=True)
+        compute_ordered_auc(scores, labels, list("abcde"), within=True)
 
 
 def test_simulated_coverage_of_the_ordered_separation_is_nominal():
@@ -120,7 +120,7 @@ def test_simulated_coverage_of_the_ordered_separation_is_nominal():
         labels = random.integers(0, 3, len(papers)).astype(float)
         scores = 0.5 * random.normal(size=60)[papers] + random.normal(size=len(papers)) + 0.4 * labels
         for within in hits:
-            found = ordered_separation(scores, labels, papers, within)
+            found = compute_ordered_auc(scores, labels, papers, within)
             hits[within] += found.low <= truth[within] <= found.high
     assert all(0.93 <= count / 400 <= 0.97 for count in hits.values()), hits
 
@@ -201,16 +201,16 @@ def test_further_tests_join_the_family_of_holms_correction():
     random = np.random.default_rng(0)
     values, papers = random.normal(size=60), list(range(20)) * 3
     tests = pair_tests(values, papers, [name for name in "abc" for _ in range(20)])
-    together, others = in_one_family(tests, [0.001, 0.9])
+    together, others = correct_in_one_family(tests, [0.001, 0.9])
     family = sorted([*(test.p for test in tests), 0.001, 0.9])
     assert others[0] == pytest.approx(min(1.0, 0.001 * (len(family) - family.index(0.001))))
     assert all(one.p_holm >= test.p_holm or math.isclose(one.p_holm, test.p_holm)
                for one, test in zip(together, tests, strict=True))  # fmt: skip
-    assert in_one_family(tests, [])[0] == tests
+    assert correct_in_one_family(tests, [])[0] == tests
 
 
-def moment(values) -> Moment:
-    return Moment(float(np.mean(values)), float(np.std(values, ddof=1)) / math.sqrt(len(values)), len(values))
+def moment(values) -> SampleMean:
+    return SampleMean(float(np.mean(values)), float(np.std(values, ddof=1)) / math.sqrt(len(values)), len(values))
 
 
 @pytest.mark.parametrize(("sizes", "spread"), [((30, 30), (1, 1)), ((5, 80), (3, 0.2)), ((2, 3), (1, 1))])
@@ -219,7 +219,7 @@ def test_it_is_welchs_test(sizes, spread):
     one, other = (random.normal(k, spread[k], sizes[k]) for k in (0, 1))
     expected = scipy_stats.ttest_ind(other, one, equal_var=False)
     low, high = expected.confidence_interval(0.90)
-    found = change(moment(one), moment(other))
+    found = compare_means_by_welch(moment(one), moment(other))
     assert (found.value, found.low, found.high, found.p) == pytest.approx(
         (other.mean() - one.mean(), low, high, expected.pvalue)
     )
@@ -227,8 +227,11 @@ def test_it_is_welchs_test(sizes, spread):
 
 @pytest.mark.parametrize(
     ("sides", "message"),
-    [((Moment(0, 1, 1), Moment(0, 1, 9)), "two papers"), ((Moment(0, 0, 9), Moment(1, 0, 9)), "neither side varies")],
+    [
+        ((SampleMean(0, 1, 1), SampleMean(0, 1, 9)), "two papers"),
+        ((SampleMean(0, 0, 9), SampleMean(1, 0, 9)), "neither side varies"),
+    ],
 )
 def test_what_says_nothing_is_refused(sides, message):
     with pytest.raises(ValueError, match=message):
-        change(*sides)
+        compare_means_by_welch(*sides)

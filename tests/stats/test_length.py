@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from gre_bench.stats.length import contrast_at_length, human_length, length_controlled, length_slope
+from gre_bench.stats.length import contrast_at_length, human_length, length_controlled_means, length_slope
 
 SLOPE = 7.0
 QUALITY = {"human": 20.0, "terse": 22.0, "wordy": 18.0}
@@ -33,13 +33,13 @@ def board(random: np.random.Generator, papers: int, noise: float = 0.0):
 def test_known_slope_and_known_scores_are_found_exactly_without_noise_and_the_human_score_stays_where_it_is():
     values, tokens, papers, candidates = board(np.random.default_rng(2), 30)
     assert length_slope(values, tokens, papers, candidates=candidates).value == pytest.approx(SLOPE)
-    scores = length_controlled(values, tokens, papers, math.exp(5.5), candidates)
+    scores = length_controlled_means(values, tokens, papers, math.exp(5.5), candidates)
     effect = float((5 * np.random.default_rng(1).normal(size=30)).mean())
     for name, quality in QUALITY.items():
         assert scores[name].value == pytest.approx(quality + effect)
     values, tokens, papers, candidates = board(np.random.default_rng(4), 50, noise=3.0)
     human = [place for place, name in enumerate(candidates) if name == "human"]
-    scores = length_controlled(values, tokens, papers, human_length([tokens[k] for k in human]), candidates)
+    scores = length_controlled_means(values, tokens, papers, human_length([tokens[k] for k in human]), candidates)
     assert scores["human"].value == pytest.approx(np.mean([values[k] for k in human]))
 
 
@@ -152,10 +152,10 @@ def test_lengths_that_barely_overlap_tell_nothing(gap, why):
 @given(st.integers(0, 10**6), st.floats(0.1, 10), st.floats(-50, 50))
 def test_neither_the_unit_of_length_nor_a_shift_of_a_paper_matters(seed, unit, shift):
     values, tokens, papers, candidates = board(np.random.default_rng(seed), 10, noise=2.0)
-    one = length_controlled(values, tokens, papers, 240.0, candidates)
-    two = length_controlled(values, [unit * n for n in tokens], papers, unit * 240.0, candidates)
+    one = length_controlled_means(values, tokens, papers, 240.0, candidates)
+    two = length_controlled_means(values, [unit * n for n in tokens], papers, unit * 240.0, candidates)
     moved = [v + shift * (p == "p3") for v, p in zip(values, papers, strict=True)]
-    three = length_controlled(moved, tokens, papers, 240.0, candidates)
+    three = length_controlled_means(moved, tokens, papers, 240.0, candidates)
     for name in QUALITY:
         assert two[name].value == pytest.approx(one[name].value)
         assert three[name].value == pytest.approx(one[name].value + shift / 10)
@@ -175,4 +175,4 @@ def test_neither_the_unit_of_length_nor_a_shift_of_a_paper_matters(seed, unit, s
 )
 def test_what_allows_no_length_control_is_an_error_that_says_why(arguments, says):
     with pytest.raises(ValueError, match=says):
-        length_controlled(*arguments)
+        length_controlled_means(*arguments)

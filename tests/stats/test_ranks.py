@@ -10,9 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from gre_bench.ranking.published import load
+from gre_bench.ranking.published_boards import load
 from gre_bench.stats.pair_tests import pair_tests
-from gre_bench.stats.ranks import agreement, consistency, leads, orders, rank_intervals, ranks
+from gre_bench.stats.ranks import (
+    count_significant_orders,
+    leads,
+    measure_agreement,
+    rank_consistency,
+    rank_intervals,
+    ranks,
+)
 
 
 def scored(random: np.random.Generator, means, papers: int, noise: float = 1.0):
@@ -26,7 +33,7 @@ def scored(random: np.random.Generator, means, papers: int, noise: float = 1.0):
 
 def test_the_consistency_of_two_published_boards_is_the_recomputed_one():
     boards = ({one.item: one.value for one in load(f"table{k}") if one.metric == "gem"} for k in (7, 10))
-    found = consistency(*boards)
+    found = rank_consistency(*boards)
     assert (round(found.spearman, 3), found.shared, len(found.left_out)) == (0.835, 18, 2)
     assert 0 < found.kendall < found.spearman and found.kendall_p < 1e-3
 
@@ -84,9 +91,12 @@ def test_equal_means_and_those_that_differ_by_rounding_share_the_better_rank():
         (lambda: rank_intervals([1.0, 2.0], "aa", "xy"), "two papers"),
         (lambda: rank_intervals([1.0, 2.0, 3.0], "aab", "xyx"), "two papers in common"),
         (lambda: rank_intervals([1.0, math.nan], "ab", "xy"), "not finite"),
-        (lambda: consistency({"a": 1, "b": 2}, {"a": 1, "b": 2, "c": 3}), "three names in common, these have 2"),
-        (lambda: consistency({"a": 1, "b": 1, "c": 1}, {"a": 1, "b": 2, "c": 3}), "all scores of a board are equal"),
-        (lambda: agreement([1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 4.0], "ppqq", "abab"), "three names"),
+        (lambda: rank_consistency({"a": 1, "b": 2}, {"a": 1, "b": 2, "c": 3}), "three names in common, these have 2"),
+        (
+            lambda: rank_consistency({"a": 1, "b": 1, "c": 1}, {"a": 1, "b": 2, "c": 3}),
+            "all scores of a board are equal",
+        ),
+        (lambda: measure_agreement([1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 4.0], "ppqq", "abab"), "three names"),
     ],
 )
 def test_boards_that_allow_no_rank_are_an_error_that_says_why(call, says):
@@ -106,7 +116,7 @@ def simulation(seed: int = 0, papers: int = 40, number: int = 6):
 
 def test_agreement_is_spearman_and_kendall_of_the_means():
     (one, other), papers, candidates, _ = simulation()
-    found = agreement(one, other, papers, candidates)
+    found = measure_agreement(one, other, papers, candidates)
     names = list(dict.fromkeys(candidates))
     means = [
         [np.mean([v for v, c in zip(column, candidates, strict=True) if c == name]) for name in names]
@@ -126,13 +136,13 @@ def test_papers_weigh_alike_in_every_rank_however_many_references_they_have():
     candidates, papers, values = map(list, zip(*rows, strict=True))
     assert ranks(values, papers, candidates) == {"a": 1, "b": 2, "c": 3}
     assert [one.candidate for one in rank_intervals(values, papers, candidates)] == ["a", "b", "c"]
-    found = agreement(values, [{"a": 3.0, "b": 2.0, "c": 1.0}[name] for name in candidates], papers, candidates)
+    found = measure_agreement(values, [{"a": 3.0, "b": 2.0, "c": 1.0}[name] for name in candidates], papers, candidates)
     assert (found.spearman, found.kendall, found.high) == pytest.approx((1, 1, 1))
 
 
 def test_the_interval_is_that_of_papers_drawn_again_one_by_one():
     (one, other), papers, candidates, _ = simulation(papers=12)
-    found = agreement(one, other, papers, candidates, resamples=400)
+    found = measure_agreement(one, other, papers, candidates, resamples=400)
     random, names = np.random.default_rng(5), list(dict.fromkeys(candidates))
     table = np.zeros((2, 12, 6))
     for column, values in enumerate((one, other)):
@@ -147,22 +157,22 @@ def test_a_measure_in_another_unit_is_the_same_measure(scale, shift, seed):
     (one, _), papers, candidates, references = simulation(seed, papers=8, number=4)
     other = [scale * value + shift for value in one]
     tests = [pair_tests(column, papers, candidates, references) for column in (one, other)]
-    said = orders(*tests)
+    said = count_significant_orders(*tests)
     assert said.only_first == said.only_second == len(said.contradict) == 0 and said.both + said.neither == 6
     assert ranks(one, papers, candidates) == ranks(other, papers, candidates)
     assert leads(tests[0], "human") == pytest.approx(leads(tests[1], "human"), rel=1e-6)
-    assert agreement(one, other, papers, candidates, resamples=20).spearman == pytest.approx(1)
+    assert measure_agreement(one, other, papers, candidates, resamples=20).spearman == pytest.approx(1)
 
 
 def test_a_measure_turned_round_contradicts_in_all_that_is_sure():
     (one, _), papers, candidates, references = simulation()
     tests = [pair_tests(column, papers, candidates, references) for column in (one, [-value for value in one])]
-    said = orders(*tests)
+    said = count_significant_orders(*tests)
     sure = {(t.first, t.second) if t.difference > 0 else (t.second, t.first) for t in tests[0] if t.p_holm < 0.05}
     assert len(sure) > 5 and set(said.contradict) == sure
     assert (said.both, said.only_first, said.only_second, said.neither) == (0, 0, 0, 15 - len(sure))
     columns, papers, candidates, references = simulation(3, papers=10)
-    said = orders(*(pair_tests(column, papers, candidates, references) for column in columns))
+    said = count_significant_orders(*(pair_tests(column, papers, candidates, references) for column in columns))
     assert said.both + said.only_first + said.only_second + said.neither + len(said.contradict) == 15
 
 

@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from gre_bench.stats.references import STEPS, certain_share, likeness, tipping_share, trimmed, worst_share
+from gre_bench.stats.reference_shares import (
+    STEPS,
+    ai_likeness,
+    certain_share,
+    tipping_share,
+    trim_ai_like_references,
+    worst_share,
+)
 
 GRID = np.linspace(0, 1, 20_001)
 
@@ -99,7 +106,7 @@ def test_likeness_is_what_models_get_less_what_humans_get_in_units_of_its_spread
     models = np.array([[3.0, 5.0], [1.0, np.nan], [np.nan, np.nan], [0.0, 2.0]])
     humans = np.array([1.0, 2.0, 0.0, np.nan])
     raw = np.array([4.0 - 1.0, 1.0 - 2.0])
-    found = likeness(models, humans)
+    found = ai_likeness(models, humans)
     assert found[:2] == pytest.approx(raw / raw.std(ddof=1))
     assert np.isnan(found[2:]).all()
 
@@ -117,7 +124,7 @@ def test_the_trimmed_order_and_its_control_are_those_of_every_choice():
                 kept.setdefault(paper, []).append(values[index])
         return float(np.mean([np.mean(own) for own in kept.values()]))
 
-    (row,) = trimmed(values, papers, like, [0.4], resamples=20_000)
+    (row,) = trim_ai_like_references(values, papers, like, [0.4], resamples=20_000)
     assert row.left_out == 3
     assert row.difference == pytest.approx(mean(set(sorted(range(8), key=lambda index: -like[index])[:3])))
     every = [mean(set(chosen)) for chosen in combinations(range(8), 3)]
@@ -128,5 +135,8 @@ def test_the_trimmed_order_and_its_control_are_those_of_every_choice():
 def test_leaving_out_by_a_likeness_of_chance_is_no_alarm():
     random = np.random.default_rng(4)
     papers = [paper for paper in range(30) for _ in range(3)]
-    p = [trimmed(random.normal(size=90), papers, random.normal(size=90), [0.2], 99, seed)[0].p for seed in range(300)]
+    p = [
+        trim_ai_like_references(random.normal(size=90), papers, random.normal(size=90), [0.2], 99, seed)[0].p
+        for seed in range(300)
+    ]
     assert np.mean(np.array(p) < 0.05) < 0.09

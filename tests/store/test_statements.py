@@ -11,7 +11,7 @@ import pytest
 
 from gre_bench.core.errors import StoreError
 from gre_bench.core.resources import resource
-from gre_bench.release.database import RECORDS, REDACTED, WHOLE
+from gre_bench.release.public_tables import RECORDS, REDACTED, WHOLE
 from gre_bench.store import TABLES, VIEWS, queries
 from gre_bench.store.queries import Query
 from gre_bench.store.statements import read_statements, statement, statements

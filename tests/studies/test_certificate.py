@@ -8,15 +8,15 @@ from statistics import fmean
 
 import pytest
 
-from gre_bench.changes.graded import HARMS
 from gre_bench.core.errors import SettingsError, StoreError
 from gre_bench.core.records import signature_of
-from gre_bench.lm import catalog
-from gre_bench.pipeline import changes
+from gre_bench.lm import opening
+from gre_bench.perturbations.harms import HARMS
+from gre_bench.pipeline import perturbed_reviews
 from gre_bench.pipeline.certificates import FOLDER, certificate_of
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.validating import validate
-from gre_bench.reports.publishing import publish_edition, releases
+from gre_bench.reports.publish_editions import publish_edition, releases
 from gre_bench.store import Store
 from gre_bench.store.queries import CERTIFIED
 from gre_bench.studies.certificate import certify
@@ -91,8 +91,8 @@ def test_a_stopped_certificate_goes_on_from_the_scores_it_has(made, tmp_path, sc
 
 
 def test_a_harm_whose_text_the_lm_learnt_by_contrast_is_left_out_by_the_program(tmp_path, monkeypatch):
-    monkeypatch.setattr(catalog, "learnt_contrast", lambda _: True)
-    monkeypatch.setattr(catalog, "_folder_here", lambda _: tmp_path / "weights")
+    monkeypatch.setattr(opening, "trained_by_contrast", lambda _: True)
+    monkeypatch.setattr(opening, "_find_local_folder", lambda _: tmp_path / "weights")
     summary = run(tmp_path / "state")
     for row in summary["certificates"]:
         assert list(row["harms"]) == [name for name in HARMS if name != "invention"]
@@ -101,11 +101,11 @@ def test_a_harm_whose_text_the_lm_learnt_by_contrast_is_left_out_by_the_program(
         }
         assert row["line"].endswith("invention untried")
     assert query(tmp_path / "state", "select count(*) from plan where candidate_id like '%invention%'") == [(0,)]
-    assert "invention-10" not in changes.harms_of(demo())[0]
+    assert "invention-10" not in perturbed_reviews.list_harm_degrees(demo())[0]
 
 
 def test_a_validation_after_a_certificate_has_its_own_changes_and_the_detail_names_what_is_certified(state):
-    asked = demo(*ASKED, "validation.level=judgments", 'validation.changes=["line_deletion", "shuffled_lines"]')
+    asked = demo(*ASKED, "validation.level=judgments", 'validation.perturbations=["line_deletion", "shuffled_lines"]')
     summary = validate(Job(asked, state))
     assert {row["change"] for row in summary["effects"]} == {"line_deletion", "shuffled_lines"}
     details = dict(query(state, "select metric, detail from validations join signatures using (signature_id)"))
@@ -115,7 +115,7 @@ def test_a_validation_after_a_certificate_has_its_own_changes_and_the_detail_nam
 
 
 def test_the_board_and_its_json_say_what_the_certificate_does(state):
-    asked = demo(*ASKED, "validation.level=judgments", 'validation.changes=["line_deletion"]')
+    asked = demo(*ASKED, "validation.level=judgments", 'validation.perturbations=["line_deletion"]')
     validate(Job(asked, state))
     code, text = shown("leaderboard", EDITION, "--metric", "gem", "--state", state)
     assert code == 0 and "on 113 papers tells garbling from " in " ".join(text.split())

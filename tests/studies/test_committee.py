@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from gre_bench.core.records import Prediction
-from gre_bench.ranking.committees import curve, halves, members
+from gre_bench.ranking.committees import compute_committee_curve, halves, sort_members
 from gre_bench.release.loading import load_release
 from gre_bench.store import Store
 from tests.cli.calling import shown
@@ -140,12 +140,12 @@ def test_a_paper_with_a_committee_too_long_for_the_lm_is_left_out_of_both_halves
     papers = [f"p{k:02d}" for k in range(12)]
     random = np.random.default_rng(2)
     told = {who: dict(zip(papers, random.normal(len(who), 1, 12), strict=True)) for who in
-            map(lambda names: members(*names), (["a"], ["b"], ["a", "b"], ["a", "b", "human"]))}  # fmt: skip
-    whole = curve(told, ["a", "b"], papers)
+            map(lambda names: sort_members(*names), (["a"], ["b"], ["a", "b"], ["a", "b", "human"]))}  # fmt: skip
+    whole = compute_committee_curve(told, ["a", "b"], papers)
     assert whole and whole.papers == 12
-    del told[members("a", "b", "human")]["p03"]
-    assert curve(told, ["a", "b"], papers) is None, "a score is lacking"
-    less = curve(told, ["a", "b"], papers, {"p03"})
+    del told[sort_members("a", "b", "human")]["p03"]
+    assert compute_committee_curve(told, ["a", "b"], papers) is None, "a score is lacking"
+    less = compute_committee_curve(told, ["a", "b"], papers, {"p03"})
     assert less and less.papers == 11 and "p03" in {name for half in halves(papers) for name in half}
 
 

@@ -18,18 +18,18 @@ from gre_bench.core import settings
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.records import LMIdentity, SpanLogprob
 from gre_bench.core.resources import resource
-from gre_bench.examiners.results import LAYOUTS
-from gre_bench.flows.examiner_study import examiner_study, study
+from gre_bench.examiners.rater_results import LAYOUTS
+from gre_bench.flows.examiner_study import examiner_study, run_examiner_study
 from gre_bench.ingest.datasets.rated import read_graded_texts
-from gre_bench.pipeline.intake import import_graded
-from gre_bench.pipeline.runs.job import recorded
+from gre_bench.pipeline.importing import import_graded
+from gre_bench.pipeline.runs.job import record_run
 from gre_bench.store import Store
 from gre_bench.studies.examiners.inputs import grid, load_study, parse_study
-from gre_bench.studies.examiners.job import ExaminerJob, estimate
+from gre_bench.studies.examiners.study import ExaminerJob, estimate
 from tests.conftest import ROOT, real
 from tests.flows.refreshing import use
 from tests.servers.chat import MODEL, scripted_chat
-from tests.servers.scripted_examiner import chooser, distribution, examiner
+from tests.servers.scripted_examiner import chooser_writer, examiner, logprobs_of
 from tests.studies.asking import models_file
 
 HUMAN = [1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 1.25, 2.25, 4.25]
@@ -87,7 +87,7 @@ def command(asked, folder):
 
 
 def run(asked):
-    return study(asked)
+    return run_examiner_study(asked)
 
 
 def found(summary):
@@ -168,7 +168,7 @@ def test_a_text_that_cannot_be_graded_is_counted_with_its_reason(job):
 
 
 def test_probabilities_come_from_the_endpoint_with_their_mass(job):
-    logprobs = distribution({"1": 0.1, "2": 0.2, "3": 0.3, "4": 0.2, "5": 0.1, "maybe": 0.1})
+    logprobs = logprobs_of({"1": 0.1, "2": 0.2, "3": 0.3, "4": 0.2, "5": 0.1, "maybe": 0.1})
     with scripted_chat(write=lambda body: "3", logprobs=logprobs) as server:
         asked = job(server, {"weighed": {"template": "human", "aggregation": "logprob"}})
         summary = run(asked)
@@ -305,7 +305,7 @@ def test_a_panel_nobody_qualifies_for_says_so_and_the_study_goes_on(job):
 
 @pytest.mark.parametrize(("bias", "accuracy", "always_first"), [(0.0, 1.0, 0), (1.01, 0.0, 12)])
 def test_pairs_are_asked_both_ways_and_show_who_goes_by_the_place(job, bias, accuracy, always_first):
-    with scripted_chat(write=chooser(bias)) as server:
+    with scripted_chat(write=chooser_writer(bias)) as server:
         summary = run(job(server, pairwise={"orders": 20}, panel={"human": [1, 5], "questions": 6}))
         assert server.count == 2 * 12
     reports = {report["name"]: report for report in summary["pairs"]}
@@ -370,7 +370,10 @@ def test_rationales_are_written_to_a_sheet_whose_shares_stand_beside_table_9(job
 def test_graded_reviews_of_an_edition_are_texts_too(job, tmp_path):
     key, tree = "PROPOSALS-2026", {"edition": {"venue": "PROPOSALS", "year": 2026, "domain": "proposals"}}
     store = Store(tmp_path / "state", key)
-    with store.lock("import"), recorded(store, "import", settings.load_over(tree), shown=False) as progress:
+    with (
+        store.lock("import"),
+        record_run(store, "import", settings.load_recorded_settings(tree), shown=False) as progress,
+    ):
         file = resource("data", "sample_proposals", "proposals.jsonl")
         import_graded(store, progress.run_id, file, "proposals", None, None)
         progress.end("done")

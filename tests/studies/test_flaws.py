@@ -8,14 +8,14 @@ from dataclasses import replace
 
 import pytest
 
-from gre_bench.changes.flaws import MARK
 from gre_bench.core.errors import SettingsError, SourceError, StoreError
 from gre_bench.core.records import HUMAN
-from gre_bench.pipeline.intake import known_papers, known_reviews
+from gre_bench.perturbations.planted_flaws import MARK
+from gre_bench.pipeline.importing import known_papers, known_reviews
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.reports.correctness import NOT_MEASURED, correctness_of, line
-from gre_bench.reports.publishing import publish_edition, releases
+from gre_bench.reports.correctness import NOT_MEASURED, line, load_flaw_results
+from gre_bench.reports.publish_editions import publish_edition, releases
 from gre_bench.store import ReadCopy, Store
 from gre_bench.store.queries import CURRENT_SIGNATURES, SAMPLE
 from gre_bench.studies.flaws import (
@@ -155,10 +155,10 @@ def test_papers_without_texts_are_counted_and_refused(state):
 
 def test_the_board_tells_what_was_measured(made, tmp_path):
     state, _, study, _, _, results = made
-    told = correctness_of(Store(state, study.source))
+    told = load_flaw_results(Store(state, study.source))
     assert told == results | {"unlike": ["gem"]}, "rules wrote these judgments, not those of the board"
     assert line(results) == "correctness: 6 papers with planted flaws; no model has reviewed them"
-    assert line(correctness_of(Store(tmp_path, study.source))) == NOT_MEASURED
+    assert line(load_flaw_results(Store(tmp_path, study.source))) == NOT_MEASURED
 
 
 def test_a_reviewer_without_scores_is_named_and_no_loss_is_silent(made, state):
@@ -183,15 +183,15 @@ def test_results_of_another_signature_are_marked_on_the_board_and_damaged_ones_n
     store, results = Store(state, EDITION), json.loads(file.read_text())
     (signature,) = store.read(CURRENT_SIGNATURES)
     file.write_text(json.dumps(results | {"signatures": {"gem": signature["signature_id"]}}))
-    same = correctness_of(store)
+    same = load_flaw_results(store)
     assert same and same["unlike"] == []
     file.write_text(json.dumps(results))
-    marked = correctness_of(store)
+    marked = load_flaw_results(store)
     assert marked and marked["unlike"] == ["gem"]
     row = next(row for row in marked["rows"] if row["candidate"] == "scripted-plain-100")
     file.write_text('{"rows": 1}')
     with pytest.raises(StoreError, match=r"correctness\.json is damaged; make it again: gre-bench study flaws"):
-        correctness_of(store)
+        load_flaw_results(store)
     file.write_text(json.dumps(results))
     warning = "gem was scored otherwise than the board: by another LM, prompt or writer of judgments"
     assert line({**marked, "rows": [{**row, "control": False}]}).endswith(warning)

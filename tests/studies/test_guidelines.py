@@ -15,11 +15,11 @@ from gre_bench.cli.app import app
 from gre_bench.core import settings
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.flows.compare_guidelines import GuidelineJob, compare, compare_guidelines, estimate
-from gre_bench.guidelines.ratings import normalised
+from gre_bench.guidelines.ratings import rating_from_temporary_score
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.prompts.conditions import condition
-from gre_bench.studies.guidelines import outcome_row, outcomes_of, yardstick_of
+from gre_bench.prompts.conditions import load_condition
+from gre_bench.studies.guidelines import outcome_row, parse_outcomes, parse_yardstick
 from tests.conftest import ROOT
 from tests.flows.refreshing import query, use
 from tests.scripted_lms import OverlapLM
@@ -81,7 +81,9 @@ def condition_of(body):
     if "# Scoring Procedure" in text:
         return "rubric"
     names = ("arr", "neurips", "iclr", "good", "middle", "bad")
-    return next((name for name in names if condition(name).guideline in text), "own" if OFFICIAL in text else "none")
+    return next(
+        (name for name in names if load_condition(name).guideline in text), "own" if OFFICIAL in text else "none"
+    )
 
 
 def reviewer(body):
@@ -89,14 +91,14 @@ def reviewer(body):
     mean, name = HUMAN[paper_of(body)], condition_of(body)
     if name == "rubric":
         temporary = (-10, 0, 4)[paper_of(body) % 3]
-        return f"Temporary score: {temporary}\nNormalized: {normalised(temporary)}\nIt is sound.\nOverall Rating: (8)"
+        return f"Temporary score: {temporary}\nNormalized: {rating_from_temporary_score(temporary)}\nIt is sound.\nOverall Rating: (8)"
     offset = {"none": 2, "arr": 0, "neurips": (-1) ** paper_of(body), "own": 1}.get(name, 0)
     rating = 5 if name == "iclr" else mean + offset
     return f"<think>\nOverall Rating: (1)\n</think>\nThe paper is sound and clear, and the method is sound.\n\n**Overall Rating: ({rating})**"
 
 
 def found(summary):
-    return {outcome.condition: outcome for outcome in outcomes_of(summary)}
+    return {outcome.condition: outcome for outcome in parse_outcomes(summary)}
 
 
 def test_known_ratings_come_back_as_known_errors(whole):
@@ -117,7 +119,7 @@ def test_known_ratings_come_back_as_known_errors(whole):
     pairs = {(row["first"], row["second"]): row for row in summary["differences"]["scripted"]}
     assert len(pairs) == 28 and pairs["none", "arr"]["rmse"]["value"] == 2
     assert found(summary)["arr"].wording.mean_words == 14
-    assert yardstick_of(summary).reviewer == 2.0
+    assert parse_yardstick(summary).reviewer == 2.0
 
 
 def test_every_file_of_a_study_accounts_for_every_planned_paper(whole):
@@ -131,14 +133,14 @@ def test_every_file_of_a_study_accounts_for_every_planned_paper(whole):
     assert json.loads((folder / "study.json").read_text())["outcomes"] == json.loads(json.dumps(summary))["outcomes"]
     assert (folder / "distributions.svg").read_text().startswith("<svg")
     signed = summary["signatures"]["scripted · none"]
-    assert signed["writer"] == f"scripted@{MODEL}" and signed["sha256"] == condition("none").sha256
+    assert signed["writer"] == f"scripted@{MODEL}" and signed["sha256"] == load_condition("none").sha256
     assert tuple(row["condition"] for row in csv.DictReader((folder / "outcomes.csv").open())) == CONDITIONS
     assert not list(folder.glob(".*"))
 
 
 def test_a_rubric_shows_the_models_own_rating_and_the_recomputed_one(whole):
     outcome = found(whole[1])["bad+rubric"]
-    expected = [normalised((-10, 0, 4)[place % 3]) - mean for place, mean in enumerate(HUMAN)]
+    expected = [rating_from_temporary_score((-10, 0, 4)[place % 3]) - mean for place, mean in enumerate(HUMAN)]
     assert outcome.closeness.bias.value == pytest.approx(8 - sum(HUMAN) / PAPERS)
     assert outcome.recomputed.bias.value == pytest.approx(sum(expected) / PAPERS)
     assert outcome.recomputed.papers == outcome_row(outcome)["recomputed_papers"] == PAPERS
@@ -261,7 +263,7 @@ def test_gem_ranks_reviews_that_one_model_wrote_under_several_guidelines(tmp_pat
         asked, key = server.count, "SAMPLE-2026"
         study = run(GuidelineJob(key, ("scripted",), ("iclr",), edition=key, models_file=models, state=tmp_path))
         assert server.count == asked
-    (rated,) = outcomes_of(study)
+    (rated,) = parse_outcomes(study)
     assert (rated.planned, rated.scored, rated.reasons) == (16, 3, {"no_text": 13})
     assert summary["outcome"] == "done"
     names = ["scripted", "scripted@good+rubric", "scripted@iclr", "scripted@none"]

@@ -13,16 +13,16 @@ from typer.testing import CliRunner
 
 from gre_bench.cli.app import app
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.flows.compare_guidelines import compare_given
-from gre_bench.flows.review_quality import QualityJob, generate, judged
+from gre_bench.flows.compare_guidelines import compare_given_reviews
+from gre_bench.flows.review_quality import QualityJob, generate, run_quality_study
 from gre_bench.guidelines import checklist
-from gre_bench.guidelines.review_quality import DAY_MS, NAMES
+from gre_bench.guidelines.quality_points import DAY_MS, NAMES
 from gre_bench.ingest.datasets.rated import read_human_ratings, read_rated_reviews
 from gre_bench.ingest.records.notes import review_fields
 from gre_bench.ingest.records.row_files import read_notes_file
 from gre_bench.ingest.records.venues import venue_of
-from gre_bench.prompts.conditions import condition
-from gre_bench.studies.guidelines import outcomes_of
+from gre_bench.prompts.conditions import load_condition
+from gre_bench.studies.guidelines import parse_outcomes
 from tests.conftest import SIXTEEN, real
 from tests.servers.chat import scripted_chat
 from tests.studies.asking import models_file
@@ -62,7 +62,7 @@ def job(tmp_path):
 
 
 def run(made):
-    return judged(made)
+    return run_quality_study(made)
 
 
 def judge_of(points):
@@ -139,7 +139,7 @@ def test_a_guideline_is_made_from_a_group_and_used_as_a_condition(job, tmp_path)
         text = body["messages"][0]["content"]
         if "# Form of the guideline" not in text:
             return judge_of(lambda _: (3, 2, 2))(body)
-        return f"Here it is:\n```yaml\n{condition('middle').guideline.partition(chr(10) * 2)[2]}\n```\nI hope it helps."
+        return f"Here it is:\n```yaml\n{load_condition('middle').guideline.partition(chr(10) * 2)[2]}\n```\nI hope it helps."
 
     with scripted_chat(write=write) as server:
         made = job(table, server, size=2)
@@ -160,9 +160,9 @@ def test_a_guideline_is_made_from_a_group_and_used_as_a_condition(job, tmp_path)
             generate("q", "bad", *asked[2:])
         with pytest.raises(SettingsError, match="no study nope with a group good"):
             generate("nope", *asked[1:])
-    assert out.read_text().strip() == condition("middle").guideline
+    assert out.read_text().strip() == load_condition("middle").guideline
     assert checklist.read(out.read_text()).counts
-    assert condition("mine+rubric", {"mine": out.read_text()}).template == "guideline_rubric"
+    assert load_condition("mine+rubric", {"mine": out.read_text()}).template == "guideline_rubric"
 
 
 CHECKLIST = "peer_review_behavior_checklist:\n  good_paper:"
@@ -216,8 +216,8 @@ def given(folder, human=RATINGS, rows=ROWS, file="llm_reviews.jsonl"):
 
 @pytest.mark.parametrize("file", ["llm_reviews.jsonl", "llm_reviews.parquet"])
 def test_reviews_written_elsewhere_are_held_against_human_means(tmp_path, file):
-    summary = compare_given("given", given(tmp_path / "d", file=file), tmp_path / "state")
-    found = {outcome.condition: outcome for outcome in outcomes_of(summary)}
+    summary = compare_given_reviews("given", given(tmp_path / "d", file=file), tmp_path / "state")
+    found = {outcome.condition: outcome for outcome in parse_outcomes(summary)}
     numbers = {name: (one.closeness.rmse.value, one.scored, one.planned) for name, one in found.items()}
     assert numbers == {"base": (1, 3, 3), "few": (0, 3, 3)}
     assert found["base"].wording.mean_words == 11
@@ -229,7 +229,7 @@ def test_reviews_written_elsewhere_are_held_against_human_means(tmp_path, file):
 
 def test_a_review_of_an_unrated_paper_is_excluded_and_a_paper_without_review_failed(tmp_path):
     rows = [{"paper_id": paper, "model": "m", "Overall": 5} for paper in ("p1", "p2", "p4", "p9")]
-    (outcome,) = outcomes_of(compare_given("given", given(tmp_path / "d", rows=rows), tmp_path / "state"))
+    (outcome,) = parse_outcomes(compare_given_reviews("given", given(tmp_path / "d", rows=rows), tmp_path / "state"))
     assert (outcome.planned, outcome.scored, outcome.excluded, outcome.failed) == (5, 2, 2, 1)
     assert outcome.reasons == {"no_review": 1, "no_human_rating": 2} and outcome.closeness is None
 
@@ -249,7 +249,7 @@ def test_a_review_of_an_unrated_paper_is_excluded_and_a_paper_without_review_fai
 ])  # fmt: skip
 def test_a_folder_that_cannot_be_read_says_where_and_why(tmp_path, more, why):
     with pytest.raises(SourceError, match=re.escape(why)):
-        compare_given("given", given(tmp_path / "d", **more), tmp_path / "state")
+        compare_given_reviews("given", given(tmp_path / "d", **more), tmp_path / "state")
     assert not (tmp_path / "state" / "studies").exists()
 
 
@@ -269,8 +269,8 @@ def test_the_commands_show_what_was_found(tmp_path):
 
 @pytest.mark.shared
 def test_six_real_runs_of_three_models_against_the_human_means_of_300_papers(tmp_path):
-    summary = compare_given("real", real("llm-reviews-iclr2022"), tmp_path)
-    found = {(one.model.partition("-2")[0], one.condition): one for one in outcomes_of(summary)}
+    summary = compare_given_reviews("real", real("llm-reviews-iclr2022"), tmp_path)
+    found = {(one.model.partition("-2")[0], one.condition): one for one in parse_outcomes(summary)}
     assert len(found) == 6 and all(one.scored == one.planned == 300 for one in found.values())
     numbers = {
         key: tuple(round(part.value, 2) for part in (one.closeness.rmse, one.closeness.bias, one.closeness.spearman))

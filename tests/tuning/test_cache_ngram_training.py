@@ -13,9 +13,9 @@ from gre_bench.core.errors import SourceError
 from gre_bench.core.records import Prediction
 from gre_bench.lm.ngram.backoff import Backoff, backoff_counts
 from gre_bench.lm.ngram.cache_ngram import CacheNgram
-from gre_bench.tuning.cache_ngram import Recipe, held_out, save, shared_topics, train
+from gre_bench.tuning.ngram_training import TrainingRecipe, evaluate_held_out, save, shared_topics, train
 
-RECIPE = Recipe(topics=4, fewest=1, rare=2, common=0.9, rounds=1, steps=5)
+RECIPE = TrainingRecipe(topics=4, fewest=1, rare=2, common=0.9, rounds=1, steps=5)
 THEMES = (
     "graph pooling", "policy gradient", "lattice decoding", "protein folding", "speech synthesis", "optimal transport",
 )  # fmt: skip
@@ -126,7 +126,7 @@ def test_the_same_papers_give_the_same_files(trained, tmp_path: Path) -> None:
 
 def test_reviews_of_one_paper_tell_of_each_other_on_papers_never_seen_and_fitting_made_them_likelier(trained) -> None:
     model, papers = trained[0], corpus(14, 7)
-    figures = held_out(model, papers)
+    figures = evaluate_held_out(model, papers)
     assert figures.pairs == 84
     assert figures.same > 0.5 > 0 > figures.other
     assert figures.auc > 0.8
@@ -136,7 +136,7 @@ def test_reviews_of_one_paper_tell_of_each_other_on_papers_never_seen_and_fittin
         model.arrays,
         model.alphabet,
     )
-    assert figures.same > held_out(even, papers).same
+    assert figures.same > evaluate_held_out(even, papers).same
 
 
 def test_held_out_figures_are_those_of_the_log_ratios(trained) -> None:
@@ -148,7 +148,7 @@ def test_held_out_figures_are_those_of_the_log_ratios(trained) -> None:
 
     same = [logs(x, y) - logs(None, y) for x, y in ((a, b), (b, a), (c, d), (d, c))]
     other = [logs(x, y) - logs(None, y) for x, y in ((c, b), (d, a), (a, d), (b, c))]
-    figures = held_out(trained[0], papers)
+    figures = evaluate_held_out(trained[0], papers)
     assert (figures.papers, figures.pairs) == (2, 4)
     assert figures.same == pytest.approx(sum(same) / 4)
     assert figures.other == pytest.approx(sum(other) / 4)
@@ -157,9 +157,11 @@ def test_held_out_figures_are_those_of_the_log_ratios(trained) -> None:
 
 def test_the_other_paper_of_a_held_out_paper_is_by_the_same_writer_and_never_itself(trained) -> None:
     model, papers = trained[0], corpus(6, 9)
-    twice = held_out(model, [*papers, *papers], [*["one"] * 6, *["another"] * 6])
-    assert twice.other == pytest.approx(held_out(model, papers).other)
-    assert held_out(model, [*papers, *papers]).other > twice.other  # as papers of one writer, each meets itself
+    twice = evaluate_held_out(model, [*papers, *papers], [*["one"] * 6, *["another"] * 6])
+    assert twice.other == pytest.approx(evaluate_held_out(model, papers).other)
+    assert (
+        evaluate_held_out(model, [*papers, *papers]).other > twice.other
+    )  # as papers of one writer, each meets itself
 
 
 def test_no_word_of_a_single_paper_is_shipped_and_without_papers_kept_aside_some_are_taken() -> None:

@@ -17,18 +17,18 @@ if importlib.util.find_spec("peft") is None:  # it takes two seconds to import: 
     pytest.skip("tuning needs the extra `lm`", allow_module_level=True)
 
 from gre_bench.core.errors import LMError, LockedError, SettingsError, SourceError  # noqa: E402
-from gre_bench.core.learnt_from import PaperTexts, read_register, write_register  # noqa: E402
 from gre_bench.core.records import SpanLogprob  # noqa: E402
 from gre_bench.core.settings import EditionSettings, EvaluationLMSettings, Settings, ValidationSettings  # noqa: E402
+from gre_bench.core.training_registers import PaperTexts, read_register, write_register  # noqa: E402
 from gre_bench.lm import weights as opening  # noqa: E402
 from gre_bench.lm.backends.transformers_lm import TransformersLM  # noqa: E402
-from gre_bench.lm.catalog import learnt_changes  # noqa: E402
+from gre_bench.lm.opening import trained_on_perturbations  # noqa: E402
 from gre_bench.lm.weights import open_weights  # noqa: E402
-from gre_bench.pipeline.changes import chosen_changes  # noqa: E402
+from gre_bench.pipeline.perturbed_reviews import chosen_perturbations  # noqa: E402
 from gre_bench.tuning import fine_tuning, record, trainer  # noqa: E402
 from gre_bench.tuning.fine_tuning import fine_tune  # noqa: E402
-from gre_bench.tuning.pairs import JudgedPaper, predictions  # noqa: E402
-from gre_bench.tuning.settings import TuningSettings  # noqa: E402
+from gre_bench.tuning.pairs import JudgedPaper, build_training_predictions  # noqa: E402
+from gre_bench.tuning.tuning_settings import TuningSettings  # noqa: E402
 from tests.gpu.mean import write_mean  # noqa: E402
 from tests.lm.chat_models import build_chat_model  # noqa: E402
 from tests.lm.damages import rewritten, without_weights  # noqa: E402
@@ -38,7 +38,7 @@ PAPERS = [
     for theme in ("writing", "novelty", "proofs")
 ]
 LEARNT, KEPT = PAPERS[:2], PAPERS[2:]
-ASKED, *_ = predictions(KEPT, ["gem"], 42)
+ASKED, *_ = build_training_predictions(KEPT, ["gem"], 42)
 SETTINGS = TuningSettings(
     max_tokens=1000, learning_rate=2e-2, epochs=2, batch=3, accumulation=2, warmup_steps=1, dtype="float32",
     evaluate_every=4, save_every=3,
@@ -236,7 +236,7 @@ def test_a_folder_of_another_training_or_of_something_else_is_refused(base: Path
     for other, what in ((tmp_path / "other", r" \(thesis.tex\)"), (base, "")):
         with pytest.raises(SettingsError, match=f"holds something else{what}"):
             tune(base, other)
-    with record.claimed(tmp_path / "new"), pytest.raises(LockedError, match="another process is training into"):
+    with record.claim_folder(tmp_path / "new"), pytest.raises(LockedError, match="another process is training into"):
         tune(base, tmp_path / "new")
 
 
@@ -283,17 +283,17 @@ def test_what_learnt_contrast_says_so_and_so_does_what_starts_from_it(base: Path
     contrast = {"share_prefixes": True, "contrast": 0.3, "contrast_others": 1}
     tune(base, tmp_path / "one", max_steps=1, **contrast)
     tune(tmp_path / "one", tmp_path / "two", max_steps=1)
-    assert [opening.learnt_contrast(folder) for folder in (base, adapter[0], tmp_path / "one", tmp_path / "two")] == [
+    assert [opening.trained_by_contrast(folder) for folder in (base, adapter[0], tmp_path / "one", tmp_path / "two")] == [
         False, False, True, True,
     ]  # fmt: skip
     settings = EvaluationLMSettings(backend="transformers", folder=tmp_path / "two")
-    assert list(learnt_changes(settings)) == ["random_replacement", "invention"]
-    assert learnt_changes(settings.model_copy(update={"folder": adapter[0]})) == {}
+    assert list(trained_on_perturbations(settings)) == ["random_replacement", "invention"]
+    assert trained_on_perturbations(settings.model_copy(update={"folder": adapter[0]})) == {}
     chosen = {"evaluation_lm": settings, "edition": EditionSettings(year=2026)}
-    assert "random_replacement" not in chosen_changes(Settings(**chosen))
-    named = ValidationSettings(changes=("random_replacement",))
+    assert "random_replacement" not in chosen_perturbations(Settings(**chosen))
+    named = ValidationSettings(perturbations=("random_replacement",))
     with pytest.raises(SettingsError, match="leave out random_replacement: two learnt to tell reviews of other papers"):
-        chosen_changes(Settings(**chosen, validation=named))
+        chosen_perturbations(Settings(**chosen, validation=named))
 
 
 def test_an_adapter_of_another_form_or_base_is_no_start(base: Path, adapter, tmp_path: Path) -> None:

@@ -11,7 +11,14 @@ pytest.importorskip("transformers", reason="tuning needs the extra `lm`")
 from gre_bench.core.records import Prediction
 from gre_bench.lm.span import ChatTemplate
 from gre_bench.prompts.library import load
-from gre_bench.tuning.pairs import JudgedPaper, batches_of, lessons, nine, predictions, rivals
+from gre_bench.tuning.pairs import (
+    JudgedPaper,
+    batches_of,
+    build_training_examples,
+    build_training_predictions,
+    choose_rivals,
+    nine_predictions,
+)
 from tests.lm.chat_models import build_tokenizer
 
 R1 = "The reviewer appreciates the clear writing.\n\nThe reviewer questions the choice of hyperparameters."
@@ -26,49 +33,49 @@ def template() -> ChatTemplate:
 
 
 def test_three_reviews_give_nine_predictions_in_the_order_of_the_paper_for_each_metric_with_its_synopsis() -> None:
-    asked, excluded, _ = predictions([PAPER], ["gem"], seed=0)
+    asked, excluded, _ = build_training_predictions([PAPER], ["gem"], seed=0)
     assert asked == [
         Prediction(R1, None, R2), Prediction(R1, None, R3), Prediction(R2, None, R1), Prediction(R2, None, R3),
         Prediction(R3, None, R1), Prediction(R3, None, R2),
         Prediction(None, None, R1), Prediction(None, None, R2), Prediction(None, None, R3),
     ]  # fmt: skip
     assert not excluded
-    asked, excluded, _ = predictions([PAPER], ["gem", "gem_s_abstract", "gem_s_assw"], seed=0)
+    asked, excluded, _ = build_training_predictions([PAPER], ["gem", "gem_s_abstract", "gem_s_assw"], seed=0)
     synopses = [prediction.synopsis for prediction in asked]
     assert synopses == [None] * 9 + [PAPER.synopses["abstract"]] * 9 + [PAPER.synopses["assw"]] * 9
-    assert asked[9:18] == nine((R1, R2, R3), PAPER.synopses["abstract"])
+    assert asked[9:18] == nine_predictions((R1, R2, R3), PAPER.synopses["abstract"])
     bare = JudgedPaper("p2", (R1, R2, R3))
-    asked, excluded, _ = predictions([bare], ["gem", "gem_s_abstract"], seed=0)
+    asked, excluded, _ = build_training_predictions([bare], ["gem", "gem_s_abstract"], seed=0)
     assert len(asked) == 9 and excluded == {"papers without abstract, for gem_s_abstract": 1}
     # Appendix E: a thousand papers give eighteen thousand conversations.
     papers = [JudgedPaper(f"p{number}", (R1, R2, R3), {"abstract": "a"}) for number in range(1000)]
-    assert len(predictions(papers, ["gem", "gem_s_abstract"], seed=42)[0]) == 18_000
+    assert len(build_training_predictions(papers, ["gem", "gem_s_abstract"], seed=42)[0]) == 18_000
 
 
 def test_of_more_than_three_reviews_a_seeded_choice_is_made() -> None:
     many = tuple(f"The reviewer suggests {number}." for number in range(6))
     chosen = {}
     for seed in range(30):
-        asked, _, _ = predictions([JudgedPaper("p", many)], ["gem"], seed)
-        assert asked == predictions([JudgedPaper("p", many)], ["gem"], seed)[0] and len(asked) == 9
+        asked, _, _ = build_training_predictions([JudgedPaper("p", many)], ["gem"], seed)
+        assert asked == build_training_predictions([JudgedPaper("p", many)], ["gem"], seed)[0] and len(asked) == 9
         chosen[seed] = frozenset(prediction.reply for prediction in asked)
         assert len(chosen[seed]) == 3
     assert set().union(*chosen.values()) == set(many) and len(set(chosen.values())) > 5
-    other = {prediction.reply for prediction in predictions([JudgedPaper("q", many)], ["gem"], 1)[0]}
+    other = {prediction.reply for prediction in build_training_predictions([JudgedPaper("q", many)], ["gem"], 1)[0]}
     assert other != chosen[1]
 
 
 def test_a_paper_with_fewer_than_three_reviews_that_judge_is_left_out_and_counted() -> None:
     papers = [PAPER, JudgedPaper("two", (R1, R2)), JudgedPaper("blank", (R1, R2, "I have no opinion."))]
-    asked, excluded, _ = predictions(papers, ["gem"], seed=0)
+    asked, excluded, _ = build_training_predictions(papers, ["gem"], seed=0)
     assert len(asked) == 9
     assert excluded == {"papers with fewer than 3 reviews with judgments": 2}
 
 
 def test_texts_take_the_form_that_is_scored() -> None:
-    strict, *_ = predictions([PAPER], ["gem"], 0, "strict")
+    strict, *_ = build_training_predictions([PAPER], ["gem"], 0, "strict")
     assert strict[0].x == R1.replace("\n\n", "\n") and strict[0].reply == R2.split("\n")[0]
-    folded, *_ = predictions([PAPER], ["gem"], 0, "as_written", ascii_fold=True)
+    folded, *_ = build_training_predictions([PAPER], ["gem"], 0, "as_written", ascii_fold=True)
     assert folded[0].reply.endswith("A stray line.")
 
 
@@ -86,8 +93,8 @@ PAPERS = [
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_rivals_are_of_other_papers_by_the_same_writers_and_most_are_on_the_same_topic(count: int, monkeypatch) -> None:
     monkeypatch.setattr("gre_bench.tuning.pairs._NEAR", 2)  # of 24 papers of a writer, two more are on a topic
-    found = rivals(PAPERS, count, seed=7)
-    assert found == rivals(PAPERS, count, seed=7) and found != rivals(PAPERS, count, seed=8)
+    found = choose_rivals(PAPERS, count, seed=7)
+    assert found == choose_rivals(PAPERS, count, seed=7) and found != choose_rivals(PAPERS, count, seed=8)
     of = {text: paper for paper in PAPERS for text in paper.judgments}
     topic = {text: text.split()[4] for text in of}
     for paper, texts in zip(PAPERS, found, strict=True):
@@ -99,24 +106,33 @@ def test_rivals_are_of_other_papers_by_the_same_writers_and_most_are_on_the_same
 def test_a_passage_of_the_paper_is_the_last_rival_in_place_of_a_review_of_any_paper() -> None:
     passage = "The reviewer appreciates a passage of its own.\n\nA stray line."
     with_one = [replace(PAPERS[0], passage=passage), *PAPERS[1:]]
-    without, found = rivals(PAPERS, 2, seed=7), rivals(with_one, 2, seed=7)
+    without, found = choose_rivals(PAPERS, 2, seed=7), choose_rivals(with_one, 2, seed=7)
     assert found[0] == (without[0][0], passage) and found[1:] == without[1:]
-    assert rivals(with_one, 1, seed=7)[0] == rivals(PAPERS, 1, seed=7)[0]
-    asked, _, places = predictions(with_one, ["gem"], 7, "strict", others=2)
+    assert choose_rivals(with_one, 1, seed=7)[0] == choose_rivals(PAPERS, 1, seed=7)[0]
+    asked, _, places = build_training_predictions(with_one, ["gem"], 7, "strict", others=2)
     strange = [prediction.x for prediction, (lesson, wrong) in zip(asked, places, strict=True) if wrong and not lesson]
     assert strange.count(passage.split("\n")[0]) == 3  # prepared like every other text
     silent = [replace(PAPERS[0], passage="It has no judgment."), *PAPERS[1:]]
-    assert predictions(silent, ["gem"], 7, others=2) == predictions(PAPERS, ["gem"], 7, others=2)
+    assert build_training_predictions(silent, ["gem"], 7, others=2) == build_training_predictions(
+        PAPERS, ["gem"], 7, others=2
+    )
 
 
 def test_a_paper_of_two_writers_is_no_rival_of_itself_and_one_alone_has_none() -> None:
     twice = [JudgedPaper("p", (R1, R2, R3), writers=frozenset([name])) for name in ("a", "b")]
-    assert rivals(twice, 2, 0) == [(), ()] and rivals([PAPER], 2, 0) == [()] and rivals([], 2, 0) == []
+    assert (
+        choose_rivals(twice, 2, 0) == [(), ()]
+        and choose_rivals([PAPER], 2, 0) == [()]
+        and choose_rivals([], 2, 0) == []
+    )
 
 
 def test_contrast_adds_each_review_with_the_rivals_in_a_group_with_its_right_ones(template: ChatTemplate) -> None:
     how = (template, "reply", 4096, 0)
-    plain, made = lessons(PAPERS[:4], ["gem"], *how), lessons(PAPERS[:4], ["gem"], *how, others=2)
+    plain, made = (
+        build_training_examples(PAPERS[:4], ["gem"], *how),
+        build_training_examples(PAPERS[:4], ["gem"], *how, others=2),
+    )
     assert len(plain.examples) == 4 * 9 and len(made.examples) == 4 * 15
     for first in range(0, len(made.examples), 15):
         own = made.examples[first : first + 15]
@@ -132,8 +148,11 @@ def test_contrast_adds_each_review_with_the_rivals_in_a_group_with_its_right_one
 def test_a_batch_is_one_paper_under_contrast_whatever_was_left_out_and_nothing_wrong_stands_alone(template):
     long = JudgedPaper("long", (R1 * 40, R2, R3), writers=frozenset(["by-a"]))
     alone = JudgedPaper("alone", ("a reviewer", R2, R3, R1), writers=frozenset(["nobody else"]))
-    longest = max(len(each.ids) for each in lessons(PAPERS[:3], ["gem"], template, "reply", 4096, 0, others=2).examples)
-    made = lessons([long, *PAPERS[:3], alone], ["gem"], template, "reply", longest, 0, others=2)
+    longest = max(
+        len(each.ids)
+        for each in build_training_examples(PAPERS[:3], ["gem"], template, "reply", 4096, 0, others=2).examples
+    )
+    made = build_training_examples([long, *PAPERS[:3], alone], ["gem"], template, "reply", longest, 0, others=2)
     batches = batches_of(made.examples, 2, 0, 0, neighbours=True)
     assert sorted(len(batch) for batch in batches)[-3:] == [15] * 3 and len(batches) == 5
     for batch in batches:
@@ -144,13 +163,13 @@ def test_a_batch_is_one_paper_under_contrast_whatever_was_left_out_and_nothing_w
 
 def test_rivals_are_judgments_as_they_are_scored(template: ChatTemplate) -> None:
     empty = JudgedPaper("empty", ("No judgment.", "Nor here.", R1), writers=frozenset(["by-a"]))
-    asked, _, places = predictions([*PAPERS[:2], empty], ["gem"], 0, "strict", others=5)
+    asked, _, places = build_training_predictions([*PAPERS[:2], empty], ["gem"], 0, "strict", others=5)
     texts = {prediction.x for prediction, (_, wrong) in zip(asked, places, strict=True) if wrong}
     assert texts and all(text and "The reviewer" in text for text in texts)
 
 
 def test_the_conversation_is_the_prompt_of_the_paper_word_for_word(template: ChatTemplate) -> None:
-    made = lessons([PAPER], ["gem_s_abstract"], template, "reply", 4096, seed=0)
+    made = build_training_examples([PAPER], ["gem_s_abstract"], template, "reply", 4096, seed=0)
     texts = [template.tokenizer.decode(example.ids) for example in made.examples]
     head = "<|start_header_id|>{}<|end_header_id|>\n\n"
     system = load("predict_judgments").system
@@ -163,23 +182,23 @@ def test_the_conversation_is_the_prompt_of_the_paper_word_for_word(template: Cha
 
 
 def test_the_loss_lies_on_the_scored_tokens_or_on_all_as_the_authors_have_it(template: ChatTemplate) -> None:
-    reply = lessons([PAPER], ["gem"], template, "reply", 4096, seed=0)
-    full = lessons([PAPER], ["gem"], template, "full", 4096, seed=0)
-    for learnt, whole, y in zip(reply.examples, full.examples, (R2, R3, R1, R3, R1, R2, R1, R2, R3), strict=True):
-        assert learnt.ids == whole.ids
-        scored = [token for token, weight in zip(learnt.ids, learnt.weights, strict=True) if weight]
+    reply = build_training_examples([PAPER], ["gem"], template, "reply", 4096, seed=0)
+    full = build_training_examples([PAPER], ["gem"], template, "full", 4096, seed=0)
+    for trained_on, whole, y in zip(reply.examples, full.examples, (R2, R3, R1, R3, R1, R2, R1, R2, R3), strict=True):
+        assert trained_on.ids == whole.ids
+        scored = [token for token, weight in zip(trained_on.ids, trained_on.weights, strict=True) if weight]
         assert template.tokenizer.decode(scored) == f"\n\n{y}<|eot_id|>"
-        assert set(learnt.weights) == {0.0, 1.0}
+        assert set(trained_on.weights) == {0.0, 1.0}
         assert whole.weights == (0.0, *[1.0] * (len(whole.ids) - 1))
 
 
 def test_what_is_too_long_or_cannot_be_encoded_is_left_out_and_counted(template: ChatTemplate) -> None:
     long = JudgedPaper("long", (R1, R2, R3 + " again" * 900))
-    shortest = len(lessons([PAPER], ["gem"], template, "reply", 4096, seed=0).examples[8].ids)
-    made = lessons([long], ["gem"], template, "reply", 1000, seed=0)
+    shortest = len(build_training_examples([PAPER], ["gem"], template, "reply", 4096, seed=0).examples[8].ids)
+    made = build_training_examples([long], ["gem"], template, "reply", 1000, seed=0)
     assert len(made.examples) == 4 and made.excluded == {"conversations of more than 1000 tokens": 5}
     bad = JudgedPaper("bad", (R1, R2, R3 + "\udcff"))
-    made = lessons([bad, long], ["gem"], template, "reply", shortest - 1, seed=0)
+    made = build_training_examples([bad, long], ["gem"], template, "reply", shortest - 1, seed=0)
     assert not made.examples
     assert made.excluded == {
         "conversations that cannot be encoded: bad_text": 5, f"conversations of more than {shortest - 1} tokens": 13
@@ -188,6 +207,6 @@ def test_what_is_too_long_or_cannot_be_encoded_is_left_out_and_counted(template:
 
 def test_the_id_of_a_paper_is_no_part_of_what_is_learnt(template: ChatTemplate) -> None:
     renamed = JudgedPaper("another", PAPER.judgments, PAPER.synopses)
-    assert lessons([renamed], ["gem"], template, "reply", 4096, 0) == lessons(
+    assert build_training_examples([renamed], ["gem"], template, "reply", 4096, 0) == build_training_examples(
         [PAPER], ["gem"], template, "reply", 4096, 0
     )

@@ -45,7 +45,7 @@ def test_loss_and_gradient_are_those_of_one_conversation_at_a_time(model, traine
     batch = [example(ids, data.draw(st.integers(1, len(ids) - 1))) for ids in texts]
     alone = sum(summed_loss(model, [each]) for each in batch)
     slopes = gradients(model, alone)
-    with shared_prefixes.sharing(model):
+    with shared_prefixes.share_prefixes_in(model):
         together = shared_prefixes.summed_loss(model, batch)
         found = gradients(model, together)
     assert together.item() == pytest.approx(alone.item(), rel=1e-5)
@@ -69,7 +69,7 @@ def test_the_contrastive_loss_and_its_gradient_are_those_by_hand(model, weight):
     chosen = [torch.log_softmax(totals[[index, 2, 3, 4]] / 2.0, 0)[0] for index in (0, 1)]
     by_hand = -totals[[0, 1, 5, 6]].sum() - weight * 8 * (chosen[0] + chosen[1]) / 2
     slopes = gradients(model, by_hand)
-    with shared_prefixes.sharing(model):
+    with shared_prefixes.share_prefixes_in(model):
         loss = shared_prefixes.contrastive_loss(model, batch, weight, 2.0)
         found = gradients(model, loss)
     assert loss.item() == pytest.approx(by_hand.item(), rel=1e-5)
@@ -80,7 +80,7 @@ def test_the_contrastive_loss_and_its_gradient_are_those_by_hand(model, weight):
 def test_without_anything_wrong_the_contrastive_loss_is_the_usual_one_and_the_model_has_its_own_attention_again(model):
     batch = [example((1, 2, 3, 0), 2), example((1, 2, 0, 0), 2)]
     before = model.config._attn_implementation
-    with shared_prefixes.sharing(model):
+    with shared_prefixes.share_prefixes_in(model):
         assert model.config._attn_implementation == shared_prefixes.NAME
         both = [shared_prefixes.contrastive_loss(model, batch, 1.0, 5.0), shared_prefixes.summed_loss(model, batch)]
         with pytest.raises(ValueError, match="its last ones"):  # learnt tokens that are not the end

@@ -17,9 +17,9 @@ torch = pytest.importorskip("torch", reason="training needs the extra `lm`")
 
 from gre_bench.core.errors import LMError, SettingsError, SourceError  # noqa: E402
 from gre_bench.tuning.pairs import Example, batches_of, weight_of  # noqa: E402
-from gre_bench.tuning.record import CHECKPOINT, HISTORY, History, Point  # noqa: E402
-from gre_bench.tuning.settings import TuningSettings  # noqa: E402
+from gre_bench.tuning.record import CHECKPOINT, HISTORY, History, HistoryPoint  # noqa: E402
 from gre_bench.tuning.trainer import learning_rate, summed_loss, train  # noqa: E402
+from gre_bench.tuning.tuning_settings import TuningSettings  # noqa: E402
 from tests.one_line import one_line  # noqa: E402
 from tests.tuning import small_lm  # noqa: E402
 from tests.tuning.small_lm import HELD_OUT, LEARNT, TRAINING, SmallLM, changed, sequences  # noqa: E402
@@ -88,7 +88,7 @@ def test_a_step_divides_by_the_weight_of_all_its_batches(tmp_path: Path) -> None
 
 def test_training_lowers_the_held_out_loss_and_says_so_in_lines(tmp_path: Path) -> None:
     model = SmallLM()
-    seen: list[Point] = []
+    seen: list[HistoryPoint] = []
     past = train(model, LEARNT, TRAINING, tmp_path, held_out=HELD_OUT, on_step=seen.append)
     assert past.steps == 18 and [step for step, _ in past.held_out] == [0, 5, 10, 15, 18]
     assert past.held_out[-1][1] < past.held_out[0][1] - 0.2
@@ -186,7 +186,7 @@ def test_a_run_that_fails_after_any_step_goes_on_exactly(unbroken, tmp_path: Pat
     class Failure(Exception):
         pass
 
-    def fail(point: Point) -> None:
+    def fail(point: HistoryPoint) -> None:
         if point.step == last:
             raise Failure
 
@@ -227,7 +227,7 @@ def test_a_cut_checkpoint_is_refused_by_name(tmp_path: Path, file: str) -> None:
 def test_a_full_disk_is_one_clear_line_and_the_checkpoint_before_it_stays(tmp_path: Path) -> None:
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
 
-    def fill(point: Point) -> None:
+    def fill(point: HistoryPoint) -> None:
         if point.step == 3:
             resource.setrlimit(resource.RLIMIT_FSIZE, (4000, limits[1]))
 
@@ -271,7 +271,7 @@ def test_a_model_that_a_step_has_spoilt_is_not_kept(tmp_path: Path, held_out) ->
 def test_where_a_checkpoint_is_in_the_way_of_a_lower_learning_rate_the_advice_says_so(tmp_path: Path) -> None:
     model = SmallLM()
 
-    def spoil(point: Point) -> None:
+    def spoil(point: HistoryPoint) -> None:
         if point.step == 2:
             with torch.no_grad():
                 model.head.bias[3] = math.nan

@@ -18,12 +18,12 @@ from functools import cache
 from pathlib import Path
 from typing import get_args
 
-from gre_bench.changes.catalog import CHANGES, Level, WriterTask, apply
-from gre_bench.changes.material import ICLR_2023, ChangeInput, Splitter
-from gre_bench.core.errors import ChangeError, SettingsError
-from gre_bench.core.judgments import OPENINGS, Form, prepared
-from gre_bench.core.records import Paper, Written, digest
+from gre_bench.core.errors import PerturbationError, SettingsError
+from gre_bench.core.judgments import OPENINGS, Form, prepare_judgments
+from gre_bench.core.records import Paper, WrittenText, digest
 from gre_bench.ingest.records.venues import venue_of
+from gre_bench.perturbations.by_name import PERTURBATIONS, Level, WriterTask, apply_perturbation
+from gre_bench.perturbations.material import ICLR_2023, PerturbationInput, Splitter
 from gre_bench.writing.rules.writer import NAMES, RuleTextWriter
 from tests.conftest import SIXTEEN
 from tests.writing.review_forms import DRESSES, inline, listed, prose, tagged
@@ -97,7 +97,7 @@ def odd_review(seed: int) -> str:
 
 
 @cache
-def corpus() -> tuple[list[Paper], list[ChangeInput], list[ChangeInput]]:
+def corpus() -> tuple[list[Paper], list[PerturbationInput], list[PerturbationInput]]:
     """Papers, reviews to change, and judgments to change: those of the sample edition, then the odd ones."""
     rows = {
         name: [json.loads(line) for line in (SIXTEEN / f"{name}.jsonl").read_text("utf-8").splitlines()]
@@ -114,7 +114,7 @@ def corpus() -> tuple[list[Paper], list[ChangeInput], list[ChangeInput]]:
     papers += [Paper(f"odd-{seed}", text[:60], text[:300], text) for seed, text in enumerate(odd)]
     of_sample = venue_of("SAMPLE", 2026).headings
     reviews, judgments = (
-        [ChangeInput(key, text, paper.title, paper.abstract, (some[n - 20][1], some[n - 33][1]),
+        [PerturbationInput(key, text, paper.title, paper.abstract, (some[n - 20][1], some[n - 33][1]),
                      headings=ICLR_2023 if key.startswith("odd") else of_sample)
          for n, (key, text, paper) in enumerate(some)]
         for some in (texts, lines)
@@ -142,7 +142,7 @@ def digests() -> dict[str, str]:
                     found[identity] = digest(texts(writer))
             except SettingsError:
                 continue  # it does not do this task
-    for change in CHANGES.values():
+    for change in PERTURBATIONS.values():
         if change.made_by != "writer":
             made = [
                 _changed(change.name, level, replace(item, splitter=splitter))
@@ -152,18 +152,18 @@ def digests() -> dict[str, str]:
             ]  # fmt: skip
             found[f"{change.name}-{change.version}"] = digest(made)
     for form in get_args(Form):
-        found[form] = digest([prepared(item.text, form, fold) for item in judgments for fold in (False, True)])
+        found[form] = digest([prepare_judgments(item.text, form, fold) for item in judgments for fold in (False, True)])
     return found
 
 
-def _texts(written: Sequence[Written]) -> list[object]:
+def _texts(written: Sequence[WrittenText]) -> list[object]:
     return [[item.text, item.outcome] for item in written]
 
 
-def _changed(name: str, level: Level, item: ChangeInput) -> str:
+def _changed(name: str, level: Level, item: PerturbationInput) -> str:
     try:
-        return apply(name, level, item)
-    except ChangeError as error:
+        return apply_perturbation(name, level, item)
+    except PerturbationError as error:
         return f"not made: {error.code}"
 
 
@@ -177,7 +177,7 @@ def problems(found: dict[str, str], known: dict[str, str]) -> list[str]:
         return [f"the corpus has changed: see that no writer has, on the corpus as it was, then run {COMMAND}"]
     lines = [
         f"the output of {name} has changed: mend it, if that was not meant; if it was, signatures need another name for it "
-        f"(WRITER in its module, or version in gre_bench/changes/catalog.py): give it one and run {COMMAND}"
+        f"(WRITER in its module, or version in gre_bench/perturbations/by_name.py): give it one and run {COMMAND}"
         for name in found if known.get(name, found[name]) != found[name]
     ]  # fmt: skip
     lines += [f"{name} is not recorded: run {COMMAND}" for name in found if name not in known]

@@ -14,22 +14,22 @@ from functools import partial
 from typing import Any
 from unittest.mock import patch
 
-from gre_bench.changes.catalog import CHANGES
-from gre_bench.changes.material import ChangeInput
 from gre_bench.core import asking
 from gre_bench.core.records import Case, Paper, Problem
 from gre_bench.examiners import grading
-from gre_bench.examiners.examiner import Item, examiner_of, improving_chat, writing_chat
+from gre_bench.examiners.examiner import GradingItem, examiner_of, improving_chat, writing_chat
 from gre_bench.examiners.pairwise import TextPair
 from gre_bench.examiners.templates import TEMPLATES, Template
-from gre_bench.guidelines.review_quality import CRITERIA, FieldedReview
+from gre_bench.guidelines.quality_points import CRITERIA, FieldedReview
 from gre_bench.ingest.records.venues import venue_of
 from gre_bench.metrics import lm_examiner
-from gre_bench.prompts.conditions import SHIPPED, condition
+from gre_bench.perturbations.by_name import PERTURBATIONS
+from gre_bench.perturbations.material import PerturbationInput
+from gre_bench.prompts.conditions import SHIPPED, load_condition
 from gre_bench.tasks import steps
 from gre_bench.writing import lm_writer
-from gre_bench.writing.catalog import WriterContext, open_examiner
 from gre_bench.writing.spend_log import FILE
+from gre_bench.writing.writers import WriterContext, open_examiner
 from tests.conftest import SIXTEEN
 
 SAMPLE = SIXTEEN
@@ -117,14 +117,14 @@ def _purposes(name: str, context: WriterContext, texts: Texts) -> Iterator[tuple
     yield "review under a guideline", lambda: [_outcome(one) for one in guided()]
     yield "judgments", lambda: [_outcome(one) for one in steps.write_judgments(**ask, reviews=prose)]
     yield "ASSW", lambda: [_outcome(one) for one in steps.write_assw(**ask, papers=texts.papers)]
-    changes = [change.name for change in CHANGES.values() if change.task and change.name != "rephrase_2"]
+    changes = [change.name for change in PERTURBATIONS.values() if change.task and change.name != "rephrase_2"]
     materials = [_material(review, texts) for review in texts.reviews[:2]]
     for change in changes:
-        made = partial(steps.write_changes, change=change, **ask, materials=materials)
+        made = partial(steps.write_perturbations, change=change, **ask, materials=materials)
         yield f"change: {change.removesuffix('_1')}", lambda made=made: [_outcome(one) for one in made()]
     yield "LM examiner", lambda: _lm_examiner(name, context, texts)
     review = texts.reviews[0]
-    items = [Item(review.review_id, texts.paper_of(review).abstract or "", texts.prose[review.review_id])]
+    items = [GradingItem(review.review_id, texts.paper_of(review).abstract or "", texts.prose[review.review_id])]
     for family, templates in _families().items():
         yield family, lambda templates=templates: [one for form in templates for one in _graded(ask, form, items)]
     yield "examiner: filter", lambda: _graded(ask, TEMPLATES["human_test"], items, filtering=True)
@@ -138,7 +138,7 @@ def _purposes(name: str, context: WriterContext, texts: Texts) -> Iterator[tuple
         judged = partial(steps.judge_reviews, **ask, criterion=criterion, reviews=texts.reviews[:1])
         yield f"points: {criterion}", lambda judged=judged: [_outcome(one) for one in judged()]
     contents = [(paper.paper_id, paper.whole) for paper in texts.papers[:1]]
-    conditions = [condition(one) for one in SHIPPED if one in ("none", "neurips", "good", "good+rubric")]
+    conditions = [load_condition(one) for one in SHIPPED if one in ("none", "neurips", "good", "good+rubric")]
     rated = [partial(steps.rate_papers, **ask, condition=each, papers=contents) for each in conditions]
     yield "rating under a guideline", lambda: [_outcome(one) for rate in rated for one in rate()]
     yield "guideline", lambda: [_outcome(steps.generate_guideline(**ask, reviews=texts.reviews))]
@@ -154,7 +154,7 @@ def _families() -> dict[str, list[Template]]:
     return found
 
 
-def _graded(ask: Mapping[str, Any], form: Template, items: Sequence[Item], **more: Any) -> list[Outcome]:
+def _graded(ask: Mapping[str, Any], form: Template, items: Sequence[GradingItem], **more: Any) -> list[Outcome]:
     tree = {"template": form.name, "granularity": form.granularities[0]} | more
     tree |= {"instructions": INSTRUCTIONS} if form.name == "generated" else {}
     return [_outcome(one) for one in steps.grade_items(**ask, examiner=examiner_of(tree), items=items)]
@@ -169,9 +169,11 @@ def _lm_examiner(name: str, context: WriterContext, texts: Texts) -> list[Outcom
     return [_outcome(one) for one in lm_examiner.LMExaminer(found.writer, found.sampling, "signature").score(cases)]
 
 
-def _material(review: FieldedReview, texts: Texts) -> ChangeInput:
+def _material(review: FieldedReview, texts: Texts) -> PerturbationInput:
     paper = texts.paper_of(review)
-    return ChangeInput(review.review_id, texts.prose[review.review_id], paper.title, paper.abstract, headings=HEADINGS)
+    return PerturbationInput(
+        review.review_id, texts.prose[review.review_id], paper.title, paper.abstract, headings=HEADINGS
+    )
 
 
 def _outcome(found: Any) -> Outcome:

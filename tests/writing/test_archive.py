@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gre_bench.core.errors import StoreError
-from gre_bench.core.records import Chat, Reply, Sampling
+from gre_bench.core.records import Chat, Completion, Sampling
 from gre_bench.writing.archive import ROOM_BYTES, ReplyArchive, request_digest
 
 REQUEST = request_digest("model@1", Chat("system", "user"), Sampling())
-REPLY = Reply("ok", "The reviewer suggests x.", model="m", thinking=3, prompt_tokens=5, reply_tokens=None)
+REPLY = Completion("ok", "The reviewer suggests x.", model="m", thinking=3, prompt_tokens=5, reply_tokens=None)
 
 
 def entry(folder: Path) -> Path:
@@ -26,10 +26,10 @@ def entry(folder: Path) -> Path:
 @pytest.mark.parametrize(
     ("reply", "kept"),
     [
-        (REPLY, True), (Reply("cut", "The rev"), True), (Reply("refused", None, "no"), True),
-        (Reply("empty", None), True), (Reply("empty", None, final=False), False),
-        (Reply("failed", None, "too long"), True), (Reply("failed", None, "500", final=False), False),
-        (Reply("rate_limited", None, "429", final=False), False),
+        (REPLY, True), (Completion("cut", "The rev"), True), (Completion("refused", None, "no"), True),
+        (Completion("empty", None), True), (Completion("empty", None, final=False), False),
+        (Completion("failed", None, "too long"), True), (Completion("failed", None, "500", final=False), False),
+        (Completion("rate_limited", None, "429", final=False), False),
     ],
 )  # fmt: skip
 def test_only_final_replies_are_kept(tmp_path, reply, kept):

@@ -6,20 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gre_bench.changes.edits import completed
-from gre_bench.changes.material import ChangeInput
-from gre_bench.changes.wording import phrases, rephrased
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.judgments import OPENINGS
 from gre_bench.core.records import Paper
 from gre_bench.core.resources import resource
 from gre_bench.core.review_text import split
+from gre_bench.perturbations.edits import check_completion
+from gre_bench.perturbations.material import PerturbationInput
+from gre_bench.perturbations.wording import phrases, rephrase_review
 from gre_bench.prompts.library import load
-from gre_bench.writing.catalog import WriterContext, text_writer
 from gre_bench.writing.lm_writer import PROMPTS
 from gre_bench.writing.rules.judgments import judgments_of
 from gre_bench.writing.rules.writer import NAMES, summaries_of, vague
-from tests.changes.toy import BLANKED, SPACED, TOY
+from gre_bench.writing.writers import WriterContext, open_text_writer
+from tests.perturbations.toy import BLANKED, SPACED, TOY
 from tests.servers.chat import MODEL, scripted_chat, written
 from tests.studies.asking import models_file
 
@@ -47,14 +47,14 @@ REASONS = [
 ]
 
 
-def item(key: str = "p1", **more) -> ChangeInput:
-    return ChangeInput(**{"key": key, "text": REVIEW, "title": "RingLock", "abstract": ABSTRACT} | more)
+def item(key: str = "p1", **more) -> PerturbationInput:
+    return PerturbationInput(**{"key": key, "text": REVIEW, "title": "RingLock", "abstract": ABSTRACT} | more)
 
 
 @pytest.fixture
 def lm(tmp_path):
     with scripted_chat() as server:
-        yield text_writer("scripted", WriterContext(tmp_path / "replies", models_file(tmp_path, server))), server
+        yield open_text_writer("scripted", WriterContext(tmp_path / "replies", models_file(tmp_path, server))), server
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_an_elongation_with_one_summary_is_none_and_says_why(lm):
 @pytest.mark.parametrize("name", ["rule", "scripted"])
 @pytest.mark.parametrize(("task", "lacks", "code"), REASONS)
 def test_what_cannot_be_changed_has_its_reason_and_takes_no_neighbour_down(lm, name, task, lacks, code):
-    writer = lm[0] if name == "scripted" else text_writer(name, WriterContext("."))
+    writer = lm[0] if name == "scripted" else open_text_writer(name, WriterContext("."))
     before, without, after = writer.changed(task, [item("a"), item("b", **lacks), item("c")])
     assert [before.item, without.item, after.item] == ["a", "b", "c"]
     assert (without.text, without.outcome) == (None, code)
@@ -147,8 +147,8 @@ def test_what_cannot_be_changed_has_its_reason_and_takes_no_neighbour_down(lm, n
 
 
 def test_every_identity_is_its_own(lm):
-    rules = {text_writer("rule", WriterContext(".")).identity(task) for task in PROMPTS}
-    assert rules | {text_writer("rule-2", WriterContext(".")).identity("rephrase")} == {
+    rules = {open_text_writer("rule", WriterContext(".")).identity(task) for task in PROMPTS}
+    assert rules | {open_text_writer("rule-2", WriterContext(".")).identity("rephrase")} == {
         "rule-completion-1", "rule-abstract-only-1", "rule-rephrase-1", "rule-rephrase-2", "rule-elongation-4",
     }  # fmt: skip
     by_lm = {lm[0].identity(task) for task in PROMPTS}
@@ -157,22 +157,22 @@ def test_every_identity_is_its_own(lm):
 
 def test_a_writer_by_rule_that_cannot_do_a_task_says_who_can():
     with pytest.raises(SettingsError, match="writer rule-2 only rephrases; for completion take rule or a model"):
-        text_writer("rule-2", WriterContext(".")).identity("completion")
+        open_text_writer("rule-2", WriterContext(".")).identity("completion")
     with pytest.raises(
         SettingsError, match="extractive-full cannot do the task rephrase; writers by rule that can: rule, rule-2"
     ):
-        text_writer("extractive-full", WriterContext(".")).identity("rephrase")
+        open_text_writer("extractive-full", WriterContext(".")).identity("rephrase")
     assert NAMES[0] == "rule"
 
 
-def by_rule(task: str, given: ChangeInput, name: str = "rule"):
-    (written,) = text_writer(name, WriterContext(".")).changed(task, [given])
+def by_rule(task: str, given: PerturbationInput, name: str = "rule"):
+    (written,) = open_text_writer(name, WriterContext(".")).changed(task, [given])
     return written
 
 
 def test_a_completion_by_rule_is_one_that_an_lm_s_would_pass_for():
     written = by_rule("completion", item())
-    assert completed(written.text, item()) == written.text
+    assert check_completion(written.text, item()) == written.text
     assert sum(written.text.count(sentence) for sentence in vague()) == 2
     assert by_rule("completion", item("p2")).text != written.text
 
@@ -205,7 +205,7 @@ def test_an_abstract_only_review_by_rule_has_the_form_of_iclr_2023_and_never_rea
     (1, "The wellmethod and a re-method.", "The wellmethod and a re-method."),
 ])  # fmt: skip
 def test_sentences_are_rephrased_by_rule(style, text, expected):
-    assert rephrased(text, style) == expected
+    assert rephrase_review(text, style) == expected
 
 
 @pytest.mark.parametrize("name", ["rule", "rule-2"])
@@ -230,9 +230,9 @@ PIECES = [
 
 @given(st.text() | st.lists(st.sampled_from(PIECES)).map("".join), st.sampled_from([1, 2]))
 def test_any_text_is_rephrased_with_its_lines_and_formulas(text, style):
-    changed = rephrased(text, style)
+    changed = rephrase_review(text, style)
     assert changed.count("\n") == text.count("\n") and changed.count("$") == text.count("$")
-    assert changed == rephrased(text, style)
+    assert changed == rephrase_review(text, style)
 
 
 def test_summaries_by_rule_name_what_is_praised_and_what_is_blamed():
@@ -252,4 +252,4 @@ def test_a_review_without_praise_is_not_elongated_by_rule_and_says_so():
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("piece", ["Although it is novel, it is weak. ", "because ", "the paper ", "$", "If a, "])
 def test_a_tenth_of_a_megabyte_is_rephrased_in_seconds(piece):
-    assert rephrased(piece * (100_000 // len(piece)), 1)
+    assert rephrase_review(piece * (100_000 // len(piece)), 1)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gre_bench.changes import catalog as changes
-from gre_bench.changes import edits
+from gre_bench.perturbations import by_name as changes
+from gre_bench.perturbations import edits
 from gre_bench.writing.rules import extractive, judgments, synopsis, writer
 from tests.writing import frozen
 from tests.writing.frozen import COMMAND, CORPUS, corpus, digests, odd_review, problems, recorded
@@ -34,7 +34,7 @@ def few():
 @pytest.mark.parametrize(("module", "function", "names"), [
     (judgments, "judgments_of", {judgments.WRITER}), (synopsis, "assw_of", {synopsis.WRITER}),
     (extractive, "review_of", {"extractive-full-1", "extractive-abstract-1"}),
-    (writer, "rephrased", {*writer.REPHRASERS.values()}), (edits, "injected", {"injection-1"}),
+    (writer, "rephrase_review", {*writer.REPHRASERS.values()}), (edits, "inject_instruction", {"injection-1"}),
 ])  # fmt: skip
 def test_a_comma_more_is_a_change_of_that_writer_alone(few, monkeypatch, module, function, names):
     real = getattr(module, function)
@@ -46,7 +46,7 @@ def test_a_comma_more_is_a_change_of_that_writer_alone(few, monkeypatch, module,
     texts, before = few
     monkeypatch.setattr(frozen, "corpus", lambda: texts)
     monkeypatch.setattr(module, function, changed)
-    monkeypatch.setitem(changes.CHANGES["injection"].rules, "review", edits.injected)
+    monkeypatch.setitem(changes.PERTURBATIONS["injection"].rules, "review", edits.inject_instruction)
     found = digests()
     assert {name for name in found if found[name] != before[name]} == names
 

@@ -6,8 +6,8 @@ import pytest
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import Paper
-from gre_bench.prompts.conditions import SHIPPED, condition, guided
-from gre_bench.writing.catalog import WriterContext, text_writer, writes_reviews
+from gre_bench.prompts.conditions import SHIPPED, load_condition, split_condition
+from gre_bench.writing.writers import WriterContext, open_text_writer, writes_reviews
 from tests.servers.chat import MODEL, scripted_chat
 from tests.studies.asking import models_file
 
@@ -22,33 +22,36 @@ def writer_context(tmp_path):
 
 @pytest.mark.parametrize("name", ["none", "bad+rubric"])
 def test_a_review_under_a_guideline_is_asked_for_with_its_prompt(writer_context, name):
-    writer = text_writer(f"scripted@{name}", writer_context[0])
+    writer = open_text_writer(f"scripted@{name}", writer_context[0])
     (written,) = writer.reviews([PAPER])
     assert (written.item, written.outcome) == ("p1", "ok")
     (body,) = writer_context[1].requests
     assert body["messages"] == [
-        {"role": "user", "content": condition(name).chat("A title\n\nAbstract\n\nAn abstract.\n\n" + PAPER.text).user}
+        {
+            "role": "user",
+            "content": load_condition(name).chat("A title\n\nAbstract\n\nAn abstract.\n\n" + PAPER.text).user,
+        }
     ]
 
 
 def test_each_condition_is_an_identity_of_its_own_and_other_tasks_are_as_ever(writer_context):
     names = ["scripted", *(f"scripted@{name}" for name in SHIPPED)]
-    scribes = [text_writer(name, writer_context[0]) for name in names]
+    scribes = [open_text_writer(name, writer_context[0]) for name in names]
     assert len({one.identity("review") for one in scribes}) == len(names)
     assert len({one.identity("judgments") for one in scribes}) == len({one.identity("assw") for one in scribes}) == 1
     assert scribes[-1].identity("review").startswith(f"scripted@{MODEL} · prompt bad+rubric ")
 
 
 def test_the_name_of_a_candidate_is_taken_apart_at_a_shipped_condition_only():
-    assert guided("meta/llama@iclr") == ("meta/llama", "iclr")
-    assert guided("model@bad+rubric") == ("model", "bad+rubric")
-    assert guided("a@b@none") == ("a@b", "none")
+    assert split_condition("meta/llama@iclr") == ("meta/llama", "iclr")
+    assert split_condition("model@bad+rubric") == ("model", "bad+rubric")
+    assert split_condition("a@b@none") == ("a@b", "none")
     for name in ("model", "model@nope", "@iclr", "model@"):
-        assert guided(name) == (name, None)
+        assert split_condition(name) == (name, None)
 
 
 def test_only_a_known_model_reviews_under_a_guideline(writer_context):
     assert writes_reviews("scripted@arr", writer_context[0])
     assert not writes_reviews("scripted@nope", writer_context[0]) and not writes_reviews("other@arr", writer_context[0])
     with pytest.raises(SettingsError, match=r"no writer 'other@arr' in .*models.toml; known: "):
-        text_writer("other@arr", writer_context[0])
+        open_text_writer("other@arr", writer_context[0])

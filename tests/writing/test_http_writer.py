@@ -14,7 +14,7 @@ import pytest
 from gre_bench.catalogs.models import Model
 from gre_bench.core.errors import LMError
 from gre_bench.core.records import Chat, Sampling
-from gre_bench.http.client import LARGEST_PROBLEM, Body
+from gre_bench.http.lm_requests import LARGEST_PROBLEM, Body
 from gre_bench.writing.archive import ReplyArchive
 from gre_bench.writing.http_writer import LARGEST_BODY, HttpWriter, RetryPolicy, read_completion
 from tests.forks import CONTEXT

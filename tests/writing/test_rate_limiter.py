@@ -16,9 +16,9 @@ from gre_bench.catalogs.models import Limits, load
 from gre_bench.core.errors import BudgetReached, StoreError
 from gre_bench.core.records import Chat, Sampling
 from gre_bench.core.settings import BudgetSettings
-from gre_bench.writing.catalog import WriterContext
 from gre_bench.writing.http_writer import HttpWriter
 from gre_bench.writing.rate_limiter import RateLimiter
+from gre_bench.writing.writers import WriterContext
 from tests.forks import CONTEXT
 from tests.holds import wait_for
 from tests.servers.chat import MODEL, scripted_chat

@@ -10,8 +10,8 @@ import re
 
 import pytest
 
-from gre_bench.core.pretrained import cache
-from gre_bench.writing.catalog import WriterContext
+from gre_bench.core.pretrained import cache_folder
+from gre_bench.writing.writers import WriterContext
 from tests.lm.test_pretrained_real import needed
 from tests.servers.processes import transformers_command, transformers_server
 from tests.writing.purposes import frugal, sample_texts, tallies
@@ -33,7 +33,7 @@ def test_each_reply_of_a_real_lm_is_used_or_failed_with_its_reason(tmp_path):
     if command is None:
         pytest.skip("no command `transformers` here: pip install 'transformers[serving]'")
     context, texts = WriterContext(tmp_path / "replies", tmp_path / "models.toml"), sample_texts(1, 1, 300)
-    with frugal(24), transformers_server(command, cache() / name, tmp_path / "server.log") as url:
+    with frugal(24), transformers_server(command, cache_folder() / name, tmp_path / "server.log") as url:
         (tmp_path / "models.toml").write_text(ENTRY.format(url=url))
         found = {tally.purpose: tally for tally in tallies(name, context, texts, SHORT.__contains__)}
     assert set(found) == set(SHORT)

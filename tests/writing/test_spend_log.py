@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from gre_bench.catalogs.models import Model
 from gre_bench.core.errors import BudgetReached, SettingsError, StoreError
-from gre_bench.core.records import Chat, Reply, Sampling
+from gre_bench.core.records import Chat, Completion, Sampling
 from gre_bench.core.settings import BudgetSettings
 from gre_bench.writing.archive import ReplyArchive
 from gre_bench.writing.http_writer import HttpWriter, RetryPolicy
-from gre_bench.writing.spend_log import ModelBudget, SpendLog, cost, remaining, spending_line
+from gre_bench.writing.spend_log import ModelBudget, SpendLog, cost, remaining_budget, spending_line
 from tests.forks import CONTEXT
 from tests.holds import LONGEST_S
 from tests.servers.chat import MODEL, scripted_chat
@@ -52,7 +52,7 @@ def test_what_is_written_is_what_is_read_by_whoever_reads(tmp_path_factory, paid
     for prompt, reply, answered in paid:
         one.take()
         if answered:
-            one.pay(Chat("", ""), Reply("ok", "x", prompt_tokens=prompt, reply_tokens=reply), 1.0)
+            one.pay(Chat("", ""), Completion("ok", "x", prompt_tokens=prompt, reply_tokens=reply), 1.0)
     for spend_log in (one.spend_log, SpendLog(one.spend_log.path)):
         spent = spend_log.spent("E-2026", "scripted")
         answers = [item for item in paid if item[2]]
@@ -65,9 +65,9 @@ def test_what_is_written_is_what_is_read_by_whoever_reads(tmp_path_factory, paid
 def test_tokens_that_an_endpoint_does_not_state_are_estimated_and_counted_as_such(tmp_path):
     one = model_budget(tmp_path)
     one.take()
-    one.pay(Chat("s" * 100, "u" * 300), Reply("ok", "r" * 40), 1.0)
+    one.pay(Chat("s" * 100, "u" * 300), Completion("ok", "r" * 40), 1.0)
     one.take()
-    one.pay(Chat("s", "u"), Reply("rate_limited", None, final=False), 1.0)
+    one.pay(Chat("s", "u"), Completion("rate_limited", None, final=False), 1.0)
     spent = one.spend_log.spent("E-2026", "scripted")
     assert (spent.prompt_tokens, spent.reply_tokens, spent.estimated, spent.answered) == (100, 10, 1, 2)
     assert spent.outcomes == {"ok": 1, "rate_limited": 1}
@@ -122,7 +122,7 @@ def test_a_bound_is_one_line_that_says_which_what_is_spent_and_how_to_go_on(tmp_
     one = model_budget(tmp_path, **bounds)
     for _ in range(2):
         one.take()
-        one.pay(Chat("", ""), Reply("ok", "x", prompt_tokens=1000, reply_tokens=100), 1.0)
+        one.pay(Chat("", ""), Completion("ok", "x", prompt_tokens=1000, reply_tokens=100), 1.0)
     with pytest.raises(BudgetReached) as caught:
         one.take()
     line = str(caught.value)
@@ -158,9 +158,9 @@ def test_money_is_not_bounded_where_no_price_is_known(tmp_path, bound):
 def test_what_is_left_is_said_of_what_is_bounded(tmp_path):
     one = model_budget(tmp_path, requests=5, usd=0.001)
     one.take()
-    one.pay(Chat("", ""), Reply("ok", "x", prompt_tokens=1000, reply_tokens=100), 1.0)
+    one.pay(Chat("", ""), Completion("ok", "x", prompt_tokens=1000, reply_tokens=100), 1.0)
     spent = one.spend_log.whole("E-2026")
-    assert remaining(one.budget, spent) == {"requests": 4, "usd": 0}
+    assert remaining_budget(one.budget, spent) == {"requests": 4, "usd": 0}
     assert spending_line(spent) == "1 requests, 1,000 prompt and 100 reply tokens, 0.00 USD, 0.00 hours"
 
 
@@ -210,15 +210,15 @@ def test_a_batch_that_stops_lets_no_request_wait_for_room_in_the_budget(tmp_path
 def test_money_at_an_unknown_price_is_said_to_be_unknown(tmp_path):
     unpriced = model_budget(tmp_path, priced=False)
     unpriced.take()
-    unpriced.pay(Chat("", ""), Reply("rate_limited", None, final=False), 1.0)
+    unpriced.pay(Chat("", ""), Completion("rate_limited", None, final=False), 1.0)
     assert unpriced.spend_log.whole("E-2026").money == "0.00 USD"
     unpriced.take()
-    unpriced.pay(Chat("", ""), Reply("ok", "x", prompt_tokens=1000, reply_tokens=100), 1.0)
+    unpriced.pay(Chat("", ""), Completion("ok", "x", prompt_tokens=1000, reply_tokens=100), 1.0)
     spent = unpriced.spend_log.whole("E-2026")
     assert spent.money == "price unknown" and "price unknown" in spending_line(spent)
     priced = model_budget(tmp_path)
     priced.take()
-    priced.pay(Chat("", ""), Reply("ok", "x", prompt_tokens=5000, reply_tokens=0), 1.0)
+    priced.pay(Chat("", ""), Completion("ok", "x", prompt_tokens=5000, reply_tokens=0), 1.0)
     assert priced.spend_log.whole("E-2026").money == "0.01 USD, 1 of 3 answers at an unknown price"
 
 

@@ -11,19 +11,19 @@ from typing import Any
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Answer
 from gre_bench.cli.commands.options import EDITIONS, argument, option
-from gre_bench.cli.commands.running import folder_to_write
+from gre_bench.cli.commands.running import check_output_folder
 from gre_bench.cli.views import comparison as shown
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.formats import show_written
 from gre_bench.core.errors import SettingsError, StoreError
 from gre_bench.core.records import HUMAN, edition_of
-from gre_bench.reports.signatures import the_edition
+from gre_bench.reports.signatures import resolve_edition
 from gre_bench.store import Store, find_editions
 from gre_bench.store.queries import CANDIDATES, PLANNED_SIGNATURES
 
 
-def _tables(ctx: Any, args: list[str], incomplete: str) -> list[str]:
-    from gre_bench.ranking.published import tables
+def _complete_tables(ctx: Any, args: list[str], incomplete: str) -> list[str]:
+    from gre_bench.ranking.published_boards import tables
 
     return list(tables())
 
@@ -41,7 +41,7 @@ def compare(
         "--published TABLE",
         "Table of Xu et al. 2025, table1 to table14; repeatable.",
         None,
-        autocompletion=_tables,
+        autocompletion=_complete_tables,
     ),
     edition: str | None = option(
         "--edition -e EDITION",
@@ -68,18 +68,18 @@ def compare(
     if figures is not None:
         if len(published) != 1 or names or edition:
             raise SettingsError("--figures draws one published board: name it with --published and leave out the rest")
-        from gre_bench.reports.publishing import plot_table
+        from gre_bench.reports.publish_editions import plot_table
 
-        drawn = plot_table(published[0], folder_to_write(figures))
+        drawn = plot_table(published[0], check_output_folder(figures))
         return Answer([str(path) for path in drawn], lambda paths: show_written(paths, published[0]))
     if contrasts is not None:
         if published or len(names) + (edition is not None) > 1:
             raise SettingsError("--contrasts tests a file on one edition: gre-bench compare EDITION --contrasts FILE")
         from gre_bench.reports.contrasts import compare_contrasts
 
-        edition = the_edition(edition or (names[0] if names else None), state)
+        edition = resolve_edition(edition or (names[0] if names else None), state)
         return Answer(compare_contrasts(state, edition, contrasts, metric), shown.show_contrasts)
-    edition = edition or _the_only_edition(names, bool(published), state)
+    edition = edition or _find_only_edition(names, bool(published), state)
     if edition is not None:
         from gre_bench.reports.contrasts import are_lms, compare_candidates, compare_lms
 
@@ -110,22 +110,22 @@ def compare(
 
         return Answer(report, show_both_releases)
     if not published:
-        _look_like_boards(names)
-    return Answer(_compared(names, published, state), shown.show_sides)
+        _check_board_names(names)
+    return Answer(_compare_sides(names, published, state), shown.show_sides)
 
 
-def _the_only_edition(names: Sequence[str], other: bool, state: Path) -> str | None:
+def _find_only_edition(names: Sequence[str], other: bool, state: Path) -> str | None:
     """Returns the only edition in which both *names* are candidates or LMs; None if there is no such edition.
 
     *other*: whether something else is compared too; then the result is None.
     """
     if other or len(names) != 2:
         return None
-    holders = [key for key in find_editions(state) if _holds(Store(state, key), names)]
+    holders = [key for key in find_editions(state) if _has_all_names(Store(state, key), names)]
     return holders[0] if len(holders) == 1 else None
 
 
-def _holds(store: Store, names: Sequence[str]) -> bool:
+def _has_all_names(store: Store, names: Sequence[str]) -> bool:
     """Whether all *names* are candidates or evaluation LMs of the edition *store*; False if it cannot be read."""
     try:
         known = {row["candidate_id"] for row in store.read(CANDIDATES)}
@@ -135,7 +135,7 @@ def _holds(store: Store, names: Sequence[str]) -> bool:
     return all(any(each == name or each.endswith(f"/{name}") for each in known) for name in names)
 
 
-def _look_like_boards(names: Sequence[str]) -> None:
+def _check_board_names(names: Sequence[str]) -> None:
     """Raises `SettingsError` if one of *names* can be neither a file nor an edition.
 
     The message says how to compare candidates.
@@ -153,10 +153,10 @@ def _look_like_boards(names: Sequence[str]) -> None:
             ) from error
 
 
-def _compared(runs: Sequence[str], tables: Sequence[str], state: Path) -> dict[str, Any]:
+def _compare_sides(runs: Sequence[str], tables: Sequence[str], state: Path) -> dict[str, Any]:
     """Returns the comparison of two sides: published *tables* first, then *runs*."""
-    from gre_bench.ranking.published import beside
-    from gre_bench.reports.comparisons import from_run, from_table, ranked
+    from gre_bench.ranking.published_boards import beside
+    from gre_bench.reports.comparisons import compare_rankings, from_run, from_table
 
     sides = [from_table(name) for name in tables]
     kind = "effects" if any(side.kind == "effects" for side in sides) else "board"
@@ -167,7 +167,7 @@ def _compared(runs: Sequence[str], tables: Sequence[str], state: Path) -> dict[s
             "releases or files, or two candidates with --edition"
         )
     elif {side.kind for side in sides} == {"board"}:
-        report = ranked(*sides)
+        report = compare_rankings(*sides)
     elif len({side.kind for side in sides}) == 1:
         report = {"beside": [asdict(row) for row in beside(*(side.figures for side in sides))]}
     else:

@@ -9,24 +9,24 @@ from rich.box import SIMPLE
 from rich.console import Console
 
 from gre_bench.cli.commands import options
-from gre_bench.cli.commands.groups import Answer, Commands
+from gre_bench.cli.commands.groups import Answer, CommandApp
 from gre_bench.cli.commands.options import argument, option
-from gre_bench.cli.commands.running import code_of, named_files, study_budget
+from gre_bench.cli.commands.running import exit_code_of, load_study_budget, parse_named_files
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.screen import say
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.terminal import counted
-from gre_bench.pipeline.runs.prefect_engine import configure_prefect, perform
+from gre_bench.pipeline.runs.prefect_engine import configure_prefect, run_flow_or_plain
 
 if TYPE_CHECKING:
-    from gre_bench.examiners.results import Sheet
+    from gre_bench.examiners.rater_results import TextTable
 
 SHOWN = 40
 """Number of reasons to print; tables.md has all of them."""
 WIDE = 200
 """Columns of a table if the output is not a terminal."""
 
-app = Commands("Compare LMs that grade texts with human scores.")
+app = CommandApp("Compare LMs that grade texts with human scores.")
 
 
 @app.command("compare", no_args_is_help=True)
@@ -59,10 +59,10 @@ def compare(
     if items is None and edition is None and settings is None:
         raise SettingsError("name what to grade: --items FILE, or --edition EDITION; see --help")
     configure_prefect(state)
-    from gre_bench.flows.examiner_study import examiner_study, study
+    from gre_bench.flows.examiner_study import examiner_study, run_examiner_study
     from gre_bench.studies.examiners.inputs import StudySettings as Chosen
     from gre_bench.studies.examiners.inputs import load_study
-    from gre_bench.studies.examiners.job import ExaminerJob, estimate
+    from gre_bench.studies.examiners.study import ExaminerJob, estimate
 
     chosen = load_study(settings) if settings else Chosen()
     if layouts:
@@ -72,13 +72,13 @@ def compare(
         chosen = chosen.model_copy(update={"models": tuple(dict.fromkeys(models))})
     if models_file:
         chosen = chosen.model_copy(update={"models_file": models_file})
-    chosen = chosen.model_copy(update={"budget": study_budget(bounds, chosen.budget)})
+    chosen = chosen.model_copy(update={"budget": load_study_budget(bounds, chosen.budget)})
     name = name or edition or (items.stem if items else "study")
     job = ExaminerJob(name, chosen, items, edition, limit, again, state.resolve())
     if dry_run:
         return Answer(estimate(job), _show_estimate)
-    summary = perform(not no_prefect, lambda: examiner_study(job), lambda: study(job))
-    return Answer(summary, _show_study, code_of(summary))
+    summary = run_flow_or_plain(not no_prefect, lambda: examiner_study(job), lambda: run_examiner_study(job))
+    return Answer(summary, _show_study, exit_code_of(summary))
 
 
 @app.command("errors")
@@ -87,11 +87,11 @@ def errors(*, filled: list[str] = argument("NAME=FILE", "A sheet of rationales t
 
     The table has the layout of table 9 of Kim et al. 2023.
     """
-    from gre_bench.examiners.results import error_table, shares
+    from gre_bench.examiners.rater_results import error_table, shares
     from gre_bench.ingest.records.row_files import read_all_rows
 
     error_shares = {}
-    for name, file in named_files(filled).items():
+    for name, file in parse_named_files(filled).items():
         try:
             error_shares[name] = shares([row for _, row in read_all_rows(file)[0]])
         except SourceError as error:
@@ -100,29 +100,29 @@ def errors(*, filled: list[str] = argument("NAME=FILE", "A sheet of rationales t
 
 
 def _show_study(summary: dict[str, Any]) -> None:
-    from gre_bench.examiners.results import Sheet
+    from gre_bench.examiners.rater_results import TextTable
 
     say(f"{summary['study']}: {counted(summary['texts'], 'text')} on {summary['sources']} sources")
     for row in summary["tables"]:
-        _show_sheet(Sheet(**row))
+        _show_sheet(TextTable(**row))
     lacking = summary["lacking"]
-    screen.say_all(lacking[:SHOWN], "without a grade: ")
+    screen.say_nonempty(lacking[:SHOWN], "without a grade: ")
     if len(lacking) > SHOWN:
         say(f"and {len(lacking) - SHOWN} more such lines in tables.md")
     say(f"grades, outcomes, tables and sheets for rationales: {summary['folder']}")
-    screen.say_all([summary["message"]])
+    screen.say_nonempty([summary["message"]])
 
 
-def _show_sheet(sheet: Sheet) -> None:
-    screen.grid(
+def _show_sheet(sheet: TextTable) -> None:
+    screen.print_grid(
         sheet.heads, sheet.rows, left=sheet.left, fold=True, to=None if screen.out.is_terminal else Console(width=WIDE),
         title=sheet.title, box=SIMPLE, padding=(0, 1, 0, 0),
     )  # fmt: skip
-    screen.say_all(sheet.notes)
+    screen.say_nonempty(sheet.notes)
 
 
 def _show_estimate(plan: dict[str, Any]) -> None:
-    from gre_bench.cli.views.studies import show_models
+    from gre_bench.cli.views.study_screens import show_models
 
     say(f"{counted(plan['texts'], 'text')}, {plan['excluded']} of them excluded; {plan['examiners']} examiners")
     show_models(plan)

@@ -14,7 +14,7 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.running import settings_of
-from gre_bench.cli.removed import in_place_of
+from gre_bench.cli.removed import find_replacement
 from gre_bench.cli.views import screen
 from gre_bench.core.errors import SettingsError
 from gre_bench.store import kept_open
@@ -28,17 +28,17 @@ class Answer(NamedTuple):
     code: int = 0
 
 
-def _added(*named: tuple[str, Any, Any]) -> list[Parameter]:
+def _make_parameters(*named: tuple[str, Any, Any]) -> list[Parameter]:
     return [Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind, default=value) for name, kind, value in named]
 
 
-CHOSEN = _added(
+CHOSEN = _make_parameters(
     ("settings", options.SettingsFile, None), ("edition", options.Edition, None), ("override", options.Set, None)
 )
 CONTEXT = Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)
 
 
-def answering(work: Callable[..., Answer | None]) -> Callable[..., None]:
+def make_command(work: Callable[..., Answer | None]) -> Callable[..., None]:
     """Returns a command that calls *work*, prints its answer (nothing if it is None), and exits.
 
     Some parameters of *work* get their values from options that *work* does not declare:
@@ -54,7 +54,7 @@ def answering(work: Callable[..., Answer | None]) -> Callable[..., None]:
     for name, parameter in own.items():
         if name not in (*shared, "quiet"):
             parameters += CHOSEN if name == "chosen" else [parameter.replace(kind=Parameter.KEYWORD_ONLY)]
-    parameters += _added(*((name, options.repeated(name), None) for name in shared))
+    parameters += _make_parameters(*((name, options.repeat_program_option(name), None) for name in shared))
 
     def command(context: typer.Context, **given: Any) -> None:
         program = context.find_root()
@@ -106,21 +106,21 @@ class Command(TyperCommand):
         arguments = [param.name for param in self.params if isinstance(param, TyperArgument)]
         args = list(args)
         if {"edition", "editions", "venue"} & {*arguments}:
-            args = _by_position(args, ("--edition", "-e"), first=True)
+            args = _move_option_to_argument(args, ("--edition", "-e"), first=True)
             if "venue" in arguments:
-                args = _by_position(args, ("--year",), first=False)
-                place = _place(args, _VENUE_YEAR)
-                args[place : place + 1] = _parts(args[place]) if place < len(args) else ()
+                args = _move_option_to_argument(args, ("--year",), first=False)
+                place = _find_argument_index(args, _VENUE_YEAR)
+                args[place : place + 1] = _split_venue_year(args[place]) if place < len(args) else ()
         elif any(param.name == "edition" for param in self.params):
             given, extra, _ = self.make_parser(ctx).parse_args(list(args))
-            place = _place(args, _EDITION)
+            place = _find_argument_index(args, _EDITION)
             if extra and place < len(args) and given.get("edition") is None:
                 args.insert(0, f"--edition={args.pop(place)}")
         return super().parse_args(ctx, args)
 
     def get_params(self, ctx: Any) -> Any:
         """Returns the parameters of the command, without uninformative types."""
-        return _without_types(super().get_params(ctx))
+        return _hide_types(super().get_params(ctx))
 
 
 class Group(TyperGroup):
@@ -128,7 +128,7 @@ class Group(TyperGroup):
 
     def get_params(self, ctx: Any) -> Any:
         """Returns the parameters of the group, without uninformative types."""
-        return _without_types(super().get_params(ctx))
+        return _hide_types(super().get_params(ctx))
 
 
 class TopGroup(Group):
@@ -145,12 +145,12 @@ class TopGroup(Group):
             if message := " ".join(error.format_message().split()).rstrip("."):
                 context = getattr(error, "ctx", None)
                 more_help = f" (see: {context.command_path} --help)" if context else ""
-                instead = in_place_of(context.command_path, message) if context else None
+                instead = find_replacement(context.command_path, message) if context else None
                 screen.error(instead or message.replace(": Value error, ", ": ") + more_help)
         sys.exit(code or 0)
 
 
-class Commands(typer.Typer):
+class CommandApp(typer.Typer):
     """A `typer.Typer` whose commands have the class `Command`. Called without arguments, it shows its help."""
 
     def __init__(self, help: str, cls: type[Group] = Group, **more: Any) -> None:
@@ -161,7 +161,7 @@ class Commands(typer.Typer):
         add = super().command(name, cls=Command, **more)
 
         def adding(work: Callable[..., Any]) -> Callable[..., Any]:
-            add(answering(work))
+            add(make_command(work))
             return work
 
         return adding
@@ -171,7 +171,7 @@ _EDITION = re.compile(r"[A-Za-z][\w.]*-(?:19|20)\d\d(?:-[\w.-]+)?")
 _VENUE_YEAR = re.compile(r"([A-Za-z][\w.]*)-((?:19|20)\d\d)")
 
 
-def _place(args: list[str], pattern: re.Pattern[str]) -> int:
+def _find_argument_index(args: list[str], pattern: re.Pattern[str]) -> int:
     """Returns the index of the first word that matches *pattern* and follows no option; if none, the word count."""
     free = (not before.startswith("-") for before in ("", *args))
     places = (
@@ -180,12 +180,12 @@ def _place(args: list[str], pattern: re.Pattern[str]) -> int:
     return next(places, len(args))
 
 
-def _parts(word: str) -> tuple[str, ...]:
+def _split_venue_year(word: str) -> tuple[str, ...]:
     both = _VENUE_YEAR.fullmatch(word)
     return both.groups() if both else (word,)
 
 
-def _by_position(args: list[str], names: tuple[str, ...], first: bool) -> list[str]:
+def _move_option_to_argument(args: list[str], names: tuple[str, ...], first: bool) -> list[str]:
     """Returns *args* with the option *names* turned into an argument: the first if *first*, else the last."""
     end = args.index("--") if "--" in args else len(args)
     for index, word in enumerate(args[:end]):
@@ -197,7 +197,7 @@ def _by_position(args: list[str], names: tuple[str, ...], first: bool) -> list[s
     return args
 
 
-def _without_types(params: list[Any]) -> list[Any]:
+def _hide_types(params: list[Any]) -> list[Any]:
     for param in params:
         if isinstance(param, TyperOption) and param.is_flag:
             param.metavar = ""

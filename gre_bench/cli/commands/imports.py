@@ -9,19 +9,19 @@ from typing import Annotated, Any
 import typer
 
 from gre_bench.cli.commands import options
-from gre_bench.cli.commands.groups import Answer, Commands
+from gre_bench.cli.commands.groups import Answer, CommandApp
 from gre_bench.cli.commands.options import argument, option
 from gre_bench.cli.commands.running import BAD_INPUT, DONE, INCOMPLETE, confirm, settings_of, stored_edition
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.screen import say
 from gre_bench.core import settings as configuration
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.incoming import limited
+from gre_bench.core.incoming import use_file_limits
 from gre_bench.core.records import HUMAN, edition_of
 from gre_bench.core.settings import SourceSettings
 from gre_bench.core.terminal import counted
 from gre_bench.ingest.records.cells import UNFINISHED, UNKNOWN
-from gre_bench.ingest.records.columns import ColumnNames, conditions, stated
+from gre_bench.ingest.records.columns import ColumnNames, parse_conditions, parse_stated_columns
 from gre_bench.store import INCLUDED_EDITIONS, Row, Store, no_edition
 from gre_bench.store.queries import IMPORTS, ImportRow
 
@@ -35,11 +35,11 @@ ROWS = "A table (CSV, TSV, XLSX, JSON or Parquet) with paper_id"
 
 New = Annotated[bool, option("--new", "Start the edition if it does not exist yet.")]
 
-app = Commands("Add papers, reviews, notes or graded texts to an edition.")
+app = CommandApp("Add papers, reviews, notes or graded texts to an edition.")
 
 
 @app.callback()
-def limits(
+def set_input_limits(
     *,
     context: typer.Context,
     bounds: list[str] | None = option(
@@ -48,7 +48,7 @@ def limits(
 ) -> None:
     """Sets the limits on the files that the following subcommand reads."""
     inputs = configuration.inputs_of(tuple(bounds or ()))
-    context.with_resource(limited(inputs.memory, inputs.seconds))
+    context.with_resource(use_file_limits(inputs.memory, inputs.seconds))
 
 
 @app.command("papers")
@@ -67,10 +67,14 @@ def import_papers(
 
     Rows are checked one by one; a report says which were refused and why.
     """
-    from gre_bench.pipeline import intake
+    from gre_bench.pipeline import importing
 
-    how = (intake.row_range(rows), licence, ColumnNames(stated(columns or ()), where=conditions(where or ())))
-    return import_into("papers", edition, new, state, intake.import_papers, file, *how)
+    how = (
+        importing.row_range(rows),
+        licence,
+        ColumnNames(parse_stated_columns(columns or ()), where=parse_conditions(where or ())),
+    )
+    return run_import("papers", edition, new, state, importing.import_papers, file, *how)
 
 
 @app.command("reviews")
@@ -99,16 +103,16 @@ def import_reviews(
     --human); review; judgments (text or list of lines); writer; slot; rating; row. Rows are checked one by one; a
     report says which were refused and why.
     """
-    from gre_bench.pipeline import intake
+    from gre_bench.pipeline import importing
 
     if by is not None and human:
         raise SettingsError("--as and --human: reviews are either a candidate's or humans'; give one of the two")
-    how = (HUMAN if human else by, writer, intake.row_range(rows), make_papers)
+    how = (HUMAN if human else by, writer, importing.row_range(rows), make_papers)
     more: dict[str, Any] = {
         "licence": licence,
-        "reading": ColumnNames(stated(columns or ()), where=conditions(where or ())),
+        "reading": ColumnNames(parse_stated_columns(columns or ()), where=parse_conditions(where or ())),
     }
-    return import_into("reviews", edition, new, state, intake.import_reviews, file, *how, **more)
+    return run_import("reviews", edition, new, state, importing.import_reviews, file, *how, **more)
 
 
 @app.command("inspect")
@@ -131,14 +135,14 @@ def import_inspect(
     reported one by one. The exit code is 3 if running them again may help.
     """
     from gre_bench.ingest.records.inspect_logs import logs_in
-    from gre_bench.pipeline import intake
-    from gre_bench.pipeline.own_reviews import own_name
+    from gre_bench.pipeline import importing
+    from gre_bench.pipeline.own_reviews import check_own_name
 
     if by is not None:
-        own_name(by)
+        check_own_name(by)
     logs_in(logs)
     how: dict[str, Any] = {"only": by is not None, "epoch": epoch, "licence": licence}
-    return import_into("inspect logs", edition, False, state, intake.import_reviews, logs, by, **how)
+    return run_import("inspect logs", edition, False, state, importing.import_reviews, logs, by, **how)
 
 
 @app.command("notes")
@@ -161,7 +165,7 @@ def import_notes(
 
     named = SourceSettings(notes=file, texts=texts, pdfs=pdfs, unverified_venue=unverified_venue)
     named_edition = edition_of(edition)
-    return import_into("notes", edition, new, state, import_notes, named_edition, named, licence)
+    return run_import("notes", edition, new, state, import_notes, named_edition, named, licence)
 
 
 @app.command("points")
@@ -184,10 +188,13 @@ def import_points(
     loses without each point.
     """
     from gre_bench.ingest.records.tables import ordered_labels
-    from gre_bench.pipeline import intake
+    from gre_bench.pipeline import importing
 
-    how = (ordered_labels(order or ()), ColumnNames(stated(columns or ()), where=conditions(where or ())))
-    return import_into("points", edition, False, state, intake.import_points, file, *how)
+    how = (
+        ordered_labels(order or ()),
+        ColumnNames(parse_stated_columns(columns or ()), where=parse_conditions(where or ())),
+    )
+    return run_import("points", edition, False, state, importing.import_points, file, *how)
 
 
 @app.command("release")
@@ -201,9 +208,9 @@ def import_release(
     leaderboard, compare, history, sql, view and verify work on it as on your own editions. Nothing can be written
     into it. It has the texts that the release includes.
     """
-    from gre_bench.release.loading import load_release, release_named
+    from gre_bench.release.loading import find_release, load_release
 
-    folder = release_named(release)
+    folder = find_release(release)
     store = load_release(folder, state)
     report = {"edition": store.key, "release": folder.resolve().name, "folder": str(store.folder)}
     return Answer(report, lambda report: say(
@@ -254,7 +261,7 @@ def undo(
     row = next((row for row in known if str(row["number"]) == number), None)
     if row is None:
         raise SettingsError(f"{store.key} has no import {number}; its imports: gre-bench import undo {store.key}")
-    name, lost = Path(row["file"]).name, _records(row)
+    name, lost = Path(row["file"]).name, _format_record_counts(row)
     if not lost:
         raise SettingsError(f"import {number} of {store.key} has nothing left to take back")
     if not yes:
@@ -262,7 +269,7 @@ def undo(
 
     def show(report: Row) -> None:
         say(f"took back {name} from {store.key}: {lost}, and {counted(report['scores'], 'score')}")
-        screen.say_all(report["notes"], "note: ")
+        screen.say_nonempty(report["notes"], "note: ")
 
     return Answer(undo_import(store, settings_of(None, edition, None, state), state.resolve(), row), show)
 
@@ -272,12 +279,12 @@ def _show_imports(known: list[ImportRow], edition: str, state: Path) -> None:
         when, name = f"{row['happened_at']:%Y-%m-%d %H:%M}", Path(row["file"]).name
         names = [*row["candidates"][:SHOWN_NAMES], *(["..."] if len(row["candidates"]) > SHOWN_NAMES else [])]
         by = f" by {', '.join(names)}" if names else ""
-        say(f"{row['number']:3} {when} {name}: {_records(row) or 'taken back or replaced'}{by}")
+        say(f"{row['number']:3} {when} {name}: {_format_record_counts(row) or 'taken back or replaced'}{by}")
     undo = f"take one back: gre-bench import undo {edition} NUMBER{screen.in_state(state)}"
     say(undo if known else f"{edition}: no import")
 
 
-def _records(row: ImportRow) -> str:
+def _format_record_counts(row: ImportRow) -> str:
     counts = (
         (row["papers"], "paper"), (row["reviews"], "review"), (row["judgments"], "judgment"), (row["points"], "point"),
     )  # fmt: skip
@@ -303,14 +310,14 @@ def import_yelp(
     A restaurant becomes a paper, and its categories the synopsis, as in Xu et al. 2025, appendix A.4. The defaults are
     also theirs. The sample depends only on the ids. Files of any size are read line by line.
     """
-    from gre_bench.ingest.datasets.yelp import Terms
-    from gre_bench.pipeline import intake
+    from gre_bench.ingest.datasets.yelp import SampleCriteria
+    from gre_bench.pipeline import importing
 
-    terms = Terms(restaurants, reviews_each, min_reviews, min_characters)
-    return import_into("yelp", edition, new, state, intake.import_yelp, businesses, reviews, terms, licence)
+    terms = SampleCriteria(restaurants, reviews_each, min_reviews, min_characters)
+    return run_import("yelp", edition, new, state, importing.import_yelp, businesses, reviews, terms, licence)
 
 
-def _domains(ctx: Any, args: list[str], incomplete: str) -> list[str]:
+def _complete_domains(ctx: Any, args: list[str], incomplete: str) -> list[str]:
     from gre_bench.catalogs.domains import domains
 
     return list(domains())
@@ -324,7 +331,10 @@ def import_graded(
     edition: options.IntoEdition,
     new: New = False,
     domain: str | None = option(
-        "--domain NAME", "Entry of data/domains.toml; default: by the file's columns.", None, autocompletion=_domains
+        "--domain NAME",
+        "Entry of data/domains.toml; default: by the file's columns.",
+        None,
+        autocompletion=_complete_domains,
     ),
     grade_column: str | None = option(
         "--grade-column COLUMN", "Column of the grades; default: grade (RottenReviews: overall quality).", None
@@ -341,16 +351,16 @@ def import_graded(
     no change. Rows are checked one by one; a report says which were refused and why.
     """
     from gre_bench.catalogs.domains import domain_of
-    from gre_bench.pipeline import intake
+    from gre_bench.pipeline import importing
 
     if domain is not None:
         domain_of(domain)
     names = None if grades is None else tuple(name.strip() for name in grades.split(",") if name.strip())
     how = (domain, grade_column, names, licence)
-    return import_into("graded", edition, new, state, intake.import_graded, file, *how)
+    return run_import("graded", edition, new, state, importing.import_graded, file, *how)
 
 
-def import_into(
+def run_import(
     kind: str, edition: str, new: bool, state: Path, work: Callable[..., Any], *given: Any, **more: Any
 ) -> Answer:
     """Runs the import *work* on the store of *edition* under its lock, and returns the answer with its report.
@@ -362,16 +372,16 @@ def import_into(
     A new edition is deleted if nothing was imported. The exit code is 2 if a row was refused, or 3 if every refused
     row may succeed later. Raises `SettingsError` if the edition does not exist and *new* is False.
     """
-    from gre_bench.pipeline.runs.job import recorded
+    from gre_bench.pipeline.runs.job import record_run
 
-    chosen = configuration.load_over({}, edition_of(edition).overrides)
+    chosen = configuration.load_recorded_settings({}, edition_of(edition).overrides)
     store = Store(state, edition)
     is_new = not store.exists
     if is_new and not new:
         raise SettingsError(f"{no_edition(state, store.key)} (to start a new edition of that name: --new)")
     report: dict[str, Any] = {}
     try:
-        with store.lock(f"import {kind}"), recorded(store, f"import {kind}", chosen, shown=False) as progress:
+        with store.lock(f"import {kind}"), record_run(store, f"import {kind}", chosen, shown=False) as progress:
             report = work(store, progress.run_id, *given, **more)
             progress.end("done")
     finally:
@@ -393,10 +403,10 @@ def _show_imported(report: Row, edition: str) -> None:
     if "bodies" in report:
         known = counted(report["known_papers"], "paper")
         say(f"PDFs or texts: of {report['bodies']} of {known}; frozen in {report['snapshot']}")
-    screen.say_all(report.get("strange", ()), "not understood: ")
-    screen.say_all(report.get("notes", ()))
+    screen.say_nonempty(report.get("strange", ()), "not understood: ")
+    screen.say_nonempty(report.get("notes", ()))
     if judged := report.get("judged"):
-        _show_judged(judged, edition)
+        _show_judgment_counts(judged, edition)
     if ignored := report["ignored_columns"]:
         more = f" and {len(ignored) - SHOWN_COLUMNS} more" if len(ignored) > SHOWN_COLUMNS else ""
         say(f"columns not read: {', '.join(ignored[:SHOWN_COLUMNS])}{more}")
@@ -413,7 +423,7 @@ def _show_imported(report: Row, edition: str) -> None:
         say(f"all refused rows: {report['refusals_file']}", screen.err)
 
 
-def _show_judged(judged: Row, edition: str) -> None:
+def _show_judgment_counts(judged: Row, edition: str) -> None:
     if not judged["candidates"]:
         return say(f"judgments: {judged['writer']} writes them when {edition} is refreshed")
     human = next((row["median_lines"] for row in judged["candidates"] if row["candidate_id"] == "human"), None)

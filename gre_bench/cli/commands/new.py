@@ -13,17 +13,17 @@ import typer
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Answer
 from gre_bench.cli.commands.options import option
-from gre_bench.cli.commands.refresh import first_board, run_refresh
+from gre_bench.cli.commands.refresh import answer_with_new_board, run_refresh
 from gre_bench.cli.commands.running import BAD_INPUT, DONE
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.screen import say
 from gre_bench.core import settings as configuration
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.incoming import limited
+from gre_bench.core.incoming import use_file_limits
 from gre_bench.core.records import edition_of
 from gre_bench.core.terminal import counted
-from gre_bench.ingest.records.columns import ColumnNames, UnsureError, conditions, stated
-from gre_bench.ingest.records.opening import located
+from gre_bench.ingest.records.columns import ColumnNames, UnsureError, parse_conditions, parse_stated_columns
+from gre_bench.ingest.records.opening import local_path
 from gre_bench.store import Store
 
 
@@ -57,12 +57,21 @@ def new(
     stored, unless you give --partial. If the command is stopped, the same command continues it. Of two or more human
     reviews of a paper, one is the human baseline. A paper's only human review is its reference.
     """
-    from gre_bench.pipeline.new_edition import described_files, is_begun, make_edition, understand, write_report
+    from gre_bench.pipeline.new_edition import (
+        described_files,
+        is_unfinished_edition,
+        make_edition,
+        parse_files,
+        write_report,
+    )
 
     chosen = configuration.load(settings, (*edition_of(edition).overrides, *(override or ())))
-    store, named = Store(state, edition), [(name, located(file)) for name, file in map(_named, candidate or ())]
-    papers, human = located(papers), located(human)
-    begun = store.exists and is_begun(store, [papers, human, *(file for _, file in named)])
+    store, named = (
+        Store(state, edition),
+        [(name, local_path(file)) for name, file in map(_parse_named_file, candidate or ())],
+    )
+    papers, human = local_path(papers), local_path(human)
+    begun = store.exists and is_unfinished_edition(store, [papers, human, *(file for _, file in named)])
     if store.exists and not begun:
         store.refuse_loaded()
         finish = f"gre-bench refresh --edition {store.key}{screen.in_state(state)}"
@@ -70,20 +79,20 @@ def new(
             f"edition {store.key} exists; finish it ({finish}), add a candidate to it with gre-bench rank, or give "
             "another name"
         )
-    reading = ColumnNames(stated(columns or ()), guess=True, where=conditions(where or ()))
-    with limited(chosen.inputs.memory, chosen.inputs.seconds):
+    reading = ColumnNames(parse_stated_columns(columns or ()), guess=True, where=parse_conditions(where or ()))
+    with use_file_limits(chosen.inputs.memory, chosen.inputs.seconds):
         while True:
             try:
-                understood = understand(papers, human, named, reading, writer)
+                understood = parse_files(papers, human, named, reading, writer)
                 break
             except UnsureError as unsure:
-                reading = _with_answer(unsure, reading)
+                reading = _ask_for_columns(unsure, reading)
     chosen = understood.settings(chosen, override or ())
     folder = Path(mkdtemp(prefix="gre-bench-")) if dry_run else state
     report = write_report(understood, folder / f"new-{store.key}.csv")
     lines = described_files(understood, chosen)
     if not quiet:
-        screen.say_all(lines)
+        screen.say_nonempty(lines)
         say(f"row by row: {report}")
     understood.check(chosen)
     if understood.refused and not (partial or dry_run):
@@ -102,10 +111,10 @@ def new(
         make_edition(state, chosen, understood, 0.0, licence)
     summary = run_refresh(chosen, state, engine=False, quiet=quiet)
     more = {"understood": lines, "refused": understood.refused, "report": str(report)}
-    return first_board(summary, state, more)
+    return answer_with_new_board(summary, state, more)
 
 
-def _named(text: str) -> tuple[str | None, Path]:
+def _parse_named_file(text: str) -> tuple[str | None, Path]:
     """Returns the name and the path in ``NAME=FILE``; the name is None if *text* is only a path."""
     name, equals, file = text.partition("=")
     if not equals or Path(text).exists():
@@ -115,7 +124,7 @@ def _named(text: str) -> tuple[str | None, Path]:
     return name, Path(file)
 
 
-def _with_answer(unsure: UnsureError, reading: ColumnNames) -> ColumnNames:
+def _ask_for_columns(unsure: UnsureError, reading: ColumnNames) -> ColumnNames:
     """Asks the user which columns contain the unclear fields; raises *unsure* again if there is no terminal."""
     if not (sys.stdin and sys.stdin.isatty()) or not all(item.choices for item in unsure.unclear):
         raise unsure

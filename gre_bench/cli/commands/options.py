@@ -33,7 +33,7 @@ def argument(name: str, help: str, default: Any = ..., **more: Any) -> Any:
     return typer.Argument(default, metavar=name, help=help, **more)
 
 
-def _editions(ctx: Any, args: list[str], incomplete: str) -> list[str]:
+def _complete_editions(ctx: Any, args: list[str], incomplete: str) -> list[str]:
     """Returns the editions in the state folder (--state, GRE_BENCH_STATE or ``state``); none if it is unreadable."""
     from gre_bench.store import find_editions
 
@@ -45,20 +45,20 @@ def _editions(ctx: Any, args: list[str], incomplete: str) -> list[str]:
         return []
 
 
-def _metrics(ctx: Any, args: list[str], incomplete: str) -> list[str]:
+def _complete_metrics(ctx: Any, args: list[str], incomplete: str) -> list[str]:
     from gre_bench.core.metrics import METRICS
 
     return list(METRICS)
 
 
-def _licence(text: str | None) -> str | None:
-    from gre_bench.pipeline.intake import stated_licence
+def _parse_licence(text: str | None) -> str | None:
+    from gre_bench.pipeline.importing import parse_licence
 
-    return stated_licence(text)
+    return parse_licence(text)
 
 
-EDITIONS: dict[str, Any] = {"autocompletion": _editions}
-METRICS: dict[str, Any] = {"autocompletion": _metrics}
+EDITIONS: dict[str, Any] = {"autocompletion": _complete_editions}
+METRICS: dict[str, Any] = {"autocompletion": _complete_metrics}
 _ANY = "Edition, such as ICLR-2025"
 
 _PANEL: dict[str, Any] = {"rich_help_panel": "Options of commands, before or after the command's name"}
@@ -74,7 +74,7 @@ PROGRAM: dict[str, Any] = {"state": State, "no_prefect": NoPrefect, "wait": Wait
 """Parameter → option."""
 
 
-def repeated(name: str) -> Any:
+def repeat_program_option(name: str) -> Any:
     """Returns the option *name* of `PROGRAM` for use in a command: hidden in its help, and None if it is not given."""
     kind, stated = get_args(PROGRAM[name])
     stated = copy(stated)
@@ -122,7 +122,7 @@ Licence = Annotated[
     option(
         "--licence NAME",
         "Licence of these texts, such as 'CC BY 4.0'; default: unknown, and releases withhold them.",
-        callback=_licence,
+        callback=_parse_licence,
     ),
 ]
 Rows = Annotated[str | None, option("--rows FIRST:END", "Only rows whose column `row` is in this range.")]

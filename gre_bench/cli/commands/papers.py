@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gre_bench.cli.commands import options
-from gre_bench.cli.commands.groups import Answer, Commands
+from gre_bench.cli.commands.groups import Answer, CommandApp
 from gre_bench.cli.commands.options import argument, option
 from gre_bench.cli.commands.running import BAD_INPUT, DONE, stored_edition
-from gre_bench.cli.views.screen import grid, plain, say, say_all
-from gre_bench.core.errors import SettingsError, SourceError, no_file
+from gre_bench.cli.views.screen import plain, print_grid, say, say_nonempty
+from gre_bench.core.errors import SettingsError, SourceError, missing_file_error
 from gre_bench.core.incoming import read_bytes
 from gre_bench.store import Row
 from gre_bench.store.queries import SNAPSHOT, TEXT_STATES, TEXT_WORDS
@@ -21,7 +21,7 @@ from gre_bench.store.queries import SNAPSHOT, TEXT_STATES, TEXT_WORDS
 if TYPE_CHECKING:
     from gre_bench.ingest.pdf.text import PageWords
 
-app = Commands("Read PDFs, and check how papers were read.")
+app = CommandApp("Read PDFs, and check how papers were read.")
 
 
 @app.command()
@@ -45,13 +45,13 @@ def parse(
 
     reports, sound = [], True
     with PdfReader() as reader:
-        for file, read in reader.read_all(files, _bytes):
+        for file, read in reader.read_all(files, _read_pdf_bytes):
             sound = sound and read.status in SOUND
             if quiet:
                 reports.append({"file": str(file), **read.to_json()} | ({"text": None} if statuses else {}))
                 continue
             say(f"{file}: {read.status}, {read.pages} pages, {len(read.text):,} characters of body")
-            say_all(read.remarks(), "  ")
+            say_nonempty(read.remarks(), "  ")
             _show_words(read.words)
             if not statuses and read.text:
                 parts = (read.title, read.abstract, read.text)
@@ -75,18 +75,18 @@ def audit(
     from gre_bench.ingest.pdf.reader import PdfReader
     from gre_bench.ingest.pdf.text import WHAT_IS_FOUND
 
-    name, data = _paper(paper, edition, state)
+    name, data = _find_paper_pdf(paper, edition, state)
     folder = out or Path(f"audit-{name}")
     with PdfReader(children=1) as reader:
         read, pictures = reader.draw(data, folder)
-    (folder / "index.html").write_text(_page(name, read, pictures), encoding="utf-8")
+    (folder / "index.html").write_text(_render_findings_page(name, read, pictures), encoding="utf-8")
 
     def show(_: Any) -> None:
         hidden = f"{read.hidden} of {read.characters:,} characters are hidden"
         say(f"{name}: {read.status}, {read.pages} pages; {hidden}")
         for number, finding in enumerate(read.findings, 1):
             say(f"{number:4} {finding.line()}")
-        say_all(read.notes, "     ")
+        say_nonempty(read.notes, "     ")
         say(f"list and {len(pictures)} pictures: {folder / 'index.html'}")
 
     findings = [{**finding, "meaning": WHAT_IS_FOUND[finding["kind"]]} for finding in read.to_json()["findings"]]
@@ -130,40 +130,40 @@ def _show_texts(rows: Sequence[Row], words: Sequence[Row]) -> None:
         if row["notes"] or row["status"] != "ok"
     ]  # fmt: skip
     if lines:
-        grid(("paper", "status", *numbers, "remarks"), lines, left=("paper", "status", "remarks"), fold=True)
+        print_grid(("paper", "status", *numbers, "remarks"), lines, left=("paper", "status", "remarks"), fold=True)
 
 
 def _show_words(pages: Sequence[PageWords]) -> None:
-    from gre_bench.ingest.pdf.text import FATES, ranges, totals
+    from gre_bench.ingest.pdf.text import FATES, format_ranges, sum_by_fate
 
-    totals_by_fate = totals(pages)
+    totals_by_fate = sum_by_fate(pages)
     if not totals_by_fate:
         return
     lines = [
-        (f"{count:,}", fate, ranges(page.page for page in pages if fate in page.words), FATES[fate])
+        (f"{count:,}", fate, format_ranges(page.page for page in pages if fate in page.words), FATES[fate])
         for fate, count in totals_by_fate.items()
     ]
     lines += [(f"{sum(totals_by_fate.values()):,}", "all words", "", "")]
     heads = ("words", "fate", "pages", "what that is")
-    grid(heads, lines, left=heads[1:], fold=True)
+    print_grid(heads, lines, left=heads[1:], fold=True)
 
 
-def _bytes(file: Path) -> bytes:
+def _read_pdf_bytes(file: Path) -> bytes:
     try:
         return read_bytes(file)
     except OSError as error:
         raise SourceError(f"cannot read {file}: {error.strerror}") from None
 
 
-def _paper(paper: str, edition: str | None, state: Path) -> tuple[str, bytes]:
+def _find_paper_pdf(paper: str, edition: str | None, state: Path) -> tuple[str, bytes]:
     """Returns the name and the PDF of *paper*: a path, or an id of a paper of *edition*."""
     from gre_bench.ingest.snapshot import Snapshot
     from gre_bench.pipeline.reading import snapshots
 
     if Path(paper).is_file():
-        return Path(paper).stem, _bytes(Path(paper))
+        return Path(paper).stem, _read_pdf_bytes(Path(paper))
     if paper.lower().endswith(".pdf"):
-        raise no_file(paper)
+        raise missing_file_error(paper)
     store = stored_edition(edition, state)
     known = store.read(SNAPSHOT)
     if not known:
@@ -174,7 +174,7 @@ def _paper(paper: str, edition: str | None, state: Path) -> tuple[str, bytes]:
     return paper, data
 
 
-def _page(name: str, read: Any, pictures: list[Path]) -> str:
+def _render_findings_page(name: str, read: Any, pictures: list[Path]) -> str:
     """Returns an HTML page about the paper *name*: the findings of *read* and the images *pictures* of its pages."""
     rows = "".join(f"<li>{html.escape(plain(finding.line(400)))}</li>" for finding in read.findings)
     notes = "".join(f"<p>{html.escape(plain(note))}</p>" for note in read.notes)

@@ -10,7 +10,7 @@ from gre_bench.cli.commands.groups import Answer
 from gre_bench.cli.commands.options import argument, option
 from gre_bench.cli.commands.running import stored_edition
 from gre_bench.cli.views import screen
-from gre_bench.cli.views.screen import say, show_changes, show_found
+from gre_bench.cli.views.screen import say, show_changes, show_snapshot_counts
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import edition_of
 from gre_bench.core.terminal import counted
@@ -58,17 +58,17 @@ def publish(
         if all_texts or scores_only or again:
             raise SettingsError("--of RELEASE publishes nothing: leave out --all-texts, --scores-only and --again")
         if (exchange or repository) and release and erratum is None and not retire:
-            return _written_beside(release, exchange, repository, state)
+            return _export_existing_release(release, exchange, repository, state)
         if exchange or repository:
             raise SettingsError(
                 "an erratum writes no further files: give --every-eval-ever and --board-repository alone"
             )
-        return _note(edition, erratum, release, retire, out or state / "releases")
+        return _write_erratum(edition, erratum, release, retire, out or state / "releases")
     if all_texts and scores_only:
         raise SettingsError("--all-texts and --scores-only contradict each other: choose one")
-    from gre_bench.release.database import opened, rows
+    from gre_bench.release.public_tables import opened, rows
     from gre_bench.release.release_store import ReleaseStore
-    from gre_bench.reports.publishing import publish_edition
+    from gre_bench.reports.publish_editions import publish_edition
 
     store = stored_edition(edition, state)
     release_store = ReleaseStore(out or state / "releases", store.key)
@@ -79,25 +79,25 @@ def publish(
         "release": published.name, "folder": str(published.folder), "digest": published.digest, "new": published.new,
         "texts": rights, "tables": dict(published.tables),
     }  # fmt: skip
-    report |= _beside(published.folder, exchange, repository)
+    report |= _write_exports(published.folder, exchange, repository)
 
     def show(report: dict[str, Any]) -> None:
         _show_published(report, all_texts)
-        _show_beside(report, exchange, repository)
+        _show_exports(report, exchange, repository)
 
     return Answer(report, show)
 
 
-def _written_beside(release: str, exchange: Path | None, repository: Path | None, state: Path) -> Answer:
+def _export_existing_release(release: str, exchange: Path | None, repository: Path | None, state: Path) -> Answer:
     """Writes the existing *release* in the exchange schema, or as the repository of its board."""
-    from gre_bench.release.loading import release_named
+    from gre_bench.release.loading import find_release
     from gre_bench.reports.board_rows import release_folder
 
-    report = _beside(release_folder(release, state) or release_named(release), exchange, repository)
-    return Answer(report, lambda report: _show_beside(report, exchange, repository))
+    report = _write_exports(release_folder(release, state) or find_release(release), exchange, repository)
+    return Answer(report, lambda report: _show_exports(report, exchange, repository))
 
 
-def _beside(folder: Path, exchange: Path | None, repository: Path | None) -> dict[str, Any]:
+def _write_exports(folder: Path, exchange: Path | None, repository: Path | None) -> dict[str, Any]:
     from gre_bench.release.exchange import write_exchange
     from gre_bench.release.repository import write_repository
 
@@ -105,7 +105,7 @@ def _beside(folder: Path, exchange: Path | None, repository: Path | None) -> dic
     return report | ({"repository": list(map(str, write_repository(folder, repository)))} if repository else {})
 
 
-def _show_beside(report: dict[str, Any], exchange: Path | None, repository: Path | None) -> None:
+def _show_exports(report: dict[str, Any], exchange: Path | None, repository: Path | None) -> None:
     if written := report.get("every_eval_ever"):
         say(f"Every Eval Ever: {counted(len(written) // 2, 'model')} under {exchange}/data")
     if repository:
@@ -113,14 +113,14 @@ def _show_beside(report: dict[str, Any], exchange: Path | None, repository: Path
 
 
 def _show_published(report: dict[str, Any], all_texts: bool) -> None:
-    from gre_bench.release.site import texts_given_out
+    from gre_bench.release.site import describe_included_texts
 
     name, folder = report["release"], report["folder"]
     if not report["new"]:
         return say(f"{name} holds all this already: {folder}; --again makes a new release anyway")
     say(f"{name}: {folder}")
     say(f"the page: {folder}/index.html")
-    screen.say_all(texts_given_out(report["texts"]), "texts: ")
+    screen.say_nonempty(describe_included_texts(report["texts"]), "texts: ")
     if all_texts:
         say("texts: of any licence, so do not pass this release on")
     elif any(row["shown"] < row["known"] for row in report["texts"]):
@@ -132,7 +132,7 @@ def _show_published(report: dict[str, Any], all_texts: bool) -> None:
         say("titles of your own papers are in this release; --scores-only leaves them out with every other text")
 
 
-def _note(edition: str | None, text: str | None, release: str | None, retire: bool, out: Path) -> Answer:
+def _write_erratum(edition: str | None, text: str | None, release: str | None, retire: bool, out: Path) -> Answer:
     """Writes the erratum *text* on *release* to the log of the releases in *out*; *retire*: also retires it."""
     from gre_bench.reports.board_rows import release_store_of
 
@@ -180,20 +180,20 @@ def verify(
         return Answer(verify_release(folder, again), lambda report: _show_verified(folder, report))
     if again:
         raise SettingsError(f"{folder} is no release, and --again asks about a release")
-    from gre_bench.ingest.snapshot import Snapshot, changes
+    from gre_bench.ingest.snapshot import Snapshot, compare_snapshots
 
     opened = Snapshot.open(folder)
     opened.verify()
     manifest = opened.manifest
     report: dict[str, Any] = {"snapshot": str(folder), "digest": opened.digest, "files": len(manifest.files)}
     report |= {"counts": manifest.counts, "remarks": manifest.remarks, "source": manifest.source}
-    report |= {"changes": changes(Snapshot.open(against), opened)} if against else {}
+    report |= {"changes": compare_snapshots(Snapshot.open(against), opened)} if against else {}
 
     def show(_: Any) -> None:
         say(f"{folder}: {counted(report['files'], 'file')} as written")
         say(f"{manifest.venue} {manifest.year}, {manifest.source}, made {manifest.created_at}")
-        show_found(manifest.counts)
-        screen.say_all(manifest.remarks, "note: ")
+        show_snapshot_counts(manifest.counts)
+        screen.say_nonempty(manifest.remarks, "note: ")
         if against:
             show_changes(report["changes"])
 
@@ -203,7 +203,7 @@ def verify(
 def _show_verified(folder: Path, report: dict[str, Any]) -> None:
     say(f"{folder}: whole, {counted(report['files'], 'file')} as written")
     if report["made_again"]:
-        _show_made_again(report["made_again"])
+        _show_recomputed(report["made_again"])
     say(f"{report['release']}, made {report['created_at']}; texts: {report['texts']}")
     if report["signatures"]:
         say(f"signature not checked: {', '.join(report['signatures'])}")
@@ -216,10 +216,10 @@ def _show_verified(folder: Path, report: dict[str, Any]) -> None:
         say(f"{entry['what']} {entry['at'][:10]}: {entry['text']}")
 
 
-def _show_made_again(made_again: dict[str, Any]) -> None:
+def _show_recomputed(made_again: dict[str, Any]) -> None:
     digits = "" if made_again["to_the_last_digit"] else " but for the last digits, which depend on the processor"
     counts = (counted(made_again[f"{name}s"], name) for name in ("score", "page", "figure"))
     made = ", ".join((*counts, *made_again["statistics"]))
     say(f"made again from its own pairs, and equal{digits}: {made}")
-    screen.say_all(made_again["left_out"], "not made again: ")
+    screen.say_nonempty(made_again["left_out"], "not made again: ")
     say(f"as the release states it: {'; '.join(made_again['stated'])}")

@@ -5,20 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from gre_bench.board.words import FEW, p_value, with_half
+from gre_bench.board.words import FEW, format_with_half_width, p_value
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Answer
 from gre_bench.cli.commands.options import EDITIONS, argument, option
-from gre_bench.cli.commands.running import code_of, confirm, settings_of, stored_edition
+from gre_bench.cli.commands.running import confirm, exit_code_of, settings_of, stored_edition
 from gre_bench.cli.views import screen
-from gre_bench.cli.views.bar import following
-from gre_bench.cli.views.fitted import Column, show
-from gre_bench.cli.views.screen import number, say
+from gre_bench.cli.views.bar import show_run_progress
+from gre_bench.cli.views.fitted import Column, print_columns
+from gre_bench.cli.views.screen import format_or_dash, say
 from gre_bench.core.metrics import ALPHA, recipe_of
 from gre_bench.core.records import HUMAN
 from gre_bench.core.settings import Settings
 from gre_bench.core.terminal import counted
-from gre_bench.ingest.records.columns import ColumnNames, conditions, stated
+from gre_bench.ingest.records.columns import ColumnNames, parse_conditions, parse_stated_columns
 from gre_bench.pipeline.runs.prefect_engine import configure_prefect
 from gre_bench.store import Row, Store
 from gre_bench.store.queries import CANDIDATE_COUNTS
@@ -59,41 +59,41 @@ def rank(
     chosen = settings_of(None, edition, override, state)
     if replace and not yes and store.read(CANDIDATE_COUNTS, candidate=name)[0]["reviews"]:
         confirm(f"replace all reviews and scores of {name} in {store.key}")
-    reading = ColumnNames(stated(columns or ()), guess=True, where=conditions(where or ()))
-    understood, summary, report = ranked(
+    reading = ColumnNames(parse_stated_columns(columns or ()), guess=True, where=parse_conditions(where or ()))
+    understood, summary, report = import_and_score(
         store, chosen, state, file, name, quiet, writer=writer, replace=replace, licence=licence, reading=reading,
         partial=partial,
     )  # fmt: skip
 
     def show_ranked(_: Any) -> None:
-        _show_one(report, state)
+        _show_ranked_candidate(report, state)
         if summary["outcome"] != "done":
             say(f"{summary['outcome']}: {summary['message']}")
 
-    return Answer({"understood": understood, "summary": summary, **report}, show_ranked, code_of(summary))
+    return Answer({"understood": understood, "summary": summary, **report}, show_ranked, exit_code_of(summary))
 
 
-def ranked(
+def import_and_score(
     store: Store, chosen: Settings, state: Path, file: Path, name: str, quiet: bool, **how: Any
 ) -> tuple[Row, dict[str, Any], dict[str, Any]]:
     """Imports the reviews in *file* into *store*, an edition of *state*, as candidate *name*, and scores them.
 
     *how*: further arguments of `import_candidate`. Returns its report, the run's summary, and the result of
-    `one_candidate`.
+    `load_candidate`.
     """
     configure_prefect(state)
-    from gre_bench.pipeline.own_reviews import import_candidate, own_name
-    from gre_bench.pipeline.refreshing import refresh, usable
+    from gre_bench.pipeline.own_reviews import check_own_name, import_candidate
+    from gre_bench.pipeline.refreshing import check_job, refresh
     from gre_bench.pipeline.runs.job import Job
-    from gre_bench.reports.board_rows import one_candidate
+    from gre_bench.reports.board_rows import load_candidate
 
-    job = usable(Job(chosen, state.resolve(), (own_name(name),), texts_first=True))
+    job = check_job(Job(chosen, state.resolve(), (check_own_name(name),), texts_first=True))
     job, understood = import_candidate(store, job, file, name, **how)
     if not quiet:
         _show_understood(understood)
-    with following(store, quiet):
+    with show_run_progress(store, quiet):
         summary = refresh(job)
-    return understood, summary, one_candidate(store, name)
+    return understood, summary, load_candidate(store, name)
 
 
 def _show_understood(report: Row) -> None:
@@ -101,7 +101,7 @@ def _show_understood(report: Row) -> None:
     say(f"{Path(report['file']).name}: reviews by {report['candidate']}; columns read: {columns}")
     if report["ignored_columns"]:
         say(f"columns not read: {', '.join(report['ignored_columns'])}")
-    screen.say_all([*report["notes"], *filter(None, [report["row_counts"]])])
+    screen.say_nonempty([*report["notes"], *filter(None, [report["row_counts"]])])
     if report["licence"]:
         say(report["licence_line"])
     if report["replaced"]:
@@ -118,14 +118,14 @@ def _show_understood(report: Row) -> None:
         say(f"all refused rows: {report['refusals_file']}")
     judged = {row["candidate_id"]: row for row in (report["judged"] or {"candidates": ()})["candidates"]}
     if own := judged.get(report["candidate"]):
-        medians = {name: number(row["median_lines"], ".0f", "none") for name, row in judged.items()}
+        medians = {name: format_or_dash(row["median_lines"], ".0f", "none") for name, row in judged.items()}
         human = f" (human {medians[HUMAN]})" if HUMAN in judged else ""
         share = f"in {own['judged']} of {counted(own['reviews'], 'review')}"
         median = medians[report["candidate"]]
         say(f"judgments a review: {median}{human}, {share}, by {report['judged']['writer']}")
 
 
-def _show_one(report: dict[str, Any], state: Path) -> None:
+def _show_ranked_candidate(report: dict[str, Any], state: Path) -> None:
     rows, name, edition = report["rows"], report["candidate"], report["edition"]
     if not rows:
         return say(
@@ -136,34 +136,38 @@ def _show_one(report: dict[str, Any], state: Path) -> None:
     say(sentence)
     columns = (
         Column("metric", [screen.plain(row["metric"]) for row in rows], 0, "name"),
-        Column("rank", ["not validated" if _doubt(row) else place(row) for row in rows]),
-        Column("score", [with_half(row["score"], row["high"]) for row in rows]),
-        Column("vs human", [with_half(row["vs_human"], row["vs_human_high"]) for row in rows]),
-        Column("above chance", [with_half(row["above_chance"], row["above_chance_high"]) for row in rows]),
+        Column("rank", ["not validated" if _not_validated_mark(row) else format_rank(row) for row in rows]),
+        Column("score", [format_with_half_width(row["score"], row["high"]) for row in rows]),
+        Column("vs human", [format_with_half_width(row["vs_human"], row["vs_human_high"]) for row in rows]),
+        Column("above chance", [format_with_half_width(row["above_chance"], row["above_chance_high"]) for row in rows]),
     )
-    show("", columns, [""] * len(rows))
+    print_columns("", columns, [""] * len(rows))
     say(more[0])
-    screen.say_all(more[1:], "  ")
+    screen.say_nonempty(more[1:], "  ")
     say("next:")
-    screen.say_all(_next(report, first, screen.in_state(state)), "  ")
+    screen.say_nonempty(_list_next_commands(report, first, screen.in_state(state)), "  ")
 
 
 def lines_about(report: dict[str, Any]) -> list[str]:
     """Returns the lines about a candidate on the first board with scores of it: a sentence, a heading, details."""
     first = next((row for row in report["rows"] if row["scored"]), report["rows"][0])
     few = "; few papers, intervals may be short" if (first["papers"] or FEW) < FEW else ""
-    about = (_against_human(first), _against_chance(first), _papers(report["papers"]))
+    about = (
+        _describe_difference_to_human(first),
+        _describe_difference_to_chance(first),
+        _describe_best_and_worst_papers(report["papers"]),
+    )
     return [
-        _sentence(report["candidate"], report["edition"], first),
+        _describe_rank(report["candidate"], report["edition"], first),
         f"{first['metric']} ({first['validation']}{few}):",
         *filter(None, about),
     ]
 
 
-def _sentence(name: str, edition: str, row: Row) -> str:
+def _describe_rank(name: str, edition: str, row: Row) -> str:
     """Returns a sentence on the candidate *name*: its rank on the board of *row*, and its difference to human."""
     title = recipe_of(row["metric"]).title
-    if _doubt(row):
+    if _not_validated_mark(row):
         return f"{name} has no rank on {edition} under {title}: the metric is not validated, so it orders nobody."
     if row["rank"] is None:
         return f"{name} has no rank on {edition} under {title}: {row['unranked']}."
@@ -171,23 +175,23 @@ def _sentence(name: str, edition: str, row: Row) -> str:
         "; not told apart from human" if row["p"] is None or row["p"] >= ALPHA
         else f"; {'above' if row['vs_human'] > 0 else 'below'} human"
     )  # fmt: skip
-    return f"{name} has rank {place(row)} on {edition} under {title}{above}."
+    return f"{name} has rank {format_rank(row)} on {edition} under {title}{above}."
 
 
-def _doubt(row: Row) -> bool:
+def _not_validated_mark(row: Row) -> bool:
     return not row["validation"].startswith("validated")
 
 
-def place(row: Row) -> str:
+def format_rank(row: Row) -> str:
     """Returns the rank, its range and the number of ranks; a dash if there is no rank or no validated order."""
-    if row["rank"] is None or _doubt(row):
+    if row["rank"] is None or _not_validated_mark(row):
         return "–"
     low, high = row["rank_low"], row["rank_high"]
     sure = "" if low is None else f" ({low})" if low == high else f" ({low}–{high})"
     return f"{row['rank']} of {row['of']}{sure}"
 
 
-def _against_human(row: Row) -> str | None:
+def _describe_difference_to_human(row: Row) -> str | None:
     if row["vs_human"] is None:
         return None
     p = row["p"] if row["p"] is not None else row["p_alone"]
@@ -200,7 +204,7 @@ def _against_human(row: Row) -> str | None:
     return f"against human: {row['vs_human']:+.2f}, {verdict} ({corrected}; {p_value(row['p_alone'])} alone)"
 
 
-def _against_chance(row: Row) -> str | None:
+def _describe_difference_to_chance(row: Row) -> str | None:
     if row["above_chance"] is None:
         return None
     sure = "above" if row["surely_above_chance"] else "not shown to be above"
@@ -209,7 +213,7 @@ def _against_chance(row: Row) -> str | None:
     return f"against chance, its own reviews of other papers: {sure}" + ("" if alone is None else f" ({how})")
 
 
-def _papers(papers: list[Row]) -> str | None:
+def _describe_best_and_worst_papers(papers: list[Row]) -> str | None:
     if not papers:
         return None
     papers = [row for row in papers if row["lead"] is not None] or papers
@@ -220,7 +224,7 @@ def _papers(papers: list[Row]) -> str | None:
     return f"papers by {by}: best {', '.join(each[:SHOWN_PAPERS])}; worst {', '.join(each[: -SHOWN_PAPERS - 1 : -1])}"
 
 
-def _next(report: dict[str, Any], first: Row, in_state: str) -> list[str]:
+def _list_next_commands(report: dict[str, Any], first: Row, in_state: str) -> list[str]:
     """Returns the commands to run next, most urgent first; *first*: the row of the first metric with scores."""
     name, edition, metric = report["candidate"], report["edition"], first["metric"]
     lines = []
@@ -259,15 +263,15 @@ def remove(
     match = find_candidate(store, candidate)
     name = match["candidate"]
     if not yes:
-        confirm(f"remove {name} from {store.key}: {_counts(match, 'review', 'score')}")
+        confirm(f"remove {name} from {store.key}: {_format_counts(match, 'review', 'score')}")
 
     def show_removed(report: Row) -> None:
-        counts = _counts(report, "review", "judgment", "score")
+        counts = _format_counts(report, "review", "judgment", "score")
         say(f"removed {name} from {store.key}: {counts}; the others' ranks were tested again")
-        screen.say_all(report["notes"], "note: ")
+        screen.say_nonempty(report["notes"], "note: ")
 
     return Answer(remove_from(store, chosen, state.resolve(), name), show_removed)
 
 
-def _counts(report: Row, *nouns: str) -> str:
+def _format_counts(report: Row, *nouns: str) -> str:
     return ", ".join(counted(report[f"{noun}s"], noun) for noun in nouns)

@@ -10,13 +10,13 @@ from typing import Any
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Answer
 from gre_bench.cli.commands.options import option
-from gre_bench.cli.commands.running import BAD_INPUT, DEMO, DONE, code_of
-from gre_bench.cli.views import board, screen
-from gre_bench.cli.views.bar import following
+from gre_bench.cli.commands.running import BAD_INPUT, DEMO, DONE, exit_code_of
+from gre_bench.cli.views import board_screen, screen
+from gre_bench.cli.views.bar import show_run_progress
 from gre_bench.cli.views.screen import duration, say
 from gre_bench.core.settings import Settings, load
 from gre_bench.core.terminal import counted
-from gre_bench.pipeline.runs.prefect_engine import configure_prefect, perform
+from gre_bench.pipeline.runs.prefect_engine import configure_prefect, run_flow_or_plain
 from gre_bench.store import INCLUDED_EDITION, Row, Store, find_editions, no_edition
 
 
@@ -40,10 +40,10 @@ def refresh(
     """
     if dry_run:
         candidates = tuple(candidate or ()) or None
-        return Answer(estimated(chosen, state, candidates, limit, retry_failed), screen.estimate)
+        return Answer(estimate_refresh(chosen, state, candidates, limit, retry_failed), screen.print_estimate)
     summary = run_refresh(chosen, state, candidate, limit, retry_failed, wait, not no_prefect, quiet)
     store = Store(state, summary["edition"])
-    return Answer(summary, lambda summary: board.summary(summary, store), code_of(summary))
+    return Answer(summary, lambda summary: board_screen.summary(summary, store), exit_code_of(summary))
 
 
 def run_refresh(
@@ -64,34 +64,34 @@ def run_refresh(
     - *quiet*: whether to hide the progress bar.
     """
     from gre_bench.pipeline.runs.job import Job
-    from gre_bench.pipeline.runs.unchanged import unchanged
+    from gre_bench.pipeline.runs.unchanged import find_unchanged_summary
 
     store = Store(state, chosen.edition.edition)
     job = Job(chosen, state.resolve(), tuple(candidate or ()) or None, limit, retry_failed, wait)
-    if summary := unchanged(store, job):
+    if summary := find_unchanged_summary(store, job):
         return summary
     configure_prefect(state)
-    with following(store, quiet, engine):
+    with show_run_progress(store, quiet, engine):
+        from gre_bench.pipeline.refreshing import check_job
         from gre_bench.pipeline.refreshing import refresh as plain
-        from gre_bench.pipeline.refreshing import usable
 
         def flow() -> Any:
             from gre_bench.flows.annual_refresh import annual_refresh
 
             return annual_refresh(chosen, state.resolve(), candidate, limit, retry_failed, wait)
 
-        usable(job)
-        return perform(engine, flow, lambda: plain(job))
+        check_job(job)
+        return run_flow_or_plain(engine, flow, lambda: plain(job))
 
 
-def estimated(
+def estimate_refresh(
     chosen: Settings, state: Path, candidates: tuple[str, ...] | None, limit: int | None, retry: bool
 ) -> dict[str, Any]:
     """Returns what a refresh with the settings *chosen* would do and cost; nothing is changed."""
     with tempfile.TemporaryDirectory(prefix="gre-bench-") as folder:
         configure_prefect(Path(folder))
+        from gre_bench.checks.dry_run import estimate
         from gre_bench.pipeline.runs.job import Job
-        from gre_bench.preflight.dry_run import estimate
 
         return estimate(Job(chosen, state, candidates, limit, retry), Path(folder))
 
@@ -103,24 +103,24 @@ def demo(state: Path, quiet: bool, no_prefect: bool) -> Answer:
     """
     if not quiet:
         _show_included(state)
-    return first_board(run_refresh(load(DEMO), state, engine=not no_prefect, quiet=quiet), state)
+    return answer_with_new_board(run_refresh(load(DEMO), state, engine=not no_prefect, quiet=quiet), state)
 
 
 def _show_included(state: Path) -> None:
-    from gre_bench.release.loading import load_release, release_named
-    from gre_bench.reports.signatures import sentence
+    from gre_bench.release.loading import find_release, load_release
+    from gre_bench.reports.signatures import format_leader_sentence
 
     store = Store(state, INCLUDED_EDITION)
     if not store.exists:
-        store = load_release(release_named(INCLUDED_EDITION), state)
+        store = load_release(find_release(INCLUDED_EDITION), state)
     where = screen.in_state(state)
     say("The demo ranks reviewers of 30 papers that were made up for it.")
     say(f"A real board comes with the program: gre-bench leaderboard {store.key}{where}")
-    say(sentence(store))
+    say(format_leader_sentence(store))
     say("")
 
 
-def first_board(summary: dict[str, Any], state: Path, more: dict[str, Any] | None = None) -> Answer:
+def answer_with_new_board(summary: dict[str, Any], state: Path, more: dict[str, Any] | None = None) -> Answer:
     """Returns the answer of a command that makes a new edition: its board in brief, and the next commands.
 
     *summary*: the summary of the refresh. *more*: further fields of the report, which come first.
@@ -128,10 +128,10 @@ def first_board(summary: dict[str, Any], state: Path, more: dict[str, Any] | Non
 
     def show(_: Any) -> None:
         store = Store(state, summary["edition"])
-        board.summary(summary, store, brief=True)
-        board.next_steps(store, state)
+        board_screen.summary(summary, store, brief=True)
+        board_screen.print_next_steps(store, state)
 
-    return Answer((more or {}) | summary, show, code_of(summary))
+    return Answer((more or {}) | summary, show, exit_code_of(summary))
 
 
 def status(state: Path, edition: options.AnyEdition = None) -> Answer:
@@ -140,7 +140,7 @@ def status(state: Path, edition: options.AnyEdition = None) -> Answer:
     Shows what is done, running and missing, the cost, and the remaining budget of each. The command never waits for a
     run.
     """
-    from gre_bench.pipeline.runs import spending, studies
+    from gre_bench.pipeline.runs import running_studies, spending
     from gre_bench.pipeline.runs.job import last_run
 
     editions = []
@@ -150,7 +150,7 @@ def status(state: Path, edition: options.AnyEdition = None) -> Answer:
             raise no_edition(state, key)
         current = last_run(store) or {"edition": key, "state": "new", "metrics": [], "message": "nothing was run yet"}
         editions.append(current | {"edition": store.key} | spending.account(store))
-    rows = [] if edition else studies.study_rows(state)
+    rows = [] if edition else running_studies.study_rows(state)
 
     def show(_: Any) -> None:
         if not editions:
@@ -202,14 +202,14 @@ def doctor(chosen: Settings, state: Path, quiet: bool) -> Answer:
     Checks everything that a refresh with these settings needs, and says what is wrong and what to do. It sends no paid
     request. The exit code is 2 if there is a problem.
     """
-    from gre_bench.preflight.doctor import examine
+    from gre_bench.checks.doctor import run_checks
 
     findings = []
     with tempfile.TemporaryDirectory(prefix="gre-bench-") as folder:
         # Secret blocks in the state folder's own Prefect database count. If it has none, a temporary one is used, so
         # that the state folder stays unchanged.
         configure_prefect(state if (state / "prefect").is_dir() else Path(folder))
-        for finding in examine(chosen, state):
+        for finding in run_checks(chosen, state):
             findings.append(finding)
             if not quiet:
                 colour = {"ok": "green", "warning": "yellow", "problem": "red"}[finding.verdict]

@@ -12,7 +12,7 @@ import typer
 from gre_bench.core.errors import SettingsError, StoreError
 from gre_bench.core.records import edition_of
 from gre_bench.core.resources import resource
-from gre_bench.reports.signatures import the_edition
+from gre_bench.reports.signatures import resolve_edition
 from gre_bench.store import Store, no_edition
 from gre_bench.store.queries import LAST_SETTINGS
 
@@ -23,7 +23,7 @@ DONE, FAULT, BAD_INPUT, INCOMPLETE = 0, 1, 2, 3
 DEMO = resource("deployments", "demo.toml")
 
 
-def code_of(summary: dict[str, Any]) -> int:
+def exit_code_of(summary: dict[str, Any]) -> int:
     """Returns the exit code for the outcome in *summary*, the summary of a run."""
     return {"done": DONE, "unchanged": DONE, "fault": FAULT}.get(summary["outcome"], INCOMPLETE)
 
@@ -34,7 +34,7 @@ def settings_of(file: Path | None, edition: str | None, overrides: list[str] | N
     Without *file*, they are the settings of the last refresh of *edition*. Without *file* and *edition*, they are the
     settings of the demo. Raises `SettingsError` for a missing file or a wrong setting.
     """
-    from gre_bench.core.settings import load, load_over
+    from gre_bench.core.settings import load, load_recorded_settings
 
     changes = list(overrides or [])
     if edition is None:
@@ -50,10 +50,10 @@ def settings_of(file: Path | None, edition: str | None, overrides: list[str] | N
         except StoreError:  # the read copy cannot be used
             with store.lock("look at the last settings"):
                 rows = store.rows(LAST_SETTINGS)
-    return load_over(json.loads(rows[0]["settings"]) if rows else {}, tuple(changes))
+    return load_recorded_settings(json.loads(rows[0]["settings"]) if rows else {}, tuple(changes))
 
 
-def study_budget(limits: list[str] | None, settings: BudgetSettings | None = None) -> BudgetSettings:
+def load_study_budget(limits: list[str] | None, settings: BudgetSettings | None = None) -> BudgetSettings:
     """Returns the budget of a study: that of *settings*, changed by *limits*, texts ``budget.KEY=VALUE``."""
     from gre_bench.core.settings import BudgetSettings, budget_of
 
@@ -65,13 +65,13 @@ def stored_edition(edition: str | None, state: Path) -> Store:
 
     Raises `SettingsError`, with a list of the existing editions, if there is no such edition.
     """
-    store = Store(state, the_edition(edition, state))
+    store = Store(state, resolve_edition(edition, state))
     if not store.exists:
         raise no_edition(state, store.key)
     return store
 
 
-def named_files(pairs: list[str] | None, option: str = "") -> dict[str, Path]:
+def parse_named_files(pairs: list[str] | None, option: str = "") -> dict[str, Path]:
     """Returns name → file for *pairs*, texts ``NAME=FILE``.
 
     Raises `SettingsError` for a malformed pair or a repeated name. The message begins with *option*, the name of the
@@ -88,7 +88,7 @@ def named_files(pairs: list[str] | None, option: str = "") -> dict[str, Path]:
     return files
 
 
-def folder_to_write(folder: Path) -> Path:
+def check_output_folder(folder: Path) -> Path:
     """Returns *folder*, which may be missing; raises `SettingsError` if it is a file."""
     if folder.exists() and not folder.is_dir():
         raise SettingsError(f"{folder} is a file; name a folder")

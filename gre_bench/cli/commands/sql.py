@@ -40,41 +40,41 @@ def sql(
     names, rows = Store(state, edition).query(text, query_of(tuple(bounds or ())))
     form = Format.json if quiet else form
     if form is Format.table:
-        return show(names, rows)
+        return print_rows(names, rows)
     if form is Format.json:
-        rows = [{name: _in_json(value) for name, value in row.items()} for row in rows]
+        rows = [{name: _to_json_value(value) for name, value in row.items()} for row in rows]
     write(rows, names, form, out, state)
 
 
-def _in_json(value: Any) -> Any:
+def _to_json_value(value: Any) -> Any:
     """Returns *value*, with NaN and infinities as texts, because JSON has no such numbers."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, list):
-        return [_in_json(item) for item in value]
+        return [_to_json_value(item) for item in value]
     if isinstance(value, dict):
-        return {str(name): _in_json(item) for name, item in value.items()}
+        return {str(name): _to_json_value(item) for name, item in value.items()}
     return value
 
 
-def show(names: Sequence[str], rows: Sequence[Row]) -> None:
+def print_rows(names: Sequence[str], rows: Sequence[Row]) -> None:
     """Prints the first `SHOWN_ROWS` of *rows*, only the columns *names*, and the number of further rows."""
-    shown = [[_cell(row[name]) for name in names] for row in rows[:SHOWN_ROWS]]
+    shown = [[_format_cell(row[name]) for name in names] for row in rows[:SHOWN_ROWS]]
     numeric = [any(is_number(row[name]) for row in rows[:SHOWN_ROWS]) for name in names]
     heads = [plain(name).replace("\n", " ") for name in names]
-    widths = [max(map(_width, column)) for column in zip(heads, *shown, strict=True)]
+    widths = [max(map(_text_width, column)) for column in zip(heads, *shown, strict=True)]
     if sum(widths) + len(GAP) * (len(widths) - 1) <= width():
         for row in (heads, *shown):
-            _line(row, widths, numeric)
+            _print_row(row, widths, numeric)
     else:
-        _records(heads, shown)
+        _print_as_records(heads, shown)
     if not rows:
         say("no rows")
     if len(rows) > SHOWN_ROWS:
         say(f"and {len(rows) - SHOWN_ROWS} rows more; --format csv gives them all")
 
 
-def _line(row: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> None:
+def _print_row(row: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> None:
     """Prints a row of a table, in as many lines as its longest cell needs; numbers are aligned right."""
     cells = [cell.split("\n") for cell in row]
     for k in range(max(map(len, cells), default=0)):
@@ -84,7 +84,7 @@ def _line(row: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) ->
         say(GAP.join(padded).rstrip())
 
 
-def _records(heads: Sequence[str], shown: Sequence[Sequence[str]]) -> None:
+def _print_as_records(heads: Sequence[str], shown: Sequence[Sequence[str]]) -> None:
     widest = max(map(cell_len, heads))
     if not shown:
         say("columns: " + ", ".join(heads))
@@ -95,9 +95,9 @@ def _records(heads: Sequence[str], shown: Sequence[Sequence[str]]) -> None:
             say(f"{GAP}{head}{' ' * (widest - cell_len(head))}{GAP}{cell.replace(chr(10), indent)}".rstrip())
 
 
-def _width(text: str) -> int:
+def _text_width(text: str) -> int:
     return max(map(cell_len, text.split("\n")))
 
 
-def _cell(value: Any) -> str:
+def _format_cell(value: Any) -> str:
     return "" if value is None else f"{value:.6g}" if isinstance(value, float) else plain(value)

@@ -7,15 +7,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gre_bench.cli.commands import examiners, guidelines, options
-from gre_bench.cli.commands.flaws import flaws
-from gre_bench.cli.commands.groups import Answer, Commands
+from gre_bench.cli.commands import examiners, options, study_guidelines
+from gre_bench.cli.commands.groups import Answer, CommandApp
 from gre_bench.cli.commands.options import option
-from gre_bench.cli.commands.running import code_of, folder_to_write
-from gre_bench.cli.views.bar import following
+from gre_bench.cli.commands.running import check_output_folder, exit_code_of
+from gre_bench.cli.commands.study_flaws import flaws
+from gre_bench.cli.views.bar import show_run_progress
 from gre_bench.core.settings import Settings
-from gre_bench.pipeline.runs.prefect_engine import configure_prefect, perform
-from gre_bench.reports.signatures import the_edition
+from gre_bench.pipeline.runs.prefect_engine import configure_prefect, run_flow_or_plain
+from gre_bench.reports.signatures import resolve_edition
 from gre_bench.store import Store
 
 if TYPE_CHECKING:
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 LIKELY = 0.5
 """The likelihood from which a reference counts as written by an LM."""
 
-app = Commands("Test metrics, evaluation LMs, references and guidelines.")
+app = CommandApp("Test metrics, evaluation LMs, references and guidelines.")
 
 
 @contextmanager
-def _studying(chosen: Settings, state: Path, quiet: bool, retry_failed: bool = False) -> Iterator[Job]:
+def _open_study_job(chosen: Settings, state: Path, quiet: bool, retry_failed: bool = False) -> Iterator[Job]:
     """Yields the job of a study, and shows a progress bar until the block ends."""
     configure_prefect(state)
-    with following(Store(state, chosen.edition.edition), quiet):
+    with show_run_progress(Store(state, chosen.edition.edition), quiet):
         from gre_bench.pipeline.runs.job import Job
 
         yield Job(chosen, state.resolve(), retry_failed=retry_failed)
@@ -53,12 +53,12 @@ def validate(
     for one metric with one evaluation LM and one writer, and every board of that combination shows it. With
     --certificate, reviews are harmed in ten degrees instead, to find the smallest degree that each metric detects.
     """
-    from gre_bench.cli.views.studies import show_certificates, show_validation
+    from gre_bench.cli.views.study_screens import show_certificates, show_validation
 
     if figures is not None:
-        folder_to_write(figures)
-    with _studying(chosen, state, quiet, retry_failed) as job:
-        from gre_bench.pipeline.refreshing import usable
+        check_output_folder(figures)
+    with _open_study_job(chosen, state, quiet, retry_failed) as job:
+        from gre_bench.pipeline.refreshing import check_job
         from gre_bench.pipeline.validating import validate as plain
 
         def flow() -> Any:
@@ -66,7 +66,7 @@ def validate(
 
             return validate_metrics(chosen, state.resolve(), retry_failed=retry_failed)
 
-        usable(job)
+        check_job(job)
         if certificate:
             from gre_bench.studies.certificate import certify
             from gre_bench.studies.certificate import draw as draw_curves
@@ -75,13 +75,13 @@ def validate(
             if figures is not None:
                 title = f"{summary['edition']}: scores by degree of harm"
                 draw_curves(summary["certificates"], figures / "certificate.svg", title)
-            return Answer(summary, show_certificates, code_of(summary))
-        summary = perform(not no_prefect, flow, lambda: plain(job))
+            return Answer(summary, show_certificates, exit_code_of(summary))
+        summary = run_flow_or_plain(not no_prefect, flow, lambda: plain(job))
     if figures is not None:
-        from gre_bench.metrics.validation import draw
+        from gre_bench.metrics.validation import draw_effects
 
-        draw(summary["effects"], figures / "effects.svg", f"{summary['edition']}: effects of changes")
-    return Answer(summary, show_validation, code_of(summary))
+        draw_effects(summary["effects"], figures / "effects.svg", f"{summary['edition']}: effects of changes")
+    return Answer(summary, show_validation, exit_code_of(summary))
 
 
 @app.command()
@@ -98,20 +98,20 @@ def agree(
     reviews of the same item. Intervals resample items with their reviews. There are three more coefficients: within
     items, at fixed length, and minus the coefficient of length alone.
     """
-    from gre_bench.cli.views.studies import show_agreement
+    from gre_bench.cli.views.study_screens import show_agreement
 
-    with _studying(chosen, state, quiet, retry_failed) as job:
+    with _open_study_job(chosen, state, quiet, retry_failed) as job:
         from gre_bench.pipeline.agreeing import agree as plain
-        from gre_bench.pipeline.refreshing import usable
+        from gre_bench.pipeline.refreshing import check_job
 
         def flow() -> Any:
             from gre_bench.flows.agree_with_humans import agree_with_humans
 
             return agree_with_humans(chosen, state.resolve(), retry_failed)
 
-        usable(job)
-        summary = perform(not no_prefect, flow, lambda: plain(job))
-    return Answer(summary, show_agreement, code_of(summary))
+        check_job(job)
+        summary = run_flow_or_plain(not no_prefect, flow, lambda: plain(job))
+    return Answer(summary, show_agreement, exit_code_of(summary))
 
 
 @app.command()
@@ -121,13 +121,13 @@ def symmetry(chosen: Settings, state: Path, quiet: bool) -> Answer:
     Scores all ordered pairs of an edition's human reviews by GEM, and gives Spearman's ρ with intervals over papers (Xu
     et al. 2025, A.5).
     """
-    from gre_bench.cli.views.studies import show_symmetry
+    from gre_bench.cli.views.study_screens import show_symmetry
 
-    with _studying(chosen, state, quiet) as job:
+    with _open_study_job(chosen, state, quiet) as job:
         from gre_bench.studies.symmetry import check_symmetry
 
         summary = check_symmetry(job)
-    return Answer(summary, show_symmetry, code_of(summary))
+    return Answer(summary, show_symmetry, exit_code_of(summary))
 
 
 @app.command()
@@ -148,14 +148,14 @@ def references(
     references that are most similar to LM reviews, and the leads over the human baseline without each reviewer.
     """
     configure_prefect(state)
-    from gre_bench.cli.views.studies import show_references
+    from gre_bench.cli.views.study_screens import show_references
 
-    store = Store(state, the_edition(edition, state))
-    with following(store, quiet):
+    store = Store(state, resolve_edition(edition, state))
+    with show_run_progress(store, quiet):
         from gre_bench.studies.references import study_references
 
         report = study_references(state.resolve(), store.key, metric, likelihood, LIKELY)
-    return Answer(report, show_references, code_of(report))
+    return Answer(report, show_references, exit_code_of(report))
 
 
 @app.command()
@@ -167,14 +167,14 @@ def committee(*, state: Path, quiet: bool, edition: options.OneEdition = None, m
     is measured on the other half. Then the halves change roles.
     """
     configure_prefect(state)
-    from gre_bench.cli.views.studies import show_committee
+    from gre_bench.cli.views.study_screens import show_committee
 
-    store = Store(state, the_edition(edition, state))
-    with following(store, quiet):
+    store = Store(state, resolve_edition(edition, state))
+    with show_run_progress(store, quiet):
         from gre_bench.studies.committee import study_committee
 
         report = study_committee(state.resolve(), store.key, metric)
-    return Answer(report, show_committee, code_of(report))
+    return Answer(report, show_committee, exit_code_of(report))
 
 
 app.command()(flaws)
@@ -187,14 +187,14 @@ def points(chosen: Settings, state: Path, quiet: bool) -> Answer:
     Scores each imported point alone, and what its review loses without it, against the other human reviews of its
     paper. Gives the AUC of every score for every label, with intervals over papers, and of length, position and stance.
     """
-    from gre_bench.cli.views.studies import show_points
+    from gre_bench.cli.views.study_screens import show_points
 
-    with _studying(chosen, state, quiet) as job:
-        from gre_bench.studies.points import measure_points
+    with _open_study_job(chosen, state, quiet) as job:
+        from gre_bench.studies.points import score_labelled_points
 
-        summary = measure_points(job)
-    return Answer(summary, show_points, code_of(summary))
+        summary = score_labelled_points(job)
+    return Answer(summary, show_points, exit_code_of(summary))
 
 
-app.add_typer(guidelines.app, name="guidelines")
+app.add_typer(study_guidelines.app, name="guidelines")
 app.add_typer(examiners.app, name="examiners")

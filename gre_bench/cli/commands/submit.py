@@ -5,21 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from gre_bench.board.words import p_value, with_half
+from gre_bench.board.words import format_with_half_width, p_value
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Answer
 from gre_bench.cli.commands.options import option
-from gre_bench.cli.commands.rank import lines_about, place, ranked
-from gre_bench.cli.commands.running import BAD_INPUT, DONE, code_of, settings_of
+from gre_bench.cli.commands.rank import format_rank, import_and_score, lines_about
+from gre_bench.cli.commands.running import BAD_INPUT, DONE, exit_code_of, settings_of
 from gre_bench.cli.views import screen
-from gre_bench.cli.views.fitted import Column, show
+from gre_bench.cli.views.fitted import Column, print_columns
 from gre_bench.cli.views.screen import say
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.settings import SourceSettings
 from gre_bench.core.terminal import counted
-from gre_bench.ingest.records.columns import ColumnNames, conditions, stated
-from gre_bench.ingest.records.opening import located
-from gre_bench.store import Row, Store, scratch_of
+from gre_bench.ingest.records.columns import ColumnNames, parse_conditions, parse_stated_columns
+from gre_bench.ingest.records.opening import local_path
+from gre_bench.store import Row, Store, copy_to_scratch
 from gre_bench.store.queries import LEADERBOARD
 
 _ANSWER = "The form, one line: "
@@ -48,13 +48,13 @@ def submit(
     form about them. Nothing is scored: the board's organiser does that.
     """
     from gre_bench.ingest.records.tables import reviews_from
-    from gre_bench.pipeline.submissions import faults_of_texts, form_of, pack
-    from gre_bench.release.loading import release_named
+    from gre_bench.pipeline.submissions import find_text_faults, form_of, write_submission
+    from gre_bench.release.loading import find_release
     from gre_bench.reports.board_rows import papers_of_release, release_folder
 
-    about, papers, sampled = papers_of_release(release_folder(release, state) or release_named(release))
-    reading = ColumnNames(stated(columns or ()), guess=True, where=conditions(where or ()))
-    imported = reviews_from(located(reviews), {}, {}, papers, by=name, only=True, reading=reading)
+    about, papers, sampled = papers_of_release(release_folder(release, state) or find_release(release))
+    reading = ColumnNames(parse_stated_columns(columns or ()), guess=True, where=parse_conditions(where or ()))
+    imported = reviews_from(local_path(reviews), {}, {}, papers, by=name, only=True, reading=reading)
     reading.check_used()
     if imported.refusals and not (partial and imported.reviews):
         raise SettingsError(f"{reviews}: {imported.row_counts}; correct these rows, or leave them out with --partial")
@@ -63,15 +63,15 @@ def submit(
         "name": name, "model": model, "model_version": model_version, "date": date, "prompt": prompt,
         "licence": licence, "contact": contact, "release": about,
     }  # fmt: skip
-    form, faults = form_of(answers, own), faults_of_texts(own)
+    form, faults = form_of(answers, own), find_text_faults(own)
     if not faults:
-        pack(form, own, out)
+        write_submission(form, own, out)
     lacking = sorted({*sampled} - {review.paper_id for review in own})
     report: dict[str, Any] = {"folder": str(out), **form.model_dump(), "reviews": len(own), "refused": faults}
     report |= {"notes": imported.notes, "lacking": lacking}
 
     def show_packed(report: dict[str, Any]) -> None:
-        screen.say_all(report["notes"])
+        screen.say_nonempty(report["notes"])
         if faults:
             return _show_refused(report)
         say(f"{out}: {counted(len(own), 'review')} by {name} for {about}, of {len(sampled) - len(lacking)} of its "
@@ -88,14 +88,14 @@ def check_submission(folder: Path, store: Store, state: Path, add: bool, quiet: 
     *store*: an edition of the state folder *state*. *add*: whether to add the submission to the edition; otherwise it
     is scored in a copy. If the submission is refused, the exit code is 2, and nothing is scored.
     """
-    from gre_bench.pipeline.submissions import READING, REVIEWS, check_texts, checked
+    from gre_bench.pipeline.submissions import READING, REVIEWS, check_human_texts, checked
 
     if add:
         store.refuse_loaded()
-    check_texts(store)
+    check_human_texts(store)
     result = checked(store, folder)
     if result.refused and not quiet:
-        screen.say_all(result.notes)
+        screen.say_nonempty(result.notes)
     report: dict[str, Any] = {"refused": result.refused, "notes": result.notes, "added": False}
     form = result.form
     if result.refused or form is None:
@@ -103,16 +103,18 @@ def check_submission(folder: Path, store: Store, state: Path, add: bool, quiet: 
     how: dict[str, Any] = {"licence": form.licence, "reading": READING}
     if add:
         chosen = settings_of(None, store.key, None, state)
-        _, summary, board = ranked(store, chosen, state, folder / REVIEWS, form.name, quiet, **how)
-        beside = _neighbours(store, board)
+        _, summary, board = import_and_score(store, chosen, state, folder / REVIEWS, form.name, quiet, **how)
+        beside = _find_neighbours(store, board)
     else:
-        with scratch_of(store) as scratch:
+        with copy_to_scratch(store) as scratch:
             folder_of_it = scratch.folder.parent.parent
             chosen = settings_of(None, store.key, None, folder_of_it).model_copy(update={"sources": SourceSettings()})
-            _, summary, board = ranked(scratch, chosen, folder_of_it, folder / REVIEWS, form.name, quiet, **how)
-            beside = _neighbours(scratch, board)
+            _, summary, board = import_and_score(
+                scratch, chosen, folder_of_it, folder / REVIEWS, form.name, quiet, **how
+            )
+            beside = _find_neighbours(scratch, board)
     report |= {"form": form.model_dump(), "added": add, "summary": summary, **board, "neighbours": beside}
-    return Answer(report, _show_place, code_of(summary))
+    return Answer(report, _show_submission_rank, exit_code_of(summary))
 
 
 def _show_refused(report: dict[str, Any]) -> None:
@@ -120,7 +122,7 @@ def _show_refused(report: dict[str, Any]) -> None:
         say(f"refused: {line}", screen.err)
 
 
-def _neighbours(store: Store, board: dict[str, Any]) -> list[Row]:
+def _find_neighbours(store: Store, board: dict[str, Any]) -> list[Row]:
     """Returns the candidate's row on the first board with scores of it, between the rows above and below it."""
     first = next((row for row in board["rows"] if row["scored"]), None)
     if first is None:
@@ -131,20 +133,22 @@ def _neighbours(store: Store, board: dict[str, Any]) -> list[Row]:
     return [row | {"of": first["of"]} for row in rows[max(0, at - 1) : at + 2]]
 
 
-def _show_place(report: dict[str, Any]) -> None:
+def _show_submission_rank(report: dict[str, Any]) -> None:
     rows, summary, name = report["neighbours"], report["summary"], report["candidate"]
     if summary["outcome"] != "done":
         say(f"{summary['outcome']}: {summary['message']}", screen.err)
     if not rows:
         return say(f"{name}: no score yet")
-    screen.say_all(lines_about(report))
+    screen.say_nonempty(lines_about(report))
     columns = (
-        Column("rank", [place(row) for row in rows]),
+        Column("rank", [format_rank(row) for row in rows]),
         Column("candidate", [screen.plain(row["candidate"]) for row in rows], 0, "name"),
-        Column("score", [with_half(row["score"], row["high"]) for row in rows]),
-        Column("vs human", [with_half(row["vs_human"], row["vs_human_high"]) for row in rows]),
+        Column("score", [format_with_half_width(row["score"], row["high"]) for row in rows]),
+        Column("vs human", [format_with_half_width(row["vs_human"], row["vs_human_high"]) for row in rows]),
         Column("p", ["" if row["p"] is None else p_value(row["p"]) for row in rows]),
-        Column("above chance", [with_half(row["above_chance"], row["above_chance_high"]) for row in rows], 1),
+        Column(
+            "above chance", [format_with_half_width(row["above_chance"], row["above_chance_high"]) for row in rows], 1
+        ),
     )
-    show("", columns, ["bold" if row["candidate"] == name else "" for row in rows])
+    print_columns("", columns, ["bold" if row["candidate"] == name else "" for row in rows])
     say(f"{name} is on the board now" if report["added"] else "nothing was added; --add adds it")

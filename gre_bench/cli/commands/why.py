@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gre_bench.board.words import is_validated, ranks, scored_by, who, with_half
+from gre_bench.board.words import describe_candidate, format_with_half_width, is_validated, ranks, scored_by
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Answer
 from gre_bench.cli.commands.options import METRICS, argument, option
@@ -16,12 +16,12 @@ from gre_bench.cli.views import fitted, screen
 from gre_bench.cli.views.screen import say
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.terminal import counted
-from gre_bench.reports.signatures import headline_signature, sentence, shown_signatures
+from gre_bench.reports.signatures import format_leader_sentence, headline_signature, shown_signatures
 from gre_bench.store import Row, Store
 from gre_bench.store.queries import LEADERBOARD
 
 if TYPE_CHECKING:
-    from gre_bench.reports.why import Why
+    from gre_bench.reports.explanations import Why
 
 SHOWN_PAIRS, SHOWN_TOKENS, SHOWN_LINES, SHOWN_SIGNS = 5, 12, 200, 300
 LONGEST_LINE = 10_000
@@ -51,16 +51,16 @@ def why(
     from gre_bench.pipeline.runs.prefect_engine import configure_prefect
 
     configure_prefect(state)
-    from gre_bench.reports.why import why as explained
+    from gre_bench.reports.explanations import explain_score as explained
 
     store = Store(state, edition)
     signature = headline_signature(store) if metric is None else shown_signatures(store, [metric])[0]
     explanation = explained(state.resolve(), edition, signature, candidate, paper, not no_recount)
     report = asdict(explanation) | {"holds": explanation.holds}
-    return Answer(report, lambda _: show(explanation, store, state, checks), 0 if explanation.holds else 1)
+    return Answer(report, lambda _: print_explanation(explanation, store, state, checks), 0 if explanation.holds else 1)
 
 
-def show(explanation: Why, store: Store, state: Path, checks: bool = False) -> None:
+def print_explanation(explanation: Why, store: Store, state: Path, checks: bool = False) -> None:
     """Prints an explanation: a sentence on the score, then its papers, or the evidence for the requested paper.
 
     *checks*: whether to print the pairs, the sources of the texts, and the outcome of every check too.
@@ -71,17 +71,17 @@ def show(explanation: Why, store: Store, state: Path, checks: bool = False) -> N
     of_pairs = {row["paper_id"] for row in explanation.pairs}
     chosen = [row for row in explanation.papers if of_pairs == {row["paper_id"]}]
     if chosen:
-        say(_of_paper(chosen[0]))
-    say(f"{'all papers: ' if chosen else ''}{_of_board(explanation)}")
+        say(_describe_paper_score(chosen[0]))
+    say(f"{'all papers: ' if chosen else ''}{_describe_board_score(explanation)}")
     if not chosen and signature["signature_id"] == headline_signature(store)["signature_id"]:
-        say(f"the board: {sentence(store)}")
-    screen.say_all([line for detail in details if (line := _named(detail))])
+        say(f"the board: {format_leader_sentence(store)}")
+    screen.say_nonempty([line for detail in details if (line := _describe_shared_words(detail))])
     if checks:
         say(f"by {signature['evaluation_lm']}; judgments by {signature['writer']}; "
             f"synopsis: {signature['synopsis_writer']}")  # fmt: skip
-        _pairs(explanation.pairs, whole=bool(details))
+        _print_pairs(explanation.pairs, whole=bool(details))
     elif not chosen:
-        _papers(explanation)
+        _print_papers(explanation)
     for row in explanation.pairs:
         if row["state"] != "scored":
             say(f"{row['state']}: paper {row['paper_id']}, reference {row['reference_id']}: {row['reason']}")
@@ -91,30 +91,30 @@ def show(explanation: Why, store: Store, state: Path, checks: bool = False) -> N
             say(f"  {row['nats']:+z.2f}  {row['text'][:LONGEST_LINE]}")
     for index, detail in enumerate(details):
         before = details[index - 1] if index else {}
-        _detail(detail, {name: detail[name] != before.get(name) for name in ("x", "synopsis", "moved")})
+        _print_reference_detail(detail, {name: detail[name] != before.get(name) for name in ("x", "synopsis", "moved")})
     if store.is_loaded:
         say(f"{store.key} was loaded from a release: its texts are not here, so nothing is quoted or scored again")
     if chosen and explanation.board is not None:
         say(scored_by(signature["evaluation_lm"], explanation.board["validation"]), style="dim")
     if any(row["human"] is not None for row in explanation.papers):
         board = store.read(LEADERBOARD, signature_ids=[signature["signature_id"]])
-        screen.say_all([who(row) for row in board if row["kind"] == "human"])
-    _checks(explanation, checks)
+        screen.say_nonempty([describe_candidate(row) for row in board if row["kind"] == "human"])
+    _print_checks(explanation, checks)
     where = screen.in_state(state)
     if chosen:
         say(f"next: gre-bench leaderboard {explanation.edition}{where}   # how sure the order is")
     elif explanation.papers:
-        worst = _with_lead(explanation.papers)[-1]["paper_id"]
+        worst = _select_papers_with_lead(explanation.papers)[-1]["paper_id"]
         option = f"--metric {signature['metric']} --paper {worst}{where}"
         say(f"next: gre-bench why {explanation.edition} {shlex.quote(screen.plain(name))} {option}")
 
 
-def _checks(explanation: Why, every: bool) -> None:
+def _print_checks(explanation: Why, every: bool) -> None:
     """Prints facts and outcomes of all checks if *every*; else only the failed checks and the number of passed ones."""
     if every:
         facts = (*([explanation.paper] if explanation.paper else ()), *explanation.reviews)
         for row in map(dict, facts):
-            say(", ".join(f"{name} {_short(row[name])}" for name in SHOWN_FACTS if row.get(name) is not None))
+            say(", ".join(f"{name} {_shorten_value(row[name])}" for name in SHOWN_FACTS if row.get(name) is not None))
     for row in explanation.checks:
         detail = f" ({row['detail']})" if row["detail"] else ""
         verdict = ("holds", "green") if row["holds"] else ("DOES NOT HOLD", "red")
@@ -126,7 +126,7 @@ def _checks(explanation: Why, every: bool) -> None:
         say(f"{held}; --checks lists what is checked, from the texts to the number", style="dim")
 
 
-def _of_board(explanation: Why) -> str:
+def _describe_board_score(explanation: Why) -> str:
     """Returns a sentence with the score, the rank, and the number of papers on which the candidate leads human."""
     board = explanation.board
     if board is None or board["score"] is None:
@@ -136,18 +136,18 @@ def _of_board(explanation: Why) -> str:
     rank = "control" if board["kind"] == "control" else board["unranked"] or order
     leads = [row["lead"] for row in explanation.papers if row["lead"] is not None]
     ahead = f"; ahead of human on {sum(lead > 0 for lead in leads)} of {counted(len(leads), 'paper')}" if leads else ""
-    return f"{with_half(board['score'], board['high'])}, {rank}{ahead}"
+    return f"{format_with_half_width(board['score'], board['high'])}, {rank}{ahead}"
 
 
-def _of_paper(row: Row) -> str:
+def _describe_paper_score(row: Row) -> str:
     human = "" if row["human"] is None else f", human {row['human']:+.1f}"
     return f"{row['paper_id']}: {row['mean']:+.1f} nats{human}"
 
 
-def _named(detail: Row) -> str:
+def _describe_shared_words(detail: Row) -> str:
     """Returns which words of a reference the review shares and lacks, as a text; empty without tokens."""
-    lacks = f"names {_joined(detail['lacking'])}, which this review does not" if detail["lacking"] else ""
-    both = f"both name {_joined(detail['shared'])}" if detail["shared"] else ""
+    lacks = f"names {_join_with_and(detail['lacking'])}, which this review does not" if detail["lacking"] else ""
+    both = f"both name {_join_with_and(detail['shared'])}" if detail["shared"] else ""
     sentence = "; ".join(filter(None, (lacks, both)))
     return (
         f"{detail['reference_id']} {sentence}."
@@ -158,18 +158,18 @@ def _named(detail: Row) -> str:
     )
 
 
-def _joined(words: Sequence[str]) -> str:
+def _join_with_and(words: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
-def _with_lead(papers: Sequence[Row]) -> Sequence[Row]:
+def _select_papers_with_lead(papers: Sequence[Row]) -> Sequence[Row]:
     """Returns those of *papers* that have a lead over human, the largest first; all *papers* if none has a lead."""
     return [row for row in papers if row["lead"] is not None] or papers
 
 
-def _papers(explanation: Why) -> None:
+def _print_papers(explanation: Why) -> None:
     """Prints the papers with the largest and smallest leads over human."""
-    papers = _with_lead(explanation.papers)
+    papers = _select_papers_with_lead(explanation.papers)
     few = len(papers) <= 2 * SHOWN_PAIRS
     shown = papers if few else [*papers[:SHOWN_PAIRS], *papers[-SHOWN_PAIRS:]]
     by = "the lead over human" if any(row["lead"] is not None for row in papers) else "score"
@@ -181,7 +181,7 @@ def _papers(explanation: Why) -> None:
     fitted.table(("paper", "score", "human", "lead"), cells, names=("paper",), title=title)
 
 
-def _pairs(pairs: Sequence[Row], whole: bool) -> None:
+def _print_pairs(pairs: Sequence[Row], whole: bool) -> None:
     scored = sorted((row for row in pairs if row["state"] == "scored"), key=lambda row: row["value"], reverse=True)
     shown = scored if whole or len(scored) <= 2 * SHOWN_PAIRS else [*scored[:SHOWN_PAIRS], *scored[-SHOWN_PAIRS:]]
     title = "pairs" if len(shown) == len(scored) else f"pairs, best and worst {SHOWN_PAIRS} of {len(scored)}"
@@ -195,7 +195,7 @@ def _pairs(pairs: Sequence[Row], whole: bool) -> None:
     fitted.table(("paper", "reference", "score", "recount"), cells, names=("reference",), title=title)
 
 
-def _detail(detail: Row, fresh: Mapping[str, bool]) -> None:
+def _print_reference_detail(detail: Row, fresh: Mapping[str, bool]) -> None:
     say(f"\nreference {detail['reference_id']}: {detail['value']:+.4f}")
     for term in detail["terms"]:
         tokens = counted(len(term["logprobs"]), "token")
@@ -225,5 +225,5 @@ def _detail(detail: Row, fresh: Mapping[str, bool]) -> None:
             say(f"    and {counted(len(lines) - SHOWN_LINES, 'line')} more; --json gives them all")
 
 
-def _short(value: object) -> object:
+def _shorten_value(value: object) -> object:
     return f"{value[:SHOWN_SIGNS]}…" if isinstance(value, str) and len(value) > SHOWN_SIGNS else value

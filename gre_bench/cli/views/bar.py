@@ -50,7 +50,7 @@ def progress(
                 bar.console.print(screen.escape(line), highlight=False, soft_wrap=True)
             bar.update(task.id, **fields)
             if "left" not in fields and task.time_remaining:
-                bar.update(task.id, left=_remaining(task.time_remaining))
+                bar.update(task.id, left=_format_remaining(task.time_remaining))
 
         def follow() -> None:
             while poll and not stop.wait(0.25):
@@ -65,11 +65,11 @@ def progress(
             thread.join()
 
 
-def _remaining(seconds: float | None) -> str:
+def _format_remaining(seconds: float | None) -> str:
     return f"about {screen.duration(seconds)} remaining" if seconds else ""
 
 
-def following(store: Store, quiet: bool, engine: bool = False) -> AbstractContextManager[Any]:
+def show_run_progress(store: Store, quiet: bool, engine: bool = False) -> AbstractContextManager[Any]:
     """Shows the progress of this process's run on *store*; *engine*: whether Prefect runs it and must start first."""
 
     def poll() -> dict[str, Any] | None:
@@ -87,10 +87,10 @@ def following(store: Store, quiet: bool, engine: bool = False) -> AbstractContex
 
 def left(status: Row) -> str:
     """Returns the remaining time of a run with this *status*, as a text; empty if unknown or if the stage is done."""
-    return _remaining(status["remaining_s"]) if status["done"] < status["due"] else ""
+    return _format_remaining(status["remaining_s"]) if status["done"] < status["due"] else ""
 
 
-def following_fetch(status: Path, quiet: bool) -> AbstractContextManager[Any]:
+def show_fetch_progress(status: Path, quiet: bool) -> AbstractContextManager[Any]:
     """Shows the progress of the fetch whose status file is *status*, with the time that the service's limits need."""
 
     def poll() -> dict[str, Any] | None:
@@ -106,20 +106,20 @@ def following_fetch(status: Path, quiet: bool) -> AbstractContextManager[Any]:
     return progress("starting", quiet, poll)
 
 
-def following_training(folder: Path, quiet: bool) -> AbstractContextManager[Any]:
+def show_training_progress(folder: Path, quiet: bool) -> AbstractContextManager[Any]:
     """Shows the progress of the training in *folder*: loss, steps per second, remaining time."""
     began = time.time()
     first: list[tuple[float, int]] = []
 
     def poll() -> dict[str, Any] | None:
-        point = last_point(folder, began)
+        point = read_last_history_entry(folder, began)
         if point is None:
             return None
         # Steps per second count from where an earlier run stopped.
         first[1:] = [(time.monotonic(), point["step"])]
         steps, seconds = first[-1][1] - first[0][1], first[-1][0] - first[0][0]
         speed = steps / seconds if seconds else 0
-        pace = f"{speed:.2f} steps/s · {_remaining((point['steps'] - point['step']) / speed)}" if speed else ""
+        pace = f"{speed:.2f} steps/s · {_format_remaining((point['steps'] - point['step']) / speed)}" if speed else ""
         loss = "" if point["loss"] is None else f", loss {point['loss']:.3f}"
         counts = {"total": point["steps"], "completed": point["step"]}
         return counts | {"description": f"training{loss}", "left": pace}
@@ -127,7 +127,7 @@ def following_training(folder: Path, quiet: bool) -> AbstractContextManager[Any]
     return progress("opening the base", quiet, poll)
 
 
-def last_point(folder: Path, since: float) -> dict[str, Any] | None:
+def read_last_history_entry(folder: Path, since: float) -> dict[str, Any] | None:
     """Returns the last complete entry of the history in *folder*; None if it is older than *since* or unreadable."""
     from gre_bench.tuning.record import HISTORY
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from gre_bench.board.words import ONE_LM, few_papers, p_value, scored_by, unvalidated
 from gre_bench.cli.views.fitted import table
-from gre_bench.cli.views.screen import number, say, say_all
+from gre_bench.cli.views.screen import format_or_dash, say, say_nonempty
 from gre_bench.core.metrics import ALPHA, is_known, recipe_of
 from gre_bench.core.terminal import counted
 from gre_bench.store import Row
@@ -26,8 +26,8 @@ LEVELS = {
 }
 _WITHIN = {True: "yes", False: "no", None: ""}
 _DIGEST = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{20,}\b")
-_signed, _led = partial(number, form="+.3f"), partial(number, form="+.2f", lacking="")
-_rho = partial(number, form=".3f", lacking="not defined")
+_signed, _led = partial(format_or_dash, form="+.3f"), partial(format_or_dash, form="+.2f", lacking="")
+_rho = partial(format_or_dash, form=".3f", lacking="not defined")
 """The text for an undefined correlation: there are fewer than three models, or all scores are equal."""
 
 
@@ -36,18 +36,29 @@ def show_sides(report: Row) -> None:
     first, other = (Path(report["compared"][index]).name for index in (0, -1))
     if rows := report.get("consistency"):
         say(f"Spearman between {first} and {other}, over the models that both rank")
-        table(("metric", "models", "Spearman", "p", "the text prints"), [
-            (row["metric"], row["n"], _rho(row["spearman"]), p_value(row["p"]), number(row["printed"], ".2f", ""))
-            for row in rows
-        ])  # fmt: skip
+        table(
+            ("metric", "models", "Spearman", "p", "the text prints"),
+            [
+                (
+                    row["metric"],
+                    row["n"],
+                    _rho(row["spearman"]),
+                    p_value(row["p"]),
+                    format_or_dash(row["printed"], ".2f", ""),
+                )
+                for row in rows
+            ],
+        )
         for name, key in ((first, "only_first"), (other, "only_second")):
             if rows[0][key]:
                 say(f"only in {name}: {', '.join(rows[0][key])}")
     for field, (a, b) in report.get("differ_in", {}).items():
-        say(f"signatures differ in {field}: {_brief(a)} | {_brief(b)}")
+        say(f"signatures differ in {field}: {_abbreviate_digests(a)} | {_abbreviate_digests(b)}")
     if rows := report.get("beside"):
         # For two boards, candidates that only one has are named above; for effects, every row is shown.
-        _beside(first, other, [row for row in rows if "consistency" not in report or (row["printed"] and row["found"])])
+        _print_side_by_side(
+            first, other, [row for row in rows if "consistency" not in report or (row["printed"] and row["found"])]
+        )
     for name, lacks in report["left_out"].items():
         for item, why in lacks.items():
             say(f"left out of {Path(name).name}: {item}: {why}")
@@ -63,13 +74,13 @@ def show_candidates(report: Row, details: bool = False) -> None:
     say(f"{report['edition']} · {first} against {other}, on the papers that both review", style="bold")
     ordered = [row for row in rows if row["validated"] or row["problem"]]
     for row in rows if details or not ordered else ordered:
-        say(f"{_title(row['metric'])}: {_sentence(row, first, other)}")
+        say(f"{_metric_title(row['metric'])}: {_describe_lead(row, first, other)}")
         if details and not row["problem"]:
-            _more(row, first, other)
+            _print_difference_parts(row, first, other)
     left: dict[str, list[str]] = {}
     for row in rows:
         if ordered and not details and row not in ordered:
-            left.setdefault(unvalidated(row["validation"]), []).append(_title(row["metric"]))
+            left.setdefault(unvalidated(row["validation"]), []).append(_metric_title(row["metric"]))
     for why, titles in left.items():
         say(f"{', '.join(titles)}: no order, {why}")
     if details:
@@ -78,14 +89,14 @@ def show_candidates(report: Row, details: bool = False) -> None:
             style="dim",
         )
     shown = [row for row in ordered or rows if not row["problem"]]
-    say_all(_scored_by(shown))
+    say_nonempty(_describe_scoring_lms(shown))
     if any(row["validated"] for row in shown) and not any(row["other_lms"] for row in shown):
         say(f"{ONE_LM} Another may order the two otherwise.")
-    say_all(report["notes"])
-    say_all([few_papers(row["papers"] for row in rows if not row["problem"])])
+    say_nonempty(report["notes"])
+    say_nonempty([few_papers(row["papers"] for row in rows if not row["problem"])])
 
 
-def _sentence(row: Row, first: str, other: str) -> str:
+def _describe_lead(row: Row, first: str, other: str) -> str:
     """Returns a sentence: who scores higher under the metric of *row*, how surely, by how much, on how many papers."""
     if row["problem"]:
         return row["problem"]
@@ -96,29 +107,31 @@ def _sentence(row: Row, first: str, other: str) -> str:
     on = f"on {won} of {counted(row['papers'], 'paper')}"
     if not row["validated"]:
         return f"no order, {unvalidated(row['validation'])}; {leader} has the higher mean {by}, {on}"
-    outcome = _verdict(row, leader)
+    outcome = _describe_significance(row, leader)
     mean = "," if f"{leader} scores higher" in outcome else f"; {leader} has the higher mean"
     sentence = f"{outcome}{mean} {by}, {on}"
-    others = [f"by {each['evaluation_lm']}, {_verdict(each, each['leader'])}" for each in row["other_lms"]]
+    others = [
+        f"by {each['evaluation_lm']}, {_describe_significance(each, each['leader'])}" for each in row["other_lms"]
+    ]
     return "; ".join([sentence, *others])
 
 
-def _more(row: Row, first: str, other: str) -> None:
+def _print_difference_parts(row: Row, first: str, other: str) -> None:
     """Prints the parts of a difference, its median, and the papers on which each of the two leads most."""
-    say(f"  difference: {_interval(row)}; median {row['median']:+.2f}, trimmed mean {row['trimmed']:+.2f}")
+    say(f"  difference: {_format_interval(row)}; median {row['median']:+.2f}, trimmed mean {row['trimmed']:+.2f}")
     board = row["board"]
     corrected = board and f"; {p_value(board['p_holm'])} corrected for the board's {counted(board['tests'], 'test')}"
     alone = f"p {p_value(row['p'])} alone, for one question asked beforehand"
     say(f"  {alone}{corrected or ''}; sign test p {p_value(row['sign_p'])}")
     for name in ("chance", "above_chance"):
         if part := row[name]:
-            say(f"  {name.replace('_', ' ')}: {_interval(part)}; p {p_value(part['p'])} alone")
+            say(f"  {name.replace('_', ' ')}: {_format_interval(part)}; p {p_value(part['p'])} alone")
     for name, papers in ((first, row["most"]), (other, row["least"])):
         leads = ", ".join(f"{paper['paper_id']} by {abs(paper['difference']):.2f}" for paper in papers)
         say(f"  {name} leads most on: {leads}" if leads else f"  {name} leads on no paper")
 
 
-def _verdict(row: Row, leader: str) -> str:
+def _describe_significance(row: Row, leader: str) -> str:
     """Returns whether the lead of *leader* is significant, as a text: by the board's corrected p-value, or uncorrected.
 
     The uncorrected p-value is for a single question.
@@ -134,17 +147,17 @@ def _verdict(row: Row, leader: str) -> str:
     return apart if board else f"{apart}; not told apart (p {p_value(row['p'])} alone)"
 
 
-def _interval(test: Row) -> str:
+def _format_interval(test: Row) -> str:
     return f"{test['difference']:+.2f} (90% {test['low']:+.2f} to {test['high']:+.2f})"
 
 
-def _beside(first: str, other: str, rows: Sequence[Row]) -> None:
+def _print_side_by_side(first: str, other: str, rows: Sequence[Row]) -> None:
     """Prints the values of the sides *first* and *other* side by side in a table, with numbered notes below."""
     notes = list(dict.fromkeys(row["printed"]["note"] for row in rows if row["printed"] and row["printed"]["note"]))
     marks = {note: f"({index})" for index, note in enumerate(notes, 1)}
     table(("metric", "of", first, "95%", other, "95%", "difference", "within", ""), [
-        (row["metric"], row["item"], *_figure(row["printed"]), *_figure(row["found"]),
-         number(row["difference"], ".3f", ""), _WITHIN[row["within"]],
+        (row["metric"], row["item"], *_format_figure_cells(row["printed"]), *_format_figure_cells(row["found"]),
+         format_or_dash(row["difference"], ".3f", ""), _WITHIN[row["within"]],
          marks.get((row["printed"] or {}).get("note", ""), ""))
         for row in rows
     ], names=("of",))  # fmt: skip
@@ -157,89 +170,99 @@ def _beside(first: str, other: str, rows: Sequence[Row]) -> None:
         say(f"{mark} {note}")
 
 
-def _figure(figure: Row | None) -> tuple[str, str]:
+def _format_figure_cells(figure: Row | None) -> tuple[str, str]:
     if figure is None:
         return "", ""
     ends = "" if figure["low"] is None else f"{figure['low']:.3f} to {figure['high']:.3f}"
-    return number(figure["value"], ".3f", ""), ends
+    return format_or_dash(figure["value"], ".3f", ""), ends
 
 
 def show_releases(report: Row, details: bool = False) -> None:
     """Prints who leads now and what changed between two releases, and the cause; *details*: every row and value."""
     first, second = report["compared"]
     if not details:
-        return _brief_releases(report)
+        return _print_releases_in_brief(report)
     for row in report["releases"]:
         say(f"{row['release']}: {row['edition']}, made {row['created_at']}, as it was written")
     for row in report["metrics"]:
         say(f"\n{row['metric']}: {LEVELS[row['compares']]}")
         for field, (value, other_value) in row["differ_in"].items():
-            say(f"  {field}: {_brief(value)} | {_brief(other_value)}")
+            say(f"  {field}: {_abbreviate_digests(value)} | {_abbreviate_digests(other_value)}")
         if (rho := row["agreement"].get("spearman")) is not None:
             say(f"  Spearman of the ranks of {counted(row['agreement']['shared'], 'candidate')}: {rho:.3f}")
         lines = row["candidates"]
         if row["compares"] == "scores":
-            _scores(row, first, second)
+            _print_changed_scores(row, first, second)
         elif row["compares"] == "differences":
             heads = ("candidate", f"− human in {first}", f"in {second}", "change", "90%", "p", "above chance", "then")
-            table(heads, [
-                (line["candidate"], *map(_against_human, line["differences"]), *_change(line["change"]),
-                 *map(_signed, line["above_chance"]))
-                for line in lines if any(line["differences"])
-            ])  # fmt: skip
+            table(
+                heads,
+                [
+                    (
+                        line["candidate"],
+                        *map(_format_difference_to_human, line["differences"]),
+                        *_format_change_cells(line["change"]),
+                        *map(_signed, line["above_chance"]),
+                    )
+                    for line in lines
+                    if any(line["differences"])
+                ],
+            )
         else:
             table(("candidate", f"rank in {first}", f"in {second}", "above chance", "then"), [
-                (line["candidate"], *map(number, line["rank"]), *map(_signed, line["above_chance"]))
+                (line["candidate"], *map(format_or_dash, line["rank"]), *map(_signed, line["above_chance"]))
                 for line in lines if any(line["rank"])
             ])  # fmt: skip
         if row["compares"] != "ranks":
-            say_all([few_papers(row["papers"])], "  ")
+            say_nonempty([few_papers(row["papers"])], "  ")
     for name, key in ((first, "only_first"), (second, "only_second")):
         if report[key]:
             say(f"only in {name}: {', '.join(report[key])}")
-    _differing("tables with more or fewer rows:", "table", report["tables"])
-    _differing("what the numbers rest on differs in:", "what", report["provenance"])
+    _print_differing_values("tables with more or fewer rows:", "table", report["tables"])
+    _print_differing_values("what the numbers rest on differs in:", "what", report["provenance"])
     if not report["provenance"]:
         say("settings, program, packages, sample, snapshot and imports are the same")
 
 
-def _brief_releases(report: Row) -> None:
+def _print_releases_in_brief(report: Row) -> None:
     """Prints for each metric who led and leads, who is new or has another rank; then the cause.
 
     Metrics with the same text are printed together.
     """
     first, second = report["compared"]
     say(f"{first} → {second}", style="bold")
-    differs = "; ".join(_causes(report["provenance"])) or "nothing in settings, program, sample and imports"
+    differs = (
+        "; ".join(_find_origin_differences(report["provenance"])) or "nothing in settings, program, sample and imports"
+    )
     say(f"what differs: {differs}")
     by_lines: dict[tuple[str, ...], list[str]] = {}
     for row in report["metrics"]:
         before, now = (text.partition(". ")[0].rstrip(".") for text in row["answers"])
         leads = (f"{now}, as before",) if before == now else (now, f"before: {before}")
-        by_lines.setdefault((*leads, _what_changed(row)), []).append(_title(row["metric"]))
+        by_lines.setdefault((*leads, _describe_board_changes(row)), []).append(_metric_title(row["metric"]))
     for (leads, *more), metrics in by_lines.items():
         say(f"{', '.join(metrics)}: {leads}")
-        say_all(more, "  ")
+        say_nonempty(more, "  ")
     for name, key in ((first, "only_first"), (second, "only_second")):
         if report[key]:
-            say(f"only in {name}: {', '.join(map(_title, report[key]))}")
-    say_all(_scored_by([row for row in report["metrics"] if row["validated"]]))
-    say_all(report["notes"])
+            say(f"only in {name}: {', '.join(map(_metric_title, report[key]))}")
+    say_nonempty(_describe_scoring_lms([row for row in report["metrics"] if row["validated"]]))
+    say_nonempty(report["notes"])
 
 
-def _scored_by(rows: Sequence[Row]) -> list[str]:
+def _describe_scoring_lms(rows: Sequence[Row]) -> list[str]:
     """Returns a line for each evaluation LM and validation of *rows*, with its metrics."""
     metrics: dict[str, list[str]] = {}
     for row in rows:
-        metrics.setdefault(scored_by(row["evaluation_lm"], row["validation"]), []).append(_title(row["metric"]))
+        metrics.setdefault(scored_by(row["evaluation_lm"], row["validation"]), []).append(_metric_title(row["metric"]))
     return [f"{', '.join(titles)}: {by}" for by, titles in metrics.items()]
 
 
-def _title(metric: str) -> str:
+def _metric_title(metric: str) -> str:
     return recipe_of(metric).title if is_known(metric) else metric
 
 
-def _what_changed(row: Row) -> str:
+def _describe_board_changes(row: Row) -> str:
     """Returns who is new or removed, whose rank, score or difference to human changed, and how many did not change."""
     arrived: dict[str, list[str]] = {"new": [], "gone": []}
     parts: list[str] = []
@@ -284,7 +307,7 @@ SHOWN_NAMES = 3
 SHOWN_CAUSES = 4
 
 
-def _causes(provenance: Sequence[Row]) -> list[str]:
+def _find_origin_differences(provenance: Sequence[Row]) -> list[str]:
     """Returns what differs between the origins of two releases: imported files by name, other values by path."""
     causes = []
     for row in provenance:
@@ -294,25 +317,25 @@ def _causes(provenance: Sequence[Row]) -> list[str]:
                 file = row["second"] or row["first"]
                 causes.append(f"{file} was imported" if row["second"] else f"the import of {file} was undone")
         elif parts[0] not in ("claims", "contrasts"):
-            causes.append(f"{row['what']} {_brief(row['first'])} → {_brief(row['second'])}")
+            causes.append(f"{row['what']} {_abbreviate_digests(row['first'])} → {_abbreviate_digests(row['second'])}")
     more = [f"and {len(causes) - SHOWN_CAUSES} more"] if len(causes) > SHOWN_CAUSES else []
     return causes[:SHOWN_CAUSES] + more
 
 
-def _brief(value: object) -> str:
+def _abbreviate_digests(value: object) -> str:
     """Returns *value* as a text with only 12 digits of each digest; a dash for None. --json has all digits."""
-    return _DIGEST.sub(r"\1…", str(number(value)))
+    return _DIGEST.sub(r"\1…", str(format_or_dash(value)))
 
 
-def _scores(row: Row, first: str, second: str) -> None:
+def _print_changed_scores(row: Row, first: str, second: str) -> None:
     changed = [line for line in row["candidates"] if has_changed(line)]
     if not changed:
         return say(f"  nothing has changed: {counted(len(row['candidates']), 'candidate')}, score for score")
     heads = ("candidate", f"in {first}", f"in {second}", "rank", "then", "above chance", "then", "pairs", "then", "new",
              "gone", "other score")  # fmt: skip
     table(heads, [
-        (line["candidate"], *map(_signed, line["score"]), *map(number, line["rank"]),
-         *map(_signed, line["above_chance"]), *map(number, line["scored"]),
+        (line["candidate"], *map(_signed, line["score"]), *map(format_or_dash, line["rank"]),
+         *map(_signed, line["above_chance"]), *map(format_or_dash, line["scored"]),
          line.get("only_second", 0), line.get("only_first", 0), line.get("other_score", 0)) for line in changed
     ])  # fmt: skip
     say(f"  unchanged: {counted(len(row['candidates']) - len(changed), 'candidate')}")
@@ -326,20 +349,20 @@ def has_changed(line: Row) -> bool:
     return is_new or line["rank"][0] != line["rank"][1] or any(line.get(key) for key in own)
 
 
-def _differing(title: str, key: str, rows: list[Row]) -> None:
+def _print_differing_values(title: str, key: str, rows: list[Row]) -> None:
     if rows:
         say(f"\n{title}")
     for row in rows[:SHOWN_ROWS]:
-        say(f"  {row[key]}: {_brief(row['first'])} | {_brief(row['second'])}")
+        say(f"  {row[key]}: {_abbreviate_digests(row['first'])} | {_abbreviate_digests(row['second'])}")
     if len(rows) > SHOWN_ROWS:
         say(f"  and {len(rows) - SHOWN_ROWS} more; --json has all")
 
 
-def _against_human(row: Row | None) -> str:
+def _format_difference_to_human(row: Row | None) -> str:
     return "–" if row is None else f"{row['difference']:+.2f} ({_signed(row['low'])} to {_signed(row['high'])})"
 
 
-def _change(row: Row | None) -> tuple[str, str, str]:
+def _format_change_cells(row: Row | None) -> tuple[str, str, str]:
     if row is None:
         return "", "", ""
     return f"{row['value']:+.2f}", f"{row['low']:+.2f} to {row['high']:+.2f}", p_value(row["p_holm"])
@@ -352,7 +375,8 @@ def show_lms(report: Row) -> None:
         on = f"{counted(row['pairs'], 'pair')} of {counted(row['papers'], 'paper')}"
         say(f"{report['edition']} · {row['metric']}, on {on} that both scored: 1 is {first_lm}, 2 is {second_lm}")
         for field, (first, second) in row["differ_in"].items():
-            say(f"beside the LM, signatures differ in {field}: {_brief(first)} | {_brief(second)}")
+            values = f"{_abbreviate_digests(first)} | {_abbreviate_digests(second)}"
+            say(f"beside the LM, signatures differ in {field}: {values}")
         if row["problem"]:
             say(f"nothing compares: {row['problem']}")
             continue
@@ -374,7 +398,7 @@ def show_lms(report: Row) -> None:
             (line["candidate"], *line["ranks"], *map(_led, line["leads"]), line["pairs"], _led(line["spearman"]))
             for line in row["candidates"]
         ])  # fmt: skip
-        say_all([few_papers([row["papers"]])])
+        say_nonempty([few_papers([row["papers"]])])
     say(
         "lead: over the human baseline, in standard errors by paper; Spearman: of the two LMs' scores, pair by pair. "
         "Their scores have different units and are not set beside each other."
@@ -394,17 +418,17 @@ def show_contrasts(report: Row) -> None:
                 say(f"    {row['problem']}")
                 continue
             say(
-                f"    {_interval_95(row)}, p {p_value(row['p_holm'])}, ahead on {row['ahead']} of "
+                f"    {_format_interval_95(row)}, p {p_value(row['p_holm'])}, ahead on {row['ahead']} of "
                 f"{counted(row['papers'], 'paper')}, which could show {row['detectable']:.2f}"
             )
             parts = [
-                f"{name.replace('_', ' ')} {_interval_95(row[name])}, p {p_value(row[name]['p_holm'])}"
+                f"{name.replace('_', ' ')} {_format_interval_95(row[name])}, p {p_value(row[name]['p_holm'])}"
                 for name in ("chance", "above_chance")
                 if row[name]
             ]
             if parts:
                 say(f"    of it: {'; '.join(parts)}")
-            say(f"    at equal length: {_at_length(row['at_length'])}")
+            say(f"    at equal length: {_format_difference_at_length(row['at_length'])}")
         for row in report["stability"]:
             if (row["evaluation_lm"], row["metric"]) == (lm, metric):
                 splits = [f"{row[split]['mean']:.2f} between halves of the {split}"
@@ -416,16 +440,16 @@ def show_contrasts(report: Row) -> None:
         f"over {counted(tests, 'test')}"
     )
     say("at equal length: one slope for all candidates; own: the two candidates' own slopes; p: of both together")
-    say_all([few_papers(row["papers"] for row in report["contrasts"])])
+    say_nonempty([few_papers(row["papers"] for row in report["contrasts"])])
 
 
-def _interval_95(test: Row, name: str = "difference") -> str:
+def _format_interval_95(test: Row, name: str = "difference") -> str:
     return f"{test[name]:+.2f} ({test['low']:+.2f}, {test['high']:+.2f})"
 
 
-def _at_length(test: Row | None) -> str:
+def _format_difference_at_length(test: Row | None) -> str:
     if test is None:
         return "not known: no lengths, or none that vary"
-    own = f", own {_interval_95(test['own'], 'value')}" if test["own"] else ""
+    own = f", own {_format_interval_95(test['own'], 'value')}" if test["own"] else ""
     outcome = f"not told: {test['why_not']}" if test["why_not"] else f"p {p_value(test['p_holm'])}"
-    return f"{_interval_95(test['common'], 'value')}{own}, {outcome}; lengths overlap {test['overlap']:.2f}"
+    return f"{_format_interval_95(test['common'], 'value')}{own}, {outcome}; lengths overlap {test['overlap']:.2f}"

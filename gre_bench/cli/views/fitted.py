@@ -56,7 +56,7 @@ class Column:
         return min(self.natural, {"name": self.widest, "note": WIDEST_NOTE}.get(self.kind, self.natural))
 
 
-def show(
+def print_columns(
     title: str,
     columns: Sequence[Column],
     styles: Sequence[str],
@@ -70,23 +70,23 @@ def show(
     """
     room = width or screen.width()
     columns = [column for column in columns if any(column.cells)]
-    chosen = _chosen(columns, room)
-    if _width([column.least for column in chosen if column.order == 0]) > room:
+    chosen = _choose_columns(columns, room)
+    if _compute_table_width([column.least for column in chosen if column.order == 0]) > room:
         _records(title, columns, styles)
         return [column.head for column in columns]
-    widths = _widths(chosen, room)
+    widths = _compute_widths(chosen, room)
     if title:
         say(title, style="bold")
-        _line("")
-    _line(_row(chosen, [column.head for column in chosen], widths), "bold")
-    _line("─" * _width(widths), "dim")
+        _print_line("")
+    _print_line(_format_row(chosen, [column.head for column in chosen], widths), "bold")
+    _print_line("─" * _compute_table_width(widths), "dim")
     for index, style in enumerate(styles):
         if index in breaks:
-            _line(breaks[index], "dim")
-        cells = [_wrapped(column, column.cells[index], cells) for column, cells in zip(chosen, widths, strict=True)]
+            _print_line(breaks[index], "dim")
+        cells = [_wrap_cell(column, column.cells[index], cells) for column, cells in zip(chosen, widths, strict=True)]
         for line in zip_longest(*cells, fillvalue=""):
-            _line(_row(chosen, line, widths), style)
-    _line("")
+            _print_line(_format_row(chosen, line, widths), style)
+    _print_line("")
     return [column.head for column in chosen]
 
 
@@ -98,15 +98,18 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[object]], names: Sequenc
     """
     cells = [[screen.plain(row[index]) for row in rows] for index in range(len(heads))]
     kinds = ["name" if index == 0 or head in names else "number" for index, head in enumerate(heads)]
-    show(title, [Column(screen.plain(head), own, 0, kind) for head, own, kind in zip(heads, cells, kinds, strict=True)],
-         [""] * len(rows))  # fmt: skip
+    print_columns(
+        title,
+        [Column(screen.plain(head), own, 0, kind) for head, own, kind in zip(heads, cells, kinds, strict=True)],
+        [""] * len(rows),
+    )
 
 
-def _line(text: str, style: str = "") -> None:
+def _print_line(text: str, style: str = "") -> None:
     screen.out.print(screen.escape(text), style=style or None, highlight=False, soft_wrap=True)
 
 
-def _row(columns: Sequence[Column], cells: Sequence[str], widths: Sequence[int]) -> str:
+def _format_row(columns: Sequence[Column], cells: Sequence[str], widths: Sequence[int]) -> str:
     padded = [
         " " * (width - cell_len(cell)) + cell if column.kind == "number" else set_cell_size(cell, width)
         for column, cell, width in zip(columns, cells, widths, strict=True)
@@ -114,18 +117,18 @@ def _row(columns: Sequence[Column], cells: Sequence[str], widths: Sequence[int])
     return (" " * GAP).join(padded).rstrip()
 
 
-def _wrapped(column: Column, cell: str, width: int) -> list[str]:
+def _wrap_cell(column: Column, cell: str, width: int) -> list[str]:
     """Returns *cell* as lines of at most *width*. A name is shortened if the names stay distinct, else wrapped."""
-    if column.kind == "name" and len({shortened(name, width) for name in column.cells}) == len(set(column.cells)):
-        return [shortened(cell, width)]
+    if column.kind == "name" and len({shorten_name(name, width) for name in column.cells}) == len(set(column.cells)):
+        return [shorten_name(cell, width)]
     if column.kind == "number":
         return [cell]
     if column.kind == "name":
-        return _name_lines(cell, width)
+        return _wrap_name(cell, width)
     return textwrap.wrap(cell, width, break_on_hyphens=False) or [""]
 
 
-def _name_lines(name: str, width: int) -> list[str]:
+def _wrap_name(name: str, width: int) -> list[str]:
     """Returns *name* as lines of at most *width*, broken after slashes and hyphens, and before plus signs."""
     lines = [""]
     for part in _PARTS.findall(name):
@@ -135,7 +138,7 @@ def _name_lines(name: str, width: int) -> list[str]:
     return [piece for line in lines for piece in textwrap.wrap(line, width, break_on_hyphens=False) or [""]]
 
 
-def shortened(name: str, width: int) -> str:
+def shorten_name(name: str, width: int) -> str:
     """Returns *name* in at most *width* characters; an ellipsis replaces the middle of a longer name."""
     if cell_len(name) <= width:
         return name
@@ -144,33 +147,33 @@ def shortened(name: str, width: int) -> str:
     return f"{first}…{set_cell_size(name[::-1], end).rstrip()[::-1]}"
 
 
-def _chosen(columns: Sequence[Column], room: int) -> list[Column]:
+def _choose_columns(columns: Sequence[Column], room: int) -> list[Column]:
     """Returns the columns that fit in *room* characters: always the required ones, then the optional ones by order."""
     shown = {index for index, column in enumerate(columns) if column.order == 0}
     for index, column in sorted(enumerate(columns), key=lambda item: item[1].order):
         if not column.order:
             continue
-        if _width([columns[k].wanted for k in sorted({*shown, index})]) > room:
+        if _compute_table_width([columns[k].wanted for k in sorted({*shown, index})]) > room:
             break
         shown.add(index)
     return [columns[index] for index in sorted(shown)]
 
 
-def _widths(columns: Sequence[Column], room: int) -> list[int]:
+def _compute_widths(columns: Sequence[Column], room: int) -> list[int]:
     """Returns a width for each column so that all fit in *room*: notes shrink first, then names; both may grow."""
     widths = [column.wanted for column in columns]
     for kind in ("note", "name"):
         for index, column in enumerate(columns):
-            excess = _width(widths) - room
+            excess = _compute_table_width(widths) - room
             if column.kind == kind and excess > 0:
                 widths[index] = max(column.least, widths[index] - excess)
     for index, column in enumerate(columns):
         if column.kind != "number":
-            widths[index] = min(column.natural, widths[index] + room - _width(widths))
+            widths[index] = min(column.natural, widths[index] + room - _compute_table_width(widths))
     return widths
 
 
-def _width(widths: Sequence[int]) -> int:
+def _compute_table_width(widths: Sequence[int]) -> int:
     return sum(widths) + GAP * (len(widths) - 1)
 
 

@@ -36,7 +36,7 @@ def write(rows: Sequence[Row], names: Sequence[str], form: Format, out: Path | N
     if out is not None and any(out.resolve().is_relative_to((state / name).resolve()) for name in KEPT):
         raise SettingsError(f"cannot write {out}: it lies in what {state} keeps; name a file elsewhere")
     if form is Format.parquet:
-        return _parquet(rows, names, out)
+        return _write_parquet(rows, names, out)
     if form is Format.json:
         text = json.dumps([{name: row[name] for name in names} for row in rows], indent=2, default=str) + "\n"
     elif form is Format.csv:
@@ -62,21 +62,21 @@ def show_written(files: Sequence[str], board: str) -> None:
         say(f"{board}: nothing to draw; a picture needs two candidates with a score")
 
 
-def _parquet(rows: Sequence[Row], names: Sequence[str], out: Path | None) -> None:
+def _write_parquet(rows: Sequence[Row], names: Sequence[str], out: Path | None) -> None:
     if out is None:
         raise SettingsError("Parquet is no text: name a file, --out FILE")
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        pq.write_table(pa.table({name: _array([row[name] for row in rows]) for name in names}), out)
+        pq.write_table(pa.table({name: _to_arrow_array([row[name] for row in rows]) for name in names}), out)
     except OSError as error:
         raise SettingsError(f"cannot write {out}: {error.strerror or error}") from None
     except pa.ArrowException as error:
         raise SettingsError(f"these rows cannot be written as Parquet: {str(error).splitlines()[0]}") from None
 
 
-def _array(values: list[Any]) -> Any:
+def _to_arrow_array(values: list[Any]) -> Any:
     """Returns *values* as an Arrow array; as an array of texts if no other type fits all values."""
     import pyarrow as pa
 

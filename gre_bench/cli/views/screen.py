@@ -36,20 +36,22 @@ class Console(console.Console):
         raise BrokenPipeError
 
 
-def _columns() -> int | None:
+def _read_columns_variable() -> int | None:
     """Returns the environment variable ``COLUMNS`` as a number; None if it is unset or not a positive number."""
     columns = os.environ.get("COLUMNS", "")
     return int(columns) if columns.isdecimal() and int(columns) else None
 
 
 # Texts of papers and LMs are shown as they are: a ":name:" in them must not become an emoji.
-out = Console(width=None if sys.stdout and sys.stdout.isatty() else _columns() or PIPED_WIDTH, emoji=False)
+out = Console(
+    width=None if sys.stdout and sys.stdout.isatty() else _read_columns_variable() or PIPED_WIDTH, emoji=False
+)
 err = Console(stderr=True, emoji=False)
 
 
 def line_width(console: Console) -> int | None:
     """Returns how many columns a line of *console* has; None if the output is piped and ``COLUMNS`` is unset."""
-    return console.width if console.is_terminal else _columns()
+    return console.width if console.is_terminal else _read_columns_variable()
 
 
 def width() -> int:
@@ -63,7 +65,7 @@ _WORDS = re.compile(r" *[^ ]+")
 _ARGUMENTS = re.compile(r""" *(?:'[^']*'|"[^"]*"|[^ '"]|['"])+""")
 
 
-def wrapped(line: str, columns: int | None) -> list[str]:
+def wrap_line(line: str, columns: int | None) -> list[str]:
     """Returns *line* as lines of at most *columns* characters; unchanged if *columns* is None.
 
     Lines are broken between words, and a word that is too long stays whole. All lines after the first are indented by
@@ -76,7 +78,7 @@ def wrapped(line: str, columns: int | None) -> list[str]:
     indent = " " * start + "  "
     is_command = line.startswith(COMMAND, start)
     if is_command and (comment := _COMMENT.search(line)):
-        return [*wrapped(line[: comment.start()], columns), *wrapped(f"{indent}# {comment[1]}", columns)]
+        return [*wrap_line(line[: comment.start()], columns), *wrap_line(f"{indent}# {comment[1]}", columns)]
     first, *words = (_ARGUMENTS if is_command else _WORDS).findall(line)
     end = " \\" if is_command else ""
     lines = [first]
@@ -97,11 +99,11 @@ def say(text: str, console: Console | None = None, style: str = "") -> None:
     """
     console = console or out
     for line in plain(text).split("\n"):
-        for part in wrapped(line, line_width(console)):
+        for part in wrap_line(line, line_width(console)):
             console.print(part, markup=False, highlight=False, soft_wrap=True, style=style or None)
 
 
-def say_all(lines: Iterable[str | None], begins: str = "") -> None:
+def say_nonempty(lines: Iterable[str | None], begins: str = "") -> None:
     """Prints each non-empty line of *lines*, after the text *begins*."""
     for line in lines:
         if line:
@@ -111,7 +113,7 @@ def say_all(lines: Iterable[str | None], begins: str = "") -> None:
 def mark(word: str, colour: str, text: str, console: Console | None = None) -> None:
     """Prints *word* in *colour*, a colour or style of rich, followed by *text*; lines wrap as in `say`."""
     console = console or out
-    first, *more = wrapped(f"{word} {' '.join(plain(text).split())}", line_width(console))
+    first, *more = wrap_line(f"{word} {' '.join(plain(text).split())}", line_width(console))
     opening = Text(first)
     opening.stylize(colour, 0, len(word))
     for part in (opening, *more):
@@ -135,7 +137,7 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, default=str, allow_nan=False))
 
 
-def number(value: Any, form: str = "", lacking: str = "–", unit: str = "") -> str:
+def format_or_dash(value: Any, form: str = "", lacking: str = "–", unit: str = "") -> str:
     """Returns *value* in the format *form*, followed by *unit*; the text *lacking* if *value* is None."""
     return lacking if value is None else f"{value:{form}}{unit}"
 
@@ -150,7 +152,7 @@ def escape(text: object) -> str:
     return markup.escape(plain(text))
 
 
-def grid(
+def print_grid(
     heads: Sequence[str],
     rows: Iterable[Sequence[object]],
     left: int | Sequence[str] = 1,
@@ -191,7 +193,7 @@ def show_counts(metrics: Iterable[Row]) -> None:
     states = ("planned", "scored", "failed", "excluded", "missing")
     counts = {row["metric"]: [f"{row[state]:,}" for state in states] for row in metrics}
     rows = [(name, *own) for name, own in counts.items() if name not in {f"{other}_specific" for other in counts}]
-    grid(("metric", *states), rows, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    print_grid(("metric", *states), rows, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
 
 
 def show_reasons(reasons: Iterable[Row]) -> None:
@@ -220,7 +222,7 @@ def in_state(state: Path) -> str:
     return "" if state == found_anyway else f" --state {shlex.quote(str(state))}"
 
 
-def estimate(plan: Row) -> None:
+def print_estimate(plan: Row) -> None:
     """Prints the plan of a dry run: pairs by state, texts to write, requests to pay for, and the time to score."""
     say(f"{plan['edition']}: a dry run, nothing was changed. {plan['papers']} of {counted(plan['sampled'], 'paper')}")
     show_counts(plan["metrics"])
@@ -228,19 +230,19 @@ def estimate(plan: Row) -> None:
     for kind, count in plan["to_write"].items():
         say(f"to be written first: {count} {kind}")
     for row in plan["to_buy"]:
-        cost = number(row["usd"], ".2f", "price unknown", " USD")
+        cost = format_or_dash(row["usd"], ".2f", "price unknown", " USD")
         tokens = f"{row['prompt_tokens']:,} prompt and {row['reply_tokens']:,} reply tokens"
         say(f"to be bought of {row['model']}: {counted(row['requests'], 'request')}, about {tokens}, {cost}")
-    say_all(row["trouble"] for row in plan["fit"])
-    say_all(plan["over_budget"])
+    say_nonempty(row["trouble"] for row in plan["fit"])
+    say_nonempty(plan["over_budget"])
     say(f"{counted(plan['due'], 'pair')} to score, about {duration(plan['seconds'])} ({plan['basis']})")
     if waiting := sum(row["unfinished"] for row in plan["metrics"]) - plan["due"]:
         say(f"{counted(waiting, 'pair')} more to score when the texts above are written; their time is not in that")
-    say_all(plan["notes"], "note: ")
-    say_all((row["gate"] for row in plan["verdicts"]), "verdict: ")
+    say_nonempty(plan["notes"], "note: ")
+    say_nonempty((row["gate"] for row in plan["verdicts"]), "verdict: ")
 
 
-def show_found(counts: dict[str, int]) -> None:
+def show_snapshot_counts(counts: dict[str, int]) -> None:
     """Prints the counts of a snapshot, such as papers and reviews, in one line; zeros are left out."""
     shown = {name.removeprefix("outcome_"): count for name, count in counts.items() if count}
     say(", ".join(f"{count} {name.replace('_', ' ')}" for name, count in shown.items()))

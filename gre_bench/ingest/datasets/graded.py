@@ -27,7 +27,7 @@ from gre_bench.core.records import HUMAN, Paper, Review
 from gre_bench.core.replies import number_in
 from gre_bench.ingest.records.cells import LARGEST, Imported, RefusedError, Row, read_name, read_prose, read_text, shown
 from gre_bench.ingest.records.row_files import read_rows
-from gre_bench.ingest.records.tables import MergeIndex, Papers
+from gre_bench.ingest.records.tables import MergeIndex, PaperIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def _number(value: Any) -> float | None:
 
 
 @dataclass(slots=True)
-class Graded:
+class GradedFile:
     """The contents of a file of graded reviews, and how its columns were read. *groups*: {item id: its group}."""
 
     layout: str
@@ -92,14 +92,14 @@ class Graded:
     groups: dict[str, str] = field(default_factory=dict)
 
 
-def graded_from(
+def read_graded_reviews(
     path: Path,
     known_papers: Mapping[str, Paper],
     known_reviews: Mapping[str, Review],
     domain: Domain | None = None,
     grade_column: str | None = None,
     grades: Sequence[str] | None = None,
-) -> Graded:
+) -> GradedFile:
     """Returns the items in the file *path* as papers, and their graded reviews, compared with the known ones by id.
 
     *domain*, *grade_column*: by default, the file's layout decides. *grades*: the names of the grades, worst first; by
@@ -122,14 +122,14 @@ def graded_from(
         problem = f"there is no column {column_of['grade']}; name the grades' with --grade-column"
         raise SourceError(f"{path.name}: {problem}: {listed}")
     domain = domain or domain_of(layout.domain)
-    graded = Graded(layout.name, domain.name, column_of["grade"], imported)
+    graded = GradedFile(layout.name, domain.name, column_of["grade"], imported)
     names = domain.grades if grades is None else tuple(grades)
     cells = [row.get(column_of["grade"]) for _, row in rows]
     named = {_is_name(cell, names) for cell in cells if _is_name(cell, names) or _number(cell) is not None}
     if len(named) > 1:
         raise SourceError(f"{path.name}: some grades are names and some are numbers; write all of them one way")
     imported.ignored_columns = tuple(sorted(columns - {*column_of.values(), *layout.sections}))
-    papers, merge_index, numbers = Papers(known_papers), MergeIndex(known_reviews, {}, known_papers), Counter()
+    papers, merge_index, numbers = PaperIndex(known_papers), MergeIndex(known_reviews, {}, known_papers), Counter()
     for number, row in rows:
 
         def text_of(part: str, row: Row = row) -> str | None:

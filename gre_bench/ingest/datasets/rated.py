@@ -129,7 +129,7 @@ def read_rated_reviews(folder: Path) -> list[GivenReview]:
             if "Overall" not in row:
                 raise RefusedError("there is no column Overall, the rating")
             rating = row["Overall"]
-            parts = [(name, _plain(row, name)) for name in TEXTS]
+            parts = [(name, _cell_text(row, name)) for name in TEXTS]
             text = "\n\n".join(part if name == "review" else f"{name}:\n{part}" for name, part in parts if part)
             shown = None if rating is None or rating != rating else str(rating).strip() or None
             names = read_name(row, "paper_id"), read_name(row, "model"), read_text(row, "run") or ""
@@ -143,7 +143,7 @@ def read_rated_reviews(folder: Path) -> list[GivenReview]:
     return list(reviews.values())
 
 
-def _plain(row: Row, name: str) -> str | None:
+def _cell_text(row: Row, name: str) -> str | None:
     """Returns the text in the column *name* of *row*, a list as one element per line; None if the cell is blank."""
     value = row.get(name)
     if isinstance(value, str) and value[:1] == "[" and value[-1:] == "]" and len(value) <= _LONGEST_LIST:

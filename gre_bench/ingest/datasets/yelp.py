@@ -23,14 +23,14 @@ from gre_bench.core.incoming import lines, opened
 from gre_bench.core.records import HUMAN, Paper, Review, Synopsis
 from gre_bench.ingest.records.cells import Imported, RefusedError, read_name, read_number, read_text
 from gre_bench.ingest.records.row_files import read_object
-from gre_bench.ingest.records.tables import MergeIndex, Papers
+from gre_bench.ingest.records.tables import MergeIndex, PaperIndex
 
 MOST_REFUSED = 10_000
 """The most invalid lines of a file; with more, the whole file is refused."""
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class SampleCriteria:
     """The criteria by which restaurants and reviews are sampled; the defaults are from Xu et al. 2025."""
 
     restaurants: int = 300
@@ -61,12 +61,12 @@ class Restaurant:
     chosen: list[tuple[int, int, int]] = field(default_factory=list)
 
 
-def restaurants_from(
+def sample_restaurants(
     businesses: Path,
     reviews: Path,
     known_papers: Mapping[str, Paper],
     known_reviews: Mapping[str, Review],
-    terms: Terms,
+    terms: SampleCriteria,
     known_categories: Mapping[str, str] | None = None,
 ) -> Imported:
     """Returns the sampled restaurants as papers with their reviews; names become titles, and categories synopses.
@@ -95,7 +95,7 @@ def restaurants_from(
         "reviews of restaurants not drawn": enough - in_sampled,
         "further reviews of drawn restaurants": in_sampled - sum(len(restaurant.chosen) for restaurant in sampled),
     }
-    papers, refused = Papers(known_papers), dict[str, str]()
+    papers, refused = PaperIndex(known_papers), dict[str, str]()
     for restaurant in sampled:
         name, categories = restaurant.paper.paper_id, restaurant.categories
         try:
@@ -124,7 +124,7 @@ def restaurants_from(
     return imported
 
 
-def _read_restaurants(path: Path, terms: Terms, imported: Imported) -> dict[str, Restaurant]:
+def _read_restaurants(path: Path, terms: SampleCriteria, imported: Imported) -> dict[str, Restaurant]:
     restaurants: dict[str, Restaurant] = {}
     others = 0
     for number, _, line in lines(path, kept=False):
@@ -144,7 +144,7 @@ def _read_restaurants(path: Path, terms: Terms, imported: Imported) -> dict[str,
     return restaurants
 
 
-def _read_reviews(path: Path, restaurants: Mapping[str, Restaurant], terms: Terms, imported: Imported) -> None:
+def _read_reviews(path: Path, restaurants: Mapping[str, Restaurant], terms: SampleCriteria, imported: Imported) -> None:
     """Counts the long reviews of *restaurants* in the file *path*, and keeps the positions of the chosen ones."""
     short = f"reviews of fewer than {terms.min_characters} characters"
     left: Counter[str] = Counter()
@@ -183,7 +183,7 @@ def _as_review(line: bytes) -> Review:
     return Review(review_id, business, HUMAN, text, None, read_number(row, "stars"))
 
 
-def _rank(terms: Terms, item: str) -> int:
+def _rank(terms: SampleCriteria, item: str) -> int:
     """Returns a random number that depends only on the seed and *item*; items with the lowest are sampled."""
     return int.from_bytes(hashlib.sha256(f"{terms.seed}:{item}".encode()).digest()[:8])
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from gre_bench.core.errors import SourceError
 from gre_bench.core.settings import FetchSettings
-from gre_bench.http.client import masked
+from gre_bench.http.lm_requests import masked
 from gre_bench.http.totp import code_now
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.openreview.transport import TokenExpired, Transport
@@ -130,7 +130,7 @@ class OpenReview:
             name, address, query = "edits", "note_edits_url", {"note.id": note_id, "sort": "tcdate"}
         else:
             name, address, query = "references", "reference_url", {"referent": note_id, "limit": PAGE}
-        return _listed(self._tree(address, query, {name: []}), name, f"{name} of {note_id}")
+        return _extract_note_list(self._tree(address, query, {name: []}), name, f"{name} of {note_id}")
 
     def pdf(self, paper_id: str) -> bytes | None:
         response = self._get("pdf_url", {"id": paper_id})
@@ -146,7 +146,7 @@ class OpenReview:
             return None
         if len(numbers) == 1:  # the service sends the PDF itself
             return Archive({next(iter(numbers)): response.content})
-        return _read(response.content, numbers)
+        return _read_archive(response.content, numbers)
 
     def _notes(
         self, query: Mapping[str, Any], after: str | None, limit: int, subject: str, missing: Note | None = None
@@ -154,7 +154,7 @@ class OpenReview:
         more = {"after": after} if after is not None else {"count": "true"} if self.api == 2 else {}
         tree = self._tree("notes_url", {**query, "sort": "id", "limit": limit, **more}, missing)
         count = tree.get("count")
-        return Page(_listed(tree, "notes", subject), count if isinstance(count, int) else None)
+        return Page(_extract_note_list(tree, "notes", subject), count if isinstance(count, int) else None)
 
     def _tree(self, address: str, query: Mapping[str, Any], missing: Note | None) -> Mapping[str, Any]:
         """Returns the JSON object of the answer. A 404 gives *missing*, or raises `SourceError` if that is None."""
@@ -253,14 +253,14 @@ class OpenReview:
         return masked(" ".join(text.split()), [*asdict(self.login).values(), token])[:SAID]
 
 
-def _listed(tree: Mapping[str, Any], name: str, subject: str) -> list[Note]:
+def _extract_note_list(tree: Mapping[str, Any], name: str, subject: str) -> list[Note]:
     listed = tree.get(name)
     if not isinstance(listed, list) or not all(isinstance(note, dict) for note in listed):
         raise SourceError(f"{subject}: an answer without a list of {name}")
     return listed
 
 
-def _read(data: bytes, numbers: Mapping[str, object]) -> Archive:
+def _read_archive(data: bytes, numbers: Mapping[str, object]) -> Archive:
     """Returns the PDFs in the zip archive *data*; damaged files are skipped. *numbers*: as in `OpenReview.pdfs`."""
     files, damaged, strangers = dict[str, bytes](), False, 0
     try:

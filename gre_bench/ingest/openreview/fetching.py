@@ -28,10 +28,18 @@ from typing import Any
 
 from gre_bench.core.errors import Paused, ServiceDown, SettingsError, SourceError
 from gre_bench.core.settings import EditionSettings, FetchSettings, Settings
-from gre_bench.core.whole_files import put, unwritten
+from gre_bench.core.whole_files import write_error, write_file
 from gre_bench.ingest.openreview import journal as journals
 from gre_bench.ingest.openreview.client import BATCH, PAGE, Archive, Forbidden, Login, OpenReview
-from gre_bench.ingest.openreview.journal import Journal, Kind, Note, Origin, lacking, listed_of, received
+from gre_bench.ingest.openreview.journal import (
+    Journal,
+    Kind,
+    Note,
+    Origin,
+    latest_notes,
+    listing_counts,
+    submissions_lacking_replies,
+)
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.records import versions
 from gre_bench.ingest.records.notes import confirm_form, fields_of, kind_at, read_notes
@@ -109,25 +117,25 @@ def origin(settings: Settings) -> Origin:
 
 
 def fetch_run(settings: Settings, state: Path, again: bool = False) -> Path:
-    """Returns the folder of the latest fetch run for *settings*, or a new folder; see `run_for`."""
+    """Returns the folder of the latest fetch run for *settings*, or a new folder; see `choose_run_folder`."""
     name = f"{settings.edition.venue}-{settings.edition.year}"
-    return journals.run_for(budget_file(state).parent, name, origin(settings), again)
+    return journals.choose_run_folder(budget_file(state).parent, name, origin(settings), again)
 
 
-def bring_notes(request: FetchRequest, secret: Callable[[str], str]) -> FetchOutcome:
+def fetch_notes_into_journal(request: FetchRequest, secret: Callable[[str], str]) -> FetchOutcome:
     """Fetches all submissions of the venue-year with their replies into the journal, as far as the service allows.
 
     *secret*: a function from a reference such as ``env:NAME`` to the secret's value.
     """
     with Journal(request.folder, request.origin) as journal:
-        if is_listed(journal, request.venue) and set(lacking(journal)) <= journal.forums.keys():
+        if is_listed(journal, request.venue) and set(submissions_lacking_replies(journal)) <= journal.forums.keys():
             return FetchOutcome()
 
         def notes(client: OpenReview, tell: Tell) -> None:
             for invitation in request.venue.listings:
                 _fetch_listing(journal, client, request, invitation, tell)
             # The listing left out replies of these submissions.
-            forums = lacking(journal)
+            forums = submissions_lacking_replies(journal)
             due = [forum for forum in forums if forum not in journal.forums]
             for done, forum in enumerate(due, start=len(forums) - len(due) + 1):
                 replies = client.forum(forum)
@@ -137,22 +145,24 @@ def bring_notes(request: FetchRequest, secret: Callable[[str], str]) -> FetchOut
         return _run_parts(request, secret, [notes])
 
 
-def bring_papers(request: FetchRequest, secret: Callable[[str], str]) -> FetchOutcome:
+def fetch_papers_into_journal(request: FetchRequest, secret: Callable[[str], str]) -> FetchOutcome:
     """Fetches the versions of notes and the PDFs of the sampled papers into the journal, as far as the service allows.
 
     If the service pauses requests for versions, requests for PDFs continue, and vice versa. *secret*: as in
-    `bring_notes`.
+    `fetch_notes_into_journal`.
     """
     edition, fetch, began = request.settings.edition, request.settings.fetch, request.began
     with Journal(request.folder, request.origin) as journal:
         if request.venue.unverified and request.settings.sources.unverified_venue == "confirm":
-            confirm_form(request.venue, read_notes(received(journal), request.venue))
+            confirm_form(request.venue, read_notes(latest_notes(journal), request.venue))
         sampled = sample_of(journal, request.venue, edition)
-        due, papers = needs_of(journal, request.venue, sampled, fetch.histories)
+        due, papers = items_of_snapshot(journal, request.venue, sampled, fetch.histories)
         journal.drop_damaged(sampled.papers)
-        if not _due(journal, "history", due, began) and not _due(journal, "pdf", papers, began):
+        if not _items_to_request(journal, "history", due, began) and not _items_to_request(
+            journal, "pdf", papers, began
+        ):
             return FetchOutcome()
-        runs = journals.earlier(request.folder, request.origin)
+        runs = journals.earlier_journals(request.folder, request.origin)
         known = {paper: fetched for run in runs for paper, fetched in run.pdfs.items()}
 
         def histories(client: OpenReview, tell: Tell) -> None:
@@ -161,7 +171,7 @@ def bring_papers(request: FetchRequest, secret: Callable[[str], str]) -> FetchOu
                 tell("versions", "edits", sum(item in journal.histories for item in due), len(due))
 
             refusals = _Refusals(journal, "history")
-            refusals.each(_due(journal, "history", due, began), ask)
+            refusals.each(_items_to_request(journal, "history", due, began), ask)
             refusals.end()
 
         def pdfs(client: OpenReview, tell: Tell) -> None:
@@ -195,7 +205,7 @@ def _run_parts(
         )
     if login == Login() and fetch.login.startswith("block:"):
         raise SettingsError(f"there is no {where['username']} and no {where['token']}; make such a Prefect Secret")
-    client = _opened(request.origin, str(budget_file(Path(request.state)).resolve()), login, fetch)
+    client = _open_session(request.origin, str(budget_file(Path(request.state)).resolve()), login, fetch)
     before, message, written = Counter(client.transport.sent), "", 0.0
     pauses: list[Paused] = []
 
@@ -227,7 +237,7 @@ def _run_parts(
 
 
 @lru_cache(maxsize=4)
-def _opened(origin: Origin, budget: str, login: Login, fetch: FetchSettings) -> OpenReview:
+def _open_session(origin: Origin, budget: str, login: Login, fetch: FetchSettings) -> OpenReview:
     """Returns the session for these arguments; it is cached so that a process logs in only once."""
     return OpenReview(origin.api, origin.host, RequestBudget(Path(budget)), login, fetch)  # type: ignore[arg-type]
 
@@ -236,7 +246,7 @@ def _write_status(folder: Path, stage: str, done: int = 0, total: int = 0, remai
     """Writes the progress of the fetch to a file next to its journal, so that other commands can display it."""
     status = {"pid": os.getpid(), "stage": stage, "done": done, "total": total, "remaining_s": remaining_s}
     with suppress(OSError, SourceError):  # a failure to show progress must not stop the fetch
-        put(folder / "status.json", json.dumps(status).encode(), keep=False)
+        write_file(folder / "status.json", json.dumps(status).encode(), keep=False)
 
 
 def is_listed(journal: Journal, venue: Venue) -> bool:
@@ -285,7 +295,7 @@ def _fetch_listing(journal: Journal, client: OpenReview, request: FetchRequest, 
         tell("submissions", "notes", len(seen), max(count or 0, len(seen)))
 
 
-def _due(journal: Journal, kind: Kind, items: Iterable[str], began: float) -> list[str]:
+def _items_to_request(journal: Journal, kind: Kind, items: Iterable[str], began: float) -> list[str]:
     """Returns the *items*, ids of papers (``pdf``) or notes (``history``), that a run must still request.
 
     *began*: when the run started (epoch seconds). Items that were refused before that come last. Items that were
@@ -356,7 +366,7 @@ class _Refusals:
 def _fetch_pdfs(
     journal: Journal, client: OpenReview, request: FetchRequest, papers: Mapping[str, Stated], tell: Tell
 ) -> None:
-    """Fetches the PDFs of *papers* (see `needs_of`) that are `_due`."""
+    """Fetches the PDFs of *papers* (see `items_of_snapshot`) that are `_items_to_request`."""
     kind, batch = ("attachment", min(request.settings.fetch.pdf_batch, BATCH)) if client.api == 2 else ("pdf", 1)
     refusals, archive = _Refusals(journal, "pdf"), NONE
 
@@ -369,7 +379,7 @@ def _fetch_pdfs(
         copies = (archive.files.get(paper_id), client.pdf(paper_id))
         keep(paper_id, max((data for data in copies if data is not None), key=len, default=None))
 
-    missing = _due(journal, "pdf", papers, request.began)
+    missing = _items_to_request(journal, "pdf", papers, request.began)
     refused = [paper_id for paper_id in missing if ("pdf", paper_id) in journal.refused]
     new = missing[: len(missing) - len(refused)]
     for start in range(0, len(new), batch):
@@ -406,26 +416,28 @@ class Sampled:
 
 def sample_of(journal: Journal, venue: Venue, edition: EditionSettings) -> Sampled:
     """Draws the sample from the notes in the journal; raises `SourceError` if no sample can be drawn."""
-    records = read_notes(received(journal), venue)
+    records = read_notes(latest_notes(journal), venue)
     drawn = draw(records.papers, records.reviews, edition)
     return Sampled(frozenset(role.paper_id for role in drawn.roles), tuple(drawn.notes))
 
 
-def needs_of(journal: Journal, venue: Venue, sampled: Sampled, histories: bool) -> tuple[list[str], dict[str, Stated]]:
+def items_of_snapshot(
+    journal: Journal, venue: Venue, sampled: Sampled, histories: bool
+) -> tuple[list[str], dict[str, Stated]]:
     """Returns (notes whose versions a snapshot needs, {paper id: its PDF as stated}).
 
     *histories*: whether versions are wanted at all. Items that are already in the journal are included.
     """
     due_notes, papers = list[str](), dict[str, Stated]()
-    for note in received(journal):
+    for note in latest_notes(journal):
         if note.get("forum") not in sampled.papers:
             continue
-        due = kind_at(note, venue) in venue.reviews and versions.is_due(note, venue.rebuttal_ms)
+        due = kind_at(note, venue) in venue.reviews and versions.needs_history(note, venue.rebuttal_ms)
         if note["id"] == note["forum"]:
             number, stated = note.get("number"), fields_of(note).get("pdf")
             number, stated = number if isinstance(number, int) else None, stated if isinstance(stated, str) else None
             papers[note["id"]] = number, stated
-            due = due or versions.pdf_is_due(note, venue.released_ms)
+            due = due or versions.pdf_needs_history(note, venue.released_ms)
         due_notes += [note["id"]] if due and histories else []
     return due_notes, dict(sorted(papers.items()))
 
@@ -442,9 +454,9 @@ def freeze(request: FetchRequest) -> dict[str, Any]:
         sampled = sample_of(journal, venue, edition)
         remarks = list(_remarks(request, journal, sampled))
         sealed = journal.sealed or [
-            digest for run in journals.earlier(request.folder, request.origin) for digest in run.sealed
+            digest for run in journals.earlier_journals(request.folder, request.origin) for digest in run.sealed
         ]
-        notes = list(received(journal))
+        notes = list(latest_notes(journal))
         note_ids = {note["id"] for note in notes}
         reviews, papers = list(_reviews(notes, journal, venue)), _papers(notes, journal, venue, sampled)
         shas = {name: fetched.sha256 for name, fetched in journal.pdfs.items() if name in sampled.papers}
@@ -465,9 +477,9 @@ def freeze(request: FetchRequest) -> dict[str, Any]:
                 grouped=True,
                 link=True,
             )
-            made = _placed(made, f"{venue.venue}-{venue.year}-{made.digest[:12]}")
+            made = _rename_snapshot(made, f"{venue.venue}-{venue.year}-{made.digest[:12]}")
         except OSError as error:
-            raise unwritten(root, error) from None
+            raise write_error(root, error) from None
         finally:
             shutil.rmtree(beside, ignore_errors=True)
         journal.add_seal(made.digest)
@@ -476,7 +488,7 @@ def freeze(request: FetchRequest) -> dict[str, Any]:
     return {"snapshot": str(made.folder), "digest": made.digest, "counts": stated.counts, "remarks": stated.remarks}
 
 
-def _placed(made: Snapshot, name: str) -> Snapshot:
+def _rename_snapshot(made: Snapshot, name: str) -> Snapshot:
     """Renames the folder of the snapshot *made* to *name*, numbered if needed, unless an equal snapshot exists."""
     folder = root = made.folder.parent
     # Equal contents from another host are another snapshot, because a snapshot states its host.
@@ -502,7 +514,7 @@ def _remarks(request: FetchRequest, journal: Journal, sampled: Sampled) -> Itera
         yield venue.unverified
     yield from sampled.notes
     for name in venue.listings:
-        listed, count = listed_of(journal, name)
+        listed, count = listing_counts(journal, name)
         if listed < count:
             yield f"listed {listed} of {count} that the service counts under {name}"
     if refused := Counter(kind for kind, _ in journal.refused):
@@ -514,7 +526,7 @@ def _reviews(notes: Iterable[Note], journal: Journal, venue: Venue) -> Iterator[
     for note in notes:
         if kind_at(note, venue) in venue.reviews:
             refused = () if ("history", note["id"]) in journal.refused else None
-            chosen = versions.choose(note, journal.histories.get(note["id"], refused), venue.rebuttal_ms)
+            chosen = versions.choose_version(note, journal.histories.get(note["id"], refused), venue.rebuttal_ms)
             yield {
                 "review_id": note["id"],
                 "paper_id": note.get("forum"),
@@ -556,7 +568,7 @@ def _counts(
 ) -> dict[str, int]:
     outcomes = read_notes(notes, venue).counts
     mine = [papers[name] for name in sampled.papers]
-    listed = [listed_of(journal, name) for name in venue.listings]
+    listed = [listing_counts(journal, name) for name in venue.listings]
     rules = Counter(f"reviews_{row['rule']}" for row in reviews if row["paper_id"] in sampled.papers)
     statuses = Counter(f"pdf_{row['pdf_version_status']}" for row in mine)
     return {
@@ -565,8 +577,8 @@ def _counts(
         **dict(sorted(statuses.items())),
         "listed": sum(count for count, _ in listed),
         "listed_by_service": sum(count for _, count in listed),
-        "received_again": journals.copies(journal),
-        "replies_not_shown": journals.not_shown(journal),
+        "received_again": journals.count_repeated_notes(journal),
+        "replies_not_shown": journals.count_hidden_replies(journal),
         "sampled": len(sampled.papers),
         "pdf_problems": sum(row["pdf_problem"] is not None for row in mine),
         "pdf_refused": sum(row["pdf_problem"] == REFUSED for row in mine),

@@ -23,7 +23,7 @@ from typing import Any, Literal
 from filelock import lock_descriptor
 
 from gre_bench.core.errors import LockedError, SourceError
-from gre_bench.core.whole_files import READ_ONLY, put, unwritten
+from gre_bench.core.whole_files import READ_ONLY, write_error, write_file
 
 Note = dict[str, Any]
 Kind = Literal["pdf", "history"]
@@ -42,7 +42,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedPage:
     """A page of a listing. *file*: its path in the journal's folder. *notes*: how many notes it has.
 
     *end*: whether it is the last page.
@@ -59,7 +59,7 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
+class FetchedPdf:
     """The PDF of a paper. *problem*: why there is none, in words. *stated*: the PDF's name in the paper's note."""
 
     stated: str | None
@@ -78,11 +78,11 @@ class Journal:
         self.folder = folder
         self.expected = expected
         self.origin: Origin | None = None
-        self.pages: list[Listed] = []
+        self.pages: list[ListedPage] = []
         self.forums: dict[str, list[Note]] = {}
         self.counted: dict[str, int | None] = {}
         self.histories: dict[str, list[Note]] = {}
-        self.pdfs: dict[str, Fetched] = {}
+        self.pdfs: dict[str, FetchedPdf] = {}
         self.refused: dict[tuple[Kind, str], float] = {}
         self.sealed: list[str] = []
         self._file: int | None = None
@@ -117,9 +117,9 @@ class Journal:
             self._file = None
 
     def add_page(self, invitation: str, notes: list[Note], count: int | None, end: bool) -> None:
-        """Stores one page of a listing (see `Listed`)."""
+        """Stores one page of a listing (see `ListedPage`)."""
         name = f"pages/{len(self.pages):06}.json.gz"
-        put(self.folder / name, gzip.compress(json.dumps(notes).encode(), compresslevel=3, mtime=0))
+        write_file(self.folder / name, gzip.compress(json.dumps(notes).encode(), compresslevel=3, mtime=0))
         last = str(notes[-1].get("id")) if notes else None
         entry = {"notes": len(notes), "count": count, "last": last, "end": end}
         self._add({"page": {"invitation": invitation, "file": name, **entry}})
@@ -133,10 +133,10 @@ class Journal:
         self._add({"history": {"id": note_id, "versions": versions}})
 
     def add_pdf(self, paper_id: str, stated: str | None, data: bytes | None, problem: str | None = None) -> None:
-        """Stores the PDF of a paper, replacing a damaged copy, or the reason why there is none (see `Fetched`)."""
+        """Stores the PDF of a paper, replacing a damaged copy, or the reason why there is none (see `FetchedPdf`)."""
         sha256 = None if data is None else hashlib.sha256(data).hexdigest()
         if data is not None and sha256 is not None and self.pdf(sha256) is None:
-            put(self.pdf_file(sha256), data, READ_ONLY)
+            write_file(self.pdf_file(sha256), data, READ_ONLY)
         self._add({"pdf": {"paper": paper_id, "stated": stated, "sha256": sha256, "problem": problem}})
 
     def add_refusal(self, kind: Kind, item: str, at: float) -> None:
@@ -166,10 +166,10 @@ class Journal:
             if paper in self.pdfs and (sha256 := self.pdfs[paper].sha256) and self.pdf(sha256) is None:
                 del self.pdfs[paper]
 
-    def listing(self, invitation: str) -> list[Listed]:
+    def listing(self, invitation: str) -> list[ListedPage]:
         return [page for page in self.pages if page.invitation == invitation]
 
-    def submissions(self, pages: Iterable[Listed] | None = None) -> Iterator[Note]:
+    def submissions(self, pages: Iterable[ListedPage] | None = None) -> Iterator[Note]:
         """Yields the notes of *pages* (None: all pages) as received; raises `SourceError` for a damaged file."""
         for page in self.pages if pages is None else pages:
             path = self.folder / page.file
@@ -190,7 +190,7 @@ class Journal:
             os.fsync(self._file)
         except OSError as error:
             os.ftruncate(self._file, whole)
-            raise unwritten(self.folder / JOURNAL, error) from None
+            raise write_error(self.folder / JOURNAL, error) from None
         for line in due:
             self._take(line)
 
@@ -217,7 +217,7 @@ class Journal:
             case {"asked": origin}:
                 self.origin = Origin(**origin)
             case {"page": page}:
-                self.pages.append(Listed(**page))
+                self.pages.append(ListedPage(**page))
             case {"forum": {"id": forum, "notes": notes, "count": count}}:
                 self.forums[forum], self.counted[forum] = notes, count
             case {"history": {"id": note_id, "versions": versions}}:
@@ -228,7 +228,7 @@ class Journal:
             case {"seal": digest}:
                 self.sealed.append(digest)
             case {"pdf": {"paper": paper, "stated": stated, "sha256": sha256, "problem": problem}}:
-                self.pdfs[paper] = Fetched(stated, sha256, problem)
+                self.pdfs[paper] = FetchedPdf(stated, sha256, problem)
                 self.refused.pop(("pdf", paper), None)
             case _:
                 raise ValueError("an entry of no known kind")
@@ -241,32 +241,32 @@ def read(folder: Path) -> Journal:
     return journal
 
 
-def received(journal: Journal) -> Iterator[Note]:
+def latest_notes(journal: Journal) -> Iterator[Note]:
     """Yields every note once, in its latest state, each submission before its replies."""
     newest: dict[str, tuple[int, int]] = {}
-    for index, note in enumerate(_copies(journal)):
+    for index, note in enumerate(_all_received_notes(journal)):
         if isinstance(note.get("id"), str):
             dates = [date for name in ("tmdate", "mdate", "tcdate") if isinstance(date := note.get(name), int)]
             newest[note["id"]] = max(newest.get(note["id"], (-1, 0)), (max(dates, default=0), -index))
-    for index, note in enumerate(_copies(journal)):
+    for index, note in enumerate(_all_received_notes(journal)):
         if not isinstance(note.get("id"), str) or newest[note["id"]][1] == -index:
             yield note
 
 
-def copies(journal: Journal) -> int:
+def count_repeated_notes(journal: Journal) -> int:
     """Returns the number of repeated notes: notes received, minus distinct note ids."""
-    ids = [note.get("id") for note in _copies(journal)]
+    ids = [note.get("id") for note in _all_received_notes(journal)]
     return len(ids) - len(set(map(str, ids)))
 
 
-def listed_of(journal: Journal, invitation: str) -> tuple[int, int]:
+def listing_counts(journal: Journal, invitation: str) -> tuple[int, int]:
     """Returns (notes received, the service's latest count, or 0 if none is stated) for the listing of *invitation*."""
     pages = journal.listing(invitation)
     ids = {str(note.get("id")) for note in journal.submissions(pages)}
     return len(ids), (pages[-1].count or 0) if pages else 0
 
 
-def lacking(journal: Journal) -> tuple[str, ...]:
+def submissions_lacking_replies(journal: Journal) -> tuple[str, ...]:
     """Returns the ids of the submissions for which the listing did not contain all replies."""
     incomplete = {}
     for note in journal.submissions():
@@ -276,7 +276,7 @@ def lacking(journal: Journal) -> tuple[str, ...]:
     return tuple(incomplete)
 
 
-def not_shown(journal: Journal) -> int:
+def count_hidden_replies(journal: Journal) -> int:
     """Returns how many replies the service counts but does not show, over all forums that were fetched as a whole."""
     stated = {str(note.get("id")): _details(note)[1] for note in journal.submissions()}
     return sum(
@@ -292,7 +292,7 @@ def _details(note: Note) -> tuple[Note, int]:
     return details, count if isinstance(count, int) else 0
 
 
-def _copies(journal: Journal) -> Iterator[Note]:
+def _all_received_notes(journal: Journal) -> Iterator[Note]:
     """Yields all received notes, also repeated ones: each submission of a listing, then its replies by date."""
     for note in journal.submissions():
         details, _ = _details(note)
@@ -301,12 +301,12 @@ def _copies(journal: Journal) -> Iterator[Note]:
         rest = {name: value for name, value in details.items() if name not in ("replies", "directReplies")}
         submission = {name: value for name, value in note.items() if name != "details"}
         yield submission | ({"details": rest} if rest else {})
-        for reply in sorted(replies, key=_age):
+        for reply in sorted(replies, key=_age_key):
             if reply.get("id") != note.get("id"):
                 yield reply
 
 
-def _age(note: Note) -> tuple[int, str]:
+def _age_key(note: Note) -> tuple[int, str]:
     date = note.get("tcdate") or note.get("cdate")
     return date if isinstance(date, int) else 0, str(note.get("id"))
 
@@ -326,7 +326,7 @@ def origin_of(run: Path) -> Origin | None:
         return None
 
 
-def run_for(root: Path, name: str, origin: Origin, again: bool = False) -> Path:
+def choose_run_folder(root: Path, name: str, origin: Origin, again: bool = False) -> Path:
     """Returns the folder of the latest fetch run of *name*, ``<venue>-<year>``, from *origin*, or a new folder.
 
     The folder is new if there is no such run yet, or if *again* is set and the latest run ended with a snapshot. A
@@ -340,7 +340,7 @@ def run_for(root: Path, name: str, origin: Origin, again: bool = False) -> Path:
     return root / f"{name}-{last + 1:04}"
 
 
-def earlier(run: Path, origin: Origin) -> list[Journal]:
+def earlier_journals(run: Path, origin: Origin) -> list[Journal]:
     """Returns the journals of the fetch runs before *run* with the same venue-year and *origin*, oldest first."""
     known = runs_of(run.parent, run.name.rpartition("-")[0])
     return [read(path) for path in known if path.name < run.name and origin_of(path) == origin]

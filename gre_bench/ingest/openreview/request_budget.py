@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import Paused, SourceError
-from gre_bench.core.whole_files import locked, put
+from gre_bench.core.whole_files import locked, write_file
 from gre_bench.http.rate_limits import HOUR, Limit, from_body, from_headers, wait_of
 
 GUESSES = {
@@ -62,7 +62,7 @@ class RequestBudget:
         """Counts one request of *kind* before it is sent; raises `Paused` if none is allowed now."""
         with self._changing(kind) as allowances:
             known, now = allowances[kind], self.clock()
-            limits = {name: _rolled(limit, now) for name, limit in known.limits.items()}
+            limits = {name: _reset_ended_window(limit, now) for name, limit in known.limits.items()}
             ends = [limit.resets_at or now + limit.window_s for limit in limits.values() if limit.remaining <= 0]
             ends += [known.not_before] if now < known.not_before else []
             if ends:
@@ -100,7 +100,7 @@ class RequestBudget:
     def allowance(self, kind: str) -> Allowance:
         """Returns the currently known limits of *kind*. A limit whose time window has ended counts as unused."""
         known, now = self._read().get(kind, _guess(kind)), self.clock()
-        return replace(known, limits={name: _rolled(limit, now) for name, limit in known.limits.items()})
+        return replace(known, limits={name: _reset_ended_window(limit, now) for name, limit in known.limits.items()})
 
     def seconds_for(self, kind: str, requests: int) -> float:
         """Returns the seconds until *requests* more requests of *kind* are allowed, if no limit changes."""
@@ -123,7 +123,7 @@ class RequestBudget:
             yield allowances
             tree = {"at": self.clock(), "kinds": {name: asdict(allowances[name]) for name in sorted(allowances)}}
             # The file is written before and after each request, so it is not synced to disk.
-            put(self.path, (json.dumps(tree, indent=1) + "\n").encode(), keep=False)
+            write_file(self.path, (json.dumps(tree, indent=1) + "\n").encode(), keep=False)
 
     def _read(self) -> dict[str, Allowance]:
         try:
@@ -153,7 +153,7 @@ def _allowance(entry: Mapping[str, Any], back: float) -> Allowance:
     return Allowance(**fields)
 
 
-def _rolled(limit: Limit, now: float) -> Limit:
+def _reset_ended_window(limit: Limit, now: float) -> Limit:
     over = limit.resets_at is not None and now >= limit.resets_at
     return replace(limit, remaining=limit.limit, resets_at=None) if over else limit
 

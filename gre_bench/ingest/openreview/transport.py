@@ -51,7 +51,7 @@ KINDS = (  # beginning of a path → kind of request; each kind has its own limi
 IDENTIFYING = ("id", "forum", "invitation", "note.id", "referent", "after")
 
 
-def is_private(scheme: str, host: str) -> bool:
+def may_send_login(scheme: str, host: str) -> bool:
     """Whether a login may be sent to *host*: the connection uses https, or the host is this machine."""
     if scheme == "https" or host.rstrip(".") == "localhost":
         return True
@@ -85,7 +85,7 @@ class Transport(HTTPAdapter):
         kind = next((kind for start, kind in KINDS if parts.path.startswith(start)), "other")
         self.last, fault, lost = None, "", False
         secret = bool(request.body) or "Authorization" in request.headers
-        if secret and not is_private(parts.scheme, parts.hostname or ""):
+        if secret and not may_send_login(parts.scheme, parts.hostname or ""):
             raise SettingsError(
                 f"{parts.scheme}://{parts.netloc}: a login goes out by https only, or to this machine; name a host "
                 "with https://, or fetch without OPENREVIEW_USERNAME, OPENREVIEW_PASSWORD and OPENREVIEW_TOKEN"
@@ -120,7 +120,7 @@ class Transport(HTTPAdapter):
             finally:
                 timer.cancel()
             other = urlsplit(response.headers.get("location", "") if request.body and response.is_redirect else "")
-            if other.netloc not in ("", parts.netloc) and is_private(other.scheme, other.hostname or ""):
+            if other.netloc not in ("", parts.netloc) and may_send_login(other.scheme, other.hostname or ""):
                 raise SourceError(f"{parts.netloc}: a login is not sent on to {other.netloc[:SAID]}; name that host")
             fault = self._judge(response, f"{parts.netloc} {kind}", request)
             if not fault:

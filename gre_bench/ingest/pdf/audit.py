@@ -20,8 +20,8 @@ import numpy as np
 import pymupdf
 
 from gre_bench.core.resources import patterns
-from gre_bench.ingest.pdf.hidden import Glyphs, Sight, glyphs_of, look_at, text_page
-from gre_bench.ingest.pdf.text import Finding, readable, rounded
+from gre_bench.ingest.pdf.hidden import Glyphs, PageVisibility, detect_hidden_text, glyphs_of, text_page
+from gre_bench.ingest.pdf.text import Finding, round_box, show_invisible
 
 LONGEST = 2000
 """The most characters that are kept of a finding's text."""
@@ -29,35 +29,37 @@ SIGNS = 8
 """From this many zero-width characters on a page, they can carry a message; fewer are removed without a finding."""
 
 
-def audit_page(page: Any, number: int, faults: tuple[type[Exception], ...]) -> tuple[Sight, list[Finding], list[str]]:
+def audit_page(
+    page: Any, number: int, faults: tuple[type[Exception], ...]
+) -> tuple[PageVisibility, list[Finding], list[str]]:
     """Returns (what a reader sees of *page*, its findings, notes on parts whose check raised one of *faults*)."""
-    sight = look_at(page, number)
+    sight = detect_hidden_text(page, number)
     findings, notes = [], []
     invisible = sum(finding.text.count("\\u{") for finding in sight.findings if finding.kind == "zero_width")
     for finding in sight.findings:
         telling = any(map(str.isalpha, finding.text.replace("\\u{", "")))
         if finding.kind != "zero_width" or invisible >= SIGNS or (telling and "\\u{" not in finding.text):
             findings.append(finding)
-    for look in (lambda: annotated(page, number), lambda: replacements(page, number, sight.glyphs)):
+    for look in (lambda: find_annotations(page, number), lambda: replacements(page, number, sight.glyphs)):
         try:
             findings += look()
         except faults as error:
             reason = " ".join(str(error).split())[:120]
             notes.append(f"page {number}: annotations or replacements cannot be read: {reason}")
-    findings = [judged(finding) for finding in findings]
-    return sight, findings + _in_plain_sight(sight, number), notes
+    findings = [label_finding(finding) for finding in findings]
+    return sight, findings + _visible_instructions(sight, number), notes
 
 
-def judged(finding: Finding) -> Finding:
+def label_finding(finding: Finding) -> Finding:
     """Returns *finding* with its text truncated to `LONGEST` characters, and the name of the first matching rule."""
     passages = instructions_in(" ".join(finding.text.split()), unseen=True)
     text = finding.text if len(finding.text) <= LONGEST else f"{finding.text[:LONGEST]}…"
     return replace(finding, text=text, instructs=passages[0].rule if passages else None)
 
 
-def _in_plain_sight(sight: Sight, number: int) -> list[Finding]:
+def _visible_instructions(sight: PageVisibility, number: int) -> list[Finding]:
     """Returns a finding for each passage of the visible text of page *number* that instructs reviewers or models."""
-    text, places = _running(sight.glyphs, sight.hidden | sight.copies)
+    text, places = _running_text(sight.glyphs, sight.hidden | sight.copies)
     findings = []
     for passage in instructions_in(text):
         inside = [index for index in places[passage.start : passage.end] if index is not None]
@@ -66,7 +68,7 @@ def _in_plain_sight(sight: Sight, number: int) -> list[Finding]:
     return findings
 
 
-def _running(glyphs: Glyphs, unread: Any) -> tuple[str, list[int | None]]:
+def _running_text(glyphs: Glyphs, unread: Any) -> tuple[str, list[int | None]]:
     """Returns (text of a page as one line without the characters *unread*, each character's index in *glyphs*).
 
     A word that is hyphenated at the end of a line is joined. The space for a line break has the index None.
@@ -99,7 +101,7 @@ REPLACED = re.compile(rb"ActualText|/[^\s/<>]+\s*/[^\s/<>]+\s+BDC")
 """Marked content with a replacement text, or with properties in another object."""
 
 
-def annotated(page: Any, number: int) -> list[Finding]:
+def find_annotations(page: Any, number: int) -> list[Finding]:
     """Returns a finding for each annotation and form field of *page* that contains text, printed or not."""
     findings = []
     for note in page.annots() or ():
@@ -130,7 +132,7 @@ def replacements(page: Any, number: int, glyphs: Glyphs) -> list[Finding]:
     return [_finding("actual_text", number, page.rect, text)] if text else []
 
 
-def layers(data: bytes, document: Any, most: int) -> list[Finding]:
+def find_hidden_layers(data: bytes, document: Any, most: int) -> list[Finding]:
     """Returns a finding for each of the first *most* pages with text in layers that are off when the file is opened.
 
     *document*: the opened PDF *data*.
@@ -157,7 +159,7 @@ def layers(data: bytes, document: Any, most: int) -> list[Finding]:
 
 
 def _finding(kind: Any, number: int, box: Any, text: str) -> Finding:
-    return Finding(kind, number, rounded(box), readable(text.strip()))
+    return Finding(kind, number, round_box(box), show_invisible(text.strip()))
 
 
 def layers_on(document: Any) -> dict[int, bool]:
@@ -190,12 +192,12 @@ def draw(data: bytes, findings: Iterable[Finding], folder: Path, dpi: int) -> li
             scale = min(dpi / 72, (12e6 / max(page.rect.width * page.rect.height, 1.0)) ** 0.5)
             picture = page.get_pixmap(matrix=pymupdf.Matrix(scale, scale), alpha=False)
             name = f"page-{page_number:03d}.png"
-            _marked(picture, scale, listed).save(folder / name)
+            _draw_frames(picture, scale, listed).save(folder / name)
             names.append(name)
     return names
 
 
-def _marked(picture: pymupdf.Pixmap, scale: float, listed: list[tuple[int, Finding]]) -> pymupdf.Pixmap:
+def _draw_frames(picture: pymupdf.Pixmap, scale: float, listed: list[tuple[int, Finding]]) -> pymupdf.Pixmap:
     """Returns *picture*, drawn with *scale* pixels per point, with frames around *listed*, pairs (number, finding).
 
     The frames are drawn on a new sheet, because the page's own transformations could displace them.

@@ -17,10 +17,10 @@ from typing import Any
 
 import pymupdf
 
-from gre_bench.ingest.pdf.audit import audit_page, judged, layers
-from gre_bench.ingest.pdf.matter import drop_back_matter, drop_contents, drop_floats, front, title_of
-from gre_bench.ingest.pdf.paragraphs import CAPTION, drop_debris, joined, paragraphs, type_of, words_of
-from gre_bench.ingest.pdf.rows import Page, Row, decide, extent, is_note_mark, read_page, undecided
+from gre_bench.ingest.pdf.audit import audit_page, find_hidden_layers, label_finding
+from gre_bench.ingest.pdf.matter import drop_back_matter, drop_contents, drop_floats, extract_abstract, title_of
+from gre_bench.ingest.pdf.paragraphs import CAPTION, drop_debris, join_rows, paragraphs, type_of, words_of
+from gre_bench.ingest.pdf.rows import Page, Row, horizontal_bounds, is_note_mark, read_page, set_fate, undecided
 from gre_bench.ingest.pdf.text import (
     FATES,
     LARGEST,
@@ -28,9 +28,9 @@ from gre_bench.ingest.pdf.text import (
     PageWords,
     PdfText,
     Status,
-    cut_off,
     doubts,
-    refusal,
+    why_not_pdf,
+    why_truncated,
 )
 
 _LOST = re.compile(r"zlib error|premature end|cannot read|unexpected eof|truncated|cannot find startxref in tail", re.I)
@@ -61,14 +61,14 @@ class _Pages:
 
 def read_pdf(data: bytes, *, max_pages: int = 200) -> PdfText:
     """Returns the text of the first *max_pages* pages of the PDF *data*, which is read in this process."""
-    refused = refusal(data)
+    refused = why_not_pdf(data)
     if refused:
         return PdfText("not_a_pdf", notes=(refused,))
     if len(data) > LARGEST:
         return PdfText("too_long", notes=(f"the file has {len(data):,} bytes; at most {LARGEST:,} are read",))
     faults = (RuntimeError, ValueError, pymupdf.mupdf.FzErrorBase)  # pyrefly: ignore
     pymupdf.TOOLS.mupdf_display_errors(False)
-    cut = cut_off(data)
+    cut = why_truncated(data)
     try:
         with pymupdf.open(stream=data, filetype="pdf") as document:
             if document.needs_pass:
@@ -78,20 +78,20 @@ def read_pdf(data: bytes, *, max_pages: int = 200) -> PdfText:
             count = document.page_count
             read = _read(document, min(count, max_pages), faults)
             try:
-                read.findings += [judged(finding) for finding in layers(data, document, max_pages)]
+                read.findings += [label_finding(finding) for finding in find_hidden_layers(data, document, max_pages)]
             except faults as error:
-                read.notes.append(f"layers cannot be looked at: {_plain(error)}")
+                read.notes.append(f"layers cannot be looked at: {_ascii_line(error)}")
             status = _status(document, count, max_pages, read, cut)
     except faults as error:
-        notes = (f"cannot be opened: {_plain(error)}", *([cut] if cut else []))
+        notes = (f"cannot be opened: {_ascii_line(error)}", *([cut] if cut else []))
         return PdfText("truncated" if cut else "empty", notes=notes)
     findings = sorted(read.findings, key=lambda finding: finding.page)
     if len(findings) > MOST_FINDINGS:
         read.notes.append(f"{len(findings) - MOST_FINDINGS} more findings are not listed")
     title, abstract, text, rows = None, None, "", []
     if any(page.rows for page in read.pages):
-        title, abstract, text, rows = _parts(read.pages, read.notes)
-    words = _counted(read.pages, rows)
+        title, abstract, text, rows = _extract_parts(read.pages, read.notes)
+    words = _count_words_by_fate(read.pages, rows)
     doubtful = doubts(words)
     return PdfText(
         "doubtful" if doubtful and status in ("ok", "repaired") else status, title, abstract, text, len(read.pages),
@@ -110,14 +110,14 @@ def _read(document: Any, count: int, faults: tuple[type[Exception], ...]) -> _Pa
             warnings = pymupdf.TOOLS.mupdf_warnings().splitlines()
             rows = read_page(sight, len(read.pages), number, (page.rect.width, page.rect.height))
         except (*faults, IndexError) as error:
-            read.notes.append(f"page {number} cannot be read: {_plain(error)}")
+            read.notes.append(f"page {number} cannot be read: {_ascii_line(error)}")
             read.lost += 1
             continue
         if (loss := next(filter(_LOST.search, warnings), None)) or (sight.empty and document.is_repaired):
-            read.notes.append(f"page {number} is damaged: {_plain(loss or 'nothing is left on it')}")
+            read.notes.append(f"page {number} is damaged: {_ascii_line(loss or 'nothing is left on it')}")
             read.lost += 1
         elif error := next(filter(_WRONG.search, warnings), None):
-            read.notes.append(f"page {number} is not all understood: {_plain(error)}")
+            read.notes.append(f"page {number} is not all understood: {_ascii_line(error)}")
             read.wrong += 1
         read.pages.append(rows)
         read.notes += notes
@@ -156,7 +156,7 @@ def _status(document: Any, count: int, most: int, read: _Pages, cut: str | None)
     return "repaired" if repaired or read.wrong else "ok"
 
 
-def _parts(pages: Sequence[Page], notes: list[str]) -> tuple[str | None, str | None, str, list[Row]]:
+def _extract_parts(pages: Sequence[Page], notes: list[str]) -> tuple[str | None, str | None, str, list[Row]]:
     """Returns (title, abstract, text, rows) of *pages*; title and abstract are None if they were not found.
 
     The rows are all in reading order, with their fates. Pieces that are dropped from the edges of a page have their
@@ -170,17 +170,17 @@ def _parts(pages: Sequence[Page], notes: list[str]) -> tuple[str | None, str | N
     words = words_of(rows)
     title = title_of(rows, heights[0])
     drop_contents(undecided(rows), text_type)
-    abstract = front(undecided(rows), text_type, words, heights, notes)
+    abstract = extract_abstract(undecided(rows), text_type, words, heights, notes)
     drop_back_matter(undecided(rows), text_type)
     drop_floats(undecided(rows), text_type)
     parts = paragraphs(undecided(rows), text_type, heights)
     drop_debris(parts)
     kept = [part.rows for part in parts if part.rows[0].fate is None]
-    decide(undecided(rows), "kept")
-    return joined(title, words) or None, abstract, "\n\n".join(joined(part, words) for part in kept), rows
+    set_fate(undecided(rows), "kept")
+    return join_rows(title, words) or None, abstract, "\n\n".join(join_rows(part, words) for part in kept), rows
 
 
-def _counted(pages: Sequence[Page], rows: Sequence[Row]) -> tuple[PageWords, ...]:
+def _count_words_by_fate(pages: Sequence[Page], rows: Sequence[Row]) -> tuple[PageWords, ...]:
     """Returns the number of words by fate for each page. *rows*: all rows in reading order."""
     counts = [Counter({"hidden": page.hidden, "turned": page.turned}) for page in pages]
     for row in [*(piece for page in pages for piece in page.rows), *rows]:
@@ -194,7 +194,7 @@ def _counted(pages: Sequence[Page], rows: Sequence[Row]) -> tuple[PageWords, ...
     return tuple(counted)
 
 
-def _plain(message: object) -> str:
+def _ascii_line(message: object) -> str:
     """Returns MuPDF's *message* as one line of at most 200 ASCII characters, with ? for any other character."""
     return " ".join(str(message).encode("ascii", "replace").decode().split())[:200]
 
@@ -214,7 +214,7 @@ PAGE_NUMBER = re.compile(r"\W*(page\s*)?(\d{1,4}|[ivxlc]{1,6})(\s*(of|/)\s*\d{1,
 def drop_furniture(pages: Sequence[Page], text_size: float) -> None:
     """Drops line numbers, page numbers, running headers and footers, by their position and recurrence."""
     for page in pages:
-        decide(_line_numbers(page), "line numbers")
+        set_fate(_line_numbers(page), "line numbers")
     edges = [_edge_rows(page, text_size) for page in pages]
     seen = Counter(key for rows in edges for key in {key for key, _ in rows})
     for index, (page, rows) in enumerate(zip(pages, edges, strict=True)):
@@ -234,8 +234,8 @@ def drop_furniture(pages: Sequence[Page], text_size: float) -> None:
             for _, row in rows
             if len(row.text.strip()) <= 2 and any(abs(row.y1 - other.y1) < 3 for other in out | counted)
         }
-        decide(out, "headers and footers")
-        decide(counted, "page numbers")
+        set_fate(out, "headers and footers")
+        set_fate(counted, "page numbers")
 
 
 def _edge_rows(page: Page, text_size: float) -> list[tuple[tuple[str, str], Row]]:
@@ -271,7 +271,7 @@ def _stands_alone(number: Row, zone: str, page: Page) -> bool:
 
 def _line_numbers(page: Page) -> set[Row]:
     """Returns the line numbers of *page*: five or more numbers in one margin that rise from top to bottom."""
-    left, right = extent(page.rows)
+    left, right = horizontal_bounds(page.rows)
     numbers = sorted((row for row in page.rows if re.fullmatch(r"\s*\d{1,4}\s*", row.text)), key=lambda row: row.y0)
     sides = [row for row in numbers if row.x1 < left], [row for row in numbers if row.x0 > right]
     return {
@@ -295,7 +295,7 @@ def in_reading_order(pages: Sequence[Page]) -> list[Row]:
     for page, own in zip(pages, gutters, strict=True):
         gutter = own if own is not None else usual
         rows = undecided(page.rows)
-        ordered += _rows(rows, *extent(rows), 0) if gutter is None else _banded(rows, gutter)
+        ordered += _join_into_rows(rows, *horizontal_bounds(rows), 0) if gutter is None else _sort_bands(rows, gutter)
     return ordered
 
 
@@ -303,12 +303,12 @@ def drop_sidebars(pages: Sequence[Page]) -> None:
     """Drops journals' sidebars next to a single text column on the first two pages; later pages give its bounds."""
     if _gutters(pages)[1] is not None:
         return
-    extents = [extent(rows) for page in pages[2:] if len(rows := undecided(page.rows)) > 20]
+    extents = [horizontal_bounds(rows) for page in pages[2:] if len(rows := undecided(page.rows)) > 20]
     if extents:
         left, right = (statistics.median(side) for side in zip(*extents, strict=True))
         for page in pages[:2]:
             beside = (row for row in undecided(page.rows) if row.x1 <= left - 5 or row.x0 >= right + 5)
-            decide(beside, "sidebar")
+            set_fate(beside, "sidebar")
 
 
 def _gutters(pages: Sequence[Page]) -> tuple[list[float | None], float | None]:
@@ -351,7 +351,7 @@ def _columns(rows: Sequence[Row], gutter: float) -> list[list[Row]]:
     return parts
 
 
-def _banded(rows: Sequence[Row], gutter: float) -> list[Row]:
+def _sort_bands(rows: Sequence[Row], gutter: float) -> list[Row]:
     """Returns the *rows* of a page in reading order. *gutter*: the x of the gap between the columns.
 
     Rows that cross the gutter, such as a title, divide the page into bands. If the rows of a block cross the gutter,
@@ -364,26 +364,26 @@ def _banded(rows: Sequence[Row], gutter: float) -> list[Row]:
         if above:
             full.append(row)
             crossing.add(row)
-    left, right = extent(rows)
+    left, right = horizontal_bounds(rows)
     columns = _columns([row for row in rows if row not in crossing], gutter)
-    bounds = [extent(column) for column in columns]
+    bounds = [horizontal_bounds(column) for column in columns]
     ordered: list[Row] = []
     top = -1.0
-    whole = _rows(full, left, right, 0)
+    whole = _join_into_rows(full, left, right, 0)
     for row in [*whole, None]:
         limit = row.y0 + 0.3 * row.size if row else float("inf")
         for number, column in enumerate(columns, 1):
             band = [piece for piece in column if top <= (piece.y0 + piece.y1) / 2 < limit]
-            ordered += _rows(band, *bounds[number - 1], number)
+            ordered += _join_into_rows(band, *bounds[number - 1], number)
         if row:
             ordered.append(row)
             top = max(top, limit)
     return ordered
 
 
-def _rows(pieces: Sequence[Row], left: float, right: float, column: int) -> list[Row]:
+def _join_into_rows(pieces: Sequence[Row], left: float, right: float, column: int) -> list[Row]:
     """Joins the *pieces* of one column that share a baseline into rows, and returns the rows from top to bottom."""
-    return [_joined(row, left, right, column) for row in _baselines(pieces)]
+    return [_join_pieces(row, left, right, column) for row in _baselines(pieces)]
 
 
 def _baselines(pieces: Sequence[Row]) -> Iterator[list[Row]]:
@@ -400,7 +400,7 @@ def _baselines(pieces: Sequence[Row]) -> Iterator[list[Row]]:
         yield row
 
 
-def _joined(row: list[Row], left: float, right: float, column: int) -> Row:
+def _join_pieces(row: list[Row], left: float, right: float, column: int) -> Row:
     row = sorted(row, key=lambda piece: piece.x0)
     main = max(row, key=lambda piece: len(piece.text))
     text, gap, marks = row[0].text, 0.0, 0

@@ -18,7 +18,7 @@ import pymupdf
 from numpy.typing import NDArray
 from pymupdf import mupdf
 
-from gre_bench.ingest.pdf.text import INVISIBLE, PIECE, UNSPACED, Box, Finding, Kind, readable, rounded
+from gre_bench.ingest.pdf.text import INVISIBLE, PIECE, UNSPACED, Box, Finding, Kind, round_box, show_invisible
 
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -97,7 +97,7 @@ class Glyphs:
 
     def bounds(self, places: Any) -> Box:
         """Returns the box around the characters at the indices *places*, rounded to tenths of a point."""
-        return rounded((*self.box[places, :2].min(axis=0), *self.box[places, 2:].max(axis=0)))
+        return round_box((*self.box[places, :2].min(axis=0), *self.box[places, 2:].max(axis=0)))
 
     def joined(self, places: Any) -> str:
         """Returns the characters at the indices *places* as one text, with a space between lines."""
@@ -129,7 +129,7 @@ class Glyphs:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sight:
+class PageVisibility:
     """The characters of a page, and which of them a reader cannot see (*hidden*, and as *findings*).
 
     *copies*: which visible characters repeat another at the same place, as in text that is drawn twice to look bold.
@@ -198,24 +198,24 @@ def stands_for_letters(sign: str) -> bool:
     return any(map(str.isalpha, normalize("NFKC", sign))) or " LETTER " in name(sign, "")
 
 
-def look_at(page: Any, number: int) -> Sight:
+def detect_hidden_text(page: Any, number: int) -> PageVisibility:
     """Returns what a reader sees of the PyMuPDF *page*. *number*: the page's number in the file, from 1."""
     glyphs, log = glyphs_of(page), page.get_bboxlog()
-    pictured = _pictured(page, log)
+    pictured = _picture_share(page, log)
     why = np.full(len(glyphs.text), "", dtype="U12")
     if not glyphs.text:
-        return Sight(glyphs, why != "", why != "", (), pictured >= SCAN, 0, pictured, not log)
+        return PageVisibility(glyphs, why != "", why != "", (), pictured >= SCAN, 0, pictured, not log)
     outside = ((glyphs.middle < 0) | (glyphs.middle > (page.rect.width, page.rect.height))).any(axis=1)
     ink = Ink(page, 1.0)
-    tiny = _tiny(glyphs, log)
-    _drawn_unseen(glyphs, page, log, ink, ~outside & ~tiny, why)
+    tiny = _find_tiny(glyphs, log)
+    _mark_unseen_when_drawn(glyphs, page, log, ink, ~outside & ~tiny, why)
     why[~glyphs.painted & (why != "seen")] = "unpainted"
     why[why == "seen"] = ""
     why[glyphs.painted & (glyphs.opacity < FAINT)] = "transparent"
     why[tiny] = "tiny"
     why[outside] = "off_page"
     flat = (glyphs.box[:, 2] - glyphs.box[:, 0] < 0.01) & (glyphs.box[:, 3] - glyphs.box[:, 1] > 0.1) & glyphs.even
-    for start, end in stretches(flat):
+    for start, end in runs_in_mask(flat):
         if end - start >= 4:
             why[max(start - 1, 0) : end] = "packed"
     why[[ord(letter) in INVISIBLE for letter in glyphs.text]] = "zero_width"
@@ -229,7 +229,7 @@ def look_at(page: Any, number: int) -> Sight:
         why[recognised] = ""
     hidden = why != ""
     again, findings = copies(glyphs, ~hidden), tuple(_findings(glyphs, why, number))
-    return Sight(glyphs, hidden, again, findings, scan, int(recognised[glyphs.solid].sum()), pictured, not log)
+    return PageVisibility(glyphs, hidden, again, findings, scan, int(recognised[glyphs.solid].sum()), pictured, not log)
 
 
 def _findings(glyphs: Glyphs, why: NDArray[np.str_], number: int) -> Iterator[Finding]:
@@ -239,24 +239,26 @@ def _findings(glyphs: Glyphs, why: NDArray[np.str_], number: int) -> Iterator[Fi
     for run in np.split(places, breaks) if len(places) else ():
         kind: Kind = str(why[run[0]])  # pyrefly: ignore
         if text := glyphs.joined(run).strip():
-            yield Finding(kind, number, glyphs.bounds(run), readable(text))
+            yield Finding(kind, number, glyphs.bounds(run), show_invisible(text))
 
 
-def _drawn_unseen(glyphs: Glyphs, page: Any, log: list[Any], ink: Ink, among: Mask, why: NDArray[np.str_]) -> None:
+def _mark_unseen_when_drawn(
+    glyphs: Glyphs, page: Any, log: list[Any], ink: Ink, among: Mask, why: NDArray[np.str_]
+) -> None:
     """Records in *why* which of the characters *among* leave no mark on the page, or have their background's colour.
 
     Letters that only clip what is drawn later count as ``seen`` where something shows within them.
     """
-    band, clips = _bands(glyphs), np.flatnonzero(among & glyphs.clipping)
+    band, clips = _measured_boxes(glyphs), np.flatnonzero(among & glyphs.clipping)
     shown = clips[ink.ranges(glyphs.box[clips]) >= PALE]
     why[glyphs.clipping & np.isin(glyphs.line, glyphs.line[shown])] = "seen"
     drawn = among & glyphs.painted
-    covers, under = _covers(log), np.zeros(len(drawn), dtype=bool)
+    covers, under = _find_covers(log), np.zeros(len(drawn), dtype=bool)
     for _, box in covers:
-        under |= _inside(glyphs.middle, box)
+        under |= _inside_mask(glyphs.middle, box)
     marks = np.where(drawn & glyphs.solid, ink.marks(glyphs.box), 0)
     faint = np.maximum.reduceat(marks, np.flatnonzero(np.diff(glyphs.word, prepend=-1)))[glyphs.word] < 3 * PALE
-    suspects = drawn & glyphs.solid & (faint | _pale(glyphs, np.full((len(drawn), 3), 255.0)))
+    suspects = drawn & glyphs.solid & (faint | _find_pale(glyphs, np.full((len(drawn), 3), 255.0)))
     if suspects.any():
         places = np.flatnonzero(drawn & (np.bincount(glyphs.word, suspects) > 0)[glyphs.word])
         low, high = band[places, :2].min(axis=0) - MARGIN, band[places, 2:].max(axis=0) + MARGIN
@@ -265,8 +267,8 @@ def _drawn_unseen(glyphs: Glyphs, page: Any, log: list[Any], ink: Ink, among: Ma
         beneath[places] = fine.at(band[places], fine.ground).mean(axis=1)
         lost, pale = np.zeros(len(drawn), dtype=bool), np.zeros(len(drawn), dtype=bool)
         lost[places] = fine.marks(band[places], 12) <= SEEN
-        pale[places] = _pale(glyphs, beneath)[places]
-        unseen = _runs(glyphs, pale | lost, drawn)
+        pale[places] = _find_pale(glyphs, beneath)[places]
+        unseen = _extend_to_words(glyphs, pale | lost, drawn)
         own = np.abs(glyphs.color - beneath).max(axis=1)
         why[unseen] = "clipped"
         why[unseen & under] = "covered"
@@ -275,10 +277,10 @@ def _drawn_unseen(glyphs: Glyphs, page: Any, log: list[Any], ink: Ink, among: Ma
         last = np.maximum.accumulate(np.where(unseen & glyphs.solid, np.arange(len(drawn)), 0))
         why[unseen & ~glyphs.solid] = why[last[unseen & ~glyphs.solid]]
     if under.any() and not page.rotation:
-        why[_overprinted(glyphs, page, covers, drawn & (why == ""))] = "covered"
+        why[_find_overprinted(glyphs, page, covers, drawn & (why == ""))] = "covered"
 
 
-def _pale(glyphs: Glyphs, ground: Floats) -> Mask:
+def _find_pale(glyphs: Glyphs, ground: Floats) -> Mask:
     """Returns the mask of the characters that hardly differ from their background *ground* (n × 3)."""
     shown = ground + glyphs.opacity[:, None] * (glyphs.color - ground)
     step, ratio = np.abs(shown - ground).max(axis=1), contrast(shown, ground)
@@ -299,7 +301,7 @@ def contrast(colour: Floats, ground: Floats) -> Floats:
     return (np.maximum(first, second) + 0.05) / (np.minimum(first, second) + 0.05)
 
 
-def _bands(glyphs: Glyphs) -> Floats:
+def _measured_boxes(glyphs: Glyphs) -> Floats:
     """Returns the box (n × 4, in points) in which each character's mark and background colour are measured.
 
     For text from left to right, it is the middle of the lower half, where almost every letter has ink and its
@@ -314,7 +316,7 @@ def _bands(glyphs: Glyphs) -> Floats:
     return np.where((glyphs.even & (lower[:, 3] > lower[:, 1]))[:, None], lower, inner)
 
 
-def _runs(glyphs: Glyphs, marked: Mask, among: Mask) -> Mask:
+def _extend_to_words(glyphs: Glyphs, marked: Mask, among: Mask) -> Mask:
     """Returns the mask *marked*, extended to words of which at least half is marked, without stray letters.
 
     Strays are runs of fewer than `LETTERS` letters, except whole words of at least three letters. On a page with at
@@ -336,39 +338,39 @@ def _runs(glyphs: Glyphs, marked: Mask, among: Mask) -> Mask:
     out |= ~glyphs.solid & among & out[before] & out[after]
     seen = np.bincount(glyphs.line, glyphs.solid & ~out)
     lines = (np.bincount(glyphs.line, glyphs.solid & out) > seen) & bool((out & glyphs.letter).sum() >= PIECES)
-    for start, end in stretches(out):
+    for start, end in runs_in_mask(out):
         if glyphs.letter[start:end].sum() < LETTERS:
             out[start:end] &= whole[glyphs.word[start:end]] | lines[glyphs.line[start:end]]
     return out
 
 
-def stretches(mask: Mask) -> Iterator[tuple[int, int]]:
+def runs_in_mask(mask: Mask) -> Iterator[tuple[int, int]]:
     """Yields (start, end) of each run of marked characters in *mask*; the end is exclusive."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], mask.astype(np.int8), [0]])))
     return zip(edges[::2], edges[1::2], strict=True)
 
 
-def _tiny(glyphs: Glyphs, log: list[Any]) -> Mask:
+def _find_tiny(glyphs: Glyphs, log: list[Any]) -> Mask:
     """Returns the mask of the characters that are too small to read, except in figures and except stray letters."""
     usual = float(np.median(glyphs.size[glyphs.solid])) if glyphs.solid.any() else 0.0
     small = glyphs.size < max(READ, OF_BODY * usual)
     if not (small & glyphs.solid).any():
         return np.zeros(len(small), dtype=bool)
     drawn = np.array([box for kind, box, *_ in log if not kind.endswith("-text")], dtype=float).reshape(-1, 4)
-    for start, end in stretches(small):
+    for start, end in runs_in_mask(small):
         part = np.flatnonzero(small[start:end] & (glyphs.size[start:end] >= TINY)) + start
         if glyphs.letter[start:end].sum() < LETTERS:
             small[part] = False
         elif len(part):
             left, top, right, bottom = glyphs.bounds(part)
-            near = drawn[_meets(drawn, (left - NEAR, top - NEAR, right + NEAR, bottom + NEAR))]
+            near = drawn[_overlap_mask(drawn, (left - NEAR, top - NEAR, right + NEAR, bottom + NEAR))]
             sides = near[:, 2:].max(axis=0) - near[:, :2].min(axis=0) if len(near) else np.zeros(2)
             upright = near[:, 3] - near[:, 1] > RULE
             small[part] = len(near) < PARTS or upright.sum() < 2 or sides.min() < SIDE
     return small
 
 
-def _covers(log: list[Any]) -> list[tuple[int, Any]]:
+def _find_covers(log: list[Any]) -> list[tuple[int, Any]]:
     """Returns the `MOST` largest objects that are drawn over earlier text, as (position in drawing order, box)."""
     texts = np.array([box for kind, box, *_ in log if kind.endswith("-text")], dtype=float).reshape(-1, 4)
     before = np.cumsum([kind.endswith("-text") for kind, *_ in log])
@@ -378,10 +380,10 @@ def _covers(log: list[Any]) -> list[tuple[int, Any]]:
         if kind in COVERS and box[2] - box[0] > LEAST_COVER[0] and box[3] - box[1] > LEAST_COVER[1] and before[number]
     ]
     large.sort(key=lambda item: (item[1][0] - item[1][2]) * (item[1][3] - item[1][1]))
-    return [(number, box) for number, box in large[:MOST] if _meets(texts[: before[number]], box).any()]
+    return [(number, box) for number, box in large[:MOST] if _overlap_mask(texts[: before[number]], box).any()]
 
 
-def _overprinted(glyphs: Glyphs, page: Any, covers: list[tuple[int, Any]], among: Mask) -> Mask:
+def _find_overprinted(glyphs: Glyphs, page: Any, covers: list[tuple[int, Any]], among: Mask) -> Mask:
     """Returns the mask of the characters *among* that are covered by an object and then overprinted with other text.
 
     The rendered page shows only the later text; the drawing order alone reveals the earlier text.
@@ -395,10 +397,10 @@ def _overprinted(glyphs: Glyphs, page: Any, covers: list[tuple[int, Any]], among
     drawn = np.array([order.get(sign, -1) for sign in glyphs.signs()])
     sign = np.array([ord(letter) for letter in glyphs.text])
     for number, box in covers:
-        inside = _inside(glyphs.middle, box) & among & glyphs.solid & (drawn >= 0)
+        inside = _inside_mask(glyphs.middle, box) & among & glyphs.solid & (drawn >= 0)
         upper = np.flatnonzero(inside & (drawn > number))
         for lower in np.array_split(np.flatnonzero(inside & (drawn < number)), 1 + inside.sum() // 256):
-            over = _inside(glyphs.middle[lower][:, None], glyphs.box[upper].T)
+            over = _inside_mask(glyphs.middle[lower][:, None], glyphs.box[upper].T)
             same = sign[lower][:, None] == sign[upper]
             out[lower] |= over.any(axis=1) & ~(over & same).any(axis=1)
     for number in np.unique(drawn[out]):
@@ -407,7 +409,7 @@ def _overprinted(glyphs: Glyphs, page: Any, covers: list[tuple[int, Any]], among
     return out
 
 
-def _pictured(page: Any, log: list[Any]) -> float:
+def _picture_share(page: Any, log: list[Any]) -> float:
     """Returns the sum of the areas of the page's pictures as a share of the page's area, at most 1."""
     sheet, total = page.rect, 0.0
     for kind, box, *_ in log:
@@ -418,11 +420,11 @@ def _pictured(page: Any, log: list[Any]) -> float:
     return min(total / max(sheet.width * sheet.height, 1.0), 1.0)
 
 
-def _meets(boxes: Floats, box: Any) -> Mask:
+def _overlap_mask(boxes: Floats, box: Any) -> Mask:
     return (boxes[:, 0] < box[2]) & (boxes[:, 2] > box[0]) & (boxes[:, 1] < box[3]) & (boxes[:, 3] > box[1])
 
 
-def _inside(points: Floats, box: Any) -> Mask:
+def _inside_mask(points: Floats, box: Any) -> Mask:
     x, y = points[..., 0], points[..., 1]
     return (x > box[0]) & (x < box[2]) & (y > box[1]) & (y < box[3])
 
@@ -444,7 +446,7 @@ class Ink:
         matrix = mupdf.FzMatrix(self.scale, 0, 0, self.scale, 0, 0)
         bounds = mupdf.fz_round_rect(mupdf.fz_transform_rect(sheet, matrix))
         self.corner = np.array([bounds.x0, bounds.y0])
-        self.whole, self.ground = (_drawn(shown, matrix, bounds, with_text) for with_text in (True, False))
+        self.whole, self.ground = (_render(shown, matrix, bounds, with_text) for with_text in (True, False))
         difference = np.maximum(self.whole, self.ground) - np.minimum(self.whole, self.ground)
         self.difference = np.maximum(np.maximum(difference[:, :, 0], difference[:, :, 1]), difference[:, :, 2])
 
@@ -471,7 +473,7 @@ class Ink:
         return green.max(axis=1) - green.min(axis=1)
 
 
-def _drawn(shown: Any, matrix: Any, bounds: Any, with_text: bool) -> NDArray[np.uint8]:
+def _render(shown: Any, matrix: Any, bounds: Any, with_text: bool) -> NDArray[np.uint8]:
     pixels = mupdf.fz_new_pixmap_with_bbox(mupdf.fz_device_rgb(), bounds, mupdf.FzSeparations(), 0)
     mupdf.fz_clear_pixmap_with_value(pixels, 255)
     device = mupdf.fz_new_draw_device(matrix, pixels)

@@ -25,20 +25,20 @@ from gre_bench.ingest.pdf.paragraphs import (
     REFERENCES,
     STOPS,
     Paragraph,
-    Type,
-    bare,
-    follows,
-    function_words,
-    goes_on,
+    TextType,
+    continues_caption,
+    find_running_text,
+    function_word_share,
+    is_directly_under,
     is_heading,
-    joined,
+    join_rows,
     paragraphs,
-    prose,
     reads_as_prose,
     starts_caption,
+    strip_heading_number,
     type_of,
 )
-from gre_bench.ingest.pdf.rows import Row, decide, undecided
+from gre_bench.ingest.pdf.rows import Row, set_fate, undecided
 from gre_bench.ingest.pdf.text import UNSPACED, PageWords, count_words, doubts
 
 ABSTRACT = re.compile(
@@ -65,12 +65,12 @@ def title_of(rows: Sequence[Row], height: float) -> list[Row]:
     title = [row for row in upper if row.size > 0.94 * largest]
     title = [row for row in title if row.y0 - title[0].y0 < 0.2 * height][:5]
     title = title if len(title) < len(rows) else []
-    decide(title, "kept")
+    set_fate(title, "kept")
     return title
 
 
-def front(
-    rows: Sequence[Row], text_type: Type, words: Counter[str], heights: Sequence[float], notes: list[str]
+def extract_abstract(
+    rows: Sequence[Row], text_type: TextType, words: Counter[str], heights: Sequence[float], notes: list[str]
 ) -> str | None:
     """Keeps the abstract of a paper, and drops everything else before its body, such as authors and keywords.
 
@@ -83,21 +83,21 @@ def front(
     opening = next((index for index in early if ABSTRACT.match(rows[index].text)), None)
     heads = [index for index in early if is_heading(rows[index], rows[index - 1] if index else None, text_type)]
     if opening is None:
-        first = next((index for index in heads if INTRODUCTION.fullmatch(bare(rows[index].text))), 0)
-        abstract, inside = _unnamed(rows[:first], words, heights, notes)
+        first = next((index for index in heads if INTRODUCTION.fullmatch(strip_heading_number(rows[index].text))), 0)
+        abstract, inside = _find_unnamed_abstract(rows[:first], words, heights, notes)
         _drop_front(inside, first, every, rows, text_type, heights)
         return abstract
-    closing = _closing(rows, opening, heads, notes)
+    closing = _abstract_end(rows, opening, heads, notes)
     inside = [row for row in rows[opening:closing] if row.page > 0 or row.y0 > rows[opening].y0 - 1]
     parts = [part for part in paragraphs(inside, type_of(inside), heights) if part.kind in ("text", "heading")]
-    parts = _first_parts(parts, notes)
+    parts = _cut_abstract(parts, notes)
     inside = [row for part in parts for row in part.rows]
-    abstract = ABSTRACT.sub("", " ".join(joined(part.rows, words) for part in parts), count=1)
+    abstract = ABSTRACT.sub("", " ".join(join_rows(part.rows, words) for part in parts), count=1)
     first = closing
     if closing < len(rows) and KEYWORDS.match(rows[closing].text):
         # After keywords, the body begins at the next heading that is numbered or opens an introduction.
-        first = next((index for index in heads if index >= closing and _opens(rows[index])), closing)
-    running = prose(rows, text_type)
+        first = next((index for index in heads if index >= closing and _opens_body(rows[index])), closing)
+    running = find_running_text(rows, text_type)
     byline = {
         row for row, full in zip(rows, running, strict=True) if row.page == 0 and row.y1 < rows[opening].y0 and not full
     }
@@ -105,7 +105,7 @@ def front(
     return abstract or None
 
 
-def _closing(rows: Sequence[Row], opening: int, heads: Container[int], notes: list[str]) -> int:
+def _abstract_end(rows: Sequence[Row], opening: int, heads: Container[int], notes: list[str]) -> int:
     """Returns the index after the abstract: at a heading (*heads*) or keywords, or else after 40 rows, with a note."""
     for index in range(opening + 1, len(rows)):
         if index in heads or KEYWORDS.match(rows[index].text):
@@ -114,11 +114,11 @@ def _closing(rows: Sequence[Row], opening: int, heads: Container[int], notes: li
     return min(opening + 40, len(rows))
 
 
-def _opens(heading: Row) -> bool:
-    return bool(NUMBER.match(heading.text) or INTRODUCTION.fullmatch(bare(heading.text)))
+def _opens_body(heading: Row) -> bool:
+    return bool(NUMBER.match(heading.text) or INTRODUCTION.fullmatch(strip_heading_number(heading.text)))
 
 
-def _first_parts(parts: list[Paragraph], notes: list[str]) -> list[Paragraph]:
+def _cut_abstract(parts: list[Paragraph], notes: list[str]) -> list[Paragraph]:
     """Returns the first of *parts* with at most `LONGEST_ABSTRACT` words together, but at least one part.
 
     If some are cut, adds a line to *notes*.
@@ -133,7 +133,7 @@ def _first_parts(parts: list[Paragraph], notes: list[str]) -> list[Paragraph]:
 
 
 def _drop_front(
-    inside: Sequence[Row], first: int, every: Sequence[Row], rows: Sequence[Row], text_type: Type,
+    inside: Sequence[Row], first: int, every: Sequence[Row], rows: Sequence[Row], text_type: TextType,
     heights: Sequence[float], byline: Container[Row] = (),
 ) -> None:  # fmt: skip
     """Keeps the rows of the abstract (*inside*), and drops the rows of *every* that do not belong to the body.
@@ -153,16 +153,16 @@ def _drop_front(
         long = sum(count_words(row.text) for row in part.rows) >= SENTENCES
         if part.kind == "caption" or (running and long and reads_as_prose(part.rows, own)):
             body |= set(part.rows)
-    decide((row for row in every if row not in body), "front matter")
-    decide(inside, "kept")
+    set_fate((row for row in every if row not in body), "front matter")
+    set_fate(inside, "kept")
 
 
-def _unnamed(
+def _find_unnamed_abstract(
     rows: Sequence[Row], words: Counter[str], heights: Sequence[float], notes: list[str]
 ) -> tuple[str | None, list[Row]]:
     """Returns (text, rows) of an abstract without a heading: the longest paragraph of prose; adds a line to *notes*."""
     parts = [part for part in paragraphs(rows, type_of(rows), heights) if part.kind == "text"] if rows else []
-    texts = [joined(part.rows, words) for part in parts]
+    texts = [join_rows(part.rows, words) for part in parts]
     longest = max(texts, key=len, default="")
     sentences = len(re.findall(r"[a-z][.!?]|[。！？]", longest))
     if count_words(longest) >= SENTENCES and longest[-1] in STOPS and sentences >= 3:
@@ -172,11 +172,11 @@ def _unnamed(
     return None, []
 
 
-def _without_notice(rows: Sequence[Row], text_type: Type) -> list[Row]:
+def _without_notice(rows: Sequence[Row], text_type: TextType) -> list[Row]:
     """Returns *rows* without notices of copyright or proceedings at the end of a column of the first page."""
     out: dict[int, float] = {}
     for above, row in pairwise(rows):
-        if row.page == 0 and NOTICE.match(row.text) and not follows(row, above, text_type):
+        if row.page == 0 and NOTICE.match(row.text) and not is_directly_under(row, above, text_type):
             out[row.column] = min(row.y0, out.get(row.column, row.y0))
     lowest = max((row.y1 for row in rows if row.page == 0), default=0.0)
     return [row for row in rows if row.page or row.y0 < out.get(row.column, lowest) or row.y0 < 0.6 * lowest]
@@ -194,23 +194,23 @@ RUN = 4
 """The fewest consecutive rows with leader dots that form a table of contents without a heading."""
 
 
-def drop_contents(rows: Sequence[Row], text_type: Type) -> None:
+def drop_contents(rows: Sequence[Row], text_type: TextType) -> None:
     """Drops tables of contents and lists of figures and tables, whose entries repeat the headings of the paper."""
-    running = prose(rows, text_type)
+    running = find_running_text(rows, text_type)
     start = 0
     while start < len(rows):
         end, fewest = start, RUN
-        if HEADING.fullmatch(bare(rows[start].text)):
-            end, fewest = _after_entries(start + 1, rows, running), FEWEST + 1
+        if HEADING.fullmatch(strip_heading_number(rows[start].text)):
+            end, fewest = _contents_end(start + 1, rows, running), FEWEST + 1
         else:
             while end < len(rows) and LEADER.search(rows[end].text):
                 end += 1
         end = end if end - start >= fewest else start
-        decide(rows[start:end], "table of contents")
+        set_fate(rows[start:end], "table of contents")
         start = max(end, start + 1)
 
 
-def _after_entries(first: int, rows: Sequence[Row], running: Sequence[bool]) -> int:
+def _contents_end(first: int, rows: Sequence[Row], running: Sequence[bool]) -> int:
     """Returns the index after the last entry of the table of contents whose first entry is at index *first*.
 
     The entries end before running text or a row too long for an entry. They also end before a heading that repeats the
@@ -221,8 +221,10 @@ def _after_entries(first: int, rows: Sequence[Row], running: Sequence[bool]) -> 
     for index in range(first, len(rows)):
         row = rows[index]
         listed = _is_listed(row.text)
-        name = " ".join(re.findall(r"[^\W\d_]+", NUMBERED.sub("", LEADER.sub("", bare(row.text))).lower()))
-        if (name in names and not listed) or HEADING.fullmatch(bare(row.text)):
+        name = " ".join(
+            re.findall(r"[^\W\d_]+", NUMBERED.sub("", LEADER.sub("", strip_heading_number(row.text))).lower())
+        )
+        if (name in names and not listed) or HEADING.fullmatch(strip_heading_number(row.text)):
             return index
         if running[index] and not listed:
             # In an entry of two rows, the first row is full.
@@ -241,7 +243,7 @@ def _is_listed(text: str) -> bool:
     return LEADER.search(text) is not None or NUMBERED.search(text) is not None
 
 
-def drop_floats(rows: Sequence[Row], text_type: Type) -> None:
+def drop_floats(rows: Sequence[Row], text_type: TextType) -> None:
     """Drops the cells of tables and the labels in figures: the rows between a caption and the nearest running text.
 
     Captions stay, and so do sentences in the font size of the running text.
@@ -250,10 +252,12 @@ def drop_floats(rows: Sequence[Row], text_type: Type) -> None:
     for index, row in enumerate(rows):
         if starts_caption(row, rows[index - 1] if index else None, text_type):
             tails.append([index])
-            while tails[-1][-1] + 1 < len(rows) and goes_on(rows[tails[-1][-1] + 1], rows[tails[-1][-1]], text_type):
+            while tails[-1][-1] + 1 < len(rows) and continues_caption(
+                rows[tails[-1][-1] + 1], rows[tails[-1][-1]], text_type
+            ):
                 tails[-1].append(tails[-1][-1] + 1)
     inside = set().union(*tails)
-    kept = prose(rows, text_type, inside)
+    kept = find_running_text(rows, text_type, inside)
     for index in range(len(rows)):
         kept[index] = kept[index] or index in inside or _ends_float(index, rows, kept, text_type)
     by_page: defaultdict[int, list[int]] = defaultdict(list)
@@ -275,16 +279,16 @@ def drop_floats(rows: Sequence[Row], text_type: Type) -> None:
             out |= above
         elif re.match("tab|表|표|ตาราง", row.text, re.I):
             out |= max(above, below, key=len)
-    out -= _sentences(out, rows, text_type)
-    decide((rows[index] for index in out), "figures and tables")
+    out -= _prose_indices(out, rows, text_type)
+    set_fate((rows[index] for index in out), "figures and tables")
 
 
-def _sentences(out: Collection[int], rows: Sequence[Row], text_type: Type) -> set[int]:
+def _prose_indices(out: Collection[int], rows: Sequence[Row], text_type: TextType) -> set[int]:
     """Returns the indices in *out* whose paragraphs read as prose. *out*: indices of rows that are to be dropped."""
     indices: set[int] = set()
     block: list[int] = []
     for index in [*sorted(out), -1]:
-        if block and (index != block[-1] + 1 or not follows(rows[index], rows[block[-1]], text_type)):
+        if block and (index != block[-1] + 1 or not is_directly_under(rows[index], rows[block[-1]], text_type)):
             if reads_as_prose([rows[inside] for inside in block], text_type):
                 indices |= set(block)
             block = []
@@ -292,7 +296,7 @@ def _sentences(out: Collection[int], rows: Sequence[Row], text_type: Type) -> se
     return indices
 
 
-def _ends_float(index: int, rows: Sequence[Row], kept: Sequence[bool], text_type: Type) -> bool:
+def _ends_float(index: int, rows: Sequence[Row], kept: Sequence[bool], text_type: TextType) -> bool:
     """Whether the row at *index*, which is not running text, is a heading or a list item, which ends a float."""
     row, above = rows[index], rows[index - 1] if index else None
     if BULLET.match(row.text):
@@ -300,7 +304,7 @@ def _ends_float(index: int, rows: Sequence[Row], kept: Sequence[bool], text_type
     if not is_heading(row, above, text_type):
         return False
     below = index + 1 < len(rows) and rows[index + 1].page_and_column == row.page_and_column and kept[index + 1]
-    return below or bool(NUMBER.match(row.text)) or KNOWN.fullmatch(bare(row.text)) is not None
+    return below or bool(NUMBER.match(row.text)) or KNOWN.fullmatch(strip_heading_number(row.text)) is not None
 
 
 REFERENCE = re.compile(
@@ -325,7 +329,7 @@ RESUMED = re.compile(
 """Headings of text that some journals print after the references."""
 
 
-def drop_back_matter(rows: Sequence[Row], text_type: Type) -> None:
+def drop_back_matter(rows: Sequence[Row], text_type: TextType) -> None:
     """Drops lists of references and appendices.
 
     A list begins at a heading such as References if references follow, and ends at the next heading. Rows after the
@@ -333,19 +337,25 @@ def drop_back_matter(rows: Sequence[Row], text_type: Type) -> None:
     after the list, under its own heading; that text stays.
     """
     heads = [index for index, row in enumerate(rows) if is_heading(row, rows[index - 1] if index else None, text_type)]
-    lists = [index for index in heads if REFERENCES.fullmatch(bare(rows[index].text)) and lists_references(rows, index)]
-    end = _appendix(rows, heads, text_type)
+    lists = [
+        index
+        for index in heads
+        if REFERENCES.fullmatch(strip_heading_number(rows[index].text)) and lists_references(rows, index)
+    ]
+    end = _find_appendix(rows, heads, text_type)
     for number, index in enumerate(lists):
         if index > end:
             break
         after = next((head for head in heads if head > index and _ends_list(rows, head)), len(rows))
-        decide(rows[index:after], "references")
-        over = number + 1 == len(lists) and (after == len(rows) or not RESUMED.fullmatch(bare(rows[after].text)))
+        set_fate(rows[index:after], "references")
+        over = number + 1 == len(lists) and (
+            after == len(rows) or not RESUMED.fullmatch(strip_heading_number(rows[after].text))
+        )
         if over or (after < len(rows) and _opens_appendix(rows[after])):
             end = min(end, after)
     listed = next((index for index in lists if index >= end), len(rows))
-    decide(undecided(rows[end:listed]), "appendices")
-    decide(undecided(rows[listed:]), "references")
+    set_fate(undecided(rows[end:listed]), "appendices")
+    set_fate(undecided(rows[listed:]), "references")
 
 
 def lists_references(rows: Sequence[Row], heading: int) -> bool:
@@ -356,34 +366,36 @@ def begins_with_references(texts: Sequence[str]) -> bool:
     """Whether the lines *texts* begin with references: years, places of publication, and few function words."""
     for first in (texts[:count] for count in LOOKED_AT):
         entries = sum(REFERENCE.search(text) is not None for text in first)
-        bare_list = function_words(" ".join(first)) < LISTED
+        bare_list = function_word_share(" ".join(first)) < LISTED
         if entries >= max((FEW if bare_list else MANY) * len(first), 1):
             return True
     return False
 
 
 def _opens_appendix(row: Row) -> bool:
-    return bool(LETTERED.match(row.text) or APPENDIX.match(row.text) or APPENDIX.fullmatch(bare(row.text)))
+    return bool(
+        LETTERED.match(row.text) or APPENDIX.match(row.text) or APPENDIX.fullmatch(strip_heading_number(row.text))
+    )
 
 
 def _ends_list(rows: Sequence[Row], head: int) -> bool:
     """Whether the heading at index *head* ends a list of references; another references heading or line does not."""
     row = rows[head]
-    if REFERENCES.fullmatch(bare(row.text)) or REFERENCE.search(row.text):
+    if REFERENCES.fullmatch(strip_heading_number(row.text)) or REFERENCE.search(row.text):
         return False
     return _opens_appendix(row) or not lists_references(rows, head)
 
 
-def _appendix(rows: Sequence[Row], heads: Sequence[int], text_type: Type) -> int:
+def _find_appendix(rows: Sequence[Row], heads: Sequence[int], text_type: TextType) -> int:
     """Returns the index of the heading of the first appendix; the number of *rows* if there is no appendix.
 
     A heading whose words a later heading repeats is an entry of a table of contents, and is skipped.
     """
-    running = prose(rows, text_type)
+    running = find_running_text(rows, text_type)
     later: set[str] = set()
     first = len(rows)
     for index in reversed(heads):
-        text, name = rows[index].text, bare(rows[index].text)
+        text, name = rows[index].text, strip_heading_number(rows[index].text)
         named = APPENDIX.fullmatch(name) or APPENDIX.match(text)
         if named and name.lower() not in later and any(running[index + 1 : index + 12]) and index >= 0.05 * len(rows):
             first = index

@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import Literal
 
 from gre_bench.core.resources import word_lists
-from gre_bench.ingest.pdf.rows import Row, decide
+from gre_bench.ingest.pdf.rows import Row, set_fate
 from gre_bench.ingest.pdf.text import PIECE, UNSPACED, count_words
 
 NUMBER = re.compile(
@@ -60,14 +60,14 @@ LONG_WORD = re.compile(rf"[^\W\d_]{{3,}}|[{UNSPACED}\uac00-\ud7a3]{{2,}}")
 
 
 @dataclass(frozen=True, slots=True)
-class Type:
+class TextType:
     """The type of a text. *size*: its font size. *leading*: the distance between baselines. Both are in points."""
 
     size: float
     leading: float
 
 
-def type_of(rows: Sequence[Row]) -> Type:
+def type_of(rows: Sequence[Row]) -> TextType:
     """Returns the type of *rows*: the font size of most letters, and the median distance of full rows in that size."""
     sizes: Counter[float] = Counter()
     for row in rows:
@@ -76,10 +76,10 @@ def type_of(rows: Sequence[Row]) -> Type:
     near = [row for row in rows if abs(row.size - size) < 0.06 * size and row.filled > 0.8]
     steps = [below.y1 - above.y1 for above, below in pairwise(near) if above.page_and_column == below.page_and_column]
     steps = [step for step in steps if 0.9 * size < step < 2.5 * size]
-    return Type(size, statistics.median(steps) if steps else 1.2 * size)
+    return TextType(size, statistics.median(steps) if steps else 1.2 * size)
 
 
-def follows(row: Row, above: Row | None, text_type: Type) -> bool:
+def is_directly_under(row: Row, above: Row | None, text_type: TextType) -> bool:
     """Whether *row* is directly under the row *above*, in the same column and font size."""
     if above is None or row.page_and_column != above.page_and_column:
         return False
@@ -90,21 +90,21 @@ def follows(row: Row, above: Row | None, text_type: Type) -> bool:
     )
 
 
-def bare(text: str) -> str:
+def strip_heading_number(text: str) -> str:
     """Returns the *text* of a heading without its number and final punctuation; a heading of only a number is kept."""
     return NUMBER.sub("", text, count=1).strip(" .:—–-") or text.strip(" .:—–-")
 
 
-def is_heading(row: Row, above: Row | None, text_type: Type) -> bool:
+def is_heading(row: Row, above: Row | None, text_type: TextType) -> bool:
     """Whether *row* is a heading: by its wording, or by its number and type (bold, larger or in capitals)."""
-    text, name = row.text, bare(row.text)
-    if row.gap > 4 or not _words_as_heading(text, name):
+    text, name = row.text, strip_heading_number(row.text)
+    if row.gap > 4 or not _is_worded_as_heading(text, name):
         return False
     apart = above is None or row.page_and_column != above.page_and_column or row.y1 - above.y1 > 1.2 * text_type.leading
     letters = [letter for letter in name if letter.isalpha()]
     if any(pattern.fullmatch(name) for pattern in (KNOWN, REFERENCES, APPENDIX)):
         like = above is not None and row.bold == above.bold and not row.text.isupper()
-        return row.filled < 0.9 and not (like and _runs_on(row, above, text_type))
+        return row.filled < 0.9 and not (like and _continues_sentence(row, above, text_type))
     large = row.bold or row.peak > 1.06 * text_type.size
     capitals = len(letters) >= 4 and sum(letter.isupper() for letter in letters) > 0.9 * len(letters)
     if re.match(r"\d|[A-Z][. ]|[IVX]+\.", text) and NUMBER.match(text):
@@ -116,7 +116,7 @@ def is_heading(row: Row, above: Row | None, text_type: Type) -> bool:
     return (large or (capitals and len(text.split()) > 1)) and apart and row.filled < 0.85 and plain
 
 
-def _words_as_heading(text: str, name: str) -> bool:
+def _is_worded_as_heading(text: str, name: str) -> bool:
     """Whether *text* is worded like a heading: few words, mostly letters, a capital. *name*: it without its number."""
     if not 0 < count_words(text) <= 14 or not LONG_WORD.search(text) or CAPTION.match(text):
         return False
@@ -125,29 +125,29 @@ def _words_as_heading(text: str, name: str) -> bool:
     return sum(letter.isalpha() for letter in name) >= 0.6 * len(name.replace(" ", ""))
 
 
-def _runs_on(row: Row, above: Row | None, text_type: Type) -> bool:
+def _continues_sentence(row: Row, above: Row | None, text_type: TextType) -> bool:
     """Whether *row* continues a sentence of the row *above*, although it begins like a heading or a caption."""
-    if above is None or not follows(row, above, text_type):
+    if above is None or not is_directly_under(row, above, text_type):
         return False
     return above.filled > 0.85 and above.text[-1] not in f"{STOPS}:："
 
 
-def starts_caption(row: Row, above: Row | None, text_type: Type) -> bool:
+def starts_caption(row: Row, above: Row | None, text_type: TextType) -> bool:
     """Whether *row* begins the caption of a figure or table, and is not a sentence that mentions one."""
     match = CAPTION.match(row.text)
     worded = match and not row.text[0].islower() and not match[0][-1].islower()
-    return bool(worded) and not _runs_on(row, above, text_type)
+    return bool(worded) and not _continues_sentence(row, above, text_type)
 
 
-def goes_on(row: Row, above: Row, text_type: Type) -> bool:
+def continues_caption(row: Row, above: Row, text_type: TextType) -> bool:
     """Whether *row* continues the caption of the row *above*, which lies further from a bare label."""
     label = CAPTION.match(above.text)
     if label and label.end() >= len(above.text) - 1 and row.page_and_column == above.page_and_column:
         return 0 < row.y1 - above.y1 < 2.5 * above.size and row.gap < 2
-    return follows(row, above, text_type)
+    return is_directly_under(row, above, text_type)
 
 
-def footnotes(rows: Sequence[Row], text_type: Type, heights: Sequence[float]) -> set[int]:
+def footnotes(rows: Sequence[Row], text_type: TextType, heights: Sequence[float]) -> set[int]:
     """Returns the indices of the *rows* that belong to footnotes. *heights*: the heights of the pages, in points.
 
     Footnotes end a column in the lower half of a page, in small type or after a footnote mark.
@@ -165,7 +165,7 @@ def footnotes(rows: Sequence[Row], text_type: Type, heights: Sequence[float]) ->
         for number in range(1, start):
             row, above = rows[indices[number]], rows[indices[number - 1]]
             marked = row.raised or MARK.match(row.text)
-            if marked and indices[number] in lower and not follows(row, above, text_type):
+            if marked and indices[number] in lower and not is_directly_under(row, above, text_type):
                 start = number
                 break
         notes |= lower.intersection(indices[start:])
@@ -179,7 +179,7 @@ SENTENCE = 15
 """The fewest words by which running text can be recognised."""
 
 
-def prose(rows: Sequence[Row], text_type: Type, captions: Container[int] = ()) -> list[bool]:
+def find_running_text(rows: Sequence[Row], text_type: TextType, captions: Container[int] = ()) -> list[bool]:
     """Returns for each of *rows* whether it is running text.
 
     Running text is a row that fills its column, a row directly under such a row, or the last row of an interrupted
@@ -196,15 +196,15 @@ def prose(rows: Sequence[Row], text_type: Type, captions: Container[int] = ()) -
             above is not None
             and marks[-1]
             and row.gap < 1.6
-            and follows(row, above, text_type)
+            and is_directly_under(row, above, text_type)
             and (abs(row.x0 - above.x0) < 2 or abs(row.x0 - row.left) < 2)
         )
-        marks.append(full or runs_on or _ends(last, row, text_type))
+        marks.append(full or runs_on or _ends_open_paragraph(last, row, text_type))
         last = row if marks[-1] and index not in captions else last
     return marks
 
 
-def reads_as_prose(rows: Sequence[Row], text_type: Type) -> bool:
+def reads_as_prose(rows: Sequence[Row], text_type: TextType) -> bool:
     """Whether *rows* are sentences in the size of the running text, whatever their width."""
     text = " ".join(row.text for row in rows)
     words = PIECE.findall(" ".join(re.findall(r"[^\W\d_]+", text.lower())))
@@ -216,17 +216,17 @@ def reads_as_prose(rows: Sequence[Row], text_type: Type) -> bool:
         like > 0.5 * sum(len(row.text) for row in rows)
         and wide <= 0.3 * len(rows)
         and len(words) >= 4 * len(rows)
-        and (function_words(" ".join(words)) >= SHARE or len(re.findall(f"[{UNSPACED}]", text)) > 0.5 * len(text))
+        and (function_word_share(" ".join(words)) >= SHARE or len(re.findall(f"[{UNSPACED}]", text)) > 0.5 * len(text))
     )
 
 
-def function_words(text: str) -> float:
+def function_word_share(text: str) -> float:
     """Returns the share of function words, such as *the* and *of*, among the words of *text*, from 0 to 1."""
     words = re.findall(r"[^\W\d_]+", text.lower())
     return sum(word in FUNCTION_WORDS for word in words) / max(len(words), 1)
 
 
-def _ends(last: Row | None, row: Row, text_type: Type) -> bool:
+def _ends_open_paragraph(last: Row | None, row: Row, text_type: TextType) -> bool:
     """Whether *row* ends a paragraph that a float or break interrupted after *last*, the last row of running text."""
     if (
         last is None
@@ -264,7 +264,7 @@ class Paragraph:
     rows: list[Row]
 
 
-def paragraphs(rows: Sequence[Row], text_type: Type, heights: Sequence[float]) -> list[Paragraph]:
+def paragraphs(rows: Sequence[Row], text_type: TextType, heights: Sequence[float]) -> list[Paragraph]:
     """Splits *rows*, in reading order, into paragraphs. *heights*: the heights of the pages, in points."""
     notes = footnotes(rows, text_type, heights)
     parts: list[Paragraph] = []
@@ -274,9 +274,9 @@ def paragraphs(rows: Sequence[Row], text_type: Type, heights: Sequence[float]) -
     for index, row in enumerate(rows):
         kind: Kind = "note" if index in notes else "heading" if is_heading(row, above, text_type) else "text"
         kind = "caption" if starts_caption(row, above, text_type) else kind
-        if current and _continues(current, kind, row, text_type):
+        if current and _continues_paragraph(current, kind, row, text_type):
             current.rows.append(row)
-        elif running and kind == "text" and _resumes(running, current, row):
+        elif running and kind == "text" and _resumes_paragraph(running, current, row):
             running.rows.append(row)
             current = running
         else:
@@ -301,7 +301,7 @@ def words_of(rows: Sequence[Row]) -> Counter[str]:
     return counts
 
 
-def joined(rows: Sequence[Row], words: Counter[str]) -> str:
+def join_rows(rows: Sequence[Row], words: Counter[str]) -> str:
     """Returns the text of *rows* as one line, and rejoins words broken at the end of a row. *words*: see `words_of`."""
     text = ""
     for row in rows:
@@ -349,18 +349,18 @@ def _keeps_hyphen(text: str, piece: str, words: Counter[str]) -> bool:
     return words[first] > 0 and len(first) > 3 and ((words[last] > 0 and len(last) > 2) or len(last) > 5)
 
 
-def _continues(current: Paragraph, kind: Kind, row: Row, text_type: Type) -> bool:
+def _continues_paragraph(current: Paragraph, kind: Kind, row: Row, text_type: TextType) -> bool:
     """Whether *row*, which is of *kind*, continues the paragraph *current* directly above it."""
     last = current.rows[-1]
     if current.kind == "caption" and last is current.rows[0]:
-        return kind != "caption" and goes_on(row, last, text_type)
-    if not follows(row, last, text_type):
+        return kind != "caption" and continues_caption(row, last, text_type)
+    if not is_directly_under(row, last, text_type):
         return False
     if current.kind == "caption":
         return kind in ("text", "note")
     if current.kind == "heading":
         alike = row.bold == last.bold and abs(row.peak - last.peak) < 0.5 and row.text.isupper() == last.text.isupper()
-        if KNOWN.fullmatch(bare(last.text)):
+        if KNOWN.fullmatch(strip_heading_number(last.text)):
             return False
         marked = row.bold or row.peak > 1.06 * text_type.size or row.text.isupper()
         return alike and marked and not NUMBER.match(row.text)
@@ -380,7 +380,7 @@ def _continues(current: Paragraph, kind: Kind, row: Row, text_type: Type) -> boo
     return not (short and ENDED.search(last.text) and row.text[:1].isupper() and last.filled < 0.85)
 
 
-def _resumes(running: Paragraph, current: Paragraph | None, row: Row) -> bool:
+def _resumes_paragraph(running: Paragraph, current: Paragraph | None, row: Row) -> bool:
     """Whether *row* continues *running* after a break of column or page, a caption or a footnote (*current*)."""
     last = running.rows[-1]
     if current is running and last.page_and_column == row.page_and_column:
@@ -418,4 +418,4 @@ def drop_debris(parts: Sequence[Paragraph]) -> None:
         tokens = text.split()
         figures = sum(re.fullmatch(r"[-−+±@]?[\d.,]+%?\*?", token) is not None for token in tokens)
         if part.kind == "text" and (pieces or (figures >= FIGURES and figures > 0.6 * len(tokens))):
-            decide(part.rows, "scraps")
+            set_fate(part.rows, "scraps")

@@ -16,8 +16,8 @@ from pathlib import Path
 from queue import Empty, LifoQueue
 from typing import Any, Self, TypeVar
 
-from gre_bench.ingest.pdf.text import PdfText, refusal
-from gre_bench.ingest.records.isolated import Child, Died, Message, serve
+from gre_bench.ingest.pdf.text import PdfText, why_not_pdf
+from gre_bench.ingest.records.isolated import Child, ChildDied, Message, serve
 
 T = TypeVar("T")
 
@@ -104,16 +104,16 @@ class PdfReader:
                 raise
 
     def _ask(self, data: bytes, more: dict[str, Any]) -> tuple[PdfText, list[str]]:
-        refused = refusal(data)
+        refused = why_not_pdf(data)
         if refused:
             return PdfText("not_a_pdf", notes=(refused,)), []
         while not self._over:
             child = self._take()
             request = {"cpu_s": self.limits.cpu_s, "max_pages": self.limits.max_pages, **more}
             message = child.ask(request, data, self.limits.wall_s)
-            if isinstance(message, Died) and message.status == "crashed" and child.requests > 1:
+            if isinstance(message, ChildDied) and message.status == "crashed" and child.requests > 1:
                 continue  # an earlier file may have damaged the child, so try a new child
-            if isinstance(message, Died):
+            if isinstance(message, ChildDied):
                 return PdfText(message.status, notes=(message.note,)), []
             answer, _ = message
             if child.requests >= FILES or answer["held_bytes"] > self.limits.memory_bytes / 2:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from gre_bench.ingest.pdf.text import Box, Fate
 
 if TYPE_CHECKING:
-    from gre_bench.ingest.pdf.hidden import Sight
+    from gre_bench.ingest.pdf.hidden import PageVisibility
 
 
 NOTE_MARK = re.compile(r"\d{1,2}|[∗*†‡§¶]{1,3}")
@@ -89,7 +89,7 @@ class Page:
     turned: int = 0
 
 
-def decide(rows: Iterable[Row], fate: Fate) -> None:
+def set_fate(rows: Iterable[Row], fate: Fate) -> None:
     for row in rows:
         row.fate = fate
 
@@ -98,13 +98,13 @@ def undecided(rows: Iterable[Row]) -> list[Row]:
     return [row for row in rows if row.fate is None]
 
 
-def read_page(sight: Sight, index: int, number: int, size: tuple[float, float]) -> Page:
+def read_page(sight: PageVisibility, index: int, number: int, size: tuple[float, float]) -> Page:
     """Returns the visible text of a page as pieces of rows, which are not joined yet.
 
     If most letters are sideways, as in a landscape table, the page is rotated first. *index*: the page's index among
     the pages that could be read, from 0. *number*: its number in the file, from 1. *size*: width and height in points.
     """
-    turn = _turn(sight.glyphs.blocks)
+    turn = _main_direction(sight.glyphs.blocks)
     seen, unseen = sight.glyphs.words_by_line(sight.hidden, sight.copies)
     repeated = bool(sight.copies.any())
     start = number_of_line = 0
@@ -116,7 +116,7 @@ def read_page(sight: Sight, index: int, number: int, size: tuple[float, float]) 
             if not any(span.text.strip() for span in spans):
                 continue
             whole = sum(len(span.text) for span in spans) == sum(len(span["chars"]) for span in line["spans"])
-            box = line["bbox"] if whole else _around([span.box for span in spans])
+            box = line["bbox"] if whole else _bounding_box([span.box for span in spans])
             part = _Line(spans, box, line["dir"], block_number, words)
             if not (repeated and lines and lines[-1].continued(part)):
                 lines.append(part)
@@ -135,7 +135,7 @@ def _direction(line: tuple[float, float]) -> Direction:
     return "right" if across > 0.99 else "up" if along < -0.99 else "down" if along > 0.99 else "other"
 
 
-def _turn(blocks: Sequence[dict[str, Any]]) -> Direction:
+def _main_direction(blocks: Sequence[dict[str, Any]]) -> Direction:
     """Returns the direction of most letters.
 
     It is sideways only for at least `TURNED_LETTERS` letters, and twice as many as run to the right.
@@ -195,12 +195,12 @@ class _Line:
         if gap > WORD_SPACE * size and not (last.text[-1:].isspace() or first.text[:1].isspace()):
             self.spans[-1] = replace(last, text=f"{last.text} ")
         self.spans += part.spans
-        self.box = _around([self.box, part.box])
+        self.box = _bounding_box([self.box, part.box])
         self.words += part.words
         return True
 
 
-def _seen_spans(line: dict[str, Any], sight: Sight, start: int) -> tuple[list[_Span], int]:
+def _seen_spans(line: dict[str, Any], sight: PageVisibility, start: int) -> tuple[list[_Span], int]:
     """Returns the visible spans of *line*, whose characters begin at index *start*, and the index after them."""
     spans = []
     for span in line["spans"]:
@@ -212,12 +212,12 @@ def _seen_spans(line: dict[str, Any], sight: Sight, start: int) -> tuple[list[_S
         if chars:
             bold = bool(span["flags"] & 16) or _bold_name(span["font"])
             text = "".join(char["c"] for char in chars)
-            box = _around([char["bbox"] for char in chars]) if out.any() else span["bbox"]
+            box = _bounding_box([char["bbox"] for char in chars]) if out.any() else span["bbox"]
             spans.append(_Span(text, span["size"], bold, span["origin"], box))
     return spans, start
 
 
-def _around(boxes: Sequence[Sequence[float]]) -> Box:
+def _bounding_box(boxes: Sequence[Sequence[float]]) -> Box:
     left, top, right, bottom = zip(*boxes, strict=True)
     return min(left), min(top), max(right), max(bottom)
 
@@ -257,7 +257,7 @@ def is_note_mark(text: str, before: str) -> bool:
     return NOTE_MARK.fullmatch(text.strip()) is not None and AFTER_WORD.search(before) is not None
 
 
-def extent(rows: Sequence[Row]) -> tuple[float, float]:
+def horizontal_bounds(rows: Sequence[Row]) -> tuple[float, float]:
     """Returns the left and right bounds (x in points) of the long *rows*, ignoring a twentieth on each side."""
     long = [row for row in rows if len(row.text) >= 25] or list(rows)
     if not long:

@@ -85,13 +85,13 @@ class Finding:
         return f"page {self.page}: {WHAT_IS_FOUND[self.kind]}{rule}{order}: {shown!r}"
 
 
-def rounded(sides: Iterable[float]) -> Box:
+def round_box(sides: Iterable[float]) -> Box:
     """Returns the box *sides* (x0, y0, x1, y1 in points), rounded to tenths of a point."""
     x0, y0, x1, y1 = (round(float(side), 1) for side in sides)
     return x0, y0, x1, y1
 
 
-def readable(text: str) -> str:
+def show_invisible(text: str) -> str:
     r"""Returns *text* with invisible characters shown: tags as ASCII, white space as spaces, others as ``\u{200b}``."""
     letters = []
     for letter in text:
@@ -148,7 +148,7 @@ class PageWords:
         return sum(self.words.values())
 
 
-def totals(pages: Iterable[PageWords]) -> dict[Fate, int]:
+def sum_by_fate(pages: Iterable[PageWords]) -> dict[Fate, int]:
     """Returns {fate: how many words} for all *pages* together, in the order of `FATES`."""
     counts: Counter[str] = Counter()
     for page in pages:
@@ -158,8 +158,8 @@ def totals(pages: Iterable[PageWords]) -> dict[Fate, int]:
 
 def doubts(pages: Sequence[PageWords]) -> list[str]:
     """Returns the reasons, one line each, why the kept text of *pages* may lack parts of the paper."""
-    words = totals(pages)
-    kept, every = words.get("kept", 0), _text(words)
+    words = sum_by_fate(pages)
+    kept, every = words.get("kept", 0), _sum_text_words(words)
     before = every - words.get("references", 0) - words.get("appendices", 0)
     left = 0.5 * SHORT_BODY if every <= 2 * SHORT_BODY else SHORT_BODY
     reasons = []
@@ -172,17 +172,17 @@ def doubts(pages: Sequence[PageWords]) -> list[str]:
     for page in pages:
         worst = max(page.words, key=page.words.__getitem__, default="kept")
         explained = sum(page.words.get(fate, 0) for fate in EXPLAINED)
-        if not page.words.get("kept") and _text(page.words) >= max(FULL_PAGE, 2 * explained + 1):
+        if not page.words.get("kept") and _sum_text_words(page.words) >= max(FULL_PAGE, 2 * explained + 1):
             reasons.append(f"page {page.page} lost all of its {page.total:,} words ({worst}: {page.words[worst]:,})")
     return reasons
 
 
-def _text(words: Mapping[Any, int]) -> int:
+def _sum_text_words(words: Mapping[Any, int]) -> int:
     """Returns the total of *words* ({fate: how many}) without line numbers and page numbers."""
     return sum(count for fate, count in words.items() if fate not in ("line numbers", "page numbers"))
 
 
-def ranges(numbers: Iterable[int]) -> str:
+def format_ranges(numbers: Iterable[int]) -> str:
     """Returns the ascending *numbers* as a text such as ``1-3, 7``."""
     runs: list[list[int]] = []
     for number in numbers:
@@ -262,14 +262,14 @@ _OBJECT = re.compile(rb"\d\s+\d+\s+obj\b")
 _LENGTH = re.compile(rb"/Linearized\b[^>]{0,200}?/L\s+(\d+)|/L\s+(\d+)[^>]{0,200}?/Linearized\b")
 
 
-def refusal(data: bytes) -> str | None:
+def why_not_pdf(data: bytes) -> str | None:
     """Returns the reason why *data* is not a PDF; None if it may be a PDF."""
     if MAGIC not in data[:HEAD]:
         return "the file does not begin as a PDF does"
     return None if _OBJECT.search(data) else "the file begins as a PDF does but holds no object of one"
 
 
-def cut_off(data: bytes) -> str | None:
+def why_truncated(data: bytes) -> str | None:
     """Returns the reason why *data* seems to be only the beginning of a longer file; None if it seems complete."""
     declared = _LENGTH.search(data[:HEAD])
     if declared and int(declared[1] or declared[2]) > len(data):

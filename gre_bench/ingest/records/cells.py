@@ -184,7 +184,7 @@ def read_text(row: Row, key: str) -> str | None:
     return value if value.strip() else None
 
 
-def _items(text: str) -> Any:
+def _parse_text_list(text: str) -> Any:
     """Returns the list of texts in *text*, written in JSON or as Python and pandas print it; else *text* itself."""
     if len(text) > LONGEST_LIST or not _LIST.fullmatch(text):
         return text
@@ -198,16 +198,16 @@ def _items(text: str) -> Any:
 def read_prose(row: Row, key: str, imported: Imported | None = None) -> str | None:
     """Returns the text in a cell as `read_text` does; a list of texts becomes one text, with one item per line.
 
-    In a CSV file, the list is written as text (`_items`).
+    In a CSV file, the list is written as text (`_parse_text_list`).
 
     *imported*: given if an LM may have written the text. Thinking is then removed from the text, and its characters are
     counted here. A text that consists only of thinking is refused.
     """
     value = row.get(key)
     if isinstance(value, Parts):
-        texts = {header: read_prose({header: spelt(cell)}, header, imported) for header, cell in value.items()}
+        texts = {header: read_prose({header: number_as_text(cell)}, header, imported) for header, cell in value.items()}
         return "\n\n".join(f"{header}:\n{text}" for header, text in texts.items() if text) or None
-    value = _items(value) if isinstance(value, str) else value
+    value = _parse_text_list(value) if isinstance(value, str) else value
     if isinstance(value, list) and all(isinstance(item, str | None) for item in value):
         value = "\n".join(item for item in value if item)
     if isinstance(value, list | dict):
@@ -222,7 +222,7 @@ def read_prose(row: Row, key: str, imported: Imported | None = None) -> str | No
     return text
 
 
-def spelt(cell: Any) -> Any:
+def number_as_text(cell: Any) -> Any:
     """Returns *cell* as a JSON text if it is a number or boolean; None if it is NaN; else *cell* itself."""
     return (json.dumps(cell) if cell == cell else None) if isinstance(cell, int | float) else cell
 

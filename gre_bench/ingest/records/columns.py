@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.core.known_names import listed
-from gre_bench.ingest.records.cells import NOT_IN_A_NAME, Imported, Parts, Row, Rows, is_blank, shown, spelt
+from gre_bench.core.known_names import format_name_list
+from gre_bench.ingest.records.cells import NOT_IN_A_NAME, Imported, Parts, Row, Rows, is_blank, number_as_text, shown
 
 FIELDS = ("paper_id", "title", "abstract", "text", "review", "review_id", "slot", "rating", "judgments", "candidate",
           "writer", "grade", "row", "point")  # fmt: skip
@@ -49,7 +49,7 @@ _FORUM = re.compile(r"^https?://[^?]*\?(?:.*&)?id=([^&]+).*$")
 
 
 @dataclass(frozen=True, slots=True)
-class Unclear:
+class UnclearField:
     """A *field* of *file* for which several columns, or none, are possible. *choices*: the headers to choose from.
 
     *proposed*: the headers that probably form the field together.
@@ -65,7 +65,7 @@ class Unclear:
 class UnsureError(SourceError):
     """Raised if columns of some files are *unclear*; the message says which, and how to state them."""
 
-    def __init__(self, unclear: Sequence[Unclear]):
+    def __init__(self, unclear: Sequence[UnclearField]):
         lines, options = [], dict[str, None]()
         for item in unclear:
             quoted = ", ".join(f'"{choice}"' for choice in item.choices)
@@ -106,15 +106,21 @@ class ColumnNames:
         Raises `SettingsError` if a column has none of the stated values.
         """
         for header, values in self.where.items():
-            named = {name for _, row in rows[:1000] for name in row if _plain(name) == _plain(header)}
+            named = {
+                name for _, row in rows[:1000] for name in row if _normalise_header(name) == _normalise_header(header)
+            }
             if not named:
                 continue
             self.used.add(("where", header))
             cells = [next((row[name] for name in named if name in row), None) for _, row in rows]
-            wanted = {_plain(value) for value in values}
-            kept = [row for row, cell in zip(rows, cells, strict=True) if _plain(str(spelt(cell))) in wanted]
+            wanted = {_normalise_header(value) for value in values}
+            kept = [
+                row
+                for row, cell in zip(rows, cells, strict=True)
+                if _normalise_header(str(number_as_text(cell))) in wanted
+            ]
             if not kept:
-                known = listed(dict.fromkeys(shown(cell) for cell in cells if not is_blank(cell)))
+                known = format_name_list(dict.fromkeys(shown(cell) for cell in cells if not is_blank(cell)))
                 raise SettingsError(f'--where {header}="{values[0]}": no row of {file} has that; its values: {known}')
             imported.not_chosen += len(rows) - len(kept)
             rows = kept
@@ -125,7 +131,7 @@ AS_NAMED = ColumnNames()
 """Reads only columns whose names are names of fields."""
 
 
-def conditions(pairs: Iterable[str]) -> dict[str, list[str]]:
+def parse_conditions(pairs: Iterable[str]) -> dict[str, list[str]]:
     """Returns header → values from *pairs*, each ``COLUMN=VALUE``."""
     where: dict[str, list[str]] = {}
     for pair in pairs:
@@ -136,7 +142,7 @@ def conditions(pairs: Iterable[str]) -> dict[str, list[str]]:
     return where
 
 
-def stated(pairs: Iterable[str]) -> dict[str, list[str]]:
+def parse_stated_columns(pairs: Iterable[str]) -> dict[str, list[str]]:
     """Returns field → headers from *pairs*, each ``FIELD=HEADER``."""
     columns: dict[str, list[str]] = {}
     for pair in pairs:
@@ -152,8 +158,8 @@ class PaperIds:
 
     def __init__(self, ids: Iterable[str]):
         self.ids = set(ids)
-        keys = Counter(_key(name) for name in self.ids)
-        self._by_key = {_key(name): name for name in self.ids if keys[_key(name)] == 1}
+        keys = Counter(_matching_key(name) for name in self.ids)
+        self._by_key = {_matching_key(name): name for name in self.ids if keys[_matching_key(name)] == 1}
 
     def meant(self, value: object, in_part: bool = False) -> str | None:
         """Returns the known id that *value* refers to; None if there is none, or more than one.
@@ -165,7 +171,7 @@ class PaperIds:
             return None
         if value in self.ids:
             return str(value)
-        key = _key(str(value))
+        key = _matching_key(str(value))
         if key in self._by_key or not in_part:
             return self._by_key.get(key)
         signs = list(re.finditer(r"[^a-z0-9]", key))
@@ -182,12 +188,12 @@ def as_id(value: str) -> str:
     return NOT_IN_A_NAME.sub("-", text).strip("-")[:200]
 
 
-def _key(value: str) -> str:
+def _matching_key(value: str) -> str:
     text = as_id(value).casefold()
     return text.lstrip("0") or "0" if text.isdigit() else text
 
 
-def with_fields(
+def rename_to_fields(
     file: str,
     table: Rows,
     headers: Sequence[str],
@@ -203,7 +209,7 @@ def with_fields(
     were read as which field; None if none was. Raises `UnsureError` if *reading* guesses, and the column of the paper
     id or of the review is uncertain.
     """
-    headers_of = _named(headers, wanted, reading)
+    headers_of = _headers_by_name(headers, wanted, reading)
     as_named = {name for name, columns in headers_of.items() if name not in reading.columns or columns == [name]}
     if reading.guess and table:  # an empty table means that each row was refused with its own reason
         search = _Search(file, table, headers, wanted, headers_of, papers)
@@ -225,25 +231,32 @@ def with_fields(
     return rows, [*left, *renamed], line
 
 
-def _named(headers: Sequence[str], wanted: Collection[str], reading: ColumnNames) -> dict[str, list[str]]:
+def _headers_by_name(headers: Sequence[str], wanted: Collection[str], reading: ColumnNames) -> dict[str, list[str]]:
     """Returns field → its headers, for the *wanted* fields that the user stated or that a header names."""
     headers_of: dict[str, list[str]] = {}
-    by_plain = {_plain(header): header for header in headers}
+    by_plain = {_normalise_header(header): header for header in headers}
     for name in wanted:
-        present = [header for header in reading.columns.get(name, ()) if _plain(header) in by_plain]
+        present = [header for header in reading.columns.get(name, ()) if _normalise_header(header) in by_plain]
         reading.used.update((name, header) for header in present)
-        spelt = [name] if name in headers else [head for head in headers if _plain(head).replace(" ", "_") == name]
+        spelt = (
+            [name]
+            if name in headers
+            else [head for head in headers if _normalise_header(head).replace(" ", "_") == name]
+        )
         if present:
-            headers_of[name] = [by_plain[_plain(header)] for header in present]
+            headers_of[name] = [by_plain[_normalise_header(header)] for header in present]
         elif len(spelt) == 1:
             headers_of[name] = spelt
     return headers_of
 
 
-def suggested(
+def suggest_fields(
     file: str, table: Rows, headers: Sequence[str], wanted: Collection[str], papers: PaperIds | None
 ) -> dict[str, list[str]]:
-    """Returns field → headers that probably hold it, for fields that no header names. Parameters: see `with_fields`."""
+    """Returns field → headers that probably hold it, for fields that no header names.
+
+    Parameters: see `rename_to_fields`.
+    """
     search = _Search(file, table, headers, wanted, {name: [name] for name in wanted if name in headers}, papers)
     search.paper_id()
     search.review()
@@ -252,12 +265,12 @@ def suggested(
     return {name: columns for name, columns in search.known.items() if columns != [name]}
 
 
-def letters(header: str) -> str:
+def header_letters(header: str) -> str:
     """Returns the letters of *header* in lower case, without other characters, as in `USUAL`."""
     return re.sub(r"[^a-z]", "", header.casefold())
 
 
-def _plain(header: str) -> str:
+def _normalise_header(header: str) -> str:
     return " ".join(header.split()).casefold()
 
 
@@ -285,7 +298,7 @@ class _Search:
         self.cells = {
             header: [row[header] for _, row in self.table if not is_blank(row.get(header))] for header in self.free
         }
-        self.unclear: list[Unclear] = []
+        self.unclear: list[UnclearField] = []
 
     def all(self) -> None:
         self.paper_id()
@@ -303,7 +316,7 @@ class _Search:
 
     def usual(self, name: str) -> list[str]:
         """Returns the unassigned headers that are `USUAL` for the field *name*, most usual first."""
-        return [header for usual in USUAL[name] for header in self.free if letters(header) == usual]
+        return [header for usual in USUAL[name] for header in self.free if header_letters(header) == usual]
 
     def take(self, name: str, headers: Sequence[str], most: int = 1) -> None:
         """Assigns the first *most* of *headers*, if there are any, to the field *name* if it is lacking."""
@@ -326,7 +339,7 @@ class _Search:
         if len(named) == 1:
             self.take("paper_id", named)
         else:
-            self.unclear.append(Unclear(self.file, "paper_id", self.free, why, []))
+            self.unclear.append(UnclearField(self.file, "paper_id", self.free, why, []))
 
     def review(self) -> None:
         """Looks for the only column of long texts, or several columns with parts of a review, or a usual header."""
@@ -345,7 +358,7 @@ class _Search:
             self.take("review", plain)
         else:
             why = f"{len(texts)} columns hold long texts" if texts else "no column holds long texts"
-            self.unclear.append(Unclear(self.file, "review", texts or self.free, why, texts))
+            self.unclear.append(UnclearField(self.file, "review", texts or self.free, why, texts))
 
     def is_short_part(self, header: str) -> bool:
         """Whether the column *header* holds a part of a review, even if its cells have only a few words."""

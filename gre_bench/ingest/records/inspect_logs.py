@@ -17,9 +17,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gre_bench.core.errors import SettingsError, SourceError, no_file
-from gre_bench.core.incoming import Meter, check_depth, files_in, read_bytes, unzipped, values_in
-from gre_bench.core.known_names import listed
+from gre_bench.core.errors import SettingsError, SourceError, missing_file_error
+from gre_bench.core.incoming import Meter, check_depth, files_in, max_values_in, read_bytes, unzipped
+from gre_bench.core.known_names import format_name_list
 from gre_bench.core.records import HUMAN, digest
 from gre_bench.core.replies import without_thinking
 from gre_bench.ingest.records.cells import NOT_IN_A_NAME, UNFINISHED, Imported, Row, shown
@@ -77,7 +77,7 @@ def is_log(path: Path) -> bool:
 def logs_in(path: Path) -> list[Path]:
     """Returns the log *path*, or all logs inside a folder, sorted; raises `SourceError` if there is none."""
     if not path.exists():
-        raise no_file(path)
+        raise missing_file_error(path)
     logs = [file for file in (files_in(path)[0] if path.is_dir() else [path]) if is_log(file)]
     if not logs:
         raise SourceError(
@@ -87,7 +87,7 @@ def logs_in(path: Path) -> list[Path]:
 
 
 def read_logs(path: Path, imported: Imported, epoch: int | None = None) -> list[tuple[int, Row]]:
-    """Returns (number, cells) for each review in *path*, a log or a folder of logs; see `choose`.
+    """Returns (number, cells) for each review in *path*, a log or a folder of logs; see `choose_reviews`.
 
     Refused samples, counts, and the links, pipes and devices in a folder are added to *imported*. *epoch*: the epoch
     whose samples are used, from 1; None means the first epoch that has a review.
@@ -120,9 +120,11 @@ def read_logs(path: Path, imported: Imported, epoch: int | None = None) -> list[
     if epoch is not None:
         epochs = sorted({sample.epoch for sample in samples})
         if epoch not in epochs:
-            raise SourceError(f"{path.name} has no sample of epoch {epoch}; its epochs: {listed(map(str, epochs))}")
+            raise SourceError(
+                f"{path.name} has no sample of epoch {epoch}; its epochs: {format_name_list(map(str, epochs))}"
+            )
         samples = [sample for sample in samples if sample.epoch == epoch]
-    return choose(samples, imported)
+    return choose_reviews(samples, imported)
 
 
 def read_log(file: Path) -> dict[str, Any]:
@@ -151,7 +153,8 @@ def read_log(file: Path) -> dict[str, Any]:
 def read_output(completion: str, stop_reason: str) -> tuple[str | None, str]:
     """Returns (review, problem) of a model's output; either the review is None or the problem is empty.
 
-    The review is the *completion* without the model's thinking. *stop_reason*: as `stop_of` returns it. A review that a
+    The review is the *completion* without the model's thinking. *stop_reason*: as `stop_reason_of` returns it. A
+    review that a
     token limit truncated counts, as for every writer of the benchmark.
     """
     if stop_reason == "content_filter":
@@ -160,12 +163,12 @@ def read_output(completion: str, stop_reason: str) -> tuple[str | None, str]:
     return (review, "") if review.strip() else (None, "empty")
 
 
-def paper_of(sample_id: object, metadata: Mapping[str, Any] | None) -> str:
+def sample_paper_id(sample_id: object, metadata: Mapping[str, Any] | None) -> str:
     """Returns the id of the paper that a sample reviews: ``paper_id`` in its *metadata*, else *sample_id*."""
     return str((metadata or {}).get("paper_id") or sample_id)[:1000]
 
 
-def stop_of(output: ModelOutput) -> str:
+def stop_reason_of(output: ModelOutput) -> str:
     """Returns why the model stopped, in inspect_ai's words, such as ``max_tokens``."""
     return output.choices[0].stop_reason if output.choices else "unknown"
 
@@ -176,12 +179,12 @@ def _check_contents(file: Path) -> None:
     try:
         if file.suffix == ".json":
             data = read_bytes(file)
-            meter.take(size, values_in(data))
+            meter.take(size, max_values_in(data))
             return check_depth(data)
         with unzipped(file, meter) as archive:
             for entry in archive.infolist():
                 data = archive.read(entry)
-                meter.take(0, values_in(data))
+                meter.take(0, max_values_in(data))
                 check_depth(data)
                 meter.tick()
     except ValueError as error:
@@ -211,7 +214,7 @@ def _samples(file: Path, log: EvalLog) -> Iterator[LoggedSample]:
     candidate, started = _candidate(log), str(log.eval.created)
     papers = {}
     for sample in log.samples or ():
-        papers[sample.id] = paper_id = paper_of(sample.id, sample.metadata)
+        papers[sample.id] = paper_id = sample_paper_id(sample.id, sample.metadata)
         yield LoggedSample(candidate, paper_id, sample.epoch, started, file.name, *_review(log, sample))
     present = {(sample.id, sample.epoch) for sample in log.samples or ()}
     for name in log.eval.dataset.sample_ids or ():
@@ -229,7 +232,7 @@ def _review(log: EvalLog, sample: EvalSample) -> tuple[str | None, str, bool, bo
     if sample.error is not None:
         message = (sample.error.message.splitlines() or [""])[0][:200]
         return None, f"its sample ended with an error: {message}", True, False
-    stop = stop_of(sample.output)
+    stop = stop_reason_of(sample.output)
     review, problem = read_output(sample.output.completion, stop)
     if review is None:
         limit = f" (its sample met a limit: {sample.limit.type})" if sample.limit else ""
@@ -238,7 +241,7 @@ def _review(log: EvalLog, sample: EvalSample) -> tuple[str | None, str, bool, bo
     return sample.output.completion, "", False, stop in ("max_tokens", "model_length") or sample.limit is not None
 
 
-def choose(samples: Iterable[LoggedSample], imported: Imported) -> list[tuple[int, Row]]:
+def choose_reviews(samples: Iterable[LoggedSample], imported: Imported) -> list[tuple[int, Row]]:
     """Returns (number from 1, cells) for the chosen review of each (candidate, paper); the module says which counts."""
     groups: dict[tuple[str, str], list[LoggedSample]] = {}
     for sample in samples:

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast
 
 from gre_bench.core.errors import SourceError
-from gre_bench.core.incoming import MB, Meter, limited, limits, too_large, too_slow, values_in
+from gre_bench.core.incoming import MB, Meter, limits, max_values_in, too_large_error, too_slow_error, use_file_limits
 from gre_bench.core.resources import PACKAGE
 
 STARTING = 120.0
@@ -37,7 +37,7 @@ Message = tuple[dict[str, Any], bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class Died:
+class ChildDied:
     """A process that ended without an answer. *note*: how it ended."""
 
     status: Literal["timeout", "crashed"]
@@ -78,7 +78,7 @@ class Child:
                 else f"{process} is not ready after {STARTING:.0f} s; is the machine overloaded?"
             )
 
-    def ask(self, request: dict[str, Any], data: bytes, wall: float) -> Message | Died:
+    def ask(self, request: dict[str, Any], data: bytes, wall: float) -> Message | ChildDied:
         """Sends *request* and *data* to the process; returns its answer within *wall* seconds, or how it ended.
 
         *request* includes ``cpu_s``, the most seconds of CPU time.
@@ -96,12 +96,12 @@ class Child:
             return answer
         if time.monotonic() >= deadline:
             self.end()
-            return Died("timeout", f"reading took more than {wall:.0f} s")
+            return ChildDied("timeout", f"reading took more than {wall:.0f} s")
         code = self.end()
         if code == -signal.SIGXCPU:
-            return Died("timeout", f"reading took more than {request['cpu_s']:.0f} s of computing")
+            return ChildDied("timeout", f"reading took more than {request['cpu_s']:.0f} s of computing")
         name = signal.Signals(-code).name if code < 0 else f"exit {code}"
-        return Died("crashed", f"the process that read the file died ({name})")
+        return ChildDied("crashed", f"the process that read the file died ({name})")
 
     def _answer(self, deadline: float) -> Message | None:
         """Returns the child's next message; None if it dies or gives none before *deadline* (monotonic seconds)."""
@@ -203,47 +203,49 @@ def read_isolated(read: Callable[[Path], Any], files: Sequence[Path]) -> Iterato
                 child.begin()
             request = called | {"file": str(file.absolute()), "memory": limits().memory, "cpu_s": limits().seconds}
             answer = child.ask(request, b"", limits().seconds)
-            if isinstance(answer, Died) or "problem" in answer[0]:
+            if isinstance(answer, ChildDied) or "problem" in answer[0]:
                 child.end()
                 child = None
-            yield file, _contents(file, answer)
+            yield file, _contents_or_error(file, answer)
     finally:
         if child is not None:
             child.end()
 
 
-def _contents(file: Path, answer: Message | Died) -> Any:
-    if isinstance(answer, Died):
+def _contents_or_error(file: Path, answer: Message | ChildDied) -> Any:
+    if isinstance(answer, ChildDied):
         if answer.status == "timeout":
-            return too_slow(file.name)
+            return too_slow_error(file.name)
         return SourceError(f"{file.name} cannot be read: {answer.note}; its contents may need more (inputs.memory)")
     header, data = answer
     if reason := header.get("refused"):
         return SourceError(reason)
     if problem := header.get("problem"):
-        return too_large(file.name) if "memory" in problem else SourceError(f"{file.name} cannot be read: {problem}")
+        return (
+            too_large_error(file.name) if "memory" in problem else SourceError(f"{file.name} cannot be read: {problem}")
+        )
     try:
-        Meter(file).take(len(data), values_in(data))
+        Meter(file).take(len(data), max_values_in(data))
     except SourceError as error:
         return error
     return json.loads(data)
 
 
-def unlike_json(value: object) -> object:
+def replace_non_json(value: object) -> object:
     """Returns a date or time as a text; for another type that JSON lacks, a placeholder that no reader accepts."""
     if isinstance(value, datetime) and value.time() == time_of_day():
         value = value.date()
     return str(value) if isinstance(value, date | time_of_day) else {type(value).__name__: str(value)[:100]}
 
 
-def _answer(request: dict[str, Any], _: bytes) -> Message:
+def _answer_request(request: dict[str, Any], _: bytes) -> Message:
     read = getattr(import_module(request["module"]), request["function"])
     try:
-        with limited(request["memory"], request["cpu_s"]):
-            return {}, json.dumps(read(Path(request["file"])), default=unlike_json).encode()
+        with use_file_limits(request["memory"], request["cpu_s"]):
+            return {}, json.dumps(read(Path(request["file"])), default=replace_non_json).encode()
     except SourceError as error:
         return {"refused": str(error)}, b""
 
 
 if __name__ == "__main__":
-    serve(lambda: _answer)
+    serve(lambda: _answer_request)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gre_bench.core.errors import SourceError
-from gre_bench.core.known_names import listed
+from gre_bench.core.known_names import format_name_list
 from gre_bench.core.records import HUMAN, Paper, Review
 from gre_bench.core.replies import without_thinking
 from gre_bench.ingest.records.cells import Imported, is_name, is_text
@@ -109,7 +109,7 @@ def invitations_of(note: Mapping[str, Any]) -> list[str]:
     return [entry for entry in named if isinstance(entry, str)] if isinstance(named, list) else []
 
 
-def created_by(note: Mapping[str, Any]) -> str:
+def creating_invitation(note: Mapping[str, Any]) -> str:
     """Returns the invitation that created a note of either API: the first that is not an edit; empty if none is."""
     named = invitations_of(note)
     return next((invitation for invitation in named if kind_of(invitation) != "Edit"), named[0] if named else "")
@@ -125,7 +125,7 @@ def invitation_at(note: Mapping[str, Any], venue: Venue) -> str | None:
     """Returns the invitation that created *note*; None if it has none in the form of the venue's API."""
     named = [note.get("invitation")] if venue.api == 1 else note.get("invitations")
     sound = isinstance(named, list) and all(isinstance(entry, str) for entry in named)
-    return (created_by({"invitations": named}) or None) if sound else None
+    return (creating_invitation({"invitations": named}) or None) if sound else None
 
 
 def kind_of(invitation: str) -> str:
@@ -179,12 +179,12 @@ class _Reading:
             else:
                 replies.append(note)  # a listing may put replies before their submission
         if not self.papers and not self.left_out:
-            firsts = (f"; {problem}: {listed(ids, _SHOWN)}" for problem, ids in self.problems.items())
+            firsts = (f"; {problem}: {format_name_list(ids, _SHOWN)}" for problem, ids in self.problems.items())
             first = f"; the first is of kind {replies[0].kind!r:.100}" if replies else next(firsts, "")
             raise SourceError(f"no submission of {self.venue.name} is among {self.counts['notes']} notes{first}")
         for note in replies:
             self.counts[self._reply(note)] += 1
-        strange = [f"{problem}: {listed(ids, _SHOWN)}" for problem, ids in self.problems.items()]
+        strange = [f"{problem}: {format_name_list(ids, _SHOWN)}" for problem, ids in self.problems.items()]
         self.counts["unclear"] = sum(len(ids) for ids in self.problems.values())
         counts = {name: self.counts[name] for name in ("notes", *OUTCOMES, "no_rating", "unclear")}
         papers = [*self.papers.values()]
@@ -335,7 +335,7 @@ SCORES = ("soundness", "presentation", "contribution")
 
 
 @dataclass(frozen=True, slots=True)
-class Fields:
+class ReviewFields:
     """The fields of one review as texts by name, and when it was first written (epoch ms; None if not stated)."""
 
     review_id: str
@@ -344,7 +344,7 @@ class Fields:
     written_ms: int | None
 
 
-def review_fields(notes: Iterable[Mapping[str, Any]], venue: Venue) -> list[Fields]:
+def review_fields(notes: Iterable[Mapping[str, Any]], venue: Venue) -> list[ReviewFields]:
     """Returns the texts, subscores (`SCORES`), ``rating`` and ``confidence`` of every human review in *notes*.
 
     A text field that a reviewer left blank is empty. Missing scores, and fields that the venue does not have, are
@@ -354,22 +354,22 @@ def review_fields(notes: Iterable[Mapping[str, Any]], venue: Venue) -> list[Fiel
     human = {item.review_id: item.paper_id for item in read_notes(raw, venue).reviews if item.candidate == HUMAN}
     known = {name: name for name in SCORES if name in venue.other_fields}
     known |= {"rating": venue.rating, "confidence": venue.confidence}
-    by_review: dict[str, Fields] = {}
+    by_review: dict[str, ReviewFields] = {}
     for note in raw:
         review_id = note.get("id")
         if not isinstance(review_id, str) or review_id not in human or review_id in by_review:
             continue
         content = fields_of(note) if venue.api == 2 else note["content"]
-        content = {name: _spelt(value) for name, value in content.items()}
+        content = {name: _value_as_text(value) for name, value in content.items()}
         texts = {name: content.get(name, "") for name, _ in venue.text}
         scores = {name: score for name, field in known.items() if field and (score := content.get(field))}
         dates = (note.get(name) for name in ("tcdate", "cdate"))
         written = (date for date in dates if isinstance(date, int) and not isinstance(date, bool) and date > 0)
-        by_review[review_id] = Fields(review_id, human[review_id], texts | scores, next(written, None))
+        by_review[review_id] = ReviewFields(review_id, human[review_id], texts | scores, next(written, None))
     return list(by_review.values())
 
 
-def _spelt(value: object) -> str:
+def _value_as_text(value: object) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return f"{value:g}"
     return value.strip() if isinstance(value, str) else ""

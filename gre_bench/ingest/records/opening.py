@@ -15,10 +15,10 @@ from pathlib import Path
 from gre_bench.core.errors import SourceError
 from gre_bench.core.incoming import LONGEST_ROW, Meter, check_name, files_in, read_bytes
 from gre_bench.ingest.records.cells import NOT_IN_A_NAME, Imported, Parts, Rows, shown
-from gre_bench.ingest.records.columns import letters
+from gre_bench.ingest.records.columns import header_letters
 from gre_bench.ingest.records.inspect_logs import COLUMNS, is_log, read_logs
 from gre_bench.ingest.records.row_files import read_rows
-from gre_bench.ingest.records.shapes import IDS, Shape, adapted
+from gre_bench.ingest.records.shapes import IDS, Shape, adapt_records
 
 TEXTS = (".txt", ".md")
 """The extensions of text files in a folder."""
@@ -29,7 +29,7 @@ _ITEMS = re.compile(r"^review_items_(.+)$")
 """Matches the file names of cmu-paper-reviewer, which contain the reviewer."""
 
 
-def located(path: Path) -> Path:
+def local_path(path: Path) -> Path:
     """Returns the local path of *path*; ``hf://datasets/OWNER/NAME[@REVISION]/PATH`` is fetched from the Hub.
 
     Raises `SourceError` if huggingface_hub is not installed, or if the file cannot be fetched.
@@ -52,7 +52,7 @@ def located(path: Path) -> Path:
 
 
 @dataclass
-class Opened:
+class OpenedRows:
     """The rows in a user's input, with the names of their columns.
 
     *shape*: the known form of all records, if there is one. *by_path*: whether papers are named by paths or request
@@ -74,13 +74,13 @@ Meant = Callable[[object], str | None]
 Chosen = Callable[[Rows, str], Rows]
 """A function that returns the rows of a file that the user selected."""
 Adapted = Callable[[str, Rows, str, Imported], tuple[Rows, Shape | None]]
-"""`adapted`, or a function that leaves all records as they are."""
+"""`adapt_records`, or a function that leaves all records as they are."""
 
 
 def opened_rows(
     path: Path, imported: Imported, wanted: str, meant: Meant, chosen: Chosen,
     epoch: int | None = None, adapt: bool = True,
-) -> Opened:  # fmt: skip
+) -> OpenedRows:  # fmt: skip
     """Returns the rows in *path*.
 
     - *wanted*: what each row describes: ``review``, ``point`` or ``paper``. *adapt*: whether to look for known shapes.
@@ -89,8 +89,8 @@ def opened_rows(
 
     Unusable rows are refused in *imported*. Raises `SourceError` if no row is usable, or if two forms are mixed.
     """
-    opened = Opened()
-    read = adapted if adapt else lambda file, rows, wanted, imported: (rows, None)
+    opened = OpenedRows()
+    read = adapt_records if adapt else lambda file, rows, wanted, imported: (rows, None)
     if wanted == "review" and is_log(path):
         opened.rows, opened.columns = chosen(read_logs(path, imported, epoch), path.name), [*COLUMNS]
     elif wanted == "review" and path.is_dir():
@@ -98,7 +98,7 @@ def opened_rows(
         _read_folder(path, imported, opened, meant, chosen, read)
     else:
         rows, columns = read_rows(path, imported)
-        if (by_paper := _by_paper(rows, meant)) is not rows:
+        if (by_paper := _split_by_paper(rows, meant)) is not rows:
             rows, columns = by_paper, []
         rows = chosen(rows, path.name)
         if wanted != "paper":
@@ -121,7 +121,7 @@ def opened_rows(
     return opened
 
 
-def _by_paper(rows: Rows, meant: Meant) -> Rows:
+def _split_by_paper(rows: Rows, meant: Meant) -> Rows:
     """Returns *rows*, or one row per field if *rows* is a single object whose field names are known papers."""
     if len(rows) != 1 or any(meant(name) is None for name in rows[0][1]):
         return rows
@@ -133,7 +133,9 @@ def _by_paper(rows: Rows, meant: Meant) -> Rows:
     ]  # fmt: skip
 
 
-def _read_folder(folder: Path, imported: Imported, opened: Opened, meant: Meant, chosen: Chosen, read: Adapted) -> None:
+def _read_folder(
+    folder: Path, imported: Imported, opened: OpenedRows, meant: Meant, chosen: Chosen, read: Adapted
+) -> None:
     """Adds the rows of all files in *folder* to *opened*, numbered consecutively, within the limits of one file."""
     files, refused = files_in(folder)
     meter, number, rows_of = Meter(folder), 0, list[tuple[Path, Rows]]()
@@ -164,7 +166,7 @@ def _read_folder(folder: Path, imported: Imported, opened: Opened, meant: Meant,
         imported.refuse(place, f"file {shown(entry.name)}", reason)
     if not rows_of:
         raise SourceError(f"no text in folder {folder.absolute()}: {EXPECTED}")
-    _name_by_path(folder, rows_of, opened.shape, meant)
+    _set_names_from_paths(folder, rows_of, opened.shape, meant)
     for _, rows in rows_of:
         opened.add(rows)
 
@@ -189,7 +191,7 @@ def _read_file(file: Path, imported: Imported, chosen: Chosen, read: Adapted) ->
     return imported.refuse(1, WHOLE, reason)
 
 
-def _name_by_path(folder: Path, rows_of: list[tuple[Path, Rows]], shape: Shape | None, meant: Meant) -> None:
+def _set_names_from_paths(folder: Path, rows_of: list[tuple[Path, Rows]], shape: Shape | None, meant: Meant) -> None:
     """Sets paper and reviewer of rows without such fields from the path of their file in *folder*.
 
     Folders whose names match no paper are taken as reviewers, if there are several such names.
@@ -214,7 +216,7 @@ def _name_papers(rows: Rows, names: Sequence[str], meant: Meant) -> bool:
     """
     stem = Path(names[0]).stem
     named = next((name for name in (stem, *names[1:]) if meant(name) is not None), stem)
-    nameless = [row for _, row in rows if not any(letters(name) in IDS for name in row)]
+    nameless = [row for _, row in rows if not any(header_letters(name) in IDS for name in row)]
     for row in nameless:
         row["paper_id"] = named
     return not nameless or meant(named) is not None

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core import incoming
-from gre_bench.core.errors import SourceError, no_file
-from gre_bench.core.incoming import LONGEST_ROW, Meter, lines, opened, unzipped, values_in
+from gre_bench.core.errors import SourceError, missing_file_error
+from gre_bench.core.incoming import LONGEST_ROW, Meter, lines, max_values_in, opened, unzipped
 from gre_bench.core.strict import load_json
 from gre_bench.ingest.records.cells import LARGEST, Imported, RefusedError, Row, Rows, is_blank, is_name, is_text
 from gre_bench.ingest.records.isolated import read_isolated
@@ -69,8 +69,8 @@ def read_rows(path: Path, imported: Imported, quoted: bool = True) -> tuple[Rows
             f"{path} is a folder, where a file is expected; a folder of papers is for gre-bench new --papers"
         )
     if not path.is_file():
-        raise no_file(path)
-    kind, columns = _kind(path), None
+        raise missing_file_error(path)
+    kind, columns = _detect_format(path), None
     if kind in ("json", "lines"):
         numbered = _json_lines(path) if kind == "lines" else _json(path)
     elif kind in ("csv", "tsv"):
@@ -96,7 +96,7 @@ def read_rows(path: Path, imported: Imported, quoted: bool = True) -> tuple[Rows
     return rows, columns
 
 
-def _kind(path: Path) -> str:
+def _detect_format(path: Path) -> str:
     """Returns the format of the file *path*: parquet, xlsx, lines (of JSON), json, csv or tsv."""
     ending = path.name.lower().removesuffix(".gz").rpartition(".")[2]
     head = b""
@@ -168,7 +168,7 @@ def read_ids(path: Path, kind: str = "paper") -> tuple[str, ...]:
     try:
         listed = incoming.read_text(path, "utf-8-sig").splitlines()
     except FileNotFoundError:
-        raise no_file(path) from None
+        raise missing_file_error(path) from None
     except (OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{path.name} cannot be read as a list of {kind} ids: {error}") from None
     ids: dict[str, None] = {}
@@ -203,7 +203,7 @@ def _json(path: Path) -> Found:
     try:
         with opened(path) as file:
             data = file.read()
-        meter.take(len(data), values_in(data), 1)
+        meter.take(len(data), max_values_in(data), 1)
         rows = load_json(data)
     except (OSError, EOFError, zlib.error, ValueError) as error:
         if "Extra data" in str(error) and data.lstrip().startswith(b"{"):
@@ -223,17 +223,17 @@ def _delimited(path: Path, kind: str, quoted: bool, imported: Imported) -> Table
             head = file.read(4)
         encoding = next((name for mark, name in _BOMS.items() if head.startswith(mark)), "utf-8-sig")
         try:
-            return _agreed(path, kind, quoted, encoding)
+            return _read_with_agreed_delimiter(path, kind, quoted, encoding)
         except UnicodeDecodeError:
-            words = _western_words(path)
-        table = _agreed(path, kind, quoted, "cp1252")
+            words = _windows_1252_sample_words(path)
+        table = _read_with_agreed_delimiter(path, kind, quoted, "cp1252")
         imported.notes.append(f"{path.name} is not UTF-8 and was read as Windows-1252, with words such as {words}")
         return table
     except (OSError, EOFError, zlib.error, csv.Error) as error:
         raise SourceError(f"{path.name} cannot be read as {kind.upper()}: {error}") from None
 
 
-def _western_words(path: Path) -> str:
+def _windows_1252_sample_words(path: Path) -> str:
     """Returns some words of the Windows-1252 file *path*; raises `SourceError` if it seems to have another encoding.
 
     In Western languages, most non-ASCII letters occur singly; in other encodings, several occur together.
@@ -252,30 +252,32 @@ def _western_words(path: Path) -> str:
     return ", ".join(list(words)[:3])
 
 
-def _agreed(path: Path, kind: str, quoted: bool, encoding: str) -> Table:
+def _read_with_agreed_delimiter(path: Path, kind: str, quoted: bool, encoding: str) -> Table:
     """Returns the table in *path*, with the only delimiter that gives all rows as many cells as the header."""
     csv.field_size_limit(LARGEST)
-    first = next(_texts(path, encoding), "")
+    first = next(_decoded_lines(path, encoding), "")
     if stated := _SEPARATOR.fullmatch(first):
-        return _quoted_or_not(path, stated[1], quoted, encoding, skip=1)
+        return _read_with_detected_quoting(path, stated[1], quoted, encoding, skip=1)
     usual = "\t" if kind == "tsv" else ","
-    headings = {mark: next(filter(None, csv.reader(_texts(path, encoding), delimiter=mark)), []) for mark in DELIMITERS}
+    headings = {
+        mark: next(filter(None, csv.reader(_decoded_lines(path, encoding), delimiter=mark)), []) for mark in DELIMITERS
+    }
     marks = [mark for mark, heading in headings.items() if len(heading) > 1]
     if len(marks) < 2 or (kind == "tsv" and usual in marks):
-        return _quoted_or_not(path, usual if usual in marks else (marks or [usual])[0], quoted, encoding)
+        return _read_with_detected_quoting(path, usual if usual in marks else (marks or [usual])[0], quoted, encoding)
     tables: dict[str, Table] = {}
     for mark in marks:
         with suppress(csv.Error, SourceError):
-            tables[mark] = _quoted_or_not(path, mark, quoted, encoding)
+            tables[mark] = _read_with_detected_quoting(path, mark, quoted, encoding)
     whole = [mark for mark, (numbered, _) in tables.items() if not any(isinstance(row, str) for _, row in numbered)]
     if len(whole) > 1:
         names = " or ".join(DELIMITERS[mark] for mark in whole)
         raise SourceError(f"{path.name}: {names} may separate its columns; write it as .xlsx or .jsonl")
     mark = (whole or [usual if usual in marks else marks[0]])[0]
-    return tables[mark] if mark in tables else _quoted_or_not(path, mark, quoted, encoding)
+    return tables[mark] if mark in tables else _read_with_detected_quoting(path, mark, quoted, encoding)
 
 
-def _quoted_or_not(path: Path, mark: str, quoted: bool, encoding: str, skip: int = 0) -> Table:
+def _read_with_detected_quoting(path: Path, mark: str, quoted: bool, encoding: str, skip: int = 0) -> Table:
     """Returns the table in *path*, in which quotation marks quote cells, or are text in a TSV file if only that fits.
 
     pandas, Excel and Python's csv quote a cell with line breaks, delimiters or quotation marks, and double the
@@ -283,7 +285,7 @@ def _quoted_or_not(path: Path, mark: str, quoted: bool, encoding: str, skip: int
     """
 
     def read(**how: Any) -> Table:
-        return _table(path, csv.reader(_texts(path, encoding, mark, skip), delimiter=mark, **how))
+        return _table(path, csv.reader(_decoded_lines(path, encoding, mark, skip), delimiter=mark, **how))
 
     if mark != "\t":
         try:
@@ -344,7 +346,7 @@ def _table(path: Path, rows: Iterable[Sequence[Any]]) -> Table:
     return table, [*kept.values()]
 
 
-def _texts(path: Path, encoding: str, mark: str = ",", skip: int = 0) -> Iterator[str]:
+def _decoded_lines(path: Path, encoding: str, mark: str = ",", skip: int = 0) -> Iterator[str]:
     """Yields the lines of *path* after the first *skip* lines, within the limits. *mark*: the delimiter of cells."""
     meter = Meter(path)
     with opened(path) as file:
@@ -396,7 +398,7 @@ def read_xlsx(path: Path) -> dict[str, Any]:
     meter = Meter(path)
     try:
         unzipped(path, meter).close()
-        book = openpyxl.load_workbook(incoming.regular(path), keep_links=False)
+        book = openpyxl.load_workbook(incoming.open_regular_file(path), keep_links=False)
         for sheet in book.worksheets:
             meter.take(0, sheet.max_row * sheet.max_column, sheet.max_row)
         sheets = [sheet for sheet in book.worksheets if any(any(row) for row in sheet.iter_rows(values_only=True))]
@@ -417,10 +419,10 @@ def read_xlsx(path: Path) -> dict[str, Any]:
         what = "a formula" if odd.data_type == "f" else f"the error {odd.value}"
         raise SourceError(f"{path.name}: cell {odd.coordinate} is {what}; put its value there, as text or a number")
     values = sheets[0].iter_rows(values_only=True) if sheets else ()
-    numbered, columns = _table(path, ([_without_marks(cell) for cell in row] for row in values))
+    numbered, columns = _table(path, ([_replace_excel_breaks(cell) for cell in row] for row in values))
     return {"columns": columns, "rows": numbered}
 
 
-def _without_marks(cell: Any) -> Any:
+def _replace_excel_breaks(cell: Any) -> Any:
     """Returns *cell*; in a text, Excel's ``_x000D_`` is replaced by the line break that it stands for."""
     return re.sub(r"_x000D_\n?", "\n", cell) if isinstance(cell, str) else cell

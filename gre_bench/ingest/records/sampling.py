@@ -16,11 +16,11 @@ from random import Random
 from typing import Literal
 
 from gre_bench.core.errors import SourceError
-from gre_bench.core.known_names import listed
-from gre_bench.core.learnt_from import PaperTexts, Register, named_registers
+from gre_bench.core.known_names import format_name_list
 from gre_bench.core.records import HUMAN, Paper, Review
 from gre_bench.core.settings import EditionSettings
 from gre_bench.core.terminal import counted
+from gre_bench.core.training_registers import PaperTexts, Register, named_registers
 from gre_bench.ingest.records.cells import Imported
 from gre_bench.ingest.records.notes import plain
 from gre_bench.ingest.records.row_files import read_ids, read_rows
@@ -48,7 +48,7 @@ class Draw:
     """The roles of the human reviews of all sampled papers. *known*, *eligible*: the number of such papers.
 
     - *short*: the ids in the user's list of papers, if any, with too few human reviews.
-    - *learnt*: how many papers ``edition.avoid_learnt`` left out.
+    - *trained_on*: how many papers ``edition.avoid_trained_on`` left out.
     - *not_human*: how many reviews ``edition.not_human`` left out.
     """
 
@@ -56,14 +56,14 @@ class Draw:
     known: int
     eligible: int
     short: tuple[str, ...] = ()
-    learnt: int = 0
+    trained_on: int = 0
     not_human: int = 0
 
     @property
     def notes(self) -> list[str]:
         some = f"{', '.join(self.short[:SHOWN])}{' ...' if len(self.short) > SHOWN else ''}"
         notes = [f"{len(self.short)} papers of the list have too few human reviews: {some}"] if self.short else []
-        notes += [f"{self.learnt} papers were not drawn: edition.avoid_learnt"] if self.learnt else []
+        notes += [f"{self.trained_on} papers were not drawn: edition.avoid_trained_on"] if self.trained_on else []
         out = f"{counted(self.not_human, 'review')} taken out of the human reviews: edition.not_human"
         return notes + ([out] if self.not_human else [])
 
@@ -86,19 +86,19 @@ def draw(papers: Sequence[Paper], reviews: Iterable[Review], settings: EditionSe
         PaperTexts(paper.paper_id, paper.abstract, tuple(item.text for item in human[paper.paper_id] if item.text))
         for paper in papers
     ]
-    registers = named_registers(settings.avoid_learnt)
-    learnt = frozenset[str]().union(*(register.learnt(texts) for register in registers))
-    chosen = {paper.paper_id: _chosen(human[paper.paper_id], settings) for paper in papers}
+    registers = named_registers(settings.avoid_trained_on)
+    trained_on = frozenset[str]().union(*(register.trained_on(texts) for register in registers))
+    chosen = {paper.paper_id: _choose_reviews_for_roles(human[paper.paper_id], settings) for paper in papers}
     eligible = [
         paper
         for paper in papers
-        if chosen[paper.paper_id] and paper.paper_id not in learnt and (only is None or paper.paper_id in only)
+        if chosen[paper.paper_id] and paper.paper_id not in trained_on and (only is None or paper.paper_id in only)
     ]
     if len(eligible) < 2:
-        barred = f"; {len(learnt)} are barred by edition.avoid_learnt" if learnt else ""
+        barred = f"; {len(trained_on)} are barred by edition.avoid_trained_on" if trained_on else ""
         raise SourceError(
             f"{len(eligible)} of {len(papers)} papers are eligible, and a sample needs 2; a paper needs "
-            f"{_needs(settings, sum(map(bool, human.values())))}{barred}"
+            f"{_describe_needed_reviews(settings, sum(map(bool, human.values())))}{barred}"
         )
     eligible.sort(key=lambda paper: hashlib.sha256(f"{settings.seed}:{paper.paper_id}".encode()).digest())
     sampled = eligible[: settings.papers]
@@ -110,10 +110,10 @@ def draw(papers: Sequence[Paper], reviews: Iterable[Review], settings: EditionSe
         for index, review_id in enumerate(chosen[paper.paper_id])
     ]
     short = tuple(name for name in only or () if not chosen[name])
-    return Draw(tuple(roles), len(papers), len(eligible), short, len(learnt), len(apart))
+    return Draw(tuple(roles), len(papers), len(eligible), short, len(trained_on), len(apart))
 
 
-def _needs(settings: EditionSettings, reviewed: int) -> str:
+def _describe_needed_reviews(settings: EditionSettings, reviewed: int) -> str:
     """Returns in words which human reviews a paper needs. *reviewed*: the number of papers with at least one."""
     if settings.roles == "slots":
         return f"human reviews in slots {settings.candidate_slot}, {settings.reference_slots}"
@@ -141,12 +141,12 @@ def _ids_in(file: Path | None, kind: str, known: Iterable[str], among: str, advi
     if unknown := [name for name in ids if name not in known]:
         raise SourceError(
             f"{file.name}: {len(unknown)} of {len(ids)} {kind}s are not among the {len(known)} {among}: "
-            f"{listed(unknown, SHOWN)}; {advice}"
+            f"{format_name_list(unknown, SHOWN)}; {advice}"
         )
     return ids
 
 
-def _chosen(reviews: list[Review], settings: EditionSettings) -> list[str]:
+def _choose_reviews_for_roles(reviews: list[Review], settings: EditionSettings) -> list[str]:
     """Returns the ids of one paper's *reviews* that get a role, the candidate first; empty if it is not eligible."""
     if settings.roles == "slots":
         by_slot = {review.slot: review.review_id for review in reviews}
@@ -163,7 +163,7 @@ _TEXT = 200
 """The fewest characters for which a note's field counts as the text of a review."""
 
 
-def evaluation_set(path: Path) -> Register:
+def read_evaluation_set(path: Path) -> Register:
     """Returns the papers in *path* as a register: rows of papers, reviews or OpenReview notes, in any format.
 
     The fields ``forum``, ``paper_id`` or ``id`` of a row name its paper. Raises `SourceError` for an unreadable row.
@@ -178,15 +178,15 @@ def evaluation_set(path: Path) -> Register:
         name = row.get("forum") or row.get("paper_id") or row.get("id")
         if not isinstance(name, str):
             raise SourceError(f"evaluation set {path.name}: row {number} names no paper (forum, paper_id or id)")
-        texts = [text for column in ("review", "text") if (text := _text(row.get(column)))]
-        entries |= PaperTexts(name, _text(row.get("abstract")), tuple(texts)).entries
+        texts = [text for column in ("review", "text") if (text := _unwrapped_text(row.get(column)))]
+        entries |= PaperTexts(name, _unwrapped_text(row.get("abstract")), tuple(texts)).entries
         if isinstance(content := row.get("content"), Mapping):
-            fields = (_text(value) for column, value in content.items() if column != "abstract")
+            fields = (_unwrapped_text(value) for column, value in content.items() if column != "abstract")
             texts = [text for text in fields if text and len(text) >= _TEXT]
-            entries |= PaperTexts(name, _text(content.get("abstract")), tuple(texts)).entries
+            entries |= PaperTexts(name, _unwrapped_text(content.get("abstract")), tuple(texts)).entries
     return Register(path.name, frozenset(entries))
 
 
-def _text(value: object) -> str | None:
+def _unwrapped_text(value: object) -> str | None:
     text = plain(value)
     return text if isinstance(text, str) else None

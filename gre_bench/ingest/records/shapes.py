@@ -26,10 +26,10 @@ from gre_bench.ingest.records.cells import (
     is_blank,
     shown,
 )
-from gre_bench.ingest.records.columns import USUAL, letters
+from gre_bench.ingest.records.columns import USUAL, header_letters
 
 IDS = (*USUAL["paper_id"], "slug", "customid")
-"""Fields that name the paper of a record, most reliable first, spelt as by `letters`."""
+"""Fields that name the paper of a record, most reliable first, spelt as by `header_letters`."""
 _PART = re.compile(
     r"summary|strength|weakness|question|limitation|comment|suggestion|pros\b|cons\b|quality,|reproducib|main_?review"
     r"|^review$|review_?text|justification|reasons_to|feedback|negatives|positives|^concerns",
@@ -64,7 +64,7 @@ class Shape:
     points: bool = False
 
 
-def adapted(file: str, records: Rows, wanted: str, imported: Imported) -> tuple[Rows, Shape | None]:
+def adapt_records(file: str, records: Rows, wanted: str, imported: Imported) -> tuple[Rows, Shape | None]:
     """Returns (rows, shape) of the *records* in the file *file*; without a known shape, the rows are the records.
 
     *wanted*: ``review`` or ``point``. If reviews are wanted, points are joined into reviews. A record that cannot be
@@ -97,13 +97,13 @@ def adapted(file: str, records: Rows, wanted: str, imported: Imported) -> tuple[
             without += not adapted_rows
         except (RefusedError, AttributeError, IndexError, KeyError, TypeError) as error:
             reason = error if isinstance(error, RefusedError) else f"its fields are not those of {shape.name}"
-            imported.refuse(number, f"review {shown(_first(record, IDS))}", reason)
+            imported.refuse(number, f"review {shown(_first_value(record, IDS))}", reason)
     if without:
         imported.notes.append(f"{file}: {counted(without, 'record')} without a review")
-    return (_joined(rows) if shape.points and wanted == "review" else rows), shape
+    return (_join_points(rows) if shape.points and wanted == "review" else rows), shape
 
 
-def _joined(points: Rows) -> Rows:
+def _join_points(points: Rows) -> Rows:
     """Returns one row per review in *points*; the text of the review is its points in order."""
     reviews: dict[tuple[Any, ...], tuple[int, Row]] = {}
     for number, row in points:
@@ -114,9 +114,10 @@ def _joined(points: Rows) -> Rows:
     return list(reviews.values())
 
 
-def _first(record: Row, names: Iterable[str]) -> Any:
-    """Returns the value of the first of *names* (spelt as by `letters`) that *record* has; None if it has none."""
-    values = {letters(name): value for name, value in record.items()}
+def _first_value(record: Row, names: Iterable[str]) -> Any:
+    """Returns the value of the first of *names* (spelt as by `header_letters`) that *record* has; None if it has
+    none."""
+    values = {header_letters(name): value for name, value in record.items()}
     return next((values[name] for name in names if not is_blank(values.get(name))), None)
 
 
@@ -126,7 +127,7 @@ def _unwrapped(content: Mapping[str, Any]) -> Row:
     return {**content, **wrapped}
 
 
-def _review(fields: Row) -> Row:
+def _join_review(fields: Row) -> Row:
     """Returns *fields* plus ``review``, which joins all parts of the review in *fields*, and ``rating``."""
     parts = {name: cell for name, cell in fields.items()
              if _PART.search(name) and not _NO_PART.search(name) and not isinstance(cell, int | float)}  # fmt: skip
@@ -142,9 +143,9 @@ def _review(fields: Row) -> Row:
     return row if rating is None else row | {"rating": rating}
 
 
-def _about(record: Row) -> Row:
+def _paper_id_row(record: Row) -> Row:
     """Returns a row with the ``paper_id`` of *record*; an empty row if no field names the paper."""
-    paper = _first(record, IDS)
+    paper = _first_value(record, IDS)
     return {} if paper is None else {"paper_id": paper}
 
 
@@ -159,7 +160,7 @@ def _openaireview(record: Row) -> Iterator[Row]:
 
 def _cmu_item(record: Row) -> Iterator[Row]:
     parts = [record.get(name) for name in ("title", "claim_full", "claim", "evidence_full", "evidence")]
-    yield _about(record) | {"point": "\n".join(part for part in parts if part) or record.get("text") or ""}
+    yield _paper_id_row(record) | {"point": "\n".join(part for part in parts if part) or record.get("text") or ""}
 
 
 def _peerreview_bench(record: Row) -> Iterator[Row]:
@@ -186,11 +187,11 @@ def _nested_keys(record: Row) -> list[str]:
     return [name for name, cell in record.items() if holds(name, cell)]
 
 
-def _nested(record: Row) -> Iterator[Row]:
+def _rows_of_nested(record: Row) -> Iterator[Row]:
     names = _nested_keys(record)
     if len(names) > 1:
         raise RefusedError(f"it has reviews in {' and '.join(names)}; keep one of these columns")
-    cell, about = record[names[0]], _about(record)
+    cell, about = record[names[0]], _paper_id_row(record)
     if isinstance(cell, str):
         try:
             cell = load_json(cell)
@@ -206,8 +207,8 @@ def _nested(record: Row) -> Iterator[Row]:
         fields = _unwrapped({**item, **content} if isinstance(content, dict) else item)
         fields.pop("content", None) if isinstance(content, dict) else None
         own = {"review_id": fields["id"]} if "id" in fields and about else {}
-        inner = {name: value for name, value in fields.items() if letters(name) not in IDS or not about}
-        yield author | _review(inner) | about | own
+        inner = {name: value for name, value in fields.items() if header_letters(name) not in IDS or not about}
+        yield author | _join_review(inner) | about | own
 
 
 def _deep_review(record: Row) -> Row | None:
@@ -216,15 +217,15 @@ def _deep_review(record: Row) -> Row | None:
     return next((cell for cell in objects if {"raw_text", "reviews"} <= cell.keys()), None)
 
 
-def _deep_text(record: Row) -> str | None:
+def _find_deep_text(record: Row) -> str | None:
     """Returns the text of an unparsed output of DeepReviewer; None if *record* is not one."""
     texts = (cell for cell in record.values() if isinstance(cell, str) and "\\boxed_review{" in cell)
     return next(texts, None)
 
 
 def _deepreview(record: Row) -> Iterator[Row]:
-    inner, text = _deep_review(record), _deep_text(record)
-    about = _about(record)
+    inner, text = _deep_review(record), _find_deep_text(record)
+    about = _paper_id_row(record)
     if inner is not None:
         meta = inner.get("meta_review")
         final = meta.get("content") if isinstance(meta, dict) else meta
@@ -244,10 +245,10 @@ def _is_note(record: Row) -> bool:
     return {"forum", "content"} <= record.keys() and bool({"invitation", "invitations"} & record.keys())
 
 
-def _note(record: Row) -> Iterator[Row]:
+def _rows_of_note(record: Row) -> Iterator[Row]:
     invitations = record.get("invitations") or [record.get("invitation")]
     if any(str(name).lower().replace("_", " ").endswith(("official review", "/review")) for name in invitations):
-        content = _review(_unwrapped(record["content"]))
+        content = _join_review(_unwrapped(record["content"]))
         fields = {name: content[name] for name in ("review", "rating") if name in content}
         yield {"paper_id": record["forum"], "review_id": record.get("id")} | fields
 
@@ -264,7 +265,7 @@ def _is_batch(record: Row) -> bool:
     return "custom_id" in record and bool(answers) and all(isinstance(answer, dict | None) for answer in answers)
 
 
-def _batch(record: Row) -> Iterator[Row]:
+def _rows_of_batch(record: Row) -> Iterator[Row]:
     answer = record.get("response") or record.get("result") or {}
     body = answer.get("body") or answer.get("message") or {}
     if choices := body.get("choices"):
@@ -284,20 +285,20 @@ def _is_sample(record: Row) -> bool:
     return {"doc_id", "doc"} <= record.keys() and bool({"filtered_resps", "resps"} & record.keys())
 
 
-def _sample(record: Row) -> Iterator[Row]:
+def _rows_of_sample(record: Row) -> Iterator[Row]:
     texts = record.get("filtered_resps") or record.get("resps") or [""]
     while isinstance(texts, list):
         if len(texts) != 1:
             raise RefusedError(f"its sample has {len(texts)} replies, and a paper takes one review")
         texts = texts[0]
-    yield _about(record["doc"] if isinstance(record["doc"], dict) else {}) | {"review": texts}
+    yield _paper_id_row(record["doc"] if isinstance(record["doc"], dict) else {}) | {"review": texts}
 
 
 SHAPES = (
     Shape(
         "AI-Scientist's reviews", "SakanaAI/AI-Scientist at 9419a3d",
         lambda record: {"Summary", "Strengths", "Weaknesses", "Questions", "Decision"} <= record.keys(),
-        lambda record: [_review(record)],
+        lambda record: [_join_review(record)],
     ),
     Shape(
         "OpenAIReview's results", "ChicagoHAI/OpenAIReview at 30e54d1",
@@ -316,13 +317,13 @@ SHAPES = (
     Shape(
         "DeepReviewer's or CycleReviewer's outputs",
         "zhu-minjun/Researcher, the copy zhihang344/Researcher at edaf94e; hexuandeng/CoCoReviewBench at 4a43129",
-        lambda record: _deep_review(record) is not None or _deep_text(record) is not None, _deepreview,
+        lambda record: _deep_review(record) is not None or _find_deep_text(record) is not None, _deepreview,
     ),
-    Shape("OpenReview notes", "API v1 and v2 of openreview-py 2.9", _is_note, _note),
-    Shape("a batch API's output", "OpenAI and Anthropic, as documented in 2026", _is_batch, _batch),
-    Shape("lm-eval's samples", "lm-evaluation-harness 0.4", _is_sample, _sample),
+    Shape("OpenReview notes", "API v1 and v2 of openreview-py 2.9", _is_note, _rows_of_note),
+    Shape("a batch API's output", "OpenAI and Anthropic, as documented in 2026", _is_batch, _rows_of_batch),
+    Shape("lm-eval's samples", "lm-evaluation-harness 0.4", _is_sample, _rows_of_sample),
     Shape(
         "papers with their reviews", "dumps of OpenReview, and data sets of the Hub; no fixed schema",
-        lambda record: bool(_nested_keys(record)) and _deep_review(record) is None, _nested,
+        lambda record: bool(_nested_keys(record)) and _deep_review(record) is None, _rows_of_nested,
     ),
 )  # fmt: skip

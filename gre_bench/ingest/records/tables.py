@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.core.known_names import listed
+from gre_bench.core.known_names import format_name_list
 from gre_bench.core.records import FIXED_WRITER, HUMAN, Judgments, Paper, Review
 from gre_bench.core.replies import number_in, rating_in
 from gre_bench.core.terminal import counted
@@ -41,13 +41,13 @@ from gre_bench.ingest.records.cells import (
     read_text,
     shown,
 )
-from gre_bench.ingest.records.columns import AS_NAMED, ColumnNames, PaperIds, as_id, suggested, with_fields
+from gre_bench.ingest.records.columns import AS_NAMED, ColumnNames, PaperIds, as_id, rename_to_fields, suggest_fields
 from gre_bench.ingest.records.opening import opened_rows
 
 Record = TypeVar("Record", Paper, Review)
 
 
-class Papers:
+class PaperIndex:
     """Papers by id: the *known* papers, the papers that a file adds or completes (*new*), and the ids in the file."""
 
     def __init__(self, known: Mapping[str, Paper]):
@@ -61,7 +61,7 @@ class Papers:
         Raises `RefusedError` if the known paper has other content.
         """
         old = self.known.get(paper.paper_id)
-        whole = paper if old is None else filled(old, paper)
+        whole = paper if old is None else complete_record(old, paper)
         if whole is None:
             raise RefusedError("this paper id is already there with other content")
         self.accepted.add(paper.paper_id)
@@ -90,7 +90,7 @@ class MergeIndex:
         *named*: whether the row names a candidate; if not, it may match a review by any candidate.
         """
         old = self.reviews.get(review.review_id, review)
-        merged = filled(old, review if named else replace(review, candidate=old.candidate))
+        merged = complete_record(old, review if named else replace(review, candidate=old.candidate))
         if merged is None:
             code = SECOND if review.review_id in self.new_reviews else CONFLICT
             raise RefusedError(f"review id {review.review_id} is already there with other content", code)
@@ -140,7 +140,7 @@ class MergeIndex:
         return changed
 
 
-def filled(old: Record, new: Record) -> Record | None:
+def complete_record(old: Record, new: Record) -> Record | None:
     """Returns *old*, completed with the fields that only *new* has; None if both have a field and differ in it."""
     merged = {}
     for field_ in fields(old):
@@ -170,7 +170,7 @@ SURELY_MEANT = ("model", "model_name", "llm", "system")
 """Columns that distinguish candidates if there is no column candidate."""
 
 
-def rows_of(
+def read_table_rows(
     path: Path, columns: Collection[str], keep: range | None, imported: Imported, epoch: int | None = None,
     reading: ColumnNames = AS_NAMED, papers: PaperIds | None = None,
 ) -> Iterator[tuple[int, Row]]:  # fmt: skip
@@ -195,7 +195,7 @@ def rows_of(
         epoch,
         adapt="review" not in reading.columns,
     )
-    table, present, line = with_fields(path.name, opened.rows, opened.columns, columns, reading, papers)
+    table, present, line = rename_to_fields(path.name, opened.rows, opened.columns, columns, reading, papers)
     imported.notes += [line] if line else []
     spelt: dict[str, str] = {}
     for _, row in table:
@@ -235,7 +235,7 @@ def has(row: Row, name: str) -> bool:
     return row.get(name) not in (None, "")
 
 
-def _rows_of_one(path: Path, table: Rows, by: str) -> Rows:
+def _rows_of_candidate(path: Path, table: Rows, by: str) -> Rows:
     """Returns the rows with reviews by the candidate *by*, whose ``candidate`` is then *by*.
 
     These are the rows that name *by* or no candidate. The column ``candidate``, or another such as ``model``, names a
@@ -248,7 +248,7 @@ def _rows_of_one(path: Path, table: Rows, by: str) -> Rows:
     if len(names) > 1 and by not in names:
         raise SourceError(
             f"{path.name} holds reviews of {len(names)} candidates, and none is called {by}; "
-            f"name one of them (--as NAME, or --candidate NAME=FILE): {listed(names)}"
+            f"name one of them (--as NAME, or --candidate NAME=FILE): {format_name_list(names)}"
         )
     kept = [(number, row) for number, row in table if by not in names or str(row.get(column or "") or by) == by]
     return [(number, row | {"candidate": by}) for number, row in kept]
@@ -269,7 +269,7 @@ def _hints(
     papers: PaperIds | None,
 ) -> str:  # fmt: skip
     """Returns the options that would name the *lacking* columns, as the end of a message; empty if none are likely."""
-    likely = suggested(path.name, table, imported.columns, columns, papers)
+    likely = suggest_fields(path.name, table, imported.columns, columns, papers)
     options = [f'--columns {name}="{header}"' for name in lacking for header in likely.get(name, ())]
     return f"; perhaps {' '.join(options)}" if options else ""
 
@@ -283,11 +283,12 @@ def papers_from(
 ) -> Imported:
     """Returns the new papers of the file *path*, compared with the *known* papers by id.
 
-    *rows*: as *keep* in `rows_of`. If *reading* guesses, `as_id` converts ids that are file names or contain invalid
+    *rows*: as *keep* in `read_table_rows`. If *reading* guesses, `as_id` converts ids that are file names or contain
+    invalid
     characters.
     """
-    imported, papers = Imported(), Papers(known)
-    for number, row in rows_of(path, PAPER_COLUMNS, rows, imported, reading=reading):
+    imported, papers = Imported(), PaperIndex(known)
+    for number, row in read_table_rows(path, PAPER_COLUMNS, rows, imported, reading=reading):
         try:
             if reading.guess and isinstance(row.get("paper_id"), str):
                 row["paper_id"] = as_id(row["paper_id"])
@@ -316,7 +317,8 @@ def reviews_from(
     - *by*: the candidate of rows that name none. Without *by*, such a row may only complete a known review, so that
       nothing becomes a human review by accident. *only*: whether to import only the reviews by *by*.
     - *writer*: the writer of judgments in rows that name none.
-    - *rows*, *epoch*, *reading*: as *keep*, *epoch*, *reading* in `rows_of`. If *reading* guesses, a human review
+    - *rows*, *epoch*, *reading*: as *keep*, *epoch*, *reading* in `read_table_rows`. If *reading* guesses, a human
+      review
       without an id or a slot gets the next slot.
 
     An unknown id may refer to a known paper (`PaperIds`); a note says how many do. Raises `SourceError` if the file has
@@ -329,7 +331,7 @@ def reviews_from(
             f"a candidate cannot be called {shown(by)}: letters, digits and . _ : / @ + -, at most 200{NO_PATH}"
         )
     ids = PaperIds(merge_index.papers)
-    table = list(rows_of(path, REVIEW_COLUMNS, rows, imported, epoch, reading, ids))
+    table = list(read_table_rows(path, REVIEW_COLUMNS, rows, imported, epoch, reading, ids))
     if by == HUMAN:
         _check_all_human(path, table, imported.ignored_columns)
     for _, row in table:
@@ -337,7 +339,7 @@ def reviews_from(
             row["candidate"] = HUMAN
     imported.named = tuple(sorted({str(row["candidate"]) for _, row in table if has(row, "candidate")}))
     imported.unnamed = sum(not has(row, "candidate") for _, row in table)
-    kept = _rows_of_one(path, table, by) if only and by is not None else table
+    kept = _rows_of_candidate(path, table, by) if only and by is not None else table
     imported.left_out |= {"by other candidates": len(table) - len(kept)} if len(kept) < len(table) else {}
     for number, row in kept:
         try:
@@ -462,14 +464,14 @@ def points_from(
     false, yes or no, or if *orders* contains it. If a label contains one of these words, its numbers must be 0 or 1.
     """
     imported = Imported()
-    rows = list(rows_of(path, POINT_COLUMNS, None, imported, reading=reading, papers=PaperIds(papers)))
+    rows = list(read_table_rows(path, POINT_COLUMNS, None, imported, reading=reading, papers=PaperIds(papers)))
     columns = list(imported.ignored_columns)
     _check_labels(path, columns, orders)
     columns = [name for name in columns if name in orders or not _NUMBERING.search(name)]
     cells = {name: [row[name] for _, row in rows if has(row, name)] for name in columns}
-    numbers = {name: sum(_labelled(cell) is not None for cell in cells[name]) for name in columns}
+    numbers = {name: sum(_parse_label_number(cell) is not None for cell in cells[name]) for name in columns}
     labels = [name for name in columns if name in orders or 2 * numbers[name] >= max(1, len(cells[name]))]
-    ranks = {name: orders.get(name, YES_OR_NO if any(map(_is_word, cells[name])) else None) for name in labels}
+    ranks = {name: orders.get(name, YES_OR_NO if any(map(_is_boolean_word, cells[name])) else None) for name in labels}
     imported.ignored_columns = tuple(name for name in imported.ignored_columns if name not in labels)
     by_candidate = {(item.paper_id, item.candidate): item for item in reviews.values() if item.candidate != HUMAN}
     points, changed = dict(known), set[str]()
@@ -500,7 +502,7 @@ def points_from(
             paper_id = row.get("paper_id")
             imported.refuse(number, f"point of paper {shown(paper_id)}", reason, reason.code, paper_id)
     imported.note_thinking()
-    imported.notes += _notes(labels, len(rows) - len(imported.refusals), blank, without_review)
+    imported.notes += _point_notes(labels, len(rows) - len(imported.refusals), blank, without_review)
     return [points[name] for name in points if name in changed], imported
 
 
@@ -510,11 +512,11 @@ def _check_labels(path: Path, columns: Sequence[str], orders: Iterable[str]) -> 
         raise SourceError(f"{path.name}: the name of the column {strange!a:.60} is not valid Unicode; rename it")
     if absent := [name for name in orders if name not in columns]:
         raise SettingsError(
-            f"--order {absent[0]}: {path.name} has no such column; its other columns: {listed(columns)}"
+            f"--order {absent[0]}: {path.name} has no such column; its other columns: {format_name_list(columns)}"
         )
 
 
-def _notes(labels: list[str], accepted: int, blank: Counter[str], without_review: Counter[Any]) -> list[str]:
+def _point_notes(labels: list[str], accepted: int, blank: Counter[str], without_review: Counter[Any]) -> list[str]:
     """Returns lines on the *accepted* rows: how many are labelled, and how many points' reviews the edition lacks."""
     notes = [
         f"label {name}: {counted(accepted - blank[name], 'point')}" + (f", {blank[name]} blank" if blank[name] else "")
@@ -550,29 +552,29 @@ def _point(
     review = reviews[review_id] if review_id else by_candidate.get((paper_id, str(candidate)))
     if review and candidate not in (None, review.candidate):
         raise RefusedError(f"review {review.review_id} is by {review.candidate}, not by {candidate}")
-    values = {name: _value(row[name], name, ranks) for name, ranks in labels.items() if has(row, name)}
+    values = {name: _label_value(row[name], name, ranks) for name, ranks in labels.items() if has(row, name)}
     named = review.review_id if review else None
     key = "\0".join((paper_id, named or str(candidate), " ".join(text.split())))
     point_id = hashlib.sha256(key.encode()).hexdigest()[:16]
     return Point(point_id, paper_id, named, review.candidate if review else str(candidate), text, 0, values)
 
 
-def _is_word(cell: Any) -> bool:
+def _is_boolean_word(cell: Any) -> bool:
     return isinstance(cell, bool) or (isinstance(cell, str) and cell.strip().lower() in WORDS)
 
 
-def _value(cell: Any, name: str, ranks: Mapping[str, float] | None) -> float:
+def _label_value(cell: Any, name: str, ranks: Mapping[str, float] | None) -> float:
     if ranks is not None:
         spelt = str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
         if spelt.strip().lower() not in ranks:
             raise RefusedError(f"{name} is {shown(cell)}, which is none of {', '.join(ranks)}")
         return ranks[spelt.strip().lower()]
-    value = _labelled(cell)
+    value = _parse_label_number(cell)
     if value is None:
         raise RefusedError(f"{name} is {shown(cell)}: no number, no true or false, no yes or no")
     return value
 
 
-def _labelled(cell: Any) -> float | None:
+def _parse_label_number(cell: Any) -> float | None:
     word = cell.strip().lower() if isinstance(cell, str) else ""
     return float(cell) if isinstance(cell, bool) else WORDS.get(word, number_in(cell))

@@ -37,7 +37,7 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenVersion:
     """The version of a review that counts: its id, or None for the current note. *versions*: how many there are.
 
     *written_at*: epoch ms; None if not stated. *rule*: why this version counts.
@@ -57,14 +57,14 @@ def versions_of(history: Sequence[Note]) -> list[Version]:
         edit = isinstance(note.get("note"), Mapping)
         inner = note["note"] if edit else note
         changes = inner["content"] if isinstance(inner.get("content"), Mapping) else {}
-        before, content = content, edited(content, changes) if edit else {**content, **changes}
+        before, content = content, apply_edit(content, changes) if edit else {**content, **changes}
         if content != before:
             invitation = str(note.get("invitation") or "")
             versions.append(Version(str(note.get("id")), _written_at(note), content, invitation))
     return versions
 
 
-def edited(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def apply_edit(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the *content* of a note of API v2 after an edit with the content *changes*.
 
     An edit sets or deletes parts of a field, such as its value or its readers; other parts stay unchanged. A field
@@ -80,8 +80,8 @@ def edited(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, 
     return after
 
 
-def is_due(note: Note, rebuttal_ms: int | None) -> bool:
-    """Whether the history of the review *note* is needed to `choose` the version that counts."""
+def needs_history(note: Note, rebuttal_ms: int | None) -> bool:
+    """Whether the history of the review *note* is needed to `choose_version` the version that counts."""
     changed = changed_at(note)
     return changed is not None and (rebuttal_ms is None or changed >= rebuttal_ms)
 
@@ -93,28 +93,28 @@ def changed_at(note: Note) -> int | None:
     return last if last is not None and (made is None or last > made) else None
 
 
-def choose(note: Note, history: Sequence[Note] | None, rebuttal_ms: int | None) -> Chosen:
+def choose_version(note: Note, history: Sequence[Note] | None, rebuttal_ms: int | None) -> ChosenVersion:
     """Returns the version of the review *note* that counts.
 
     - *history*: its edits or references; None if they were not requested, empty if OpenReview does not show them.
     - *rebuttal_ms*: when the rebuttal opened (epoch ms); None if unknown.
     """
     now = changed_at(note) or _date(note, "tcdate", "cdate")
-    if not is_due(note, rebuttal_ms):
-        return Chosen(None, now, len(versions_of(history or ())) or 1, "unedited")
+    if not needs_history(note, rebuttal_ms):
+        return ChosenVersion(None, now, len(versions_of(history or ())) or 1, "unedited")
     if history is None:
-        return Chosen(None, now, 1, "not_asked")
+        return ChosenVersion(None, now, 1, "not_asked")
     versions = versions_of(history)
     if not versions:
-        return Chosen(None, now, 1, "not_public")
+        return ChosenVersion(None, now, 1, "not_public")
     if rebuttal_ms is None:
-        return Chosen(None, now, len(versions), "no_date" if len(versions) > 1 else "unedited")
+        return ChosenVersion(None, now, len(versions), "no_date" if len(versions) > 1 else "unedited")
     before = [version for version in versions if version.written_at < rebuttal_ms]
     chosen = before[-1] if before else versions[0]
     if before and fields_of({"content": chosen.content}) == fields_of(note):
         # The change after the rebuttal opened did not affect the text, but readers or a signature.
-        return Chosen(None, chosen.written_at, len(versions), "unedited")
-    return Chosen(chosen.version_id, chosen.written_at, len(versions), "before_rebuttal" if before else "late")
+        return ChosenVersion(None, chosen.written_at, len(versions), "unedited")
+    return ChosenVersion(chosen.version_id, chosen.written_at, len(versions), "before_rebuttal" if before else "late")
 
 
 def _written_at(note: Note) -> int:
@@ -140,7 +140,8 @@ def pdf_version_status(
 ) -> Status:
     """Returns which version the current PDF of the submission *note* is: submitted, revised or camera-ready.
 
-    *history*: as in `choose`. *released_ms*: when authors could first answer the reviews (epoch ms); None if unknown.
+    *history*: as in `choose_version`. *released_ms*: when authors could first answer the reviews (epoch ms); None if
+    unknown.
     *decided_ms*: when the paper was accepted (epoch ms); None if it was not.
     """
     changed = changed_at(note)
@@ -164,6 +165,6 @@ def pdf_version_status(
     return "camera_ready" if decided_ms is not None and last.written_at >= decided_ms else "revised_after_review"
 
 
-def pdf_is_due(note: Note, released_ms: int | None) -> bool:
+def pdf_needs_history(note: Note, released_ms: int | None) -> bool:
     """Whether the history of the submission *note* is needed to decide which version its PDF is."""
     return pdf_version_status(note, None, released_ms) == "unknown"

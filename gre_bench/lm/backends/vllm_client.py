@@ -1,7 +1,8 @@
 """The client of a vLLM server: it sends requests in parallel, retries transient faults, and stops at once on Ctrl-C.
 
 The requests run in an event loop in a separate thread, so Ctrl-C in the waiting thread can cancel them all. Transient
-faults are retried (`gre_bench.http.client`). If all attempts fail, the result is a `SpanError` with ``final`` false.
+faults are retried (`gre_bench.http.lm_requests`). If all attempts fail, the result is a `SpanError` with ``final``
+false.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from urllib.parse import urlsplit
 
 from gre_bench.core.errors import LMError, SettingsError, SpanError
 from gre_bench.core.urls import base_url
-from gre_bench.http.client import Body, RetryPolicy, masked, passes, retry_after
+from gre_bench.http.lm_requests import Body, RetryPolicy, is_transient_status, masked, retry_after
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient
@@ -181,7 +182,7 @@ class SharedConnections:
             return f"ReadError: {received.too_large}", None
         status = response.status_code
         message = "" if status == 200 else self._message_of(received.content)
-        if passes(status) and "not json compliant" not in message.lower():
+        if is_transient_status(status) and "not json compliant" not in message.lower():
             return f"{status}: {message}", retry_after(response.headers)
         if status != 200:
             return Refusal(status, message)

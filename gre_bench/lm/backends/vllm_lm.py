@@ -36,7 +36,7 @@ from gre_bench.core.records import Chat, LMIdentity, digest
 from gre_bench.lm.backends.vllm_client import Client, Refusal, RetryPolicy, SharedConnections
 from gre_bench.lm.protocol import ChatBackend, Logprobs
 from gre_bench.lm.span import ChatTemplate, Conversation
-from gre_bench.lm.weights import DType, blamed, folder_digest, read_tokenizer, refuse_unknown
+from gre_bench.lm.weights import DType, check_options, errors_as_lm_error, folder_digest, read_tokenizer
 
 WHOLE, GIVEN = "/v1/completions", "/inference/v1/generate"
 
@@ -106,7 +106,7 @@ class VLLM(ChatBackend):
         the checks.
         """
         folder = Path(folder)
-        refuse_unknown(f"vLLM server {endpoint}", (dtype, DType))
+        check_options(f"vLLM server {endpoint}", (dtype, DType))
         if not folder.is_dir():
             problem = "there is no such folder; give one with the served model's tokenizer"
             raise LMError(f"evaluation LM {folder}: {problem}")
@@ -117,7 +117,7 @@ class VLLM(ChatBackend):
             )
         own = folder_digest(folder)
         tokenizer = read_tokenizer(folder)
-        with blamed(folder, "its chats cannot be scored"):
+        with errors_as_lm_error(folder, "its chats cannot be scored"):
             template = ChatTemplate.from_tokenizer(tokenizer)
         key = os.environ.get(key_env, "").strip() if key_env is not None else None
         if key is not None and (not key or not key.isascii() or not key.isprintable() or " " in key):
@@ -125,7 +125,7 @@ class VLLM(ChatBackend):
         client = Client(endpoint, key, parallel, retry_policy)
         paths = ["/v1/models", "/version"]
         models, version = client.run(lambda connections, path: connections.get(path), paths)
-        name, context = _served(models, model, client.endpoint)
+        name, context = _find_served_model(models, model, client.endpoint)
         identity = LMIdentity(
             # A server started with a path serves the model under that path, which is not a property of the model.
             name=Path(name).name if name.startswith("/") else name,
@@ -160,7 +160,7 @@ class VLLM(ChatBackend):
         for afresh in (False, True):
             if not self._given:
                 break
-            answer = await connections.post(GIVEN, ask_given(self._model, conversation, afresh))
+            answer = await connections.post(GIVEN, build_given_request(self._model, conversation, afresh))
             if isinstance(answer, SpanError):
                 return answer
             if isinstance(answer, Refusal):
@@ -183,15 +183,19 @@ class VLLM(ChatBackend):
         logprobs = read_whole(answer, conversation)
         if isinstance(logprobs, SpanError) or all(logprobs) or not any(logprobs):
             return logprobs
-        stated = _stated(answer, conversation.ids)
+        stated = _stated_logprobs(answer, conversation.ids)
         if not any(stated[: conversation.first + 1]):
-            return _broken("cached_prefix", f"log-probability 0 for all tokens up to the reply; {_WITHOUT_CACHE}")
+            return _broken_answer_error(
+                "cached_prefix", f"log-probability 0 for all tokens up to the reply; {_WITHOUT_CACHE}"
+            )
         again = await self._whole(connections, conversation)
         if isinstance(again, SpanError):
             return again
         span = slice(conversation.first, conversation.last + 1)
-        if any(_differ(*pair) for pair in zip(stated[span], _stated(again, conversation.ids)[span], strict=True)):
-            return _broken(
+        if any(
+            _differ(*pair) for pair in zip(stated[span], _stated_logprobs(again, conversation.ids)[span], strict=True)
+        ):
+            return _broken_answer_error(
                 "unsteady", f"log-probability 0 for a token, and another one when asked again; {_WITHOUT_CACHE}"
             )
         return logprobs
@@ -215,7 +219,7 @@ class VLLM(ChatBackend):
         if any(sign in message.lower() for sign in _LENGTH):
             return SpanError("too_long", f"the conversation is too long for the vLLM server: {message}")
         if "not json compliant" in message.lower():
-            return _broken("not_finite", f"log-probabilities that are not numbers: {message}")
+            return _broken_answer_error("not_finite", f"log-probabilities that are not numbers: {message}")
         return SpanError("refused_request", f"the vLLM server answered {status}: {message}", broken=True)
 
     async def _probe(self, connections: SharedConnections, trials: Sequence[Conversation]) -> None:
@@ -238,7 +242,7 @@ class VLLM(ChatBackend):
                 token
                 for token, _ in takewhile(lambda pair: pair[0] == pair[1], zip(trial.ids, other.ids, strict=False))
             ]
-            pairs = zip(_stated(answer, shared), _stated(again, shared), strict=True)
+            pairs = zip(_stated_logprobs(answer, shared), _stated_logprobs(again, shared), strict=True)
             if sum(_differ(*pair) for pair in pairs) > FEW:
                 raise LMError(
                     f"vLLM server {self._client.endpoint} states other log-probabilities for the same tokens when it "
@@ -250,7 +254,7 @@ class VLLM(ChatBackend):
                 "start it without --logprobs-mode"
             )
         for afresh in (True, False):
-            answer = await connections.post(GIVEN, ask_given(self._model, trial, afresh))
+            answer = await connections.post(GIVEN, build_given_request(self._model, trial, afresh))
             given = read_given(answer, trial) if isinstance(answer, dict) else None
             if isinstance(answer, Refusal):
                 return self._leave_given(answer.message)
@@ -274,7 +278,7 @@ class VLLM(ChatBackend):
             )
 
 
-def ask_given(model: str, conversation: Conversation, afresh: bool) -> dict[str, Any]:
+def build_given_request(model: str, conversation: Conversation, afresh: bool) -> dict[str, Any]:
     """Returns the body of a *given* request. *afresh*: forbid the server to read its prefix cache."""
     span = conversation.ids[conversation.first : conversation.last + 1]
     return {
@@ -298,19 +302,19 @@ def read_whole(answer: dict[str, Any], conversation: Conversation) -> Logprobs:
     """
     positions = _prompt_logprobs(answer)
     if positions is None:
-        return _broken("misaligned", "no prompt_logprobs")
+        return _broken_answer_error("misaligned", "no prompt_logprobs")
     if len(positions) != len(conversation.ids):
-        return _broken("misaligned", f"{len(positions)} positions for {len(conversation.ids)} tokens")
+        return _broken_answer_error("misaligned", f"{len(positions)} positions for {len(conversation.ids)} tokens")
     logprobs: list[float] = []
     for index in range(conversation.first, conversation.last + 1):
         position, token = positions[index], conversation.ids[index]
         if not isinstance(position, dict) or not isinstance(position.get(str(token)), dict):
-            return _broken("misaligned", f"nothing for token {token} at its position")
+            return _broken_answer_error("misaligned", f"nothing for token {token} at its position")
         value = position[str(token)].get("logprob")
         if isinstance(value, bool) or not isinstance(value, int | float):
-            return _broken("not_finite", f"log-probability {value} for token {token}")
+            return _broken_answer_error("not_finite", f"log-probability {value} for token {token}")
         logprobs.append(float(value))
-    return _finite(logprobs)
+    return _check_finite_logprobs(logprobs)
 
 
 def read_given(answer: dict[str, Any], conversation: Conversation) -> Logprobs | None:
@@ -327,11 +331,15 @@ def read_given(answer: dict[str, Any], conversation: Conversation) -> Logprobs |
     try:
         array = numpy.load(io.BytesIO(base64.b64decode(scores, validate=True)), allow_pickle=False)
     except (TypeError, ValueError, OSError, EOFError) as error:
-        return _broken("misaligned", f"prompt_token_id_logprobs that cannot be read ({' '.join(str(error).split())})")
+        return _broken_answer_error(
+            "misaligned", f"prompt_token_id_logprobs that cannot be read ({' '.join(str(error).split())})"
+        )
     expected = (conversation.last - conversation.first + 1, 1)
     if array.shape != expected or array.dtype.kind != "f":
-        return _broken("misaligned", f"scores of shape {array.shape}, {array.dtype}, instead of {expected}")
-    return _finite(array[:, 0].tolist())
+        return _broken_answer_error(
+            "misaligned", f"scores of shape {array.shape}, {array.dtype}, instead of {expected}"
+        )
+    return _check_finite_logprobs(array[:, 0].tolist())
 
 
 def total_probability(answer: dict[str, Any]) -> float:
@@ -352,7 +360,7 @@ def _prompt_logprobs(answer: dict[str, Any]) -> list[Any] | None:
     return positions if isinstance(positions, list) else None
 
 
-def _stated(answer: dict[str, Any], ids: Sequence[int]) -> list[Any]:
+def _stated_logprobs(answer: dict[str, Any], ids: Sequence[int]) -> list[Any]:
     """Returns the log-probability in *answer* for each token of *ids* at its position; None where there is none."""
     positions = _prompt_logprobs(answer) or []
     entries = [
@@ -366,18 +374,18 @@ def _differ(first: Any, second: Any) -> bool:
     return abs(first - second) > SAME if numbers else first is not second
 
 
-def _finite(values: list[float]) -> Logprobs:
+def _check_finite_logprobs(values: list[float]) -> Logprobs:
     for index, value in enumerate(values):
         if not math.isfinite(value) or value <= NO_NUMBER:
-            return _broken("not_finite", f"log-probability {value} at token {index}")
+            return _broken_answer_error("not_finite", f"log-probability {value} at token {index}")
     return values
 
 
-def _broken(code: str, problem: str) -> SpanError:
+def _broken_answer_error(code: str, problem: str) -> SpanError:
     return SpanError(code, f"the vLLM server answered with: {problem}", broken=True)
 
 
-def _served(models: dict, model: str | None, endpoint: str) -> tuple[str, int | None]:
+def _find_served_model(models: dict, model: str | None, endpoint: str) -> tuple[str, int | None]:
     """Returns the name of *model* in *models*, the server's list, and its context length in tokens (None: unknown).
 
     If *model* is None, the server must serve exactly one. Raises `LMError` if the server does not serve the model.

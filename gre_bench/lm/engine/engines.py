@@ -84,7 +84,7 @@ def is_out_of_memory(error: RuntimeError) -> bool:
     return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
 
 
-def within_memory(forward: Callable[..., Result], *arguments: object) -> Result | None:
+def run_within_memory(forward: Callable[..., Result], *arguments: object) -> Result | None:
     """Returns the result of *forward*; if a tensor did not fit into memory, empties torch's cache and returns None."""
     try:
         return forward(*arguments)
@@ -97,13 +97,13 @@ def within_memory(forward: Callable[..., Result], *arguments: object) -> Result 
     return None
 
 
-def out_of_memory(conversation: Conversation) -> SpanError:
+def out_of_memory_error(conversation: Conversation) -> SpanError:
     length = len(conversation.ids)
     message = f"no memory left for a conversation of {length} tokens; use a larger device or a shorter text"
     return SpanError("out_of_memory", message, final=False)
 
 
-class OneByOne:
+class OneByOneEngine:
     """Runs each conversation in its own forward pass: simple, slow and correct. The others are checked against it."""
 
     version = "one-by-one-1"
@@ -114,8 +114,8 @@ class OneByOne:
         self.plan = f"one text on {weights.model.device.type}"
 
     def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
-        computed = ((each, within_memory(self._forward, [each])) for each in conversations)
-        return [values[0] if values else out_of_memory(each) for each, values in computed]
+        computed = ((each, run_within_memory(self._forward, [each])) for each in conversations)
+        return [values[0] if values else out_of_memory_error(each) for each, values in computed]
 
     def _forward(self, batch: Sequence[Conversation]) -> list[list[float]]:
         """Returns the log-probability of each token of each span in nats, in float32 whatever the weights' dtype.
@@ -143,7 +143,7 @@ class OneByOne:
         return [answer.tolist() for answer in answers]
 
 
-class Batches(OneByOne):
+class BatchEngine(OneByOneEngine):
     """Runs batches, padded on the right, for models that the trie engine cannot run.
 
     *budget*: the maximum number of tokens in a batch, padding included. A longer conversation forms a batch alone. A
@@ -163,14 +163,14 @@ class Batches(OneByOne):
         due = self._batches(conversations)[::-1]
         while due:
             batch = due.pop()
-            values = within_memory(self._forward, [conversations[number] for number in batch])
+            values = run_within_memory(self._forward, [conversations[number] for number in batch])
             if values is not None:
                 answers |= dict(zip(batch, values, strict=True))
             elif len(batch) > 1:
                 self.remarks.append("a batch did not fit the memory and was halved; a smaller token budget avoids it")
                 due += [batch[len(batch) // 2 :], batch[: len(batch) // 2]]
             else:
-                answers[batch[0]] = out_of_memory(conversations[batch[0]])
+                answers[batch[0]] = out_of_memory_error(conversations[batch[0]])
         return [answers[number] for number in range(len(conversations))]
 
     def _batches(self, conversations: Sequence[Conversation]) -> list[list[int]]:
@@ -186,7 +186,7 @@ class Batches(OneByOne):
         return batches
 
 
-class Trie:
+class TrieEngine:
     """Runs models of the `ARCHITECTURES` on a trie, in packs of at most *budget* tokens.
 
     The budget changes log-probabilities only by rounding, because sums are taken in another order. In float32, only the
@@ -215,7 +215,7 @@ class Trie:
         try:
             while due:
                 pack = due.pop()
-                done = within_memory(self._forward, pack, kept)
+                done = run_within_memory(self._forward, pack, kept)
                 if done is not None:
                     slots = torch.from_numpy(pack.slots)
                     (values[slots], kept), answered[slots] = done, True
@@ -229,7 +229,7 @@ class Trie:
         finally:
             self._model.set_attn_implementation(self._attention)
         parts = zip(conversations, values.split(trie.sizes), answered.split(trie.sizes), strict=True)
-        return [logprobs.tolist() if had.all() else out_of_memory(each) for each, logprobs, had in parts]
+        return [logprobs.tolist() if had.all() else out_of_memory_error(each) for each, logprobs, had in parts]
 
     def _forward(self, pack: Pack, kept: Kept) -> tuple[torch.Tensor, Kept]:
         """Returns the log-probabilities of the targets of *pack*, and the keys and values that the next pack needs."""
@@ -281,7 +281,7 @@ def engine_for(
     """
     if name not in get_args(EngineName):
         raise LMError(f"no engine {name!r}; known: {', '.join(get_args(EngineName))}")
-    one_by_one, folder = OneByOne(weights), weights.folder.name
+    one_by_one, folder = OneByOneEngine(weights), weights.folder.name
     if name == "one-by-one":
         return one_by_one, None
     if changing := _rotary_kinds(getattr(weights.model.config, "rope_parameters", None)) - STATIC:
@@ -291,24 +291,24 @@ def engine_for(
     if name == "trie":
         why = f"it does not know the architecture {weights.model.config.model_type}"
         if weights.model.config.model_type in ARCHITECTURES:
-            why = _disagreement(weights, template, Trie(weights, budget=64))
+            why = _disagreement(weights, template, TrieEngine(weights, budget=64))
         if why is None:
-            return Trie(weights, budget), None
+            return TrieEngine(weights, budget), None
         remark = f"evaluation LM {folder} is run in plain batches: {why}"
-    if worse := _disagreement(weights, template, Batches(weights)):
+    if worse := _disagreement(weights, template, BatchEngine(weights)):
         return one_by_one, f"evaluation LM {folder} is run one text at a time: in a batch {worse}"
-    return Batches(weights, budget), remark
+    return BatchEngine(weights, budget), remark
 
 
 def _disagreement(weights: Weights, template: ChatTemplate, engine: Engine) -> str | None:
-    """Returns a phrase on how *engine* differs from `OneByOne` on four conversations; None within `ALLOWED`.
+    """Returns a phrase on how *engine* differs from `OneByOneEngine` on four conversations; None within `ALLOWED`.
 
     Also None if the model's own numbers are not finite: they are refused when predictions are scored. Raises
     `SpanError` if a conversation cannot be scored at all.
     """
     predictions = [Prediction(x, None, y) for x in (_CHECKED[0], None) for y in _CHECKED]
     conversations = [template.encode(render(prediction)) for prediction in predictions]
-    expected, computed = OneByOne(weights).logprobs(conversations), engine.logprobs(conversations)
+    expected, computed = OneByOneEngine(weights).logprobs(conversations), engine.logprobs(conversations)
     worst = 0.0
     for wanted, actual in zip(expected, computed, strict=True):
         if isinstance(wanted, SpanError):

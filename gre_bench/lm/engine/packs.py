@@ -33,7 +33,7 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class AttentionLink:
     """A range of a pack's tokens, *queries*, and a range of keys (see `Pack`) to which each of these tokens attends.
 
     *level*: the number of links by which the same tokens attend to keys nearer to the root.
@@ -64,7 +64,7 @@ class Pack:
     depths: np.ndarray
     kept: int
     own: tuple[tuple[int, int], ...]
-    links: tuple[Link, ...]
+    links: tuple[AttentionLink, ...]
     keep: np.ndarray
     rows: np.ndarray
     targets: np.ndarray
@@ -97,7 +97,7 @@ class TokenTrie:
     def __init__(self, conversations: Sequence[Conversation]):
         order = sorted(range(len(conversations)), key=lambda number: conversations[number].ids)
         read = [conversations[number].ids[: conversations[number].last] for number in order]
-        shared = [0, *(_shared(first, second) for first, second in pairwise(read))]
+        shared = [0, *(_shared_prefix_length(first, second) for first, second in pairwise(read))]
         self.sizes = [conversation.last - conversation.first + 1 for conversation in conversations]
         offsets = [0, *accumulate(self.sizes)]
         ids, depths, heads = list[int](), list[int](), set[int]()
@@ -146,16 +146,16 @@ class TokenTrie:
 
     def _attention(
         self, start: int, stop: int, kept: Sequence[tuple[int, int]]
-    ) -> tuple[tuple[tuple[int, int], ...], tuple[Link, ...]]:
-        links: list[Link] = []
+    ) -> tuple[tuple[tuple[int, int], ...], tuple[AttentionLink, ...]]:
+        links: list[AttentionLink] = []
         key = 0
         for first, last in kept:
             end = int(self._ends[np.searchsorted(self._starts, first)])
             queries = (0, min(end, stop) - start)
             if links and links[-1].queries == queries:
-                links[-1] = Link(queries, (links[-1].keys[0], key + last - first), links[-1].level)
+                links[-1] = AttentionLink(queries, (links[-1].keys[0], key + last - first), links[-1].level)
             else:
-                links.append(Link(queries, (key, key + last - first), len(links)))
+                links.append(AttentionLink(queries, (key, key + last - first), len(links)))
             key += last - first
         own, above = [], list(links)
         overlapping = slice(np.searchsorted(self._stops, start, "right"), np.searchsorted(self._starts, stop, "left"))
@@ -165,13 +165,13 @@ class TokenTrie:
             while above and above[-1].queries[1] <= first - start:
                 above.pop()
             if end > last:
-                link = Link((last - start, end - start), (key + first - start, key + last - start), len(above))
+                link = AttentionLink((last - start, end - start), (key + first - start, key + last - start), len(above))
                 links.append(link)
                 above.append(link)
         return tuple(own), tuple(links)
 
 
-def _shared(first: tuple[int, ...], second: tuple[int, ...]) -> int:
+def _shared_prefix_length(first: tuple[int, ...], second: tuple[int, ...]) -> int:
     """Returns the length of the longest common prefix, by bisection."""
     low, high = 0, min(len(first), len(second))
     while low < high:

@@ -40,7 +40,7 @@ Kept = dict[int, tuple[Tensor, Tensor]]
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class FlashKernelCall:
     """The input of one call of the variable-length flash kernel: ranges of tokens that each attend to a range of keys.
 
     - *queries*, *keys*: the indices of the tokens in the pack, and of the keys, one range after another.
@@ -94,13 +94,13 @@ class AttentionLayout:
         return self.pack.seen()
 
     @cached_property
-    def own(self) -> Round:
+    def own(self) -> FlashKernelCall:
         """The kernel call by which the tokens of each range in ``pack.own`` attend to each other."""
         kept = self.pack.kept
         return self._round(self.pack.own, [(start + kept, stop + kept) for start, stop in self.pack.own])
 
     @cached_property
-    def rounds(self) -> list[Round]:
+    def rounds(self) -> list[FlashKernelCall]:
         """The kernel calls, one per level of links, by which tokens attend to ancestors outside their own range."""
         levels: dict[int, tuple[list, list]] = {}
         for link in self.pack.links:
@@ -109,7 +109,7 @@ class AttentionLayout:
             keys.append(link.keys)
         return [self._round(*level) for _, level in sorted(levels.items())]
 
-    def _round(self, queries: Sequence[tuple[int, int]], keys: Sequence[tuple[int, int]]) -> Round:
+    def _round(self, queries: Sequence[tuple[int, int]], keys: Sequence[tuple[int, int]]) -> FlashKernelCall:
         def indices(ranges: Sequence[tuple[int, int]]) -> Tensor:
             return torch.cat([torch.arange(*each, device=self.device) for each in ranges])
 
@@ -118,7 +118,7 @@ class AttentionLayout:
             return torch.tensor([0, *accumulate(sizes)], dtype=torch.int32, device=self.device)
 
         longest = [max(stop - start for start, stop in ranges) for ranges in (queries, keys)]
-        return Round(indices(queries), indices(keys), starts(queries), starts(keys), *longest)
+        return FlashKernelCall(indices(queries), indices(keys), starts(queries), starts(keys), *longest)
 
 
 def attend(
@@ -141,23 +141,25 @@ def attend(
     on_cpu = query.device.type == "cpu"
     plain = not layout.exact and softcap is None and window is None
     if on_cpu and plain and query.element_size() == 4:
-        return cascaded(query, key, value, layout, scale, layer).transpose(1, 2), None
+        return attend_in_float32_on_cpu(query, key, value, layout, scale, layer).transpose(1, 2), None
     key, value = layout.extended(layer, key, value)
     if on_cpu and plain:
-        return multiplied(query, key, value, layout, scale).transpose(1, 2), None
+        return attend_in_half_precision_on_cpu(query, key, value, layout, scale).transpose(1, 2), None
     if layout.exact or softcap is not None:
-        out = weighed(query, key, value, layout, scale, window, softcap)
+        out = attend_eagerly(query, key, value, layout, scale, window, softcap)
     elif window is not None or not (query.element_size() == 2 and size <= 256 and size % 8 == 0):
-        out = gathered(query, key, value, layout, scale, window)
+        out = attend_with_mask(query, key, value, layout, scale, window)
     else:  # the variable-length flash kernel supports only half precision and such sizes
-        out = batched(query, key, value, layout, scale)
+        out = attend_in_half_precision_on_cuda(query, key, value, layout, scale)
     return out.transpose(1, 2), None
 
 
 AttentionInterface.register(NAME, attend)  # transformers then builds no attention mask
 
 
-def cascaded(query: Tensor, key: Tensor, value: Tensor, layout: AttentionLayout, scale: float, layer: int) -> Tensor:
+def attend_in_float32_on_cpu(
+    query: Tensor, key: Tensor, value: Tensor, layout: AttentionLayout, scale: float, layer: int
+) -> Tensor:
     """Computes the attention in float32 on the CPU, with torch's flash kernel.
 
     The kernel is called once for each range in ``layout.pack.own`` and once for each link; the results are merged.
@@ -182,7 +184,9 @@ def cascaded(query: Tensor, key: Tensor, value: Tensor, layout: AttentionLayout,
     return out.to(query.dtype)
 
 
-def multiplied(query: Tensor, key: Tensor, value: Tensor, layout: AttentionLayout, scale: float) -> Tensor:
+def attend_in_half_precision_on_cpu(
+    query: Tensor, key: Tensor, value: Tensor, layout: AttentionLayout, scale: float
+) -> Tensor:
     """Computes the attention in half precision on the CPU, by plain matrix products for `_ROWS` tokens at a time.
 
     torch's flash kernel would take three times as long there.
@@ -208,20 +212,23 @@ def multiplied(query: Tensor, key: Tensor, value: Tensor, layout: AttentionLayou
     return out
 
 
-def batched(query: Tensor, key: Tensor, value: Tensor, layout: AttentionLayout, scale: float) -> Tensor:
-    """Computes the attention in half precision on CUDA, by one call of the variable-length kernel for each `Round`."""
+def attend_in_half_precision_on_cuda(
+    query: Tensor, key: Tensor, value: Tensor, layout: AttentionLayout, scale: float
+) -> Tensor:
+    """Computes the attention in half precision on CUDA, by one call of the variable-length kernel for each
+    `FlashKernelCall`."""
     q, k, v = (each[0].transpose(0, 1) for each in (query, key, value))
-    out, sums = _variable(q, k[layout.own.keys], v[layout.own.keys], layout.own, scale, causal=True)
+    out, sums = _call_flash_kernel(q, k[layout.own.keys], v[layout.own.keys], layout.own, scale, causal=True)
     out, sums = out.float(), sums.float()
     for each in layout.rounds:
-        part, part_sums = _variable(q[each.queries], k[each.keys], v[each.keys], each, scale, causal=False)
+        part, part_sums = _call_flash_kernel(q[each.queries], k[each.keys], v[each.keys], each, scale, causal=False)
         merged, merged_sums = out[each.queries], sums[:, each.queries]
         _merge(merged.transpose(0, 1), merged_sums, part.transpose(0, 1), part_sums)
         out[each.queries], sums[:, each.queries] = merged, merged_sums
     return out.to(query.dtype).transpose(0, 1)[None]
 
 
-def gathered(
+def attend_with_mask(
     query: Tensor, key: Tensor, value: Tensor, layout: AttentionLayout, scale: float, window: int | None
 ) -> Tensor:
     """Computes the attention on any device, with a mask, on copies of the keys of each range and its ancestors.
@@ -229,24 +236,24 @@ def gathered(
     *window*: the number of tokens to which a token attends (itself and the nearest ancestors); None: all.
     """
     out = torch.empty_like(query)
-    for own, keys, values, seen in _gathered(key, value, layout, window):
+    for own, keys, values, seen in _gather_keys_and_masks(key, value, layout, window):
         out[:, :, own] = scaled_dot_product_attention(
             query[:, :, own], keys, values, attn_mask=seen, scale=scale, enable_gqa=True
         )
     return out
 
 
-def weighed(
+def attend_eagerly(
     query: Tensor, key: Tensor, value: Tensor, layout: AttentionLayout, scale: float,
     window: int | None, softcap: float | None,
 ) -> Tensor:  # fmt: skip
-    """Computes the same as `gathered`, by plain products and a float32 softmax, like ``eager`` of transformers.
+    """Computes the same as `attend_with_mask`, by plain products and a float32 softmax, like ``eager`` of transformers.
 
     With *softcap*, each attention score s becomes softcap · tanh(s / softcap), as in Gemma 2.
     """
     out = torch.empty_like(query)
     groups = query.shape[1] // key.shape[1]
-    for own, keys, values, seen in _gathered(key, value, layout, window):
+    for own, keys, values, seen in _gather_keys_and_masks(key, value, layout, window):
         keys, values = keys.repeat_interleave(groups, 1), values.repeat_interleave(groups, 1)
         scores = query[:, :, own] @ keys.transpose(-1, -2) * scale
         if softcap is not None:
@@ -256,7 +263,7 @@ def weighed(
     return out
 
 
-def _gathered(
+def _gather_keys_and_masks(
     key: Tensor, value: Tensor, layout: AttentionLayout, window: int | None
 ) -> Iterator[tuple[slice, Tensor, Tensor, Tensor]]:
     """Yields for each range in ``pack.own``: its slice of the pack's tokens, its keys, its values, and their mask.
@@ -283,7 +290,9 @@ def _merge(out: Tensor, sums: Tensor, part: Tensor, part_sums: Tensor) -> None:
     sums.copy_(torch.logaddexp(sums, part_sums))
 
 
-def _variable(q: Tensor, k: Tensor, v: Tensor, ranges: Round, scale: float, *, causal: bool) -> tuple[Tensor, Tensor]:
+def _call_flash_kernel(
+    q: Tensor, k: Tensor, v: Tensor, ranges: FlashKernelCall, scale: float, *, causal: bool
+) -> tuple[Tensor, Tensor]:
     """Computes the attention of *ranges* by one call of the variable-length flash kernel.
 
     *q*, *k* and *v* have the shape (tokens, heads, head size). Returns the output, and the log-sum-exps of the

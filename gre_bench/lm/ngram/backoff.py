@@ -168,7 +168,7 @@ def earlier(words: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return _ratio(_times_before(words) * weights, total)
 
 
-def continued(words: np.ndarray, first: int) -> np.ndarray:
+def probability_of_continuations(words: np.ndarray, first: int) -> np.ndarray:
     """Returns the probability of each word of the reply *words*, if it is a random continuation of the previous word.
 
     The continuations are the words that followed earlier occurrences of the previous word in the reply; all are equally
@@ -178,7 +178,7 @@ def continued(words: np.ndarray, first: int) -> np.ndarray:
     return _ratio(_times_before(before * _PAIR + words), _times_before(before))
 
 
-class Copies:
+class CopyModel:
     """The probabilities of copying from the known text *words*, with a weight for each of its positions.
 
     *first* stands for the word before the first word of any text.

@@ -35,7 +35,15 @@ from gre_bench.core.errors import LMError, SourceError, SpanError
 from gre_bench.core.incoming import read_bytes
 from gre_bench.core.records import LMIdentity, Prediction, SpanLogprob
 from gre_bench.core.strict import load_json
-from gre_bench.lm.ngram.backoff import NEWLINE_ID, UNKNOWN, Backoff, Contexts, Copies, continued, earlier
+from gre_bench.lm.ngram.backoff import (
+    NEWLINE_ID,
+    UNKNOWN,
+    Backoff,
+    Contexts,
+    CopyModel,
+    earlier,
+    probability_of_continuations,
+)
 from gre_bench.lm.ngram.segmentation import Alphabet, Form, Speller, alphabet_of_python, is_word, split
 
 ENGINE_VERSION = "cache-ngram-1"
@@ -58,7 +66,7 @@ _STEM = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class TokenizedText:
     """The tokens of a text as integers.
 
     - *ids*: the index of each token in the vocabulary; 0 for an unknown word.
@@ -72,7 +80,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ReplyParts:
     """The parts of a reply's probability that do not depend on a known text: a value for each token and for the end.
 
     - *form*: the log-probability of gap and capitals, in nats. *spelling*: the log-probability of the word's spelling.
@@ -81,7 +89,7 @@ class Reply:
     - *marginal*, *marginal_unknown*: the same two probabilities by the module's formula for P(token | so far).
     """
 
-    text: Reading
+    text: TokenizedText
     contexts: Contexts
     form: np.ndarray
     spelling: np.ndarray
@@ -92,11 +100,11 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownTextEffect:
     """The effect of a known text: the factor of each word, and the probabilities of copying from the text."""
 
     factors: np.ndarray
-    copies: Copies
+    copies: CopyModel
 
 
 class CacheNgram:
@@ -171,8 +179,8 @@ class CacheNgram:
         surrogate gives a `SpanError` with the code ``bad_text``. All other texts can be scored.
         """
         self._numbers.clear()
-        replies: dict[str, Reply] = {}
-        known: dict[str, Known | None] = {}
+        replies: dict[str, ReplyParts] = {}
+        known: dict[str, KnownTextEffect | None] = {}
         answers: list[SpanLogprob | SpanError] = []
         for prediction in predictions:
             try:
@@ -184,7 +192,7 @@ class CacheNgram:
                 answers.append(SpanError("bad_text", "the text holds a lone surrogate, which is not valid Unicode"))
         return answers
 
-    def token_logprobs(self, reply: Reply, known: Known | None) -> np.ndarray:
+    def token_logprobs(self, reply: ReplyParts, known: KnownTextEffect | None) -> np.ndarray:
         """Returns log P(token | reply so far, known text) in nats for each token of *reply* and for its end."""
         whole, unknown = reply.marginal, reply.marginal_unknown
         if known is not None:
@@ -193,7 +201,7 @@ class CacheNgram:
         with np.errstate(divide="ignore"):
             return np.logaddexp(np.log(whole), np.log(unknown) + reply.spelling) + reply.form
 
-    def read_reply(self, text: str) -> Reply:
+    def read_reply(self, text: str) -> ReplyParts:
         """Reads the reply *text* and returns the parts of its probability that do not depend on a known text."""
         spelled = split(text)
         reading = self._read(spelled.words)
@@ -205,9 +213,9 @@ class CacheNgram:
         terms, escapes = self.marginal_terms(reading, trigram, unknown)
         marginal, marginal_unknown = self.marginal_weights @ terms, self.marginal_weights @ escapes
         form = self._form.logprobs(spelled)
-        return Reply(reading, contexts, form, spelling, trigram, unknown, marginal, marginal_unknown)
+        return ReplyParts(reading, contexts, form, spelling, trigram, unknown, marginal, marginal_unknown)
 
-    def read_known(self, text: str) -> Known | None:
+    def read_known(self, text: str) -> KnownTextEffect | None:
         """Returns the effect of the known *text* on replies; None if the text has no word to copy.
 
         The result is valid until the next call of `logprob`, which renumbers the unknown words.
@@ -216,23 +224,28 @@ class CacheNgram:
         if not (self._weights(reading) > 0).any():
             return None
         factors = np.exp(self.known_text.features(reading) @ self.boosts)
-        return Known(factors, Copies(reading.words, self._weights(reading), NEWLINE_ID))
+        return KnownTextEffect(factors, CopyModel(reading.words, self._weights(reading), NEWLINE_ID))
 
-    def read(self, text: str) -> Reading:
+    def read(self, text: str) -> TokenizedText:
         """Returns the tokens of *text* as integers, without the end-of-text token."""
         return self._read(split(text).words[:-1])
 
-    def marginal_terms(self, text: Reading, trigram: np.ndarray, unknown: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def marginal_terms(
+        self, text: TokenizedText, trigram: np.ndarray, unknown: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Computes the terms of the module's formula for P(token | so far), without the weights μ.
 
         Returns two arrays of shape (terms, tokens): P(the token's word) and P(unknown word) by each term. *trigram*,
-        *unknown*: as in `Reply`.
+        *unknown*: as in `ReplyParts`.
         """
         nothing = np.zeros(len(trigram))
-        copied, followed = earlier(text.words, self._weights(text)), continued(text.words, NEWLINE_ID)
+        copied, followed = (
+            earlier(text.words, self._weights(text)),
+            probability_of_continuations(text.words, NEWLINE_ID),
+        )
         return _with_fallback(trigram, unknown, [(trigram, unknown), (copied, nothing), (followed, nothing)])
 
-    def conditional_terms(self, reply: Reply, known: Known) -> tuple[np.ndarray, np.ndarray]:
+    def conditional_terms(self, reply: ReplyParts, known: KnownTextEffect) -> tuple[np.ndarray, np.ndarray]:
         """Computes the terms of P(token | so far, known), without the weights λ, as `marginal_terms` does."""
         factors, norms = known.factors, self.backoff.norms(known.factors, reply.contexts)
         reweighted = reply.trigram * factors[reply.text.ids] / norms, reply.unknown * factors[UNKNOWN] / norms
@@ -241,15 +254,15 @@ class CacheNgram:
         alone = reply.marginal, reply.marginal_unknown
         return _with_fallback(*alone, [alone, reweighted, (copied, nothing), (followed, nothing)])
 
-    def _read(self, words: list[str]) -> Reading:
+    def _read(self, words: list[str]) -> TokenizedText:
         ids = np.array([self._ids.get(word, UNKNOWN) for word in words], dtype=np.int64)
         unknown = [words[index] for index in np.flatnonzero(ids == UNKNOWN)]
         numbers = ids.copy()
         first = len(self._ids)
         numbers[ids == UNKNOWN] = [self._numbers.setdefault(word, first + len(self._numbers)) for word in unknown]
-        return Reading(ids, numbers, unknown)
+        return TokenizedText(ids, numbers, unknown)
 
-    def _weights(self, text: Reading) -> np.ndarray:
+    def _weights(self, text: TokenizedText) -> np.ndarray:
         return self.known_text.copy_weights(text) ** self.config["idf_exponent"]
 
     def _spell(self, words: list[str]) -> np.ndarray:
@@ -332,7 +345,7 @@ class KnownText:
         # P(word | topic) / P(word); normalised again, because rounding has moved the mean of a column away from 1.
         self._words_of = of_topics / (arrays["topic_sizes"].astype(np.float64) @ of_topics)
 
-    def features(self, text: Reading) -> np.ndarray:
+    def features(self, text: TokenizedText) -> np.ndarray:
         """Returns the features of each word of the vocabulary for the known *text*: shape (vocabulary, `FEATURES`)."""
         ids, counts = np.unique(text.ids, return_counts=True)
         counts, ids = counts[self.words[ids]], ids[self.words[ids]]
@@ -357,7 +370,7 @@ class KnownText:
             rest[6, self._topical] = np.where(same[self._topical], 0, ratio)
         return columns.T
 
-    def copy_weights(self, text: Reading) -> np.ndarray:
+    def copy_weights(self, text: TokenizedText) -> np.ndarray:
         """Returns the weight of each token of *text* for copying: a word's inverse document frequency in nats, or 0."""
         words = self.words[text.ids]
         words[text.ids == 0] = [is_word(word) for word in text.unknown]

@@ -57,7 +57,7 @@ def alphabet_of_python() -> Alphabet:
 
 
 @dataclass(frozen=True, slots=True)
-class Spelled:
+class SplitText:
     """A text split into tokens: the folded tokens, the white space before each, and the tokens as written."""
 
     words: list[str]
@@ -65,10 +65,10 @@ class Spelled:
     written: list[str]
 
 
-def split(text: str) -> Spelled:
+def split(text: str) -> SplitText:
     """Returns the tokens of *text*, with the end of the text last; raises `UnicodeEncodeError` for a lone surrogate."""
     folded = text.encode().lower().decode()  # for bytes, lower() folds only A-Z
-    return Spelled([*_TOKEN.findall(folded), END], _TOKEN.split(text), [*_TOKEN.findall(text), END])
+    return SplitText([*_TOKEN.findall(folded), END], _TOKEN.split(text), [*_TOKEN.findall(text), END])
 
 
 def pieces_of_words(text: str, ids: Sequence[int]) -> list[str] | None:
@@ -113,7 +113,7 @@ class Form:
             self._capitals = np.log(counts["capitals"] / counts["capitals"].sum(axis=1, keepdims=True))
         self._one_more_space = float(_LOG_HALF - np.log(alphabet.space))
 
-    def logprobs(self, spelled: Spelled) -> np.ndarray:
+    def logprobs(self, spelled: SplitText) -> np.ndarray:
         """Returns for each token the log-probability of the blanks before it plus that of its capitals, in nats."""
         before, after = _kinds_of_tokens(spelled.words)
         # A gap is empty, one space, or a random string of white space whose length is geometric with parameter 1/2. The
@@ -147,7 +147,7 @@ def _kind_of_gap(gap: str) -> int:
     return {"": 0, " ": 1}.get(gap, 2)
 
 
-def _kinds_of_capitals(spelled: Spelled) -> tuple[np.ndarray, np.ndarray]:
+def _kinds_of_capitals(spelled: SplitText) -> tuple[np.ndarray, np.ndarray]:
     """Returns for each token its kind of capitals, and its number of ASCII letters.
 
     The kinds are 0 (lower), 1 (Capital), 2 (UPPER) and 3 (any other pattern).

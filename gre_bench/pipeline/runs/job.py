@@ -25,16 +25,16 @@ from typing import TYPE_CHECKING, Any
 from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.errors import GreBenchError, Paused, Stopped, StoreError, UnfinishedError
 from gre_bench.core.records import edition_of
-from gre_bench.core.settings import Settings, load_over
-from gre_bench.http.client import SHORTEST_SECRET, masked
-from gre_bench.pipeline.runs.prefect_engine import lost
-from gre_bench.pipeline.runs.spending import RunClock, check, spend_log
+from gre_bench.core.settings import Settings, load_recorded_settings
+from gre_bench.http.lm_requests import SHORTEST_SECRET, masked
+from gre_bench.pipeline.runs.prefect_engine import is_server_lost
+from gre_bench.pipeline.runs.spending import RunClock, check_budget_models, spend_log
 from gre_bench.store import Store, now
 from gre_bench.store.queries import LAST_SETTINGS
 
 if TYPE_CHECKING:
     from gre_bench.tasks.backends import Backends
-    from gre_bench.writing.catalog import WriterContext
+    from gre_bench.writing.writers import WriterContext
 
 STATES = ("planned", "scored", "failed", "excluded", "missing")
 EVENTS = {
@@ -153,7 +153,7 @@ class Job:
     - *candidates*: score only these; None means all. *limit*: use only this number of papers (a pilot).
     - *retry_failed*: whether to retry texts and scores that failed permanently.
     - *wait_s*: seconds to wait for another process that holds the edition's lock.
-    - *changes*: perturbation → id of its candidate, for a validation; other jobs have none.
+    - *perturbations*: perturbation → id of its candidate, for a validation; other jobs have none.
     - *texts_first*: whether to score nothing as long as texts of *candidates* are missing.
     - *left_out*: ids of papers to leave out of a validation, because its evaluation LM or writer was trained on them.
     - *in_place_of*: for a dry run: takes a step and its kind of text, and returns what runs instead of the step.
@@ -165,7 +165,7 @@ class Job:
     limit: int | None = None
     retry_failed: bool = False
     wait_s: float = 0.0
-    changes: Mapping[str, str] = field(default_factory=dict)
+    perturbations: Mapping[str, str] = field(default_factory=dict)
     texts_first: bool = False
     left_out: frozenset[str] = frozenset()
     in_place_of: Callable[[Callable[..., Any], str], Callable[..., Any]] | None = None
@@ -177,7 +177,7 @@ class Job:
     @property
     def writer_context(self) -> WriterContext:
         """What text writers need. Editions in a state folder share its reply archive, but have separate accounts."""
-        from gre_bench.writing.catalog import WriterContext
+        from gre_bench.writing.writers import WriterContext
 
         edition, writing = self.settings.edition, self.settings.writing
         account = edition.edition.key
@@ -223,18 +223,18 @@ def _same_command(store: Store) -> str:
 def settings_of(store: Store) -> Settings:
     """Returns the settings of the edition's last refresh, from the copy for readers, or the default settings."""
     last = store.read(LAST_SETTINGS)
-    return load_over(json.loads(last[0]["settings"]) if last else {}, edition_of(store.key).overrides)
+    return load_recorded_settings(json.loads(last[0]["settings"]) if last else {}, edition_of(store.key).overrides)
 
 
 @contextmanager
-def recorded(store: Store, command: str, settings: Settings, shown: bool = True) -> Iterator[Progress]:
+def record_run(store: Store, command: str, settings: Settings, shown: bool = True) -> Iterator[Progress]:
     """Records a run of *command* as a row of the table ``runs``, and yields its `Progress`.
 
     The caller must hold the lock. If the block raises an exception, the failure is recorded. *shown*: whether the
     status file shows the run. The copy for readers is updated at the start, so the next run finds these settings even
     if this one is killed.
     """
-    check(settings.budget, settings.writing.models)
+    check_budget_models(settings.budget, settings.writing.models)
     run_id = f"{now():%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:6]}"
     begun = {"run_id": run_id, "command": command, "started_at": now(), "settings": settings.model_dump_json(),
              "code_version": code_version()}  # fmt: skip
@@ -247,7 +247,7 @@ def recorded(store: Store, command: str, settings: Settings, shown: bool = True)
         if clock:
             clock.stop()
     except BaseException as error:
-        outcome, message = ending(error)
+        outcome, message = describe_ending(error)
         ended = {"run_id": run_id, "ended_at": now(), "outcome": outcome}
         last = (
             clock.stop if clock else None,
@@ -264,13 +264,13 @@ def recorded(store: Store, command: str, settings: Settings, shown: bool = True)
     store.copy_for_readers()
 
 
-def ending(error: BaseException) -> tuple[str, str]:
+def describe_ending(error: BaseException) -> tuple[str, str]:
     """Returns the outcome and the message to record for a run that raised *error*."""
     if isinstance(error, KeyboardInterrupt | Stopped):
         return "stopped", "stopped by hand; the same command goes on from there"
     if isinstance(error, Paused):
         return "paused", str(error)
-    if lost(error):
+    if is_server_lost(error):
         return "stopped", "the Prefect server no longer answers; the same command goes on from there"
     if isinstance(error, UnfinishedError):
         return "incomplete", str(error)

@@ -25,7 +25,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from gre_bench.core.children import dying_with
+from gre_bench.core.children import die_with_parent
 from gre_bench.core.errors import MEND, GreBenchError, Paused, ServiceDown, SettingsError, UnfinishedError
 
 QUIET = {
@@ -95,14 +95,14 @@ def configure_prefect(folder: Path) -> None:
         os.environ.setdefault(name, value)
 
 
-def perform(engine: bool, flow: Callable[[], Any], plain: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+def run_flow_or_plain(engine: bool, flow: Callable[[], Any], plain: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """Runs *flow* under Prefect or, without *engine*, the same work as the function *plain*; returns the summary.
 
     Raises `ServiceDown` if Prefect's server does not answer.
     """
     if not engine:
         return plain()
-    with answering():
+    with require_server():
         return summary_of(flow())
 
 
@@ -128,7 +128,7 @@ def own_server() -> Iterator[None]:
         server = subprocess.Popen([sys.executable, "-c", SERVER, str(listening.fileno())], stdin=subprocess.DEVNULL,
                                   env=os.environ | {"PREFECT_HOME": str(log.parent)},
                                   stdout=output, stderr=output, pass_fds=[listening.fileno()], start_new_session=True,
-                                  preexec_fn=dying_with(os.getpid()))  # fmt: skip
+                                  preexec_fn=die_with_parent(os.getpid()))  # fmt: skip
     try:
         if reason := why_unreachable(api, TRIES_S[:1], START_S):
             raise ServiceDown(f"Prefect's own server did not start ({reason}): see {log}, or add --no-prefect")
@@ -148,7 +148,7 @@ def own_server() -> Iterator[None]:
             server.wait()
 
 
-def ended(work: Callable[..., dict[str, Any]], *arguments: Any, strict: bool = False) -> Any:
+def to_prefect_state(work: Callable[..., dict[str, Any]], *arguments: Any, strict: bool = False) -> Any:
     """Calls *work* with *arguments*, and returns what the calling flow must return: a Prefect state or a summary.
 
     That is a Prefect state with the outcome's name, such as ``Incomplete``, which holds message and summary. The name
@@ -231,7 +231,7 @@ def run_deployed(deployment: str, parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def answering() -> Iterator[None]:
+def require_server() -> Iterator[None]:
     """Raises `ServiceDown` if the Prefect server does not answer before the block, or stops answering within it.
 
     The server is the one that ``PREFECT_API_URL`` names, or else this run's own.
@@ -257,7 +257,7 @@ def answering() -> Iterator[None]:
         try:
             yield
         except Exception as error:
-            if not lost(error):
+            if not is_server_lost(error):
                 raise
             if (full := _disk_is_full(NO_ROOM)) and not api:
                 raise ServiceDown(f"{full}, so Prefect's server stopped; {MEND}") from None
@@ -284,7 +284,7 @@ def _disk_is_full(least_bytes: int) -> str | None:
     return f"the disk of {home} is full ({free / 2**20:.1f} MB left)" if free < least_bytes else None
 
 
-def lost(error: BaseException) -> bool:
+def is_server_lost(error: BaseException) -> bool:
     """Returns whether *error* means that the Prefect server did not answer, or gave an invalid answer."""
     if "prefect.settings" not in sys.modules:  # a run without Prefect does not import it
         return False
@@ -297,7 +297,7 @@ def lost(error: BaseException) -> bool:
             url = str(error.request.url)
         except RuntimeError:
             return False
-        api = _api()
+        api = _find_server_url()
         return bool(api) and url.startswith(str(api))
     if isinstance(error, RuntimeError):
         # The message of Prefect's client if its first connection to a server fails.
@@ -311,11 +311,11 @@ def await_server(error: BaseException | None = None) -> None:
     *error*: what ended the flow. Does not wait if the user stopped the run, or if the server did not answer, because
     Prefect has then already waited.
     """
-    if not (api := _api()):
+    if not (api := _find_server_url()):
         return
     from prefect.settings import get_current_settings
 
-    hopeless = error is not None and (not isinstance(error, Exception) or lost(error))
+    hopeless = error is not None and (not isinstance(error, Exception) or is_server_lost(error))
     deadline = time.monotonic() + (0.0 if hopeless else RETURN_S)
     while why_unreachable(api, TRIES_S[:1]):
         if time.monotonic() >= deadline:
@@ -342,7 +342,7 @@ def why_unreachable(api: str, waits_s: Sequence[float] = TRIES_S, timeout_s: flo
     return reason
 
 
-def _api() -> str | None:
+def _find_server_url() -> str | None:
     """Returns the URL of the Prefect server that this process uses; None if there is none."""
     if "prefect.settings" not in sys.modules:
         return None

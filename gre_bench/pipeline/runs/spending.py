@@ -12,16 +12,16 @@ from typing import Any
 
 from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.errors import SettingsError, StoreError
-from gre_bench.core.settings import Bounds, BudgetSettings, load_over
+from gre_bench.core.settings import Bounds, BudgetSettings, load_recorded_settings
 from gre_bench.store import Store
 from gre_bench.store.queries import LAST_SETTINGS, OUTCOMES, TEXT_OUTCOMES, Query, QueryRow
-from gre_bench.writing.spend_log import SpendLog, Spent, remaining, spend_log_of, stop_at
+from gre_bench.writing.spend_log import SpendLog, Spent, check_bounds, remaining_budget, spend_log_of
 
 TICK_S = 10.0
 """Seconds between two entries of working time in the spend log; more frequent if the budget limits hours."""
 
 
-def check(budget: BudgetSettings, models: Path | None) -> None:
+def check_budget_models(budget: BudgetSettings, models: Path | None) -> None:
     """Raises `SettingsError` if *budget* limits a model that is not in the file *models*, without any effect."""
     known = load_models(models) if budget.models else {}
     for name in budget.models:
@@ -41,7 +41,7 @@ class RunClock:
         if time.monotonic() - self._since >= TICK_S or self._budget.hours is not None:
             self.stop()
             hours = Bounds(hours=self._budget.hours)
-            stop_at(hours, self._spend_log.whole(self._account), self._account)
+            check_bounds(hours, self._spend_log.whole(self._account), self._account)
 
     def stop(self) -> None:
         """Writes the working time since the last entry to the spend log."""
@@ -68,7 +68,7 @@ def account(store: Store) -> dict[str, Any]:
     """Returns an edition's spending (`balance`) and the outcomes of the texts and grades requested from LMs."""
     log, last, budget = spend_log(store), _rows(store, LAST_SETTINGS), BudgetSettings()
     with suppress(SettingsError):
-        budget = load_over(json.loads(last[0]["settings"])).budget if last else budget
+        budget = load_recorded_settings(json.loads(last[0]["settings"])).budget if last else budget
     counts = {"spend_log_lines_damaged": log.damaged, "texts": _rows(store, TEXT_OUTCOMES)}
     return balance(log, store.key, budget) | counts | {"outcomes": _rows(store, OUTCOMES)}
 
@@ -76,15 +76,15 @@ def account(store: Store) -> dict[str, Any]:
 def balance(spend_log: SpendLog, account: str, budget: BudgetSettings) -> dict[str, Any]:
     """Returns what *account* has spent, in total and by model, and what is left of each limit in *budget*."""
     by_model, whole = spend_log.models(account), spend_log.whole(account)
-    left = remaining(budget, whole)
+    left = remaining_budget(budget, whole)
     for name, bounds in budget.models.items():
-        own = remaining(bounds, by_model.get(name, Spent()))
+        own = remaining_budget(bounds, by_model.get(name, Spent()))
         left |= {f"models.{name}.{bound}": value for bound, value in own.items()}
     spent_by_model = {name: _row(spent) for name, spent in by_model.items()}
     return {"spent": _row(whole), "spent_by_model": spent_by_model, "remaining": left}
 
 
-def over(
+def list_exceeded_limits(
     rows: Sequence[Mapping[str, Any]], budget: BudgetSettings, spend_log: SpendLog, account: str, how: str = "about"
 ) -> list[str]:
     """Returns one line for each limit of *budget* that the requests in *rows* would exceed.
@@ -97,7 +97,7 @@ def over(
     for model, bounds in limits.items():
         spent = spend_log.whole(account) if model is None else spend_log.spent(account, model)
         own_rows = [row for row in rows if model in (None, row["model"])]
-        for bound, free in remaining(bounds, spent).items():
+        for bound, free in remaining_budget(bounds, spent).items():
             if (needed := sum(row.get(bound) or 0 for row in own_rows)) > free:
                 name = f"budget.{bound}" if model is None else f"budget.models.{model}.{bound}"
                 lines.append(f"{name} would be reached: {how} {needed:,.6g} needed, {free:,.6g} left")

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gre_bench.core.errors import GreBenchError
-from gre_bench.core.extensions import extended
-from gre_bench.core.pretrained import located
+from gre_bench.core.extensions import has_additions
+from gre_bench.core.pretrained import model_path
 from gre_bench.core.resources import PACKAGE
 from gre_bench.core.whole_files import replace_file
 from gre_bench.store import Store
-from gre_bench.store.files import putting
+from gre_bench.store.files import convert_write_errors
 from gre_bench.store.queries import CURRENT_SIGNATURES, PROGRESS, REASONS, UNCOVERED
 
 if TYPE_CHECKING:
@@ -30,21 +30,26 @@ _LONGEST = 1_000_000
 """The maximum number of bytes that are read from ``last_refresh.json``."""
 
 
-def remember(store: Store, job: Job, summary: dict[str, Any]) -> None:
-    """Records that the refresh of *job* ended with *summary* and left nothing to do, unless `_inputs` returns None."""
-    if (read := _inputs(store, job)) is not None and summary["outcome"] == "done":
+def record_done_refresh(store: Store, job: Job, summary: dict[str, Any]) -> None:
+    """Records that the refresh of *job* ended with *summary* and left nothing to do, unless `_digest_inputs` returns
+    None."""
+    if (read := _digest_inputs(store, job)) is not None and summary["outcome"] == "done":
         kept = {name: summary[name] for name in ("run_id", "papers", "sampled", "writer", "notes")}
         text = json.dumps({"copy": _digest_of_copy(store), "inputs": read, "summary": kept})
-        with putting(store.key, store.folder / FILE):
+        with convert_write_errors(store.key, store.folder / FILE):
             replace_file(store.folder / FILE, text.encode(), keep=False)
 
 
-def unchanged(store: Store, job: Job) -> dict[str, Any] | None:
+def find_unchanged_summary(store: Store, job: Job) -> dict[str, Any] | None:
     """Returns the summary of the last refresh if a refresh of *job* would do nothing; None if it may do something."""
     try:
         with (store.folder / FILE).open("rb") as file:
             last = json.loads(file.read(_LONGEST))
-        if last["copy"] != _digest_of_copy(store) or last["inputs"] != _inputs(store, job) or store.is_being_written():
+        if (
+            last["copy"] != _digest_of_copy(store)
+            or last["inputs"] != _digest_inputs(store, job)
+            or store.is_being_written()
+        ):
             return None
         ids = [row["signature_id"] for row in store.read(CURRENT_SIGNATURES)]
         metrics = store.read(PROGRESS, signature_ids=ids)
@@ -68,7 +73,7 @@ def _digest_of_copy(store: Store) -> str:
     return store.read_file.name
 
 
-def _inputs(store: Store, job: Job) -> str | None:
+def _digest_inputs(store: Store, job: Job) -> str | None:
     """Returns a digest of the settings, and of the size and time of every file that a refresh of *job* reads.
 
     Returns None if the job depends on more than these: if the evaluation LM runs on a server, failed texts are retried,
@@ -76,7 +81,7 @@ def _inputs(store: Store, job: Job) -> str | None:
     its code may be anywhere.
     """
     settings = job.settings
-    if job.retry_failed or job.changes or settings.evaluation_lm.elsewhere or extended():
+    if job.retry_failed or job.perturbations or settings.evaluation_lm.elsewhere or has_additions():
         return None
     inputs = hashlib.sha256(settings.model_dump_json().encode())
     inputs.update(json.dumps([job.candidates, job.limit]).encode())
@@ -85,16 +90,16 @@ def _inputs(store: Store, job: Job) -> str | None:
              settings.edition.only, settings.edition.not_human, settings.writing.models)  # fmt: skip
     paths = [PACKAGE, folder / "edition.duckdb", folder.parent.parent / "validations", *filter(None, named)]
     if settings.evaluation_lm.folder is not None:
-        paths.append(located(settings.evaluation_lm.folder, "lm"))
+        paths.append(model_path(settings.evaluation_lm.folder, "lm"))
     if settings.embedder.folder is not None:
-        paths.append(located(settings.embedder.folder, "embedder"))
+        paths.append(model_path(settings.embedder.folder, "embedder"))
     for path in paths:
-        for line in _stamps(path):
+        for line in _list_file_stamps(path):
             inputs.update(line.encode("utf-8", "surrogateescape"))
     return inputs.hexdigest()
 
 
-def _stamps(path: Path) -> Iterator[str]:
+def _list_file_stamps(path: Path) -> Iterator[str]:
     """Yields the name, size and modification time (ns) of the file *path*, or of each file in the folder *path*."""
     if not path.is_dir():
         about = path.stat() if path.exists() else None

@@ -25,12 +25,12 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from gre_bench.core.children import dying_with
+from gre_bench.core.children import die_with_parent
 from gre_bench.core.errors import LMError, ServiceDown, SettingsError
 from gre_bench.core.records import LMIdentity, Signature
 from gre_bench.core.settings import RunSettings, ScoringSettings, Settings
-from gre_bench.metrics.scoring import Scored
-from gre_bench.pipeline.runs.job import Job, Progress, recorded
+from gre_bench.metrics.scoring import ScoringResult
+from gre_bench.pipeline.runs.job import Job, Progress, record_run
 from gre_bench.store import Store
 from gre_bench.tasks import steps
 from gre_bench.tasks.backends import Backends, SignMetrics
@@ -129,7 +129,7 @@ class Processes(Runner):
             # to the worker, so a value here would overwrite the worker's value.
             self._stack.callback(os.environ.__setitem__, VISIBLE, visible)
         begun = (os.getpid(), threads, devices, multiprocessing.get_context("spawn").Value("i", 0))
-        self._runner = ProcessPoolTaskRunner(self._settings.workers, initializer=_begin, initargs=begun)
+        self._runner = ProcessPoolTaskRunner(self._settings.workers, initializer=_initialise_worker, initargs=begun)
         self._stack.enter_context(self._runner)
         return self
 
@@ -291,7 +291,7 @@ def gpus(folder: Path = Path("/dev")) -> tuple[str, ...]:
     return tuple(map(str, range(len(list(folder.glob("nvidia[0-9]*"))))))
 
 
-def _begin(parent: int, threads: int, devices: Sequence[str], count: Any) -> None:
+def _initialise_worker(parent: int, threads: int, devices: Sequence[str], count: Any) -> None:
     """Initialises a worker process with *threads* threads and the next one of the GPUs *devices*.
 
     The worker ignores Ctrl-C, which the run's main process, *parent*, handles. It is killed when *parent* ends.
@@ -299,7 +299,7 @@ def _begin(parent: int, threads: int, devices: Sequence[str], count: Any) -> Non
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.setdefault("OMP_NUM_THREADS", str(threads))
-    dying_with(parent, signal.SIGKILL)()
+    die_with_parent(parent, signal.SIGKILL)()
     if devices:
         with count.get_lock():
             index = count.value
@@ -308,14 +308,14 @@ def _begin(parent: int, threads: int, devices: Sequence[str], count: Any) -> Non
 
 
 @contextmanager
-def working(job: Job, command: str) -> Iterator[tuple[Store, Workers, Progress]]:
+def run_with_workers(job: Job, command: str) -> Iterator[tuple[Store, Workers, Progress]]:
     """Records a run of *command* for *job*; holds the edition's lock within the block, and then ends the workers."""
     store, workers = job.store, Workers(job.settings.run)
-    with store.lock(command, job.wait_s), recorded(store, command, job.settings) as progress, workers:
+    with store.lock(command, job.wait_s), record_run(store, command, job.settings) as progress, workers:
         yield store, workers, progress
 
 
-class Lost:
+class LostChunk:
     """The result for a chunk whose worker died; *why*: the message to store with the chunk's pairs."""
 
     why = "its worker died, perhaps for lack of memory"
@@ -349,8 +349,8 @@ class Workers:
 
     def scored(
         self, chunks: Iterator[Chunk], values_of: Callable[[Chunk], dict[str, Any]]
-    ) -> Iterator[tuple[Chunk, Scored | Lost]]:
-        """Scores *chunks*; yields (chunk, result) in order of completion, with `Lost` if the worker died.
+    ) -> Iterator[tuple[Chunk, ScoringResult | LostChunk]]:
+        """Scores *chunks*; yields (chunk, result) in order of completion, with `LostChunk` if the worker died.
 
         *values_of*: called when a chunk is submitted; returns the keyword arguments of `score_papers` for the chunk.
         """
@@ -375,8 +375,8 @@ class Workers:
             future = runner.first_done(list(at_work))
             result = _result(future, runner)
             yield at_work.pop(future), result
-            deaths = deaths + 1 if isinstance(result, Lost) else 0
-            if isinstance(result, Lost) and runner.die_together:
+            deaths = deaths + 1 if isinstance(result, LostChunk) else 0
+            if isinstance(result, LostChunk) and runner.die_together:
                 for future, chunk in at_work.items():
                     yield chunk, _result(future, runner)
                 at_work.clear()
@@ -415,8 +415,8 @@ def quoted(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value if isinstance(value, str) else quote(value) for name, value in values.items()}
 
 
-def _result(future: Any, runner: Runner) -> Scored | Lost:
+def _result(future: Any, runner: Runner) -> ScoringResult | LostChunk:
     try:
         return future.result()
     except runner.deaths:
-        return Lost()
+        return LostChunk()

@@ -10,9 +10,9 @@ from typing import Any
 
 import duckdb
 
-from gre_bench.release.database import rows
 from gre_bench.release.figures import families
-from gre_bench.release.pages.board import Board, Entry
+from gre_bench.release.pages.board_page import Board, Entry
+from gre_bench.release.public_tables import rows
 from gre_bench.stats.families import PairTest
 from gre_bench.stats.pair_tests import pair_tests
 from gre_bench.store import Row
@@ -65,12 +65,18 @@ def _board(board: Board, values: Values, units: Sequence[Unit]) -> dict[str, Any
             for scores in (values.get(name, {}) for name in names)
         ],
         "tests": [
-            [index_of[test.first], index_of[test.second], *map(_short, (test.difference, test.low, test.high, test.p)),
-             test.papers, _short(test.median), _short(test.trimmed),
-             *([_short(p)] if (p := corrected.get(frozenset((test.first, test.second)))) is not None else [])]
-            for test in comparisons({name: values[name] for name in names if values.get(name)})
+            [
+                index_of[test.first],
+                index_of[test.second],
+                *map(_round_score, (test.difference, test.low, test.high, test.p)),
+                test.papers,
+                _round_score(test.median),
+                _round_score(test.trimmed),
+                *([_round_score(p)] if (p := corrected.get(frozenset((test.first, test.second)))) is not None else []),
+            ]
+            for test in compare_all_pairs({name: values[name] for name in names if values.get(name)})
         ],
-    }  # fmt: skip
+    }
 
 
 def _point(entry: Entry) -> dict[str, Any]:
@@ -79,11 +85,11 @@ def _point(entry: Entry) -> dict[str, Any]:
         "mean": entry.mean, "low": entry.low, "high": entry.high, "usd": entry.usd, "parameters": entry.parameters,
         "released": entry.released.isoformat() if entry.released else None, "words": entry.words,
     }  # fmt: skip
-    return {name: _short(value) if isinstance(value, float) else value for name, value in fields.items()
+    return {name: _round_score(value) if isinstance(value, float) else value for name, value in fields.items()
             if value is not None}  # fmt: skip
 
 
-def _short(value: float) -> float:
+def _round_score(value: float) -> float:
     """Returns *value* rounded to six significant digits, which is finer than the statistical precision of scores."""
     return float(f"{value:.6g}")
 
@@ -106,18 +112,18 @@ def pair_values(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, di
     return by_signature
 
 
-def comparisons(values: Values) -> list[PairTest]:
+def compare_all_pairs(values: Values) -> list[PairTest]:
     """Returns the test, paired by paper, of every two candidates with at least two papers in common.
 
     *values*: the scores by candidate and (paper, reference). The p-values are not corrected for the number of tests.
     """
     try:
-        return _tested(values, list(values))
+        return _run_paired_tests(values, list(values))
     except ValueError:
         tests = []
         for first, second in combinations(values, 2):
             try:
-                tests += _tested(values, (first, second))
+                tests += _run_paired_tests(values, (first, second))
             except ValueError:
                 continue
         return tests
@@ -131,7 +137,7 @@ def by_paper(values: Mapping[Unit, float]) -> dict[str, float]:
     return {paper: sum(scores) / len(scores) for paper, scores in scores_of.items()}
 
 
-def leads(own: Mapping[Unit, float], other: Mapping[Unit, float]) -> dict[str, float]:
+def compute_leads(own: Mapping[Unit, float], other: Mapping[Unit, float]) -> dict[str, float]:
     """Returns paper → mean score difference, *own* minus *other*.
 
     *own*, *other*: the scores of two candidates by (paper, reference). Only references for which both candidates have a
@@ -140,7 +146,7 @@ def leads(own: Mapping[Unit, float], other: Mapping[Unit, float]) -> dict[str, f
     return by_paper({unit: value - other[unit] for unit, value in own.items() if unit in other})
 
 
-def _tested(values: Values, names: Sequence[str]) -> list[PairTest]:
+def _run_paired_tests(values: Values, names: Sequence[str]) -> list[PairTest]:
     if len(names) < 2:
         return []
     flat = [(value, paper, name, reference) for name in names for (paper, reference), value in values[name].items()]

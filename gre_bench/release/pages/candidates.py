@@ -10,10 +10,10 @@ from typing import Any
 import duckdb
 
 from gre_bench.core.records import HUMAN
-from gre_bench.release.database import rows
-from gre_bench.release.pages.board import Board, Entry, Flag, billions, page_of, plain
-from gre_bench.release.pages.board_data import Values, by_paper, leads
+from gre_bench.release.pages.board_data import Values, by_paper, compute_leads
+from gre_bench.release.pages.board_page import Board, Entry, Flag, billions, page_of, plain
 from gre_bench.release.pages.rendering import page
+from gre_bench.release.public_tables import rows
 from gre_bench.store import Row
 
 STATED = ("Maker", "Size", "Came out", "Knowledge cutoff", "Price")
@@ -50,11 +50,11 @@ def write_candidates(
         for board, entry in on_boards:
             for flag in entry.flags:
                 warnings.setdefault(flag, []).append(board.title)
-        scored = _on_papers(values[first.signature_id], candidate, human, lines) if first else []
+        scored = _list_papers(values[first.signature_id], candidate, human, lines) if first else []
         contents = {
             "name": candidate,
             "kind": row["kind"],
-            "card": _card(row, on_boards[0][1] if on_boards else None),
+            "card": _list_facts(row, on_boards[0][1] if on_boards else None),
             "on_boards": [{"board": board, "entry": entry} for board, entry in on_boards],
             "papers_of_boards": {board.title: board.papers for board, _ in on_boards if board.papers},
             "warnings": warnings,
@@ -62,7 +62,7 @@ def write_candidates(
             "best": scored[:EXTREMES],
             "worst": scored[EXTREMES:][::-1][:EXTREMES],
             "by": first.title if first else "",
-            "kinds": list(_kinds(kinds.get(candidate, ()), kinds.get(HUMAN, ()))),
+            "kinds": list(_count_openings(kinds.get(candidate, ()), kinds.get(HUMAN, ()))),
             "example": examples.get(candidate),
             "human": human if candidate != human else None,
         }
@@ -70,7 +70,7 @@ def write_candidates(
         (folder / page_of(candidate)).write_text(text, encoding="utf-8")
 
 
-def _card(row: Row, entry: Entry | None) -> list[tuple[str, str]]:
+def _list_facts(row: Row, entry: Entry | None) -> list[tuple[str, str]]:
     """Returns the facts about a candidate as (name, value); for a model, the last one lists unknown facts."""
     model = row["kind"] == "model"
     maker, slash, _ = (row["entry"] or "").partition("/")
@@ -101,20 +101,20 @@ def _card(row: Row, entry: Entry | None) -> list[tuple[str, str]]:
             *((("Unknown", ", ".join(unknown)),) if unknown else ())]  # fmt: skip
 
 
-def _on_papers(values: Values, candidate: str, human: str | None, lines: Mapping[str, Row]) -> list[dict[str, Any]]:
+def _list_papers(values: Values, candidate: str, human: str | None, lines: Mapping[str, Row]) -> list[dict[str, Any]]:
     """Returns one row per paper: *paper*, mean *score* and *lead* over the human baseline, largest lead first.
 
     Papers without a lead come last. If no paper has a lead, as on the page of the human baseline itself, papers are
     sorted by score. *lines*: paper id → paper.
     """
-    ahead = leads(values[candidate], values.get(human or "", {})) if candidate != human else {}
+    ahead = compute_leads(values[candidate], values.get(human or "", {})) if candidate != human else {}
     scored = [{"paper": lines[paper], "score": score, "lead": ahead.get(paper)}
               for paper, score in by_paper(values[candidate]).items()]  # fmt: skip
     return sorted(scored, key=lambda item: (item["lead"] is None and bool(ahead),
                       -(item["lead"] if ahead and item["lead"] is not None else item["score"])))  # fmt: skip
 
 
-def _kinds(own: Sequence[Row], human: Sequence[Row]) -> Iterator[dict[str, Any]]:
+def _count_openings(own: Sequence[Row], human: Sequence[Row]) -> Iterator[dict[str, Any]]:
     """Yields a row per writer: how often its judgments have each opening, per review, and per human review or None."""
     beside = {row["writer"]: row for row in human}
     for row in own:

@@ -14,23 +14,31 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedError
 from markupsafe import Markup
 
-from gre_bench.board.committee import committee_line
-from gre_bench.board.words import FEW, RANKED_APART, few_of, is_small, other_signature, p_value, too_short
+from gre_bench.board.committee_curve import committee_line
+from gre_bench.board.words import (
+    FEW,
+    RANKED_APART,
+    describe_interval_coverage,
+    is_small,
+    p_value,
+    warn_of_other_signature,
+    warn_of_small_samples,
+)
 from gre_bench.core.terminal import counted, without_controls
-from gre_bench.plots.drawing import CSS, across, breadth, span_of, ticks
+from gre_bench.plots.drawing import CSS, format_position, format_width, span_of, ticks
 from gre_bench.release.figures import board_picture, committee_picture, families
-from gre_bench.release.pages.board import (
+from gre_bench.release.pages.board_page import (
     Board,
     Entry,
     as_link,
-    bare,
     billions,
     count,
+    format_sort_key,
+    format_spoken_score,
     named,
     number,
     percent,
     plain,
-    spoken,
 )
 from gre_bench.release.pages.terms import PASSAGE, TERMS
 from gre_bench.store import Row
@@ -70,7 +78,7 @@ def page(template: str, scripts: Sequence[str], data: str, allowed: str = "", **
 
     *allowed*: additional rules of the content security policy. Raises `KeyError` if a value lacks a field.
     """
-    css, js = f"{_part('page.css')}{CSS}", "\n".join(['"use strict";\n{', *map(_part, scripts), "}"])
+    css, js = f"{_read_part('page.css')}{CSS}", "\n".join(['"use strict";\n{', *map(_read_part, scripts), "}"])
     policy = (
         f"default-src 'none'; style-src 'sha256-{_hash(css)}'; script-src 'sha256-{_hash(js)}'; "
         f"{allowed}base-uri 'none'; form-action 'none'"
@@ -84,7 +92,7 @@ def page(template: str, scripts: Sequence[str], data: str, allowed: str = "", **
 
 
 @cache
-def _part(name: str) -> str:
+def _read_part(name: str) -> str:
     return (FOLDER / name).read_text(encoding="utf-8")
 
 
@@ -111,14 +119,39 @@ def _environment() -> Environment:
         finalize=_without_controls,
     )
     environment.filters |= {
-        "named": named, "number": number, "plain": plain, "bare": bare, "p_value": p_value, "billions": billions,
-        "count": count, "percent": percent, "across": across, "breadth": breadth, "ticks": ticks, "spoken": spoken,
-        "present": present, "kinds": kinds, "verdict": verdict, "changes": changes, "as_link": as_link,
-        "states": states, "passage": passage, "badges": badges, "groups": groups, "effects_span": effects_span,
-        "years_span": years_span, "latest_first": latest_first, "moves": moves, "counted": counted,
-        "few_in_years": few_in_years, "few_of": few_of, "other_signature": other_signature,
-        "board_picture": board_picture, "committee_line": committee_line, "committee_picture": committee_picture,
-    }  # fmt: skip
+        "named": named,
+        "number": number,
+        "plain": plain,
+        "bare": format_sort_key,
+        "p_value": p_value,
+        "billions": billions,
+        "count": count,
+        "percent": percent,
+        "across": format_position,
+        "breadth": format_width,
+        "ticks": ticks,
+        "spoken": format_spoken_score,
+        "present": list_present_fields,
+        "kinds": kinds,
+        "verdict": verdict,
+        "changes": group_perturbations,
+        "as_link": as_link,
+        "states": count_pair_states,
+        "passage": choose_passage_terms,
+        "badges": badges,
+        "groups": groups,
+        "effects_span": effects_span,
+        "years_span": years_span,
+        "latest_first": latest_first,
+        "moves": index_changes,
+        "counted": counted,
+        "few_in_years": few_in_years,
+        "few_of": warn_of_small_samples,
+        "other_signature": warn_of_other_signature,
+        "board_picture": board_picture,
+        "committee_line": committee_line,
+        "committee_picture": committee_picture,
+    }
     environment.globals |= {"terms": TERMS, "all_states": STATES, "ranked_apart": RANKED_APART}  # pyrefly: ignore[bad-assignment]
     return environment
 
@@ -159,7 +192,7 @@ def badges(board: Board, contents: Mapping[str, Any]) -> list[Badge]:
         shown.append(Badge("small evaluation LM" if small else "read first", "undecided", contents["remarks"],
                            terms=("evaluation_lm",) if small else ()))  # fmt: skip
     if board.papers is not None and board.papers < FEW:
-        line = f"Intervals rest on {board.papers} papers. {too_short(board.papers)}."
+        line = f"Intervals rest on {board.papers} papers. {describe_interval_coverage(board.papers)}."
         shown.append(Badge("few papers", "undecided", (line,), terms=("interval",)))
     shown += [Badge("seen before?", "undecided", board.exposed, terms=("contamination",))] if board.exposed else []
     if lines := tuple(filter(None, (board.untested, *board.ties))):
@@ -180,15 +213,15 @@ def groups(boards: Sequence[Board]) -> list[str]:
     return sorted({entry.group for board in boards for entry in board.entries if entry.group})
 
 
-def present(entries: Sequence[Entry]) -> dict[str, bool]:
+def list_present_fields(entries: Sequence[Entry]) -> dict[str, bool]:
     """Returns field of `Entry` → whether any of *entries* has a value for it."""
     names = Entry.__dataclass_fields__
     return {name: any(getattr(entry, name) not in (None, (), False, "") for entry in entries) for name in names}
 
 
-def passage(boards: Sequence[Board]) -> list[str]:
+def choose_passage_terms(boards: Sequence[Board]) -> list[str]:
     """Returns the keys of `TERMS` that the section on how to read *boards* must explain."""
-    has = present([entry for board in boards for entry in board.entries])
+    has = list_present_fields([entry for board in boards for entry in board.entries])
     kinds_shown = {entry.kind for board in boards for entry in board.entries}
     is_needed = {
         "nats": any(board.unit == "nats" for board in boards), "signature": any(board.signature_id for board in boards),
@@ -217,11 +250,13 @@ def verdict(validation: str) -> str:
     return next((name for name in ("fail", "undecided") if f" {name} " in f"{validation} "), "unvalidated")
 
 
-def changes(validations: Sequence[Row]) -> dict[str, list[Row]]:
+def group_perturbations(validations: Sequence[Row]) -> dict[str, list[Row]]:
     """Returns family → the perturbations tried with any metric, each as one of its effects, with name and title."""
-    by_change = {effect["change"]: effect for row in validations for effect in row["effects"]}
-    families_shown = sorted({effect["family"] for effect in by_change.values()})
-    return {family: [item for item in by_change.values() if item["family"] == family] for family in families_shown}
+    by_perturbation = {effect["change"]: effect for row in validations for effect in row["effects"]}
+    families_shown = sorted({effect["family"] for effect in by_perturbation.values()})
+    return {
+        family: [item for item in by_perturbation.values() if item["family"] == family] for family in families_shown
+    }
 
 
 def effects_span(validations: Sequence[Row]) -> tuple[float, float]:
@@ -241,7 +276,7 @@ def latest_first(history: Row) -> list[tuple[str, list[Row]]]:
     return sorted(history["lines"], key=lambda line: (latest[line[0]] is None, -(latest[line[0]] or 0.0)))
 
 
-def moves(history: Row) -> dict[str, dict[str, Row]]:
+def index_changes(history: Row) -> dict[str, dict[str, Row]]:
     """Returns the changes in *history* by two editions, such as ``ICLR-2024 → ICLR-2025``, and candidate."""
     by_editions: dict[str, dict[str, Row]] = {}
     for item in history["changes"]:
@@ -249,7 +284,7 @@ def moves(history: Row) -> dict[str, dict[str, Row]]:
     return by_editions
 
 
-def states(outcomes: Sequence[Row]) -> dict[str, dict[str, int]]:
+def count_pair_states(outcomes: Sequence[Row]) -> dict[str, dict[str, int]]:
     """Returns title of a board → state of pairs → number of pairs."""
     by_board: dict[str, dict[str, int]] = {}
     for outcome in outcomes:
@@ -258,8 +293,8 @@ def states(outcomes: Sequence[Row]) -> dict[str, dict[str, int]]:
 
 
 def few_in_years(history: Row) -> str:
-    """Returns the warning of `few_of` for the editions of *history*."""
+    """Returns the warning of `warn_of_small_samples` for the editions of *history*."""
     by_edition: dict[str, int] = {}
     for year in (year for _, line in history["lines"] for year in line if year["papers"]):
         by_edition[year["edition"]] = max(year["papers"], by_edition.get(year["edition"], 0))
-    return few_of(by_edition.items())
+    return warn_of_small_samples(by_edition.items())

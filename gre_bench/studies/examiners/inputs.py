@@ -15,15 +15,23 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from gre_bench.core import strict
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.core.pretrained import placed
+from gre_bench.core.pretrained import resolve_model_ref
 from gre_bench.core.records import digest
 from gre_bench.core.resources import settings_file
 from gre_bench.core.settings import BudgetSettings, EmbedderSettings, EvaluationLMSettings
-from gre_bench.examiners.examiner import Examiner, Item, ItemKind, Phrase, examiner_of, problems_of, sha256
+from gre_bench.examiners.examiner import (
+    Examiner,
+    GradingItem,
+    ItemKind,
+    Phrase,
+    digest_prompts,
+    examiner_of,
+    format_validation_errors,
+)
 from gre_bench.examiners.panel import Measure, Rule
-from gre_bench.examiners.results import layout
+from gre_bench.examiners.rater_results import layout
 from gre_bench.ingest.datasets.rated import GradedText, read_graded_texts
-from gre_bench.pipeline.intake import file_sha256
+from gre_bench.pipeline.importing import file_sha256
 from gre_bench.store import Store, no_edition
 from gre_bench.store.queries import REVIEWS
 from gre_bench.studies.guidelines import whole_texts
@@ -112,7 +120,7 @@ def load_study(path: Path) -> StudySettings:
         tree["models_file"] = str((beside / tree["models_file"]).resolve())
     for group in (tree.get("embedder"), tree.get("evaluation_lm")):
         if isinstance(group, dict) and isinstance(group.get("folder"), str):
-            group["folder"] = str(placed(group["folder"], beside))
+            group["folder"] = str(resolve_model_ref(group["folder"], beside))
     return parse_study(tree, str(path))
 
 
@@ -121,7 +129,7 @@ def parse_study(tree: dict[str, Any], origin: str = "study settings") -> StudySe
     try:
         return StudySettings.model_validate(tree)
     except ValidationError as error:
-        raise SettingsError(f"{origin}: {problems_of(error)}") from None
+        raise SettingsError(f"{origin}: {format_validation_errors(error)}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,15 +145,17 @@ class GradedItems:
     lacks: Mapping[str, str]
 
     @property
-    def items(self) -> list[Item]:
+    def items(self) -> list[GradingItem]:
         """The texts that can be graded, in order."""
-        return [Item(text.item_id, text.source, text.text) for text in self.texts if text.item_id not in self.lacks]
+        return [
+            GradingItem(text.item_id, text.source, text.text) for text in self.texts if text.item_id not in self.lacks
+        ]
 
 
 def from_file(path: Path, limit: int | None = None) -> GradedItems:
     """Returns the first *limit* texts of the file *path* (`gre_bench.ingest.datasets.rated`)."""
     texts = read_graded_texts(path)[:limit]
-    return GradedItems("summary", texts, {"items": file_sha256(path), "limit": str(limit)}, _lacks(texts))
+    return GradedItems("summary", texts, {"items": file_sha256(path), "limit": str(limit)}, _find_missing_parts(texts))
 
 
 def from_edition(state: Path, edition: str, limit: int | None = None) -> GradedItems:
@@ -168,10 +178,10 @@ def from_edition(state: Path, edition: str, limit: int | None = None) -> GradedI
     if not texts:
         raise SourceError(f"edition {store.key} has no graded reviews; import some: gre-bench import graded --help")
     texts = texts[:limit]
-    return GradedItems("review", texts, {"edition": store.key, "limit": str(limit)}, _lacks(texts))
+    return GradedItems("review", texts, {"edition": store.key, "limit": str(limit)}, _find_missing_parts(texts))
 
 
-def _lacks(texts: Sequence[GradedText]) -> dict[str, str]:
+def _find_missing_parts(texts: Sequence[GradedText]) -> dict[str, str]:
     reasons = {}
     for text in texts:
         if text.human is None:
@@ -205,12 +215,12 @@ def grid(settings: StudySettings, item: ItemKind, generated: Mapping[str, str]) 
     for name, instructions in generated.items():
         tree = {"template": "generated", "item": item, "instructions": instructions}
         examiners[name] = examiner_of(tree, f"generated.{name}")
-    known = {_key(examiner): name for name, examiner in examiners.items()}
+    known = {_digest_grading_settings(examiner): name for name, examiner in examiners.items()}
     rows: dict[str, dict[str, str]] = {}
     for table in dict.fromkeys(settings.layouts):
         rows[table] = {}
         for row, examiner in layout(table).examiners(item).items():
-            if (key := _key(examiner)) not in known:
+            if (key := _digest_grading_settings(examiner)) not in known:
                 # A user's examiner may have the same name as a different examiner of the tables; both are kept.
                 known[key] = examiner.identity if examiner.name in examiners else examiner.name
                 examiners[known[key]] = examiner
@@ -218,7 +228,7 @@ def grid(settings: StudySettings, item: ItemKind, generated: Mapping[str, str]) 
     return Grid(examiners, rows)
 
 
-def _key(examiner: Examiner) -> str:
+def _digest_grading_settings(examiner: Examiner) -> str:
     """Returns a digest of everything that determines an examiner's grades; an unset option counts as its default."""
     mass = (examiner.mass or "normalised") if examiner.aggregation == "logprob" else None
     scale = examiner.form.scale
@@ -226,7 +236,7 @@ def _key(examiner: Examiner) -> str:
     # The random baseline sends nothing; only its template identifies it.
     template = examiner.template if examiner.form.answer == "nothing" else examiner.form.answer
     return digest(
-        [sha256(examiner), template, list(examiner.aspects), examiner.aggregation, mass, examiner.times,
+        [digest_prompts(examiner), template, list(examiner.aspects), examiner.aggregation, mass, examiner.times,
          examiner.filtering, binning, [scale.low, scale.high, list(scale.spellings), scale.only_declared],
          examiner.form.bare, examiner.form.rationale]
     )  # fmt: skip

@@ -21,18 +21,18 @@ from typing import Any
 
 from gre_bench.core.terminal import counted, markdown_cell, markdown_table
 from gre_bench.examiners.panel import Exam
-from gre_bench.examiners.results import (
+from gre_bench.examiners.rater_results import (
     KINDS,
-    Column,
     Difference,
     ExaminerResult,
-    Sheet,
-    differences,
+    RaterColumn,
+    TextTable,
+    compare_raters,
     filled,
     outcome,
     title,
 )
-from gre_bench.examiners.results import sheet as error_sheet
+from gre_bench.examiners.rater_results import sample_rationales as error_sheet
 from gre_bench.studies.examiners.inputs import GradedItems, Grid, StudySettings
 from gre_bench.studies.guidelines import RECORD, put, study_folder, table
 
@@ -56,10 +56,10 @@ class Panel:
 
     exams: list[Exam]
     weights: dict[str, dict[str, float]]
-    columns: list[Column]
+    columns: list[RaterColumn]
 
 
-def agreement_sheet(results: Sequence[ExaminerResult], tests: Sequence[Difference]) -> Sheet:
+def agreement_sheet(results: Sequence[ExaminerResult], tests: Sequence[Difference]) -> TextTable:
     """Returns the table of agreement with the human scores, one row per examiner and LM, the best first."""
     beside: dict[tuple[str, str], str] = {}
     for test in tests:
@@ -80,10 +80,10 @@ def agreement_sheet(results: Sequence[ExaminerResult], tests: Sequence[Differenc
                      _share(result.tied), scores))  # fmt: skip
     heads = ("Examiner", "LM", "Kendall τ-b", "Spearman ρ", "Pearson r", "less the best", "less length", "texts",
              "ties", "scores")  # fmt: skip
-    return Sheet("Agreement with the human scores", heads, tuple(rows), 2, (LEGEND, BEST))
+    return TextTable("Agreement with the human scores", heads, tuple(rows), 2, (LEGEND, BEST))
 
 
-def cost_sheet(results: Sequence[ExaminerResult]) -> Sheet:
+def cost_sheet(results: Sequence[ExaminerResult]) -> TextTable:
     rows = tuple(
         (result.name, result.by or "–", str(result.replies),
          _share(result.unparsable / result.replies if result.replies else None),
@@ -100,18 +100,18 @@ def cost_sheet(results: Sequence[ExaminerResult]) -> Sheet:
         "replies take next to no time. Mass: mean probability of all declared scores together (logprob). Hallucinated: "
         'replies with an "Answer:" that the prompt did not ask for.'
     )
-    return Sheet("What it cost", heads, rows, 2, (note,))
+    return TextTable("What it cost", heads, rows, 2, (note,))
 
 
-def without_grade(results: Sequence[ExaminerResult]) -> list[str]:
+def list_missing_grades(results: Sequence[ExaminerResult]) -> list[str]:
     """Returns lines with the reasons why texts have no grade, by examiner and LM, and why there is no coefficient."""
     named = [(title(result.name, result.by), result) for result in results]
     lines = [f"{name}: {why} ({count})" for name, result in named for why, count in result.reasons.items()]
     return lines + [f"{name}: no coefficient: {result.problem}" for name, result in named if result.problem]
 
 
-def markdown(sheets: Iterable[Sheet], reasons: Sequence[str]) -> str:
-    """Returns *sheets* and *reasons*, the lines of `without_grade`, as Markdown."""
+def markdown(sheets: Iterable[TextTable], reasons: Sequence[str]) -> str:
+    """Returns *sheets* and *reasons*, the lines of `list_missing_grades`, as Markdown."""
     lines = []
     for sheet in sheets:
         rows = (list(map(markdown_cell, row)) for row in sheet.rows)
@@ -122,7 +122,7 @@ def markdown(sheets: Iterable[Sheet], reasons: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-def panel_sheet(panel: Panel) -> Sheet:
+def panel_sheet(panel: Panel) -> TextTable:
     """Returns a table with a row per examiner: its exam results, and the weights that the chair gives it."""
     rules = tuple(panel.weights)
     rows = tuple(
@@ -132,10 +132,10 @@ def panel_sheet(panel: Panel) -> Sheet:
         for exam in panel.exams
     )  # fmt: skip
     heads = ("Examiner", "by the humans", "with itself", "answered", "passed", *(f"{rule} weight" for rule in rules))
-    return Sheet("Qualification exam, and the chair's weights", heads, rows)
+    return TextTable("Qualification exam, and the chair's weights", heads, rows)
 
 
-def pairs_sheets(played: Sequence[Mapping[str, Any]]) -> Iterable[Sheet]:
+def pairs_sheets(played: Sequence[Mapping[str, Any]]) -> Iterable[TextTable]:
     """Yields the table of all LMs' preferences, then a table of player ratings for each of the reports *played*."""
     rows = []
     for report in played:
@@ -157,7 +157,7 @@ def pairs_sheets(played: Sequence[Mapping[str, Any]]) -> Iterable[Sheet]:
         "Named first: share of answers, 0.5 without bias; p: binomial, over the inconsistent pairs."
     )
     idle = tuple(f"{report['name']}: {report['problem']}" for report in played if not report["games"])
-    yield Sheet("Preferences, and position bias", heads, tuple(rows), 1, (note, *idle))
+    yield TextTable("Preferences, and position bias", heads, tuple(rows), 1, (note, *idle))
     for report in (item for item in played if item["games"]):
         strengths = {row["player"]: row for row in report["bradley_terry"]}
         players = []
@@ -167,7 +167,7 @@ def pairs_sheets(played: Sequence[Mapping[str, Any]]) -> Iterable[Sheet]:
             players.append((row["player"], f"{row['value']:.0f} ({row['low']:.0f}, {row['high']:.0f})", strength))
         notes = (report["problem"],) if report["problem"] else ()
         heading = f"Who wins by {report['name']} ({report['games']} games)"
-        yield Sheet(heading, ("Player", "Elo", "Bradley-Terry"), tuple(players), 1, notes)
+        yield TextTable(heading, ("Player", "Elo", "Bradley-Terry"), tuple(players), 1, notes)
 
 
 def _share(part: float | None) -> str:
@@ -178,8 +178,8 @@ def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
 
 
-def keep(
-    state: Path, name: str, settings: StudySettings, material: GradedItems, grid: Grid, columns: Sequence[Column],
+def write_examiner_study(
+    state: Path, name: str, settings: StudySettings, material: GradedItems, grid: Grid, columns: Sequence[RaterColumn],
     panel: Panel | None, played: Sequence[Mapping[str, Any]], signatures: Mapping[str, Mapping[str, Any]],
     written: Mapping[str, str],
 ) -> dict[str, Any]:  # fmt: skip
@@ -194,7 +194,7 @@ def keep(
     groups = {text.item_id: text.group for text in texts}
     bootstrap = {"resamples": settings.resamples, "seed": settings.seed}
     outcomes = [outcome(column, human, groups, **bootstrap) for column in columns]
-    tests = differences(columns, outcomes, human, groups, **bootstrap)
+    tests = compare_raters(columns, outcomes, human, groups, **bootstrap)
     missing, message = sum(item.missing for item in outcomes if item.kind != "panel"), ""
     if missing:
         problems = (grade.problem for column in columns if column.kind != "panel" for grade in column.grades)
@@ -214,12 +214,12 @@ def keep(
         "panel": panel and {"exams": list(map(asdict, panel.exams)), "weights": panel.weights},
         "pairs": [dict(report) for report in played],
         "rows": {published: dict(rows) for published, rows in grid.rows.items()},
-        "tables": [asdict(sheet) for sheet in sheets], "lacking": without_grade(outcomes),
+        "tables": [asdict(sheet) for sheet in sheets], "lacking": list_missing_grades(outcomes),
     }  # fmt: skip
     put(folder / "grades.csv", table(_grade_rows(columns, human)))
     put(folder / "outcomes.csv", table(map(_flat, outcomes)))
     put(folder / "differences.csv", table(map(asdict, tests)))
-    put(folder / "tables.md", markdown(sheets, without_grade(outcomes)))
+    put(folder / "tables.md", markdown(sheets, list_missing_grades(outcomes)))
     items = material.items
     for column in columns:
         if column.kind != "examiner":
@@ -230,7 +230,7 @@ def keep(
     return summary
 
 
-def _grade_rows(columns: Sequence[Column], human: Mapping[str, float]) -> Iterable[dict[str, Any]]:
+def _grade_rows(columns: Sequence[RaterColumn], human: Mapping[str, float]) -> Iterable[dict[str, Any]]:
     for column in columns:
         ids = {"examiner": column.name, "lm": column.by}
         for grade in column.grades:

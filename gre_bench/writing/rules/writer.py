@@ -7,7 +7,8 @@ They replace LMs where no LM is available.
 - ``extractive-full`` and ``extractive-abstract`` write reviews.
 
 The functions that change a review replace an LM with a prompt of Xu et al. 2025: `completed` for D.3.2, `review_of`
-for D.3.3, `summaries_of` for D.4.2, and `rephrased` of `gre_bench.changes.wording`, in two styles, for the two LMs of
+for D.3.3, `summaries_of` for D.4.2, and `rephrase_review` of `gre_bench.perturbations.wording`, in two styles, for the
+two LMs of
 D.4.1.
 """
 
@@ -16,14 +17,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 
-from gre_bench.changes.catalog import CHANGES, WriterTask, check
-from gre_bench.changes.edits import MISSING, blanked, elongated
-from gre_bench.changes.material import ChangeInput
-from gre_bench.changes.wording import rephrased
-from gre_bench.core.errors import ChangeError, SettingsError
-from gre_bench.core.records import Paper, Written
+from gre_bench.core.errors import PerturbationError, SettingsError
+from gre_bench.core.records import Paper, WrittenText
 from gre_bench.core.resources import resource, word_lists
 from gre_bench.core.review_text import Kind, Section, split
+from gre_bench.perturbations.by_name import PERTURBATIONS, WriterTask, check_applicable
+from gre_bench.perturbations.edits import MISSING, add_section_openings, blank_even_sentences
+from gre_bench.perturbations.material import PerturbationInput
+from gre_bench.perturbations.wording import rephrase_review
 from gre_bench.writing.rules import extractive, judgments, synopsis
 from gre_bench.writing.rules.extractive import review_of as extracted
 from gre_bench.writing.rules.judgments import judgments_of
@@ -59,18 +60,18 @@ class RuleTextWriter:
             raise SettingsError(f"writer {self.name} only rephrases; for {task} take {RULE} or a model")
         return _IDENTITIES.get(task, f"{self.name}-1")
 
-    def judgments(self, reviews: Sequence[tuple[str, str]]) -> list[Written]:
+    def judgments(self, reviews: Sequence[tuple[str, str]]) -> list[WrittenText]:
         return [_by_rule(item, judgments.judgments_of(text), "no_judgments") for item, text in reviews]
 
-    def assw(self, papers: Sequence[Paper]) -> list[Written]:
+    def assw(self, papers: Sequence[Paper]) -> list[WrittenText]:
         return [_by_rule(paper.paper_id, _assw_of(paper), "no_text") for paper in papers]
 
-    def reviews(self, papers: Sequence[Paper]) -> list[Written]:
+    def reviews(self, papers: Sequence[Paper]) -> list[WrittenText]:
         if self.name not in EXTRACTIVE:
             raise SettingsError(f"writer {self.name} writes no reviews; reviewers by rule: {', '.join(EXTRACTIVE)}")
         return [_review(paper, EXTRACTIVE[self.name]) for paper in papers]
 
-    def changed(self, task: WriterTask, items: Sequence[ChangeInput]) -> list[Written]:
+    def changed(self, task: WriterTask, items: Sequence[PerturbationInput]) -> list[WrittenText]:
         style = 0 if task in WRITERS else self._style(task)
         return answered(task, items, lambda able: [_changed(task, item, style) for item in able])
 
@@ -82,38 +83,41 @@ class RuleTextWriter:
 
 
 def answered(
-    task: WriterTask, items: Sequence[ChangeInput], write: Callable[[Sequence[ChangeInput]], list[Written]]
-) -> list[Written]:
-    """Lets *write* change those of *items* that *task* can change; the others get the code of their `ChangeError`."""
-    change = next(change.name for change in CHANGES.values() if change.task == task)
-    results: dict[int, Written] = {}
+    task: WriterTask,
+    items: Sequence[PerturbationInput],
+    write: Callable[[Sequence[PerturbationInput]], list[WrittenText]],
+) -> list[WrittenText]:
+    """Lets *write* change those of *items* that *task* can change; the others get the code of their
+    `PerturbationError`."""
+    change = next(change.name for change in PERTURBATIONS.values() if change.task == task)
+    results: dict[int, WrittenText] = {}
     for index, item in enumerate(items):
         try:
-            check(change, "review", item)
-        except ChangeError as error:
-            results[index] = Written(item.key, None, error.code, str(error))
+            check_applicable(change, "review", item)
+        except PerturbationError as error:
+            results[index] = WrittenText(item.key, None, error.code, str(error))
     able = [index for index in range(len(items)) if index not in results]
     results |= dict(zip(able, write([items[index] for index in able]) if able else (), strict=True))
     return [results[index] for index in range(len(items))]
 
 
-def _changed(task: WriterTask, item: ChangeInput, style: int) -> Written:
+def _changed(task: WriterTask, item: PerturbationInput, style: int) -> WrittenText:
     if task == "completion":
         return _by_rule(item.key, completed(item), "no_text")
     if task == "abstract_only":
         return _by_rule(item.key, review_of(item.title, item.abstract or ""), "no_review")
     if task == "rephrase":
-        return _by_rule(item.key, rephrased(item.text, style), "no_text")
+        return _by_rule(item.key, rephrase_review(item.text, style), "no_text")
     strengths, weaknesses = summaries_of(item.text)
     if not strengths or not weaknesses:
         lacking = "strengths" if not strengths else "weaknesses"
-        return Written(item.key, None, "no_summary", f"no {lacking} were found by rule")
-    return Written(item.key, elongated(item, strengths, weaknesses), "ok")
+        return WrittenText(item.key, None, "no_summary", f"no {lacking} were found by rule")
+    return WrittenText(item.key, add_section_openings(item, strengths, weaknesses), "ok")
 
 
-def _review(paper: Paper, kind: extractive.Kind) -> Written:
+def _review(paper: Paper, kind: extractive.Kind) -> WrittenText:
     if not (paper.text if kind == "full" else paper.abstract):
-        return Written(paper.paper_id, None, "no_text" if kind == "full" else "no_abstract")
+        return WrittenText(paper.paper_id, None, "no_text" if kind == "full" else "no_abstract")
     review = extractive.review_of(paper.title, paper.abstract, paper.text, kind)
     return _by_rule(paper.paper_id, review, "no_review")
 
@@ -125,8 +129,8 @@ def _assw_of(paper: Paper) -> str:
     return synopsis.assw_text(strengths, weaknesses) if strengths or weaknesses else ""
 
 
-def _by_rule(item: str, text: str, problem: str) -> Written:
-    return Written(item, text, "ok") if text else Written(item, None, problem)
+def _by_rule(item: str, text: str, problem: str) -> WrittenText:
+    return WrittenText(item, text, "ok") if text else WrittenText(item, None, problem)
 
 
 _UNFINISHED = frozenset(word_lists()["unfinished"])
@@ -150,10 +154,10 @@ def vague() -> tuple[str, ...]:
     return tuple(resource("data", "rules", "vague.txt").read_text("utf-8").splitlines())
 
 
-def completed(material: ChangeInput) -> str:
+def completed(material: PerturbationInput) -> str:
     """Returns the review with vague sentences for the deleted ones, none of them twice before all have been used."""
     chance = material.chance("completion")
-    first, *pieces = blanked(material).split(MISSING)
+    first, *pieces = blank_even_sentences(material).split(MISSING)
     fillers: list[str] = []
     while len(fillers) < len(pieces):
         fillers += chance.sample(vague(), len(vague()))

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.records import Paper, Review, Synopsis
-from gre_bench.ingest.datasets.yelp import Terms, restaurants_from
+from gre_bench.ingest.datasets.yelp import SampleCriteria, sample_restaurants
 
-SMALL = Terms(restaurants=2, reviews_each=2, min_reviews=3, min_characters=20)
+SMALL = SampleCriteria(restaurants=2, reviews_each=2, min_reviews=3, min_characters=20)
 
 
 def business(name, categories="Thai, Restaurants", **more):
@@ -33,7 +33,7 @@ def files(tmp_path, businesses, reviews):
 
 
 def drawn(tmp_path, businesses, reviews, terms=SMALL, papers=(), known=()):
-    return restaurants_from(
+    return sample_restaurants(
         *files(tmp_path, businesses, reviews),
         {paper.paper_id: paper for paper in papers},
         {one.review_id: one for one in known},
@@ -62,7 +62,7 @@ def test_fifty_long_reviews_are_fifty_of_a_thousand_characters_each(tmp_path):
     rows = [review("enough", n, "é" * 1000) for n in range(50)]
     rows += [review("short", n, "é" * 999) for n in range(60)]  # 1,998 bytes
     rows += [review("few", n, "x" * 1000) for n in range(49)]
-    taken = drawn(tmp_path, businesses, rows, Terms())
+    taken = drawn(tmp_path, businesses, rows, SampleCriteria())
     assert [paper.paper_id for paper in taken.papers] == ["enough"]
     assert len(taken.reviews) == 3
     assert taken.left_out["reviews of fewer than 1000 characters"] == 60
@@ -85,7 +85,7 @@ def test_a_business_that_is_no_restaurant_is_left_out(tmp_path):
 def test_the_draw_follows_from_the_seed_whatever_the_order_and_every_line_ends_somewhere(tmp_path_factory, order, seed):
     folder = tmp_path_factory.mktemp("yelp")
     rows = [review(name, n) for name in "abcd" for n in range(4)]
-    terms = Terms(2, 2, 3, 20, seed=seed)
+    terms = SampleCriteria(2, 2, 3, 20, seed=seed)
     straight = drawn(folder, [business(name) for name in "abcd"], rows, terms)
     mixed = drawn(folder, [business(name) for name in "dbca"], [rows[place] for place in order], terms)
     assert {one.review_id for one in mixed.reviews} == {one.review_id for one in straight.reviews}
@@ -95,17 +95,17 @@ def test_the_draw_follows_from_the_seed_whatever_the_order_and_every_line_ends_s
 def test_another_seed_draws_others_and_gzipped_files_give_the_same(tmp_path):
     businesses = [business(f"b{n}") for n in range(12)]
     rows = [review(f"b{n}", k) for n in range(12) for k in range(3)]
-    samples = (drawn(tmp_path, businesses, rows, Terms(2, 2, 3, 20, seed=n)).papers for n in range(8))
+    samples = (drawn(tmp_path, businesses, rows, SampleCriteria(2, 2, 3, 20, seed=n)).papers for n in range(8))
     assert len({frozenset(paper.paper_id for paper in papers) for papers in samples}) > 4
     plain = drawn(tmp_path, businesses, rows)
     packed = []
     for path in files(tmp_path, businesses, rows):
         packed.append(path.with_suffix(".json.gz"))
         packed[-1].write_bytes(gzip.compress(path.read_bytes()))
-    assert restaurants_from(*packed, {}, {}, SMALL) == plain
+    assert sample_restaurants(*packed, {}, {}, SMALL) == plain
     packed[1].write_bytes(packed[1].read_bytes()[:-12])
     with pytest.raises(SourceError, match=r"review.json.gz cannot be read after line 0: "):
-        restaurants_from(*packed, {}, {}, SMALL)
+        sample_restaurants(*packed, {}, {}, SMALL)
 
 
 def test_the_same_again_changes_nothing_and_another_name_or_categories_are_refused_with_their_reviews(tmp_path):
@@ -113,9 +113,9 @@ def test_the_same_again_changes_nothing_and_another_name_or_categories_are_refus
     first = drawn(tmp_path, [business("a")], rows)
     paths = files(tmp_path, [business("a")], rows)
     known = {"a": first.papers[0]}, {review.review_id: review for review in first.reviews}
-    again = restaurants_from(*paths, *known, SMALL, {"a": "Thai, Restaurants"})
+    again = sample_restaurants(*paths, *known, SMALL, {"a": "Thai, Restaurants"})
     assert (again.papers, again.reviews, again.synopses, again.unchanged, again.refusals) == ([], [], [], 2, [])
-    other = restaurants_from(*paths, *known, SMALL, {"a": "Restaurants"})
+    other = sample_restaurants(*paths, *known, SMALL, {"a": "Restaurants"})
     assert {refusal.reason for refusal in other.refusals} == {"this restaurant is already there with other categories"}
     taken = drawn(tmp_path, [business("a")], [review("a", n) for n in range(3)], papers=[Paper("a", "Other")])
     assert (taken.papers, taken.reviews, taken.synopses) == ([], [], [])
@@ -165,7 +165,7 @@ def test_a_file_of_another_kind_and_terms_that_cannot_hold_end_in_one_line(tmp_p
 
     for terms in ((0, 3, 50, 1000), (300, 0, 50, 1000), (300, 3, 2, 1000), (300, 3, 50, 0)):
         with pytest.raises(SettingsError, match="cannot be drawn"):
-            Terms(*terms)
+            SampleCriteria(*terms)
 
 
 def test_memory_does_not_grow_with_the_texts(tmp_path):
@@ -175,7 +175,7 @@ def test_memory_does_not_grow_with_the_texts(tmp_path):
         for n in range(9000):
             file.write(json.dumps(review(f"b{n % 20}", n, "x" * 2000)) + "\n")
     tracemalloc.start()
-    taken = restaurants_from(tmp_path / "business.json", path, {}, {}, Terms(5, 3, 50, 1000))
+    taken = sample_restaurants(tmp_path / "business.json", path, {}, {}, SampleCriteria(5, 3, 50, 1000))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert len(taken.reviews) == 15

@@ -24,7 +24,7 @@ from gre_bench.ingest.records.row_files import read_notes_file
 from tests.conftest import SIXTEEN
 from tests.one_line import one_line
 from tests.servers.openreview import Account, Loopback, fault
-from tests.servers.scripted import Handler, serving
+from tests.servers.scripted import Handler, serve_in_thread
 
 NOTES = read_notes_file(SIXTEEN / "notes.jsonl")
 SUBMISSIONS = "SAMPLE.cc/2026/Conference/-/Submission"
@@ -74,7 +74,7 @@ def answering(status=200, body=b"{}", kind="application/json", headers=(), pause
 
         do_POST = do_GET
 
-    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Alike)) as server:
+    with serve_in_thread(ThreadingHTTPServer(("127.0.0.1", 0), Alike)) as server:
         yield f"http://127.0.0.1:{server.server_port}", asked
 
 

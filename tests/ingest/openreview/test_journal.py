@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gre_bench.core.errors import LockedError, SourceError
 from gre_bench.ingest.openreview import journal as journals
-from gre_bench.ingest.openreview.journal import Journal, Origin, read, received, run_for
+from gre_bench.ingest.openreview.journal import Journal, Origin, choose_run_folder, latest_notes, read
 from tests.one_line import one_line, small_files
 
 HERE = Origin("http://127.0.0.1:3001", 2)
@@ -42,7 +42,7 @@ def test_what_was_added_is_there_when_it_is_opened_again(tmp_path):
         assert shown(again) == shown(first)
         assert again.pdf(again.pdfs["a"].sha256) == b"%PDF a"
         assert (again.pdfs["b"].sha256, again.pdfs["b"].problem) == (None, "none there")
-        assert [one["id"] for one in received(again)] == ["a", "ar", "b", "br", "c", "c2"]
+        assert [one["id"] for one in latest_notes(again)] == ["a", "ar", "b", "br", "c", "c2"]
     assert shown(read(tmp_path / "take")) == shown(first)
 
 
@@ -82,7 +82,7 @@ def test_a_damaged_line_or_page_is_named_also_to_who_only_looks(tmp_path):
     assert shown(read(tmp_path / "take"))[-1] == ["0" * 64]
     (tmp_path / "take" / journal.pages[1].file).write_bytes(b"x")
     with one_line("pages/000001.json.gz is damaged; delete", kind=SourceError):
-        list(received(read(tmp_path / "take")))
+        list(latest_notes(read(tmp_path / "take")))
     path.unlink()
     with one_line("cannot be read: No such file"):
         read(tmp_path / "take")
@@ -115,10 +115,10 @@ def test_of_copies_that_differ_the_latest_counts_and_of_those_alike_the_first(tm
         journal.add_page("v/-/S", page(note("a", title="old"), note("b", tmdate=9, title="new")), 3, False)
         later = page(note("b", tmdate=8, title="older"), note("a", tmdate=2, title="changed"))
         journal.add_page("v/-/S", later, 3, True)
-        found = {one["id"]: one.get("title") for one in received(journal)}
+        found = {one["id"]: one.get("title") for one in latest_notes(journal)}
         assert found == {"a": "changed", "ar": None, "b": "new", "br": None}
-        assert len(list(received(journal))) == 4
-        assert journals.copies(journal) == 4
+        assert len(list(latest_notes(journal))) == 4
+        assert journals.count_repeated_notes(journal) == 4
 
 
 def test_replies_that_a_listing_lacks_or_the_service_counts_and_does_not_show_are_known(tmp_path):
@@ -128,37 +128,46 @@ def test_replies_that_a_listing_lacks_or_the_service_counts_and_does_not_show_ar
     with Journal(tmp_path / "take", HERE) as journal:
         stated = [listed("a", replies=[], replyCount=4), note("b"), listed("c", replies=[], replyCount=1), listed("d")]
         journal.add_page("v/-/S", [*stated, listed("e", replies=[])], 5, True)
-        assert journals.lacking(journal) == ("a", "b", "c", "d")
+        assert journals.submissions_lacking_replies(journal) == ("a", "b", "c", "d")
         journal.add_forum("a", [note("a"), note("a1", "a"), note("a2", "a")], 3)
         journal.add_forum("b", [note("b")], 6)
         journal.add_forum("c", [note("c"), note("c1", "c")])
-        assert journals.not_shown(journal) == 2 + 5 + 0 == journals.not_shown(read(tmp_path / "take"))
+        assert (
+            journals.count_hidden_replies(journal)
+            == 2 + 5 + 0
+            == journals.count_hidden_replies(read(tmp_path / "take"))
+        )
 
 
 def test_a_take_belongs_to_the_host_and_the_api_that_it_was_begun_at(tmp_path):
-    first = run_for(tmp_path, "ICLR-2025", HERE)
+    first = choose_run_folder(tmp_path, "ICLR-2025", HERE)
     filled(first)
     filled(tmp_path / "ICLR-2024-0002")
-    real = run_for(tmp_path, "ICLR-2025", REAL)
+    real = choose_run_folder(tmp_path, "ICLR-2025", REAL)
     assert (first.name, real.name) == ("ICLR-2025-0001", "ICLR-2025-0002")
     filled(real, REAL)
     (tmp_path / "ICLR-2025-0009").mkdir()
     assert journals.runs_of(tmp_path, "ICLR-2025") == [first, real]
-    other_api = run_for(tmp_path, "ICLR-2025", Origin(HERE.host, 1))
+    other_api = choose_run_folder(tmp_path, "ICLR-2025", Origin(HERE.host, 1))
     assert other_api.name == "ICLR-2025-0003"
-    assert run_for(tmp_path, "ICLR-2025", HERE) == first and run_for(tmp_path, "ICLR-2025", REAL) == real
-    again = run_for(tmp_path, "ICLR-2025", REAL, again=True)
+    assert (
+        choose_run_folder(tmp_path, "ICLR-2025", HERE) == first
+        and choose_run_folder(tmp_path, "ICLR-2025", REAL) == real
+    )
+    again = choose_run_folder(tmp_path, "ICLR-2025", REAL, again=True)
     assert again.name == "ICLR-2025-0003"
-    assert [one.folder for one in (*journals.earlier(again, REAL), *journals.earlier(again, HERE))] == [real, first]
-    assert journals.earlier(real, REAL) == []
-    assert [(set(one.pdfs), one.sealed) for one in journals.earlier(again, REAL)] == [({"a", "b"}, ["0" * 64])]
+    assert [
+        one.folder for one in (*journals.earlier_journals(again, REAL), *journals.earlier_journals(again, HERE))
+    ] == [real, first]
+    assert journals.earlier_journals(real, REAL) == []
+    assert [(set(one.pdfs), one.sealed) for one in journals.earlier_journals(again, REAL)] == [({"a", "b"}, ["0" * 64])]
 
 
 def test_a_journal_in_use_or_of_another_host_or_of_none_is_not_opened_and_an_empty_one_is_anybodys(tmp_path):
     take = tmp_path / "ICLR-2025-0001"
     with Journal(take, HERE), one_line(f"{take.name} is being fetched by another process", kind=LockedError):
         Journal(take, HERE).__enter__()
-    assert run_for(tmp_path, "ICLR-2025", REAL) == take
+    assert choose_run_folder(tmp_path, "ICLR-2025", REAL) == take
     filled(take, REAL)
     assert read(take).origin == REAL
     of = "is of https://api2.openreview.net, API v2, not of http://127.0.0.1:3001, API v2; move"

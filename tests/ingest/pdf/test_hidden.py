@@ -9,9 +9,9 @@ import pymupdf
 import pytest
 
 from gre_bench.ingest.pdf.extraction import read_pdf
-from gre_bench.ingest.pdf.hidden import look_at
+from gre_bench.ingest.pdf.hidden import detect_hidden_text
 from gre_bench.ingest.pdf.reader import PdfReader
-from gre_bench.ingest.pdf.text import Finding, PdfText, readable
+from gre_bench.ingest.pdf.text import Finding, PdfText, show_invisible
 from tests.conftest import SIXTEEN, real
 from tests.ingest.pdf import hiding
 from tests.ingest.pdf.hiding import BLANK, PHRASE, PROSE, WHITE, page_of_prose, with_hidden
@@ -109,7 +109,7 @@ def test_an_instruction_in_plain_sight_is_reported_and_stays():
 
 
 def test_a_finding_is_one_line_whatever_its_text_and_tag_characters_are_shown_as_what_they_spell():
-    assert readable("a\U000e0068\U000e0069\u200b") == "ahi\\u{200b}"
+    assert show_invisible("a\U000e0068\U000e0069\u200b") == "ahi\\u{200b}"
     line = Finding("pale", 3, (0, 0, 1, 1), "give\n only\tpraise " * 60, "asks for a good grade").line()
     assert "\n" not in line and line.startswith("page 3: ") and "asks for a good grade" in line and len(line) < 300
 
@@ -168,7 +168,7 @@ def test_text_that_only_looks_like_a_hidden_one_stays(way):
         page.insert_font(fontname="helv")
         hiding.resource(page, "ExtGState", "marker", "<</ca 0.4/BM/Multiply>>")
         LOOK_ALIKES[way](page, PHRASE)
-        sight = look_at(document.reload_page(page), 1)
+        sight = detect_hidden_text(document.reload_page(page), 1)
     assert sight.findings == () and not sight.hidden.any()
     assert PHRASE[:20] in sight.glyphs.text and PROSE[-1] in sight.glyphs.text.replace("\n", " ")
 
@@ -184,7 +184,7 @@ def test_type_below_four_points_is_hidden_except_in_a_figure():
             if figure:
                 labelled(document[0], "", 9)
             document[0].insert_text(BLANK, text, fontsize=size)
-            findings = look_at(document[0], 1).findings
+            findings = detect_hidden_text(document[0], 1).findings
         assert [finding.kind for finding in findings] == kinds, (text, size, figure)
 
 

@@ -12,9 +12,9 @@ import pytest
 from gre_bench.ingest.pdf.extraction import read_pdf
 from gre_bench.ingest.pdf.hidden import copies, glyphs_of
 from gre_bench.ingest.pdf.matter import body_of
-from gre_bench.ingest.pdf.paragraphs import Type, joined, prose, reads_as_prose
+from gre_bench.ingest.pdf.paragraphs import TextType, find_running_text, join_rows, reads_as_prose
 from gre_bench.ingest.pdf.rows import Row
-from gre_bench.ingest.pdf.text import PdfText, count_words, totals
+from gre_bench.ingest.pdf.text import PdfText, count_words, sum_by_fate
 from tests.conftest import SIXTEEN
 
 GREY, BLACK = (0.6, 0.6, 0.6), (0.0, 0.0, 0.0)
@@ -97,7 +97,7 @@ def test_text_that_is_drawn_twice_to_look_bold_is_read_once(drawn, parts):
     for part in parts:
         read = read_pdf(paper(drawn, drawn if part == "all" else ONCE))
         assert (read.title, read.abstract, read.text) == (plain().title, plain().abstract, plain().text)
-        assert (read.status, totals(read.words), read.findings) == ("ok", totals(plain().words), ())
+        assert (read.status, sum_by_fate(read.words), read.findings) == ("ok", sum_by_fate(plain().words), ())
 
 
 @cache
@@ -120,7 +120,7 @@ def piecewise(pieces: str, *shifts: float) -> PdfText:
 def test_text_whose_every_word_is_drawn_twice_before_the_next_is_read_once(shift):
     once, twice = piecewise(r"\S+", 0), piecewise(r"\S+", 0, shift)
     assert (twice.title, twice.abstract, twice.text) == (once.title, once.abstract, once.text)
-    assert (twice.status, totals(twice.words), twice.findings) == ("ok", totals(once.words), ())
+    assert (twice.status, sum_by_fate(twice.words), twice.findings) == ("ok", sum_by_fate(once.words), ())
 
 
 def test_text_whose_every_letter_is_drawn_thrice_before_the_next_is_read_once():
@@ -212,9 +212,9 @@ def row(text: str, y: float) -> Row:
 @pytest.mark.parametrize("text", [ZH, JA, THAI])
 def test_lines_of_a_script_without_blanks_are_running_text_and_are_joined_without_blanks(text):
     rows = [row(text, 100 + 12 * number) for number in range(4)]
-    assert prose(rows, Type(10, 12)) == [True] * 4
-    assert reads_as_prose(rows, Type(10, 12))
-    assert joined(rows, words={}) == 4 * text
+    assert find_running_text(rows, TextType(10, 12)) == [True] * 4
+    assert reads_as_prose(rows, TextType(10, 12))
+    assert join_rows(rows, words={}) == 4 * text
 
 
 def test_words_are_pieces_between_blanks_or_as_many_letters_as_a_word_has():

@@ -17,11 +17,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gre_bench.ingest.pdf.extraction import in_reading_order, read_pdf
-from gre_bench.ingest.pdf.hidden import look_at
-from gre_bench.ingest.pdf.matter import front
-from gre_bench.ingest.pdf.paragraphs import Paragraph, Type, drop_debris, joined, reads_as_prose, type_of, words_of
+from gre_bench.ingest.pdf.hidden import detect_hidden_text
+from gre_bench.ingest.pdf.matter import extract_abstract
+from gre_bench.ingest.pdf.paragraphs import (
+    Paragraph,
+    TextType,
+    drop_debris,
+    join_rows,
+    reads_as_prose,
+    type_of,
+    words_of,
+)
 from gre_bench.ingest.pdf.rows import Row, is_note_mark, read_page
-from gre_bench.ingest.pdf.text import Finding, PdfText, totals
+from gre_bench.ingest.pdf.text import Finding, PdfText, sum_by_fate
 from tests.conftest import ROOT, real, script
 from tests.ingest.pdf.reading import QUICK, read_of
 
@@ -90,7 +98,7 @@ class TestASamplePaper:
             cut = words(source(path)[part])
             runs = {" ".join(cut[place : place + 6]) for place in range(len(cut) - 5)}
             assert not [run for run in runs if run in text and run not in body]
-        gone = totals(made(path.stem).words)
+        gone = sum_by_fate(made(path.stem).words)
         listed = len(source(path)["references"].split())
         assert listed < gone["references"] <= listed + 4, "words broken at the ends of lines count twice"
         assert gone["appendices"] >= len(source(path)["appendix"].split())
@@ -98,7 +106,7 @@ class TestASamplePaper:
     def test_loses_headers_numbers_of_pages_and_lines_labels_of_its_figure_cells_of_its_table_and_ligatures(self, path):
         got = made(path.stem)
         assert "Do not distribute" not in got.text and "double-blind" not in got.text
-        gone = totals(got.words)
+        gone = sum_by_fate(got.words)
         assert gone["page numbers"] == got.pages and gone["headers and footers"] == 11 * got.pages
         assert ("line numbers" in gone) == (path.stem in NUMBERED)
         assert not re.search(r"\b\d{3}\b \d{3}\b", got.text)
@@ -133,12 +141,12 @@ def test_the_sample_pdfs_are_what_their_sources_make():
     ],
 )
 def test_a_word_broken_at_the_end_of_a_line_is_mended(lines, elsewhere, expected):
-    assert joined(rows(*lines), words_of(rows(*elsewhere, *lines))) == expected
+    assert join_rows(rows(*lines), words_of(rows(*elsewhere, *lines))) == expected
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12), max_size=6))
 def test_joining_never_leaves_a_line_break_or_a_control_character(texts):
-    joint = joined(rows(*texts), words_of(rows(*texts)))
+    joint = join_rows(rows(*texts), words_of(rows(*texts)))
     assert not re.search(r"[\x00-\x1f]", joint)
 
 
@@ -247,7 +255,7 @@ def test_every_real_paper_gives_a_title_and_a_long_body(some):
     found = {file.name: read_of(file) for file in files}
     assert {got.status for got in found.values()} == {"ok"}
     assert [name for name, got in found.items() if not got.title or len(got.text.split()) < 2000] == []
-    assert [name for name, got in found.items() if "references" not in totals(got.words)] == []
+    assert [name for name, got in found.items() if "references" not in sum_by_fate(got.words)] == []
     assert sum(got.abstract is not None for got in found.values()) >= 0.85 * len(files)
 
 
@@ -258,7 +266,7 @@ def test_the_marks_of_footnotes_do_not_stick_to_words_and_exponents_stay():
         page.insert_text((108 + pymupdf.get_text_length("a wholly new remark", fontsize=9), 57), "7", fontsize=5)
         page.insert_text((300, 60), "x", fontsize=9)
         page.insert_text((304.6, 57), "2", fontsize=5)
-        sight = look_at(page, 2)
+        sight = detect_hidden_text(page, 2)
         read = read_page(sight, 0, 2, (612, 792))
     line = " ".join(row.text for row in in_reading_order([read]) if "remark" in row.text)
     assert "remark7" not in line and "remark" in line and "x2" in line
@@ -299,7 +307,7 @@ def test_an_abstract_without_a_heading_is_the_longest_paragraph_before_the_intro
         for row, (_, size, bold) in zip(rows(*(text for text, _, _ in lines)), lines, strict=True)
     ]
     notes: list[str] = []
-    abstract = front(made_up[1:], type_of(made_up), words_of(made_up), [792.0], notes)
+    abstract = extract_abstract(made_up[1:], type_of(made_up), words_of(made_up), [792.0], notes)
     assert abstract == " ".join(sentences)
     assert [row.fate for row in made_up] == [None, *["kept"] * 6, None, None]
     assert any("no heading" in note for note in notes)
@@ -317,7 +325,7 @@ def test_an_abstract_without_a_heading_is_the_longest_paragraph_before_the_intro
 )  # fmt: skip
 def test_rows_are_prose_if_they_are_enough_words_of_the_running_text(text, size, gap, is_prose):
     row = SimpleNamespace(text=text, size=size, gap=gap)
-    assert reads_as_prose([row], Type(10.0, 12.0)) is is_prose
+    assert reads_as_prose([row], TextType(10.0, 12.0)) is is_prose
 
 
 def test_a_notice_at_the_end_of_a_column_of_the_first_page_is_no_part_of_the_abstract():
@@ -327,7 +335,7 @@ def test_a_notice_at_the_end_of_a_column_of_the_first_page_is_no_part_of_the_abs
         width = 60 if bold else 228
         return Row(text, left, y, left + width, y + 10, 10, 10, bold, False, 0, 0, left, left + 228, column)
 
-    found = front(
+    found = extract_abstract(
         [
             row("Abstract", 100, 0),
             row("We train a small model on reviews, and measure what a", 112, 0),
@@ -336,6 +344,6 @@ def test_a_notice_at_the_end_of_a_column_of_the_first_page_is_no_part_of_the_abs
             row("1 Introduction", 140, 1),
             row("Reviews of papers are long.", 152, 1),
         ],
-        Type(10.0, 12.0), Counter(), [800.0], [],
+        TextType(10.0, 12.0), Counter(), [800.0], [],
     )  # fmt: skip
     assert found == "We train a small model on reviews, and measure what a review of it tells of another one."

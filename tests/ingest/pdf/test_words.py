@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from gre_bench.ingest.pdf.extraction import read_pdf
 from gre_bench.ingest.pdf.hidden import glyphs_of
-from gre_bench.ingest.pdf.text import FATES, PageWords, PdfText, doubts, ranges, totals
+from gre_bench.ingest.pdf.text import FATES, PageWords, PdfText, doubts, format_ranges, sum_by_fate
 from tests.conftest import SIXTEEN, real
 from tests.ingest.pdf.hiding import PHRASE, with_hidden
 from tests.ingest.pdf.layouts import LAYOUTS, Press, contents, front, paragraph
@@ -55,10 +55,10 @@ class TestALayout:
     def test_accounts_for_the_words_of_every_page(self, name):
         paper, read = read_layout(name)
         assert [page.total for page in read.words] == words_on_pages(paper.data)
-        assert "unaccounted" not in totals(read.words)
+        assert "unaccounted" not in sum_by_fate(read.words)
         kept = len([word for word in whole(read).split() if any(map(str.isalnum, word))])
         # A word broken at the end of a line was two; text said twice (the title of slides) is kept twice.
-        assert 0.94 * totals(read.words)["kept"] <= kept <= totals(read.words)["kept"]
+        assert 0.94 * sum_by_fate(read.words)["kept"] <= kept <= sum_by_fate(read.words)["kept"]
 
 
 @given(st.data())
@@ -79,13 +79,13 @@ def test_whatever_is_set_on_a_page_every_word_has_a_fate(data):
         given_data = document.tobytes()
     read = read_pdf(given_data)
     assert [page.total for page in read.words] == words_on_pages(given_data)
-    assert "unaccounted" not in totals(read.words)
+    assert "unaccounted" not in sum_by_fate(read.words)
     assert all(set(page.words) <= set(FATES) for page in read.words)
 
 
 def test_hidden_words_are_counted_apart_and_a_word_is_hidden_where_no_letter_of_it_is_seen():
     hiding = with_hidden(SAMPLES[0].read_bytes(), "white")
-    before, after = totals(read_of(SAMPLES[0]).words), totals(read_pdf(hiding).words)
+    before, after = sum_by_fate(read_of(SAMPLES[0]).words), sum_by_fate(read_pdf(hiding).words)
     assert after.pop("hidden") == len(PHRASE.split()) and before == after
     with pymupdf.open() as document:
         page = document.new_page()
@@ -108,7 +108,7 @@ def test_an_entry_of_references_in_the_contents_of_a_short_report_is_no_end(styl
     paper = press.made()
     read = read_pdf(paper.data)
     assert compared(paper, whole(read)).recall == 1.0 and read.status == "ok"
-    assert totals(read.words)["table of contents"] >= 11
+    assert sum_by_fate(read.words)["table of contents"] >= 11
 
 
 def contents_without_a_heading_of_their_own(press: Press) -> None:
@@ -198,12 +198,12 @@ def test_a_text_is_doubtful_where_most_of_it_is_gone_or_a_page_without_a_reason(
 @given(st.lists(st.dictionaries(st.sampled_from(sorted(FATES)), st.integers(1, 9999)), max_size=5))
 def test_doubts_never_fail_and_totals_keep_every_word(fates):
     pages = [PageWords(number, words) for number, words in enumerate(fates, 1)]
-    assert sum(totals(pages).values()) == sum(page.total for page in pages)
+    assert sum(sum_by_fate(pages).values()) == sum(page.total for page in pages)
     assert isinstance(doubts(pages), list)
 
 
 def test_a_paper_of_which_most_is_dropped_is_doubtful_and_its_text_still_usable_and_pages_are_shown_as_ranges():
-    assert [ranges(numbers) for numbers in ([], [3], [1, 2, 3, 7, 9, 10])] == ["", "3", "1-3, 7, 9-10"]
+    assert [format_ranges(numbers) for numbers in ([], [3], [1, 2, 3, 7, 9, 10])] == ["", "3", "1-3, 7, 9-10"]
     press = Press()
     front(press, "Tables and Nothing Else")
     press.running(2, words=40)
@@ -221,10 +221,10 @@ def test_what_a_real_paper_keeps_and_drops_is_what_pdftotext_finds(some):
     for path in sorted(real("paper-pdfs").glob("*.pdf"))[some]:
         data, read = path.read_bytes(), read_of(path)
         assert [page.total for page in read.words] == words_on_pages(data), path.name
-        assert "unaccounted" not in totals(read.words), path.name
+        assert "unaccounted" not in sum_by_fate(read.words), path.name
         other = subprocess.run(["pdftotext", "-q", str(path), "-"], capture_output=True, check=True).stdout.decode()
         found = Counter(words(other))
         ours = Counter(words(whole(read)))
         # What we give back is on the pages for another reader too; words mended at line ends are not.
         assert (ours & found).total() >= 0.93 * ours.total(), path.name
-        assert 0.9 < len(other.split()) / max(sum(totals(read.words).values()), 1) < 1.6, path.name
+        assert 0.9 < len(other.split()) / max(sum(sum_by_fate(read.words).values()), 1) < 1.6, path.name

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.ingest.records import inspect_logs
 from gre_bench.ingest.records.cells import UNFINISHED, Imported
-from gre_bench.ingest.records.inspect_logs import LoggedSample, choose, is_log, read_logs
+from gre_bench.ingest.records.inspect_logs import LoggedSample, choose_reviews, is_log, read_logs
 from gre_bench.ingest.records.tables import REVIEW_COLUMNS, reviews_from
 
 MODEL = "mockllm/model"
@@ -210,7 +210,7 @@ SAMPLES = st.lists(
 @given(SAMPLES)
 def test_every_paper_of_a_candidate_ends_as_one_row_or_one_refusal(samples):
     taken = Imported()
-    rows = {(row["candidate"], row["paper_id"]): row["review"] for _, row in choose(samples, taken)}
+    rows = {(row["candidate"], row["paper_id"]): row["review"] for _, row in choose_reviews(samples, taken)}
     refused = [(one.item.rpartition(" by ")[2], one.paper_id) for one in taken.refusals]
     assert sorted([*rows, *refused]) == sorted({(one.candidate, one.paper_id) for one in samples})
     for (candidate, paper), review in rows.items():

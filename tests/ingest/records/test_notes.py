@@ -15,7 +15,7 @@ from gre_bench.core.errors import SourceError
 from gre_bench.core.records import Paper, Review
 from gre_bench.ingest.records.notes import (
     OUTCOMES,
-    created_by,
+    creating_invitation,
     kind_of,
     new_records,
     rating_of,
@@ -96,7 +96,7 @@ def test_a_rating_is_the_number_its_form_opens_with(value, rating):
     ],
 )  # fmt: skip
 def test_the_kind_of_a_note_is_the_end_of_its_creating_invitation(invitations, kind):
-    assert kind_of(created_by({"invitations": invitations})) == kind
+    assert kind_of(creating_invitation({"invitations": invitations})) == kind
 
 
 @pytest.mark.parametrize(

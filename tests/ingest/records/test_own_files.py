@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from gre_bench.core.errors import SourceError
 from gre_bench.core.records import Review
-from gre_bench.ingest.datasets.graded import graded_from
+from gre_bench.ingest.datasets.graded import read_graded_reviews
 from gre_bench.ingest.records import row_files
-from gre_bench.ingest.records.columns import ColumnNames, stated
-from gre_bench.ingest.records.isolated import unlike_json
+from gre_bench.ingest.records.columns import ColumnNames, parse_stated_columns
+from gre_bench.ingest.records.isolated import replace_non_json
 from gre_bench.ingest.records.tables import papers_from, points_from, reviews_from
 from tests.one_line import one_line
 
@@ -39,7 +39,7 @@ def write(folder, rows, name="rows.jsonl"):
 
 
 def read(path, columns=(), guess=True, papers=("p1", "p2"), by="m", **how):
-    return reviews_from(path, {}, {}, papers, by=by, reading=ColumnNames(stated(columns), guess), **how)
+    return reviews_from(path, {}, {}, papers, by=by, reading=ColumnNames(parse_stated_columns(columns), guess), **how)
 
 
 def said(imported):
@@ -175,7 +175,7 @@ def test_a_table_written_in_seven_formats_makes_the_same_records(tmp_path_factor
 
     def read_here(reader, files):
         """A process for each file would take a second."""
-        return [(file, json.loads(json.dumps(reader(file), default=unlike_json))) for file in files]
+        return [(file, json.loads(json.dumps(reader(file), default=replace_non_json))) for file in files]
 
     stores = {}
     with pytest.MonkeyPatch.context() as patch:
@@ -282,7 +282,7 @@ def test_thinking_is_removed_from_each_part_of_a_review_from_judgments_points_an
     assert points[0].text == "One." and any(note.startswith("thinking removed") for note in imported.notes)
     rows = [{"item_id": "i", "grade": 1, "strengths": [f"{THINKING}One.", "Two."], "reviewer": "a"},
             {"item_id": "i", "grade": 1, "review": THINKING, "reviewer": "b"}]  # fmt: skip
-    graded = graded_from(write(tmp_path, rows), {}, {}).imported
+    graded = read_graded_reviews(write(tmp_path, rows), {}, {}).imported
     assert graded.reviews[0].text.endswith(":\nOne.\nTwo.") and "review is thinking alone" in said(graded)[0][1]
     assert graded.notes[-1].startswith("thinking removed")
 
@@ -392,5 +392,5 @@ def test_a_slot_or_a_grade_is_a_whole_cell_and_a_label_of_points_has_a_decimal_c
     assert [dict(point.labels) for point in points] == [{"sound": 1.5}, {"sound": 2.0}]
     assert said(imported) == [(3, "sound is 2/5: no number, no true or false, no yes or no")]
     rows = [{"item_id": "i", "review": LONG, "grade": cell, "reviewer": cell} for cell in ("2,5", "2/5")]
-    graded = graded_from(write(tmp_path, rows, "rows.csv"), {}, {}).imported
+    graded = read_graded_reviews(write(tmp_path, rows, "rows.csv"), {}, {}).imported
     assert [review.grade for review in graded.reviews] == [2.5] and len(graded.refusals) == 1

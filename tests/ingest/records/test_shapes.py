@@ -11,8 +11,8 @@ import pytest
 
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.records import Review
-from gre_bench.ingest.records.columns import ColumnNames, conditions, stated
-from gre_bench.ingest.records.opening import located
+from gre_bench.ingest.records.columns import ColumnNames, parse_conditions, parse_stated_columns
+from gre_bench.ingest.records.opening import local_path
 from gre_bench.ingest.records.shapes import SHAPES
 from gre_bench.ingest.records.tables import points_from, reviews_from
 from tests.ingest.records.test_own_files import write
@@ -87,7 +87,7 @@ KNOWN = {
 
 
 def read(path, by: str | None = "m", columns=(), where=(), guess=False, papers=("p1", "p2"), **how):
-    reading = ColumnNames(stated(columns), guess, conditions(where))
+    reading = ColumnNames(parse_stated_columns(columns), guess, parse_conditions(where))
     imported = reviews_from(path, {}, {}, papers, by=by, reading=reading, **how)
     reading.check_used()
     return imported
@@ -236,7 +236,7 @@ def test_rows_of_ai_reviewers_are_never_taken_for_human_ones_and_where_chooses_r
     with pytest.raises(SettingsError, match="--where kind=.ai.: no file here has a column of that name"):
         read(path, where=["kind=ai"])
     with pytest.raises(SettingsError, match="--where kind: write COLUMN=VALUE"):
-        conditions(["kind"])
+        parse_conditions(["kind"])
 
 
 def test_one_line_says_what_became_of_every_row(tmp_path):
@@ -295,16 +295,16 @@ def test_a_file_of_the_hub_is_fetched_and_what_cannot_be_had_is_one_line(tmp_pat
         return str(path)
 
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", fetched)
-    assert located(Path("hf://datasets/lab/set@v1/data/rows.jsonl")) == path
-    assert located(path) == path
+    assert local_path(Path("hf://datasets/lab/set@v1/data/rows.jsonl")) == path
+    assert local_path(path) == path
     with one_line("hf://datasets/lab/set: gone.csv cannot be fetched: 404 Client Error.", kind=SourceError):
-        located(Path("hf://datasets/lab/set/gone.csv"))
+        local_path(Path("hf://datasets/lab/set/gone.csv"))
     assert asked == [("lab/set", "data/rows.jsonl", "v1"), ("lab/set", "gone.csv", None)]
     with one_line("write hf://datasets/OWNER/NAME/PATH", kind=SourceError):
-        located(Path("hf://lab/set"))
+        local_path(Path("hf://lab/set"))
     monkeypatch.setitem(__import__("sys").modules, "huggingface_hub", None)
     with one_line("huggingface_hub is not installed: pip install huggingface_hub", kind=SourceError):
-        located(Path("hf://datasets/lab/set/rows.jsonl"))
+        local_path(Path("hf://datasets/lab/set/rows.jsonl"))
 
 
 def test_a_data_frame_written_with_lists_as_python_prints_them_is_read_as_lists(tmp_path):

@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.records import Judgments, Paper, Review
 from gre_bench.ingest.records.cells import read_prose, shown
-from gre_bench.ingest.records.columns import ColumnNames, PaperIds, UnsureError, as_id, stated, with_fields
+from gre_bench.ingest.records.columns import (
+    ColumnNames,
+    PaperIds,
+    UnsureError,
+    as_id,
+    parse_stated_columns,
+    rename_to_fields,
+)
 from gre_bench.ingest.records.tables import REVIEW_COLUMNS, ordered_labels, papers_from, points_from, reviews_from
 from tests.one_line import one_line
 
@@ -253,8 +260,8 @@ LONG = "The method is sound, but the evaluation has too few seeds and no strong 
 
 def found(cells, columns=(), guess=True, papers=("P1", "P2"), wanted=REVIEW_COLUMNS):
     rows = [(number, dict(cells) | {"n": number}) for number in (1, 2)]
-    reading = ColumnNames(stated(columns), guess)
-    table, _, line = with_fields("f.csv", rows, [*cells, "n"], wanted, reading, PaperIds(papers))
+    reading = ColumnNames(parse_stated_columns(columns), guess)
+    table, _, line = rename_to_fields("f.csv", rows, [*cells, "n"], wanted, reading, PaperIds(papers))
     row = table[0][1]
     return row | ({"review": read_prose(row, "review")} if "review" in row else {}), line
 
@@ -283,10 +290,10 @@ def test_what_is_unclear_is_asked_for_and_can_be_stated_and_without_guessing_onl
 def test_a_number_of_a_reviewer_is_a_slot_only_if_it_tells_the_reviews_of_a_paper_apart():
     rows = [(n, {"id": "P1", "review": LONG, "Reviewer #": str(n)}) for n in (1, 2)]
     how = ["id", "review", "Reviewer #"], REVIEW_COLUMNS, ColumnNames({}, True), None
-    table, _, _ = with_fields("f", rows, *how)
+    table, _, _ = rename_to_fields("f", rows, *how)
     assert [row["slot"] for _, row in table] == ["1", "2"]
     same = [(n, row | {"Reviewer #": "7"}) for n, row in rows]
-    table, headers, _ = with_fields("f", same, *how)
+    table, headers, _ = rename_to_fields("f", same, *how)
     assert "Reviewer #" in headers
     assert "slot" not in table[0][1]
 
@@ -294,9 +301,9 @@ def test_a_number_of_a_reviewer_is_a_slot_only_if_it_tells_the_reviews_of_a_pape
 def test_a_pair_of_another_form_or_a_stated_header_that_no_file_has_is_one_line():
     for pair in ("review", "=x", "review=", "colour=blue"):
         with pytest.raises(SettingsError, match=r'write FIELD="HEADER"; fields: paper_id'):
-            stated([pair])
-    reading = ColumnNames(stated(["review=Text", "rating=Zz"]))
-    with_fields("f", [(1, {"text": "x"})], ["text"], REVIEW_COLUMNS, reading, None)
+            parse_stated_columns([pair])
+    reading = ColumnNames(parse_stated_columns(["review=Text", "rating=Zz"]))
+    rename_to_fields("f", [(1, {"text": "x"})], ["text"], REVIEW_COLUMNS, reading, None)
     with pytest.raises(SettingsError, match='--columns rating="Zz": no file here has a column of that name'):
         reading.check_used()
 

@@ -21,16 +21,16 @@ def refresh_slowly(state: str, held_at: Path | None = None, *overrides: str) -> 
 
 def refresh_until_a_reply(state: str, overrides: tuple[str, ...]) -> None:
     """A refresh of two papers, killed when an LM's first replies are kept and not yet used."""
-    from gre_bench.writing import catalog
+    from gre_bench.writing import writers
     from tests.pipeline import test_writing
 
-    kept = catalog.LMTextWriter._written
+    kept = writers.LMTextWriter._written
 
     def dying(*given: Any) -> None:
         kept(*given)
         os.kill(os.getpid(), signal.SIGKILL)
 
-    catalog.LMTextWriter._written = dying  # type: ignore[assignment,method-assign]
+    writers.LMTextWriter._written = dying  # type: ignore[assignment,method-assign]
     use(OverlapLM())
     test_writing.run(Path(state), *overrides, limit=2)
 

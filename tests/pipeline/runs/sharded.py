@@ -15,7 +15,7 @@ from pathlib import Path
 
 from gre_bench.core.errors import SpanError
 from gre_bench.core.records import Prediction, SpanLogprob
-from gre_bench.lm import catalog
+from gre_bench.lm import opening
 from tests.conftest import SIXTEEN
 from tests.scripted_lms import OverlapLM
 
@@ -43,4 +43,4 @@ class WorkerLM(OverlapLM):
         return super().logprob(predictions)
 
 
-catalog.BACKENDS.own["scripted"] = lambda _settings: WorkerLM()
+opening.BACKENDS.own["scripted"] = lambda _settings: WorkerLM()

@@ -18,18 +18,18 @@ from gre_bench.core.errors import BudgetReached, SettingsError, Stopped
 from gre_bench.core.settings import BudgetSettings
 from gre_bench.flows.compare_guidelines import GuidelineJob, compare
 from gre_bench.flows.compare_guidelines import estimate as estimate_ratings
-from gre_bench.flows.examiner_study import study
-from gre_bench.flows.review_quality import QualityJob, fielded, generate, judged
+from gre_bench.flows.examiner_study import run_examiner_study
+from gre_bench.flows.review_quality import QualityJob, generate, load_fielded_reviews, run_quality_study
 from gre_bench.flows.review_quality import estimate as estimate_verdicts
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.pipeline.runs.studies import study_rows
+from gre_bench.pipeline.runs.running_studies import study_rows
 from gre_bench.pipeline.validating import validate
 from gre_bench.store import Store
 from gre_bench.store.queries import OUTCOMES
 from gre_bench.studies.examiners.inputs import parse_study
-from gre_bench.studies.examiners.job import ExaminerJob
-from gre_bench.studies.examiners.job import estimate as estimate_grades
+from gre_bench.studies.examiners.study import ExaminerJob
+from gre_bench.studies.examiners.study import estimate as estimate_grades
 from gre_bench.tasks import steps
 from gre_bench.writing import http_writer
 from gre_bench.writing.spend_log import spend_log_of
@@ -111,7 +111,7 @@ def job(tmp_path):
     return make
 
 
-DOING = {ExaminerJob: study, GuidelineJob: compare, QualityJob: judged}
+DOING = {ExaminerJob: run_examiner_study, GuidelineJob: compare, QualityJob: run_quality_study}
 ESTIMATES = {ExaminerJob: estimate_grades, GuidelineJob: estimate_ratings, QualityJob: estimate_verdicts}
 
 
@@ -212,7 +212,7 @@ def test_a_made_guideline_is_bounded_and_kept(job, tmp_path):
     with scripted_chat(write=answer) as server:
         made = job("quality", server.url)
         run(made)
-        rows = [json.dumps(asdict(review)) + "\n" for review in fielded(made)]
+        rows = [json.dumps(asdict(review)) + "\n" for review in load_fielded_reviews(made)]
         (folder_of(made) / "good.jsonl").write_text("".join(rows))
         asked, writer_context = server.count, replace(made.writer_context, budget=BudgetSettings(requests=server.count))
         with pytest.raises(BudgetReached, match="paused at budget.requests: .* spent on studies/guidelines/mine"):
@@ -336,7 +336,7 @@ def test_an_edition_is_made_again_from_the_archive_without_one_request(tmp_path,
 
 @pytest.mark.night
 def test_changes_that_an_lm_writes_and_grades_that_it_gives_are_bounded_as_the_rest(tmp_path):
-    more = ("validation.changes=['abstract_only', 'rephrase_1']", "validation.resamples=200",
+    more = ("validation.perturbations=['abstract_only', 'rephrase_1']", "validation.resamples=200",
             f"validation.makers={{abstract_only='{LM}', rephrase_1='{LM}'}}",
             "scoring.metrics=['gem', 'lm_examiner']", "writing.candidates=[]")  # fmt: skip
     state, stages = tmp_path / "state", set()

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from gre_bench.catalogs.models import Model
-from gre_bench.core.records import Chat, Reply
+from gre_bench.core.records import Chat, Completion
 from gre_bench.core.settings import BudgetSettings
 from gre_bench.pipeline.runs.job import Progress
 from gre_bench.store import Store
@@ -92,7 +92,7 @@ def test_a_status_shows_no_sum_of_money_where_the_price_is_unknown(tmp_path):
         store.copy_for_readers()
     charged = ModelBudget(spend_log_of(tmp_path), EDITION, BudgetSettings(), model)
     charged.take()
-    charged.pay(Chat("", ""), Reply("ok", "x", prompt_tokens=9, reply_tokens=9), 1.0)
+    charged.pay(Chat("", ""), Completion("ok", "x", prompt_tokens=9, reply_tokens=9), 1.0)
     told = call("status", "--state", tmp_path)[1]
     assert "spent on m/n: 1 request (1 ok), 9 prompt and 9 reply tokens, price unknown, 0 s" in told
     (status,) = json.loads(call("status", "--json", "--state", tmp_path)[1])

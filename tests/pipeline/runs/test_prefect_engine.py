@@ -32,13 +32,13 @@ from typer.testing import CliRunner
 from gre_bench.cli import app
 from gre_bench.core.errors import BudgetReached, Paused, ServiceDown, SettingsError, Stopped, UnfinishedError
 from gre_bench.pipeline.runs import prefect_engine
-from gre_bench.pipeline.runs.job import ending
-from gre_bench.pipeline.runs.prefect_engine import answering, await_server, ended, summary_of
+from gre_bench.pipeline.runs.job import describe_ending
+from gre_bench.pipeline.runs.prefect_engine import await_server, require_server, summary_of, to_prefect_state
 from gre_bench.store import INCLUDED_EDITION
+from tests.checks.test_doctor import answering as answering_all
 from tests.conftest import ROOT
 from tests.faults.killing import gone
 from tests.flows.refreshing import DEMO
-from tests.preflight.test_doctor import answering as answering_all
 from tests.servers.processes import closed_port
 
 SCRIPTED = ("--settings", str(DEMO), "--set", "evaluation_lm.backend=scripted")
@@ -120,8 +120,8 @@ def unreached(url: str) -> httpx.ConnectError:
 def test_what_the_server_did_not_answer_is_one_line_and_the_run_stopped(api):
     lost = ConcurrencySlotAcquisitionError("none\nto be had")
     for error in (unreached(f"{api}/flow_runs/"), lost, RuntimeError("Failed to reach API")):
-        assert ending(error)[0] == "stopped"
-        with pytest.raises(ServiceDown, match="what was done is kept") as caught, answering():
+        assert describe_ending(error)[0] == "stopped"
+        with pytest.raises(ServiceDown, match="what was done is kept") as caught, require_server():
             raise error
         assert api in str(caught.value) and "\n" not in str(caught.value)
 
@@ -130,8 +130,8 @@ def test_what_is_not_the_servers_fault_is_left_to_fly(api):
     elsewhere = unreached("http://127.0.0.1:9/v1/completions")
     others = (RuntimeError("a bug"), SettingsError("wrong"), httpx.InvalidURL("none"), httpx.ReadError("of nobody"))
     for error in (elsewhere, *others):
-        assert ending(error)[0] in ("fault", "refused")
-        with pytest.raises(type(error)) as caught, answering():
+        assert describe_ending(error)[0] in ("fault", "refused")
+        with pytest.raises(type(error)) as caught, require_server():
             raise error
         assert caught.value is error
 
@@ -159,14 +159,14 @@ def test_a_silent_server_is_waited_for_a_minute_unless_waiting_is_over_and_then_
 def test_retries_are_those_of_before_when_a_run_is_over(api, clock):
     before = PREFECT_CLIENT_MAX_RETRIES.value()
     assert before > 0
-    with answering():
+    with require_server():
         get_current_settings().client.max_retries = 0
         assert PREFECT_CLIENT_MAX_RETRIES.value() == 0
     assert PREFECT_CLIENT_MAX_RETRIES.value() == before
 
 
 def test_workers_of_prefect_say_nothing_after_the_line_of_an_error(api, capfd):
-    with answering():
+    with require_server():
         for worker in (EventsWorker, APILogWorker):
             logging.getLogger(worker.__name__).warning("Still processing items: 1 items remaining...")
             assert not logging.getLogger(worker.__name__).isEnabledFor(logging.WARNING)
@@ -177,7 +177,7 @@ def test_retries_stay_off_when_the_server_is_lost_so_that_the_process_ends_soon(
     with ExitStack() as server:
         url, _ = server.enter_context(answering_all(200, ""))
         with temporary_settings({PREFECT_API_URL: f"{url}/api"}):
-            with pytest.raises(ServiceDown, match="what was done is kept"), answering():
+            with pytest.raises(ServiceDown, match="what was done is kept"), require_server():
                 server.close()
                 get_current_settings().client.max_retries = 0
                 raise ConcurrencySlotAcquisitionError("none")
@@ -201,7 +201,7 @@ def work():
         sys.stdin.read()
     return {"well": urllib.request.urlopen(f"{api}/health").status, "session": os.getsid(server) == server}
 
-print(prefect_engine.perform(True, work, dict), PREFECT_API_URL.value(), children(os.getpid()))
+print(prefect_engine.run_flow_or_plain(True, work, dict), PREFECT_API_URL.value(), children(os.getpid()))
 """
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT")}
     command = [sys.executable, "-c", program]
@@ -219,7 +219,7 @@ print(prefect_engine.perform(True, work, dict), PREFECT_API_URL.value(), childre
 def test_a_server_that_cannot_start_is_one_line_that_names_its_log(tmp_path, monkeypatch):
     monkeypatch.setattr(prefect_engine, "SERVER", "raise SystemExit('no server today')")
     own = temporary_settings({PREFECT_HOME: tmp_path}, restore_defaults={PREFECT_API_URL})
-    with own, pytest.raises(ServiceDown) as caught, answering():
+    with own, pytest.raises(ServiceDown) as caught, require_server():
         raise AssertionError("nothing is begun")
     line = str(caught.value)
     assert "\n" not in line and str(tmp_path / "server.log") in line and "--no-prefect" in line
@@ -236,14 +236,14 @@ def raising(error: Exception) -> dict:
 
 @pytest.mark.parametrize("strict", [False, True])
 def test_what_is_done_is_its_summary(strict):
-    assert ended(lambda *asked: DONE | {"asked": asked}, 1, 2, strict=strict) == DONE | {"asked": (1, 2)}
-    assert ended(dict, strict=strict) == {}, "a flow that cannot end short of done says no outcome"
+    assert to_prefect_state(lambda *asked: DONE | {"asked": asked}, 1, 2, strict=strict) == DONE | {"asked": (1, 2)}
+    assert to_prefect_state(dict, strict=strict) == {}, "a flow that cannot end short of done says no outcome"
 
 
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("pause", [BudgetReached("raise it"), Paused("none left", 1.0)], ids=["budget", "service"])
 def test_a_pause_completes_the_run_under_its_own_name_and_is_raised_to_who_called(pause, strict):
-    state = ended(raising, pause, strict=strict)
+    state = to_prefect_state(raising, pause, strict=strict)
     assert (state.is_completed(), state.name, state.message) == (True, "Paused", str(pause))
     with pytest.raises(type(pause)) as caught:
         summary_of(state.data)
@@ -252,7 +252,7 @@ def test_a_pause_completes_the_run_under_its_own_name_and_is_raised_to_who_calle
 
 def test_a_pause_that_a_summary_tells_is_none_of_the_failures_of_a_strict_run():
     summary = {"venue": "ICLR 2025", "outcome": "paused", "message": "until noon"}
-    state = ended(lambda: summary, strict=True)
+    state = to_prefect_state(lambda: summary, strict=True)
     assert (state.is_completed(), state.name, state.message) == (True, "Paused", "until noon")
     assert summary_of(state.data) == summary
 
@@ -260,24 +260,24 @@ def test_a_pause_that_a_summary_tells_is_none_of_the_failures_of_a_strict_run():
 @pytest.mark.parametrize("outcome", ["incomplete", "fault"])
 def test_what_is_short_of_done_says_so_and_fails_where_it_must_not_be(outcome):
     summary = DONE | {"outcome": outcome, "message": "3 pairs"}
-    state = ended(lambda: summary)
+    state = to_prefect_state(lambda: summary)
     assert (state.is_completed(), state.name, summary_of(state.data)) == (True, outcome.capitalize(), summary)
-    strict = ended(lambda: summary, strict=True)
+    strict = to_prefect_state(lambda: summary, strict=True)
     assert (strict.is_failed(), strict.message) == (True, f"ICLR-2025: {outcome}, 3 pairs")
     assert isinstance(strict.data, UnfinishedError)
 
 
 def test_an_expected_error_fails_the_run_with_its_own_line_as_the_message():
     error = SettingsError("no roster nobody; name one of yearly")
-    state = ended(raising, error)
+    state = to_prefect_state(raising, error)
     assert (state.is_failed(), state.message, state.data) == (True, str(error), error)
     with pytest.raises(OSError, match="gone"):
-        ended(raising, OSError("gone"))
+        to_prefect_state(raising, OSError("gone"))
 
 
 @pytest.mark.parametrize("name", prefect_engine.RUNS)
 def test_prefect_adds_a_traceback_to_a_bug_and_none_to_an_expected_error(name, caplog):
-    ended(dict)
+    to_prefect_state(dict)
     for error in (SettingsError("name another"), KeyError("bug")):
         try:
             raise error
@@ -299,7 +299,7 @@ def test_every_flow_ends_so(path):
     ]
     assert flows
     for each in flows:
-        assert ast.unparse(each.body[-1]).startswith("return ended("), each.name
+        assert ast.unparse(each.body[-1]).startswith("return to_prefect_state("), each.name
 
 
 def test_a_server_whose_database_is_away_for_a_moment_is_asked_again(monkeypatch):

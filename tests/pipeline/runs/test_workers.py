@@ -20,23 +20,23 @@ import pytest
 
 from gre_bench.core.errors import LMError, SettingsError
 from gre_bench.core.records import Prediction, SpanLogprob
-from gre_bench.core.settings import EvaluationLMSettings, RunSettings, load, load_over
-from gre_bench.metrics.scoring import Scored
-from gre_bench.pipeline.refreshing import refresh, usable
+from gre_bench.core.settings import EvaluationLMSettings, RunSettings, load, load_recorded_settings
+from gre_bench.metrics.scoring import ScoringResult
+from gre_bench.pipeline.refreshing import check_job, refresh
 from gre_bench.pipeline.runs import workers as workers_module
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.workers import (
     IN_FLIGHT,
     MOST_DEATHS,
     VISIBLE,
-    Lost,
+    LostChunk,
     Processes,
     Threads,
     Workers,
     gpus,
     runner_of,
 )
-from gre_bench.pipeline.runs.workers import _begin as begin_worker
+from gre_bench.pipeline.runs.workers import _initialise_worker as begin_worker
 from gre_bench.store import Store
 from tests.conftest import ROOT
 from tests.faults.killing import descendants, gone
@@ -201,7 +201,7 @@ class ScriptedRunner:
         def result() -> Any:
             if chunk in self.fatal:
                 raise ChildProcessError
-            return Scored([chunk], {})
+            return ScoringResult([chunk], {})
 
         future = Future()
         future.result = result
@@ -212,7 +212,9 @@ class ScriptedRunner:
         return futures[-1]
 
 
-def handed_out(runner: ScriptedRunner, monkeypatch: pytest.MonkeyPatch, chunks: int) -> dict[int, Scored | Lost]:
+def handed_out(
+    runner: ScriptedRunner, monkeypatch: pytest.MonkeyPatch, chunks: int
+) -> dict[int, ScoringResult | LostChunk]:
     """What comes back for each of so many chunks, handed to *runner* by two workers."""
     monkeypatch.setattr(workers_module, "runner_of", lambda settings: runner)
     monkeypatch.setattr(workers_module, "in_flow", lambda: True)
@@ -245,14 +247,14 @@ def test_a_worker_that_dies_loses_its_own_chunk_and_a_pool_that_is_lost_with_it_
 ) -> None:
     runner = ScriptedRunner(fatal, together)
     found = handed_out(runner, monkeypatch, 20)
-    assert tuple(chunk for chunk, answer in sorted(found.items()) if isinstance(answer, Lost)) == fatal
+    assert tuple(chunk for chunk, answer in sorted(found.items()) if isinstance(answer, LostChunk)) == fatal
     assert len(found) == 20 and (runner.started, runner.ended) == (started, started)
 
 
 def test_nothing_more_is_handed_out_when_worker_after_worker_dies(monkeypatch: pytest.MonkeyPatch) -> None:
     runner = ScriptedRunner(fatal=tuple(range(1, 100)))
     found = handed_out(runner, monkeypatch, 99)
-    assert all(isinstance(answer, Lost) for answer in found.values())
+    assert all(isinstance(answer, LostChunk) for answer in found.values())
     assert len(found) <= 2 * IN_FLIGHT + MOST_DEATHS
 
 
@@ -261,22 +263,22 @@ def test_workers_need_the_engine_and_what_is_asked_must_fit(tmp_path: Path, monk
     with pytest.raises(SettingsError, match="needs Prefect: gre-bench refresh, without --no-prefect"):
         refresh(Job(demo("run.runner=processes"), tmp_path))
     with pytest.raises(SettingsError, match="set run.runner = ray"):
-        usable(Job(demo("run.gpus_per_worker=1"), tmp_path))
+        check_job(Job(demo("run.gpus_per_worker=1"), tmp_path))
     if NO_RAY:
         with pytest.raises(SettingsError, match="needs Ray"):
-            usable(Job(demo("run.runner=ray"), tmp_path))
+            check_job(Job(demo("run.runner=ray"), tmp_path))
         return
     with pytest.raises(SettingsError, match="PREFECT_API_URL"):
-        usable(Job(demo("run.runner=ray", "run.ray_address=10.0.0.1:6379"), tmp_path))
+        check_job(Job(demo("run.runner=ray", "run.ray_address=10.0.0.1:6379"), tmp_path))
 
 
 @pytest.mark.night
 def test_each_worker_sees_a_gpu_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    from gre_bench.pipeline.runs.prefect_engine import answering
+    from gre_bench.pipeline.runs.prefect_engine import require_server
     from tests.pipeline.runs.devices import tell_device
 
     monkeypatch.setenv(VISIBLE, "GPU-a,GPU-b")
-    with answering(), Processes(RunSettings(runner="processes", workers=3)) as runner:
+    with require_server(), Processes(RunSettings(runner="processes", workers=3)) as runner:
         futures = [runner.submit(tell_device, {}) for _ in range(9)]
         seen = dict(future.result() for future in futures)
     assert sorted(seen.values()) == ["GPU-a", "GPU-a", "GPU-b"]
@@ -322,7 +324,7 @@ def test_what_the_settings_for_ray_say_of_doing_without_it_can_be_done() -> None
     assert (settings.evaluation_lm.device, settings.evaluation_lm.dtype) == ("cpu", "float32")
     settings = load(ROOT / "deployments" / "ray.toml")
     assert (settings.run.runner, settings.run.gpus_per_worker) == ("ray", 1)
-    again = load_over(json.loads(settings.model_dump_json()))
+    again = load_recorded_settings(json.loads(settings.model_dump_json()))
     assert again == settings
 
 
@@ -393,4 +395,4 @@ def test_what_waits_when_a_run_ends_is_not_begun() -> None:
 
 def test_an_evaluation_lm_of_this_process_is_not_asked_by_several_threads(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"behind HTTP, which scripted is not: serve it .* run.runner = processes"):
-        usable(Job(demo("run.runner=threads"), tmp_path))
+        check_job(Job(demo("run.runner=threads"), tmp_path))

@@ -12,8 +12,8 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.release.manifest import read
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports import contrasts
-from gre_bench.reports.contrasts import compare_candidates, compare_contrasts, load
-from gre_bench.reports.publishing import publish_edition
+from gre_bench.reports.contrasts import compare_candidates, compare_contrasts, load_contrasts
+from gre_bench.reports.publish_editions import publish_edition
 from gre_bench.reports.verifying import verify_release
 from gre_bench.store import Store
 from tests.cli.calling import shown
@@ -132,6 +132,6 @@ def test_a_wrong_file_is_one_line(board, tmp_path, text, why):
 
 def test_a_missing_file_and_too_many_names_are_one_line(board, tmp_path):
     with pytest.raises(SettingsError, match="cannot be read"):
-        load(tmp_path / "none.toml")
+        load_contrasts(tmp_path / "none.toml")
     code, printed = shown("compare", EDITION, "careful", "--contrasts", board[1], "--state", board[0])
     assert code == 2 and "gre-bench compare EDITION --contrasts FILE" in " ".join(printed.split())

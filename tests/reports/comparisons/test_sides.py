@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.ranking.published import Figure, beside
+from gre_bench.ranking.published_boards import Figure, beside
 from gre_bench.reports.comparisons import from_run
 from tests.cli.calling import shown
 from tests.flows.refreshing import EDITION, refreshed

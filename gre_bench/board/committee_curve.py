@@ -1,0 +1,83 @@
+"""Computes how a committee's score grows with its reviewers, from an edition or from a release."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from gre_bench.board.family import Read, pairs_of
+from gre_bench.core.records import HUMAN
+from gre_bench.core.terminal import counted
+from gre_bench.store.queries import COMMITTEES, LeaderboardRow
+
+if TYPE_CHECKING:
+    from gre_bench.ranking.committees import Members
+
+JOINED = " and "
+"""Separates the members' names in the name of a committee."""
+
+
+def ranked_models(board: Sequence[LeaderboardRow]) -> list[str]:
+    """Returns the ranked LM candidates of the main group, sorted by name: the members of a committee."""
+    return sorted(row["candidate"] for row in board
+                  if row["rank"] and row["kind"] == "model" and row["group_name"] is None)  # fmt: skip
+
+
+def committee_of(read: Read, signature_id: str, board: Sequence[LeaderboardRow]) -> dict[str, Any] | None:
+    """Returns the curve of the *board*'s committee; None unless ``study committee`` has scored all of it.
+
+    - *papers*, *steps*, *human*: as in `Curve`. *references*: the number of reviews that were predicted.
+    - *left_out*: reason → number of excluded papers. *repeats*: repeated lines, which count once.
+    """
+    rows = read(COMMITTEES, signature_id=signature_id)
+    if not rows:
+        return None
+    from gre_bench.ranking.committees import compute_committee_curve
+
+    names = ranked_models(board)
+    scores, papers, problems = group_committee_scores(read, signature_id, rows, names)
+    result = compute_committee_curve(scores, names, papers, frozenset(problems))
+    if result is None:
+        return None
+    pairs = pairs_of(read, signature_id)
+    others = {paper for name, paper in zip(pairs.candidates, pairs.papers, strict=True) if name == HUMAN} - {*papers}
+    left_out = Counter(problems.values()) + Counter({"no_review": len(others)})
+    whole = JOINED.join(sorted([*names, HUMAN]))
+    counts = [row for row in rows if row["members"] == whole and row["paper_id"] not in problems]
+    more = {"references": len(counts), "repeats": sum(row["repeats"] for row in counts), "left_out": dict(left_out)}
+    return {"signature_id": signature_id} | asdict(result) | more
+
+
+def group_committee_scores(
+    read: Read, signature_id: str, rows: Sequence[Any], names: Sequence[str]
+) -> tuple[dict[Members, dict[str, float]], list[str], dict[str, str]]:
+    """Returns the scores of committees of *names* (`Told`), the papers, and paper → the problem that excludes it.
+
+    *rows*: of the table ``committees``. The scores of single reviewers are those of the board.
+    """
+    references = {(row["paper_id"], row["reference_id"]) for row in rows}
+    values: dict[Members, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for name, paper, reference, value in zip(*pairs_of(read, signature_id).columns, strict=True):
+        if name in names and (paper, reference) in references:
+            values[name,][paper].append(value)
+    for row in rows:
+        if row["value"] is not None:
+            values[tuple(row["members"].split(JOINED))][row["paper_id"]].append(row["value"])
+    scores = {who: {paper: sum(own) / len(own) for paper, own in by_paper.items()} for who, by_paper in values.items()}
+    problems = {row["paper_id"]: row["problem"] for row in rows if row["problem"]}
+    return scores, sorted({row["paper_id"] for row in rows}), problems
+
+
+def committee_line(result: dict[str, Any]) -> str:
+    """Returns a sentence on a committee's curve for readers of the board. *result*: what `committee_of` returns."""
+    first, last = result["steps"][0], result["steps"][-1]
+    kept = next(row for row in result["steps"] if row["value"] >= 0.9 * last["value"])
+    human = result["human"]
+    left = "".join(f"; {counted(count, 'paper')} left out: {why}" for why, count in result["left_out"].items())
+    return (
+        f"A committee of {last['reviewers']} LM reviewers tells {last['value']:+.1f} nats, the best alone "
+        f"{first['value']:+.1f}; {kept['reviewers']} tell nine tenths of it. A human review adds {human['value']:+.1f} "
+        f"({human['low']:+.1f} to {human['high']:+.1f}) to all ({counted(result['papers'], 'paper')}{left})."
+    )

@@ -1,0 +1,172 @@
+"""Estimates what requests to LMs will cost before they are sent, and whether papers fit the LMs' contexts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gre_bench.catalogs.models import Model
+from gre_bench.core.records import Case, Paper
+from gre_bench.core.settings import Settings
+from gre_bench.pipeline.year_models import NamedLMs, named_lms
+from gre_bench.prompts.conditions import split_condition
+from gre_bench.writing.fit import OverLong, choose_token_counter, judge_fit, tokens_left_for_prompt
+from gre_bench.writing.spend_log import cost
+from gre_bench.writing.writers import WriterContext, open_lm_text_writer
+
+PAPER_TOKENS, REVIEW_TOKENS, JUDGMENT_TOKENS, SYNOPSIS_TOKENS, PROMPT_TOKENS = 12_000, 900, 300, 400, 500
+CHARACTERS_A_TOKEN = 4.2
+WRITES = {"reviews": REVIEW_TOKENS, "judgments": JUDGMENT_TOKENS, "assw": SYNOPSIS_TOKENS, "grades": JUDGMENT_TOKENS}
+"""Kind of text → the assumed tokens of one reply, without thinking."""
+
+Item = Paper | Case | tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRequests:
+    """Planned requests to one LM for the kind of text *what*. *reads*, *writes*: prompt and reply tokens of each."""
+
+    what: str
+    name: str
+    requests: int
+    reads: float
+    writes: float
+
+    @property
+    def prompt_tokens(self) -> int:
+        return round(self.requests * self.reads)
+
+    @property
+    def reply_tokens(self) -> int:
+        return round(self.requests * self.writes)
+
+    def usd(self, model: Model) -> float | None:
+        """Returns the cost at the prices of *model*; None if a price is unknown."""
+        return cost(model, self.prompt_tokens, self.reply_tokens)
+
+
+@dataclass(slots=True)
+class Bill:
+    """The planned requests of a run.
+
+    *judge*: the LM that writes judgments, to which each review adds a request; None if a rule writes judgments.
+    """
+
+    judge: str | None = None
+    lines: list[PlannedRequests] = field(default_factory=list)
+
+    def add(self, kind: str, name: str, items: Sequence[Item]) -> None:
+        """Adds one request to the LM *name* for each of *items*. *kind*: the kind of text, a key of `WRITES`."""
+        if not items:
+            return
+        tokens = round(sum(_characters(item) for item in items) / CHARACTERS_A_TOKEN)
+        self.lines.append(PlannedRequests(kind, name, len(items), tokens / len(items) + PROMPT_TOKENS, WRITES[kind]))
+        if kind == "reviews" and self.judge:
+            self.lines.append(plan_judgment_requests(self.judge, len(items)))
+
+    def texts(self) -> dict[str, int]:
+        """Returns the numbers of requested texts by kind of text and LM, such as ``reviews by gpt-4o``."""
+        counts = Counter[str]()
+        for line in self.lines:
+            counts[f"{line.what} by {line.name}"] += line.requests
+        return dict(counts)
+
+    def rows(self, models: Mapping[str, Model]) -> list[dict[str, Any]]:
+        """Returns one row per model, with or without guidelines: requests, tokens, and USD (None if unknown)."""
+        rows: dict[str, dict[str, Any]] = {}
+        for line in self.lines:
+            name = split_condition(line.name)[0]
+            row = rows.setdefault(name, {"model": name, "requests": 0, "prompt_tokens": 0, "reply_tokens": 0})
+            for column in ("requests", "prompt_tokens", "reply_tokens"):
+                row[column] += getattr(line, column)
+        return [row | {"usd": cost(models[name], row["prompt_tokens"], row["reply_tokens"])}
+                for name, row in rows.items()]  # fmt: skip
+
+
+def _characters(item: Item) -> int:
+    if isinstance(item, Paper):
+        return len(item.whole)
+    return len(item.candidate) + len(item.synopsis or "") if isinstance(item, Case) else len(item[1])
+
+
+def plan_judgment_requests(judge: str, texts: int, what: str = "judgments") -> PlannedRequests:
+    """Returns the requests to the LM *judge* for the judgments of *texts* reviews of typical length."""
+    return PlannedRequests(what, judge, texts, REVIEW_TOKENS + PROMPT_TOKENS, JUDGMENT_TOKENS)
+
+
+def plan_refresh_requests(
+    lms: NamedLMs, papers: int, judged: int, tokens: int = PAPER_TOKENS
+) -> Iterator[PlannedRequests]:
+    """Yields the requests of a refresh of *papers* papers of *tokens* tokens each.
+
+    *judged*: the number of reviews that need judgments.
+    """
+    for name in lms.reviewers:
+        yield PlannedRequests("reviews", name, papers, tokens + PROMPT_TOKENS, REVIEW_TOKENS)
+    if lms.judge:
+        yield plan_judgment_requests(lms.judge, judged)
+    if lms.assw:
+        yield PlannedRequests("synopses", lms.assw, papers, tokens + PROMPT_TOKENS, SYNOPSIS_TOKENS)
+
+
+@dataclass(frozen=True, slots=True)
+class FitRow:
+    """How many papers fit the LM *name* when it does a *task*: ``review`` or ``assw``.
+
+    - *papers*: the number of papers checked. Further counts: papers that fit, may not fit or do not fit, and papers for
+      which this is unknown because the models file states no context.
+    - *context*: the LM's context in tokens. *reply*: the tokens of the longest reply that is requested. *max_output*:
+      the tokens of the longest reply that the LM can give. *left*: the tokens left for the prompt.
+    - *longest*: the length of the longest prompt in tokens, as text. *basis*: how tokens were counted.
+    - *over_long*: the setting that says whether papers that do not fit are truncated or skipped.
+    """
+
+    name: str
+    task: str
+    papers: int
+    fits: int
+    may_not_fit: int
+    does_not_fit: int
+    unknown: int
+    context: int | None
+    reply: int
+    max_output: int | None
+    left: int | None
+    longest: str
+    basis: str
+    over_long: OverLong
+
+    @property
+    def trouble(self) -> str:
+        """Returns one line that says what does not fit; empty if everything fits or this is unknown."""
+        if self.max_output is not None and self.reply > self.max_output:
+            return f"{self.name}: the settings ask for {self.reply:,} tokens, it gives at most {self.max_output:,}"
+        if self.does_not_fit + self.may_not_fit == 0:
+            return ""
+        sure = f"{self.does_not_fit} of {self.papers} papers do not fit {self.name} ({self.task})"
+        maybe = f", {self.may_not_fit} may not" if self.may_not_fit else ""
+        done = "they are cut" if self.over_long == "truncate" else "they are not sent"
+        return (
+            f"{sure}{maybe}: {self.left:,} of {self.context:,} tokens are left for a prompt, the longest has "
+            f"{self.longest} ({self.basis}); {done}"
+        )
+
+
+def fit_rows(settings: Settings, writer_context: WriterContext, papers: Sequence[Paper]) -> Iterator[FitRow]:
+    """Yields how many of *papers* fit, for each LM that reads whole papers: the candidates and the writer of ASSW."""
+    lms = named_lms(settings)
+    readers = [(name, "review") for name in lms.reviewers] + ([(lms.assw, "assw")] if lms.assw else [])
+    for name, task in readers:
+        text_writer, model = open_lm_text_writer(name, writer_context)
+        chat_of, reply = text_writer.chat_of(task), text_writer.sampling.max_tokens
+        (count, basis), left = choose_token_counter(model), tokens_left_for_prompt(model, reply)
+        chats = [chat_of(paper.whole) for paper in papers]
+        tokens_of_papers = [count(chat.system + chat.user) for chat in chats]
+        kinds = Counter(judge_fit(tokens, left) for tokens in tokens_of_papers)
+        longest = str(max(tokens_of_papers, key=lambda tokens: tokens.most, default=""))
+        yield FitRow(
+            name, task, len(papers), kinds["fits"], kinds["may_not_fit"], kinds["does_not_fit"], kinds["unknown"],
+            model.context, reply, model.max_output, left, longest, basis, writer_context.over_long,
+        )  # fmt: skip

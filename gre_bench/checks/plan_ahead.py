@@ -1,0 +1,270 @@
+"""Estimates the requests, tokens, hours and cost of an edition or a year's board before anything is sent.
+
+Known quantities are counted. The others are assumed, and the result states each assumption.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from gre_bench.catalogs.models import Model
+from gre_bench.catalogs.models import load as load_models
+from gre_bench.checks.bill import (
+    CHARACTERS_A_TOKEN,
+    JUDGMENT_TOKENS,
+    PAPER_TOKENS,
+    PROMPT_TOKENS,
+    REVIEW_TOKENS,
+    SYNOPSIS_TOKENS,
+    PlannedRequests,
+    plan_judgment_requests,
+    plan_refresh_requests,
+)
+from gre_bench.core.controls import CONTROLS
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.incoming import read_text
+from gre_bench.core.metrics import recipe_of
+from gre_bench.core.settings import Settings
+from gre_bench.core.strict import load_json
+from gre_bench.core.terminal import counted
+from gre_bench.ingest.openreview.fetching import budget_file, fetch_run, is_listed, items_of_snapshot, origin, sample_of
+from gre_bench.ingest.openreview.journal import JOURNAL, Journal, read, submissions_lacking_replies
+from gre_bench.ingest.openreview.request_budget import RequestBudget
+from gre_bench.ingest.records.venues import Venue, venue_of
+from gre_bench.pipeline.perturbed_reviews import chosen_perturbations, list_harm_degrees, maker
+from gre_bench.pipeline.planning import measures_length_effect
+from gre_bench.pipeline.runs.spending import list_exceeded_limits, spend_log
+from gre_bench.pipeline.training_overlap import trained_here
+from gre_bench.pipeline.validation_records import expected_verdicts, format_gate_decision
+from gre_bench.pipeline.year_models import named_lms
+from gre_bench.prompts.conditions import split_condition
+from gre_bench.store import Store
+from gre_bench.store.queries import CANDIDATES, PAPERS, REVIEWS, SAMPLE, TEXTS
+from gre_bench.writing.fit import tokens_left_for_prompt
+from gre_bench.writing.writers import is_rule
+
+SUBMISSIONS = 12_000
+REVIEWS_A_PAPER = 4
+
+More = Callable[[int], tuple[list[PlannedRequests], int]]
+"""Number of papers → (texts that LMs write, pairs that are scored) in addition to the work of a refresh."""
+
+
+def plan_year(settings: Settings, state: Path, rates: Path | None = None) -> dict[str, Any]:
+    """Returns the plan of `plan_ahead`, plus the validation of each metric that has no validation record.
+
+    The plan's ``verdicts`` say which metrics have a record, judged by names alone.
+    """
+    new = [row["metric"] for row in expected_verdicts(settings, state) if row["verdict"] == "missing"]
+    changes = list(chosen_perturbations(settings)) if new else []
+
+    def validation(papers: int) -> tuple[list[PlannedRequests], int]:
+        makers = [(change, maker(settings.validation, change)) for change in changes]
+        texts = [
+            PlannedRequests(f"reviews changed by {change}", name, papers, REVIEW_TOKENS + PROMPT_TOKENS, REVIEW_TOKENS)
+            for change, name in makers
+            if not is_rule(name)
+        ]
+        judge = named_lms(settings).judge
+        if changes and judge and settings.validation.level == "review":
+            texts.append(plan_judgment_requests(judge, papers * len(changes), "judgments of changed reviews"))
+        forms = settings.scoring.model_copy(update={"metrics": tuple(new)}).with_chance if new else ()
+        references = settings.edition.likely_references
+        pairs = len(changes) * len(forms) * references
+        pairs += sum(measures_length_effect(recipe_of(metric)) for metric in new) * references * (references - 1)
+        return texts, papers * pairs
+
+    plan = plan_ahead(settings, state, rates, more=validation)
+    return plan | {"validation": {"metrics": new, "changes": changes}}
+
+
+def plan_ahead(
+    settings: Settings, state: Path, rates: Path | None = None, again: bool = False, more: More | None = None
+) -> dict[str, Any]:
+    """Returns the estimated work of a fetch and a refresh with *settings*; sends and writes nothing.
+
+    - *rates*: the file with the output of ``gre-bench models bench scoring --json`` on the machine that will score.
+    - *again*: whether to count the requests of a fetch as if nothing had been fetched.
+    - *more*: a function that returns texts and pairs to add to those of a refresh.
+
+    The seconds of fetching are computed from the service's known limits. Tokens and USD are stated for each LM; None
+    means unknown. Raises `SettingsError` for an LM that is not in the models file, or for an unreadable file *rates*.
+    """
+    edition, assumed = settings.edition, list[str]()
+    venue = venue_of(edition.venue, edition.year)
+    store = Store(state, edition.edition)
+    has_host = bool(settings.fetch.host or venue.host)
+    folder = fetch_run(settings, state) if has_host else None
+    journal = read(folder) if folder and (folder / JOURNAL).is_file() else None
+    have = _existing_data(state, venue, store, journal)
+    papers, drawn = have["sampled"] or edition.papers, have["sampled"] > 0
+    if not drawn and journal is not None and is_listed(journal, venue):
+        # Once the journal lists all papers, the sample can be drawn from it.
+        papers, drawn = len(sample_of(journal, venue, edition).papers), True
+    fetching = _plan_fetch(settings, state, venue, None if again else journal, assumed) if has_host else None
+    more_texts, pairs = more(papers) if more else ([], 0)
+    texts = [*_plan_writing(settings, store, papers, assumed), *more_texts]
+    models = load_models(settings.writing.models)
+    writing = [_plan_row(item, models) for item in texts]
+    # A text takes one request; the budget knows models without their guidelines.
+    bought = [row | {"model": split_condition(row["model"])[0], "requests": row["texts"]} for row in writing]
+    amounts = [row["usd"] for row in writing]
+    return {
+        "edition": store.key,
+        "papers": papers,
+        "drawn": drawn,
+        "already_there": have,
+        "fetch": fetching,
+        "writing": writing,
+        "usd": None if None in amounts else round(sum(amounts), 2),
+        "over_budget": list_exceeded_limits(bought, settings.budget, spend_log(store), store.key),
+        "scoring": _plan_scoring(settings, papers, pairs, rates, assumed)
+        | {
+            "references": papers * _stand_in_scores(settings, store),
+            "committee": papers * _committee_scores(settings, store),
+            "certificate": papers * len(list_harm_degrees(settings)[0]) * edition.likely_references,
+        },
+        "learnt": trained_here(settings, state).notes,
+        "verdicts": [row | {"gate": format_gate_decision(row, settings)} for row in expected_verdicts(settings, state)],
+        "assumed": assumed,
+    }
+
+
+def _plan_fetch(
+    settings: Settings, state: Path, venue: Venue, journal: Journal | None, assumed: list[str]
+) -> dict[str, Any]:
+    """Returns the estimated work of a fetch, and adds each assumption to *assumed*.
+
+    ``requests`` is kind → number. ``seconds`` is the time until the service's limits allow the last request.
+    """
+    fetch, edition = settings.fetch, settings.edition
+    host = origin(settings).host.partition("//")[2]
+    budget = RequestBudget(budget_file(state))
+    requests = {"login": 1}
+    if journal is None or not is_listed(journal, venue):
+        pages = journal.pages if journal else []
+        count = next((page.count for page in pages if page.count is not None), SUBMISSIONS)
+        left = -(-(count - sum(page.notes for page in pages)) // fetch.page)
+        requests["notes"] = max(1, left) + len(venue.listings) - 1
+        if not pages:
+            assumed.append(f"{SUBMISSIONS:,} submissions, as their number is not known before they are listed")
+        histories, pdfs = edition.papers * (REVIEWS_A_PAPER + 1) if fetch.histories else 0, edition.papers
+        if histories:
+            assumed.append("every sampled paper and review was changed late; only for these are versions requested")
+    else:
+        sampled = sample_of(journal, venue, edition)
+        due, papers = items_of_snapshot(journal, venue, sampled, fetch.histories)
+        requests["notes"] = len(set(submissions_lacking_replies(journal)) - journal.forums.keys())
+        histories = len(set(due) - journal.histories.keys())
+        pdfs = sum(paper_id not in journal.pdfs and stated is not None for paper_id, (_, stated) in papers.items())
+    kind = "attachment" if venue.api == 2 and fetch.pdf_batch > 1 else "pdf"
+    requests |= {"edits": histories, kind: -(-pdfs // fetch.pdf_batch) if kind == "attachment" else pdfs}
+    requests = {name: count for name, count in requests.items() if count}
+    if requests.keys() == {"login"}:
+        requests = {}
+    seconds = {name: budget.seconds_for(f"{host} {name}", count) for name, count in requests.items()}
+    limits = {name: _format_limits(budget, f"{host} {name}") for name in requests}
+    first = max((seconds.get(name, 0.0) for name in ("login", "notes")), default=0.0)
+    later = max((seconds.get(name, 0.0) for name in ("edits", kind)), default=0.0)
+    return {"host": host, "requests": requests, "pdfs": pdfs, "limits": limits, "seconds": max(first, later)}
+
+
+def _format_limits(budget: RequestBudget, kind: str) -> str:
+    known = budget.allowance(kind).limits
+    limits = [f"{item.remaining} of {item.limit} in {item.window_s:.0f} s ({name})" for name, item in known.items()]
+    return ", ".join(limits) or "none known"
+
+
+def _existing_data(state: Path, venue: Venue, store: Store, journal: Journal | None) -> dict[str, Any]:
+    """Returns what the folder *state* already holds for the edition: counts of records by kind, paths of snapshots."""
+    snapshots = sorted((state / "snapshots").glob(f"{venue.venue}-{venue.year}-*/manifest.json"))
+    readable = store.is_readable
+    rows = {query.name: len(store.read(query)) for query in (PAPERS, REVIEWS, TEXTS)} if readable else {}
+    sampled = [row for row in store.read(SAMPLE) if row["role"] == "candidate"] if readable else []
+    return {
+        "submissions_listed": sum(page.notes for page in journal.pages) if journal else 0,
+        "versions": len(journal.histories) if journal else 0,
+        "pdfs": sum(pdf.sha256 is not None for pdf in journal.pdfs.values()) if journal else 0,
+        "snapshots": [str(path.parent) for path in snapshots],
+        "sampled": len(sampled),
+        **rows,
+    }
+
+
+def _plan_writing(settings: Settings, store: Store, papers: int, assumed: list[str]) -> list[PlannedRequests]:
+    """Returns the texts that LMs (not rules) would write for *papers* papers, including texts that exist already."""
+    texts = [len(row["text"]) for row in store.read(TEXTS) if row["text"]] if store.is_readable else []
+    tokens = round(sum(texts) / len(texts) / CHARACTERS_A_TOKEN) if texts else PAPER_TOKENS
+    if not texts:
+        assumed.append(f"{PAPER_TOKENS:,} tokens a paper, as none was read yet")
+    judged = papers * (len(settings.writing.candidates) + 1 + settings.edition.likely_references)
+    planned = list(plan_refresh_requests(named_lms(settings), papers, judged, tokens))
+    if planned:
+        assumed.append(
+            f"{REVIEW_TOKENS} tokens a review, {JUDGMENT_TOKENS} a review's judgments, {SYNOPSIS_TOKENS} a synopsis; "
+            "thinking is not counted"
+        )
+    return planned
+
+
+def _plan_row(item: PlannedRequests, models: dict[str, Model]) -> dict[str, Any]:
+    """Returns *item* as a row of the plan: tokens, USD at the prices of *models*, and whether the prompt fits."""
+    model = models.get(split_condition(item.name)[0])
+    if model is None:
+        raise SettingsError(f"no model {item.name!r} in the models file; known: {', '.join(models)}")
+    usd, left = item.usd(model), tokens_left_for_prompt(model, model.sampling.max_tokens)
+    return {"what": item.what, "model": item.name, "texts": item.requests, "prompt_tokens": item.prompt_tokens,
+            "reply_tokens": item.reply_tokens, "usd": None if usd is None else round(usd, 2),
+            "fits": None if left is None else item.reads <= left}  # fmt: skip
+
+
+def _plan_scoring(settings: Settings, papers: int, more: int, rates: Path | None, assumed: list[str]) -> dict[str, Any]:
+    """Returns the number of pairs of *papers* papers plus *more*, and the GPU hours at the speed in the file *rates*.
+
+    Without *rates* the hours are None, and a line added to *assumed* says how to measure the speed.
+    """
+    edition = settings.edition
+    each = edition.likely_pairs(len(CONTROLS) + len(settings.writing.candidates))
+    pairs = papers * each * len(settings.scoring.with_chance) + more
+    if edition.references == "all":
+        reviews = counted(edition.likely_references + 1, "human review")
+        assumed.append(f"{reviews} a paper: every one is a reference")
+    pace = _read_pace(rates, settings) if rates else None
+    if pace is None:
+        assumed.append(
+            "the pace of scoring is not known: give --rates, the output of gre-bench models bench scoring --json"
+        )
+    return {"pairs": pairs, "pairs_per_s": pace, "gpu_hours": None if pace is None else round(pairs / pace / 3600, 3)}
+
+
+def _count_models(settings: Settings, store: Store) -> int:
+    known = store.read(CANDIDATES) if store.read_file.is_file() else []
+    return sum(row["kind"] == "model" for row in known) or len(settings.writing.candidates)
+
+
+def _committee_scores(settings: Settings, store: Store) -> int:
+    """Returns the most scores per paper and metric of ``study committee``: it tries every next member, and human."""
+    models = _count_models(settings, store)
+    return settings.edition.likely_references * (models * (models + 1) // 2) if models > 1 else 0
+
+
+def _stand_in_scores(settings: Settings, store: Store) -> int:
+    """Returns the scores per paper and metric of ``study references``: LMs against LMs, humans against humans."""
+    models = _count_models(settings, store)
+    people = settings.edition.likely_references + 1
+    return models * (models - 1) + people * (people - 1)
+
+
+def _read_pace(rates: Path, settings: Settings) -> float:
+    try:
+        methods = load_json(read_text(rates))["methods"]
+        return float(methods[settings.evaluation_lm.engine]["pairs_per_s"])
+    except OSError as error:
+        raise SettingsError(f"rates {rates} cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError):
+        engine = settings.evaluation_lm.engine
+        raise SettingsError(
+            f"rates {rates} has no pairs_per_s of {engine}; measure it: gre-bench models bench scoring --json"
+        ) from None

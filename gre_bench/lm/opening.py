@@ -1,0 +1,215 @@
+"""Opens evaluation LMs by the name of their backend. Installed packages can add backends as entry points.
+
+Without opening an LM, it can also say what the LM was trained on, and split a reply into the text of each token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from functools import lru_cache
+from pathlib import Path
+
+from gre_bench.core.errors import GreBenchError, LMError, SettingsError
+from gre_bench.core.extensions import Catalogue
+from gre_bench.core.pretrained import is_model_name, model_path
+from gre_bench.core.records import LMIdentity
+from gre_bench.core.settings import EvaluationLMSettings
+from gre_bench.core.training_registers import FILE as REGISTER
+from gre_bench.core.training_registers import INCLUDED, Register, read_register
+from gre_bench.lm.protocol import EvaluationLM
+from gre_bench.lm.weights import ADAPTER, BASE, RECORD, DType, check_files, read_adapter, trained_by_contrast
+
+Pieces = Callable[[str, Sequence[int]], list[str] | None]
+
+OWN = {"cache-ngram": "cache-ngram-3", "gem-smollm2": "gem-smollm2-2"}
+"""Backend → the name of its weights that come with the program. Retrained weights get a new name."""
+
+
+def _cache_ngram(settings: EvaluationLMSettings) -> EvaluationLM:
+    from gre_bench.lm.ngram.cache_ngram import CacheNgram
+
+    name = OWN["cache-ngram"]
+    return CacheNgram.load(settings.folder) if settings.folder else CacheNgram.load(INCLUDED[name], name)
+
+
+def _transformers(settings: EvaluationLMSettings) -> EvaluationLM:
+    from gre_bench.lm.backends.transformers_lm import TransformersLM
+
+    if settings.folder is None:
+        raise SettingsError("the transformers backend needs a model folder: --set evaluation_lm.folder=FOLDER")
+    names = ("device", "dtype", "attention", "quantisation", "engine", "token_budget")
+    return TransformersLM.open(settings.folder, **{name: getattr(settings, name) for name in names})
+
+
+def _vllm(settings: EvaluationLMSettings) -> EvaluationLM:
+    from gre_bench.lm.backends.vllm_lm import VLLM
+
+    if settings.folder is None:
+        raise SettingsError("the vllm backend needs the served model's tokenizer: --set evaluation_lm.folder=FOLDER")
+    if "dtype" not in settings.model_fields_set:
+        raise SettingsError("a vLLM server does not report its dtype: state it, --set evaluation_lm.dtype=bfloat16")
+    names = ("revision", "dtype", "quantisation", "parallel", "key_env")
+    options = {name: getattr(settings, name) for name in names}
+    return VLLM.open(settings.endpoint, settings.folder, model=settings.served_model, **options)
+
+
+def _gem_smollm2(settings: EvaluationLMSettings) -> EvaluationLM:
+    return _transformers(settings.model_copy(update={"folder": _folder_of(settings), "dtype": dtype_of(settings)}))
+
+
+BACKENDS = Catalogue[Callable[[EvaluationLMSettings], EvaluationLM]](
+    "gre_bench.evaluation_lms",
+    {"cache-ngram": _cache_ngram, "gem-smollm2": _gem_smollm2, "transformers": _transformers, "vllm": _vllm},
+    lambda _, entry: callable(entry),
+)
+
+
+def _folder_of(settings: EvaluationLMSettings) -> Path | None:
+    """Returns the folder of *settings*, else the folder of the weights that come with the program, else None."""
+    return settings.folder or INCLUDED.get(OWN.get(settings.backend, ""))
+
+
+def _find_local_folder(settings: EvaluationLMSettings) -> Path | None:
+    """Returns the model's folder as `_folder_of`, with names of pretrained models resolved; None if that fails."""
+    try:
+        return _folder_of(_resolve_model_folder(settings))
+    except (LMError, SettingsError):
+        return None
+
+
+def dtype_of(settings: EvaluationLMSettings) -> DType:
+    """Returns the precision in which the model of *settings* is opened; the default for gem-smollm2 is bfloat16."""
+    own = settings.backend == "gem-smollm2" and "dtype" not in settings.model_fields_set
+    return "bfloat16" if own else settings.dtype
+
+
+def check_model_is_local(settings: EvaluationLMSettings) -> None:
+    """Checks that the model of *settings* is on this machine, without loading it.
+
+    Raises the same error as `open_lm` for an unknown backend or missing files. Other faults show only on opening.
+    """
+    folder = _folder_of(_resolve_model_folder(settings))
+    if folder is not None and settings.backend in ("gem-smollm2", "transformers"):
+        check_files(folder)
+
+
+def register_of(settings: EvaluationLMSettings) -> Register | None:
+    """Returns the register of what the LM of *settings* was trained on, apart from its pretrained base's training data.
+
+    Returns None for a model as its makers published it: its training data is a matter of the models file. The result is
+    an unknown register if the files of a trained model have none.
+    """
+    folder, own = _find_local_folder(settings), settings.backend in OWN
+    if folder is None or not (own or any((folder / name).is_file() for name in (REGISTER, RECORD, ADAPTER))):
+        return None
+    return read_register(folder, folder.resolve().name if settings.folder else OWN[settings.backend])
+
+
+def trained_on_perturbations(settings: EvaluationLMSettings) -> dict[str, str]:
+    """Returns perturbation or harm → the reason why it proves nothing about the evaluation LM of *settings*."""
+    folder = _find_local_folder(settings)
+    if folder is None or not trained_by_contrast(folder):
+        return {}
+    why = f"{folder.name} learnt to tell reviews of other papers (contrast), so it proves nothing"
+    return {"random_replacement": why, "invention": why}
+
+
+def base_of(settings: EvaluationLMSettings) -> str | None:
+    """Returns the name of the pretrained model on which the adapter of *settings* was trained; None: no adapter."""
+    folder = _folder_of(settings)
+    try:
+        adapter = read_adapter(folder) if folder else None
+    except LMError:
+        return None
+    return Path(adapter.config[BASE]).name if adapter else None
+
+
+def _resolve_model_folder(settings: EvaluationLMSettings) -> EvaluationLMSettings:
+    """Returns *settings* with the name of a pretrained model resolved to its folder.
+
+    Raises `SettingsError` for an unknown backend, or a backend that cannot open pretrained models. Raises `LMError` if
+    the model is not on this machine.
+    """
+    if settings.backend not in BACKENDS:
+        raise SettingsError(f"no evaluation LM backend {settings.backend!r}; known: {', '.join(BACKENDS)}")
+    if settings.folder is None:
+        return settings
+    if is_model_name(settings.folder) and settings.backend not in ("transformers", "vllm"):
+        raise SettingsError(f"{settings.folder} needs another backend: --set evaluation_lm.backend=transformers")
+    return settings.model_copy(update={"folder": model_path(settings.folder, "lm")})
+
+
+def open_lm(settings: EvaluationLMSettings) -> EvaluationLM:
+    """Opens the evaluation LM that *settings* describe; a repeated call with the same settings returns the same object.
+
+    Raises `SettingsError` for unusable settings and `LMError` if the model cannot be opened.
+    """
+    return opened(settings, dtype_of(settings))
+
+
+@lru_cache(maxsize=1)
+def opened(settings: EvaluationLMSettings, _dtype: DType) -> EvaluationLM:
+    """Opens an LM for `open_lm`. Equal settings may mean different precisions, if only one of them states it."""
+    settings = _resolve_model_folder(settings)
+    opener = BACKENDS[settings.backend]
+    return opener(settings) if settings.backend in BACKENDS.own else _open_package_lm(settings, opener)
+
+
+def _open_package_lm(
+    settings: EvaluationLMSettings, opener: Callable[[EvaluationLMSettings], EvaluationLM]
+) -> EvaluationLM:
+    """Opens an LM that an installed package adds; raises `LMError` if *opener* fails or does not return an LM."""
+    name, cure = f"evaluation LM {settings.backend}", "mend the package that it comes from"
+    try:
+        lm = opener(settings)
+        identity = lm.identity if callable(getattr(lm, "logprob", None)) else None
+    except (GreBenchError, MemoryError):
+        raise
+    except Exception as error:
+        why = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        raise LMError(f"{name} cannot be opened: {why}; {cure}") from error
+    if not isinstance(identity, LMIdentity) or not all(isinstance(part, str) for part in asdict(identity).values()):
+        raise LMError(
+            f"{name} cannot be opened: it is a {type(lm).__name__}, without the method logprob or an LMIdentity of "
+            f"strings; {cure}"
+        )
+    return lm
+
+
+def pieces_of(settings: EvaluationLMSettings) -> Pieces | None:
+    """Returns a function that splits a reply of the LM in *settings* into the text of each token.
+
+    That function takes the reply's text and the ids of its tokens. It returns one string for each id, or None if the
+    ids do not fit the text. `pieces_of` returns None if this machine has no tokenizer for the LM.
+    """
+    if settings.backend == "cache-ngram":
+        from gre_bench.lm.ngram.segmentation import pieces_of_words
+
+        return pieces_of_words
+    folder = _folder_of(settings)
+    try:
+        folder = folder and model_path(folder, "lm")
+        if folder and not (folder / "tokenizer.json").is_file() and (adapter := read_adapter(folder)):
+            folder = adapter.base
+    except LMError:
+        return None
+    if folder is None or not (folder / "tokenizer.json").is_file():
+        return None
+    try:
+        from tokenizers import Tokenizer
+    except ImportError:
+        return None
+    decode = Tokenizer.from_file(str(folder / "tokenizer.json")).decode
+
+    def pieces(_text: str, ids: Sequence[int]) -> list[str]:
+        # A token's text is what it adds to the decoded reply: nothing if the token ends in the middle of a character.
+        pieces_so_far, before = [], ""
+        for end in range(1, len(ids) + 1):
+            whole = decode(list(ids[:end]), skip_special_tokens=True)
+            whole = before if whole.endswith("\ufffd") else whole
+            pieces_so_far.append(whole.removeprefix(before))
+            before = whole
+        return pieces_so_far
+
+    return pieces

@@ -1,0 +1,171 @@
+"""Graded harms: perturbations by rule in ten degrees, with which a certificate measures how much harm a metric notices.
+
+A text is a list of units: the lines of judgments, or the sentences of a review. Degree k changes k tenths of the units,
+or adds k tenths as many, or adds k tenths of the abstract. The units are chosen at random (by the seed and the text's
+key); a degree also changes all units that lower degrees change. Headings of a review stay.
+
+- ``garbling``: units are deleted. One unit stays, because an empty review has no score.
+- ``negate_sentence``: a lie. A judgment takes the opposite stance; a sentence of a review gets or loses its "not".
+- ``invention``: a lie. Units are replaced by units of reviews of other papers, so no reviewer of the paper made them.
+- ``laundering``: units are rephrased (`gre_bench.perturbations.wording`) and reordered. The content stays.
+- ``padding``: sentences are added that are true of any paper.
+- ``copying``: the first sentences of the abstract are added.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+from gre_bench.core.judgments import OPENINGS
+from gre_bench.core.review_text import join, split
+from gre_bench.perturbations.edits import append_lines, lines_of
+from gre_bench.perturbations.material import PerturbationInput, sentence_texts
+from gre_bench.perturbations.wording import lower_first_letter, rephrase_sentence
+
+DEGREES = range(1, 11)
+Level = Literal["review", "judgments"]
+Units = list[str | None]
+"""The units of a text after a perturbation; None: the unit was deleted."""
+Edited = tuple[Units, list[str]]
+"""The changed units, and the added units."""
+
+PADDING = (
+    "The paper has a title.", "The paper has an abstract.", "The paper is made of sentences.",
+    "The paper has a first page and a last page.", "The paper is about its topic.",
+    "The text was written before it was reviewed.", "The paper names what it is about.",
+    "The paper can be read from the beginning to the end.", "The sections of the paper follow each other.",
+    "The words of the paper are printed in lines.",
+)  # fmt: skip
+"""Sentences that are true of any paper and say nothing about it."""
+
+_AGREES = OPENINGS[0]
+_OPPOSITE = dict(zip(OPENINGS, (OPENINGS[1], _AGREES, _AGREES, OPENINGS[1]), strict=True))
+_NOT = re.compile(r"\b(is|are|was|were|does|do|did|has|have|had|can|could|will|would|should|may|might|must)( not\b)?")
+
+
+class EditInput(NamedTuple):
+    """The input of an edit. *chosen*: the indices of the units to change, in the order in which degrees add them."""
+
+    units: list[str]
+    chosen: list[int]
+    degree: int
+    level: Level
+    material: PerturbationInput
+
+
+@dataclass(frozen=True, slots=True)
+class Harm:
+    """A harm in ten degrees.
+
+    - *family*: ``degradation`` (must lower a score) or ``manipulation`` (must not raise it).
+    - *said*: the harm's name in a certificate's sentence. *needs*: as in `gre_bench.perturbations.by_name.Change`.
+    """
+
+    name: str
+    said: str
+    family: Literal["degradation", "manipulation"]
+    needs: tuple[Literal["text", "abstract", "other"], ...]
+    edit: Callable[[EditInput], Edited]
+
+
+def apply_harm(harm: Harm, degree: int, level: Level, material: PerturbationInput) -> str:
+    """Returns the text of *material* after *harm* in *degree*, 1 to 10."""
+    units = _units(material.text, level)
+    order = list(range(len(units)))
+    material.chance(harm.name).shuffle(order)
+    changed, more = harm.edit(EditInput(units, order[: _tenths(len(units), degree)], degree, level, material))
+    return append_lines(_rebuilt(material.text, level, changed), more)
+
+
+def _tenths(number: int, degree: int) -> int:
+    return (number * degree + 5) // 10
+
+
+def _units(text: str, level: Level) -> list[str]:
+    return [line for line, _ in lines_of(text)] if level == "judgments" else list(sentence_texts(split(text)))
+
+
+def _rebuilt(text: str, level: Level, units: Units) -> str:
+    """Returns *text* with its units replaced by *units*; of a deleted sentence, only a line break stays."""
+    new = iter(units)
+    if level == "judgments":
+        return "".join(unit + gap for _, gap in lines_of(text) if (unit := next(new)) is not None)
+    sections = []
+    for section in split(text):
+        sentences = []
+        for sentence in section.sentences:
+            unit = next(new) if sentence.text else ""
+            if unit is not None:
+                sentences.append(replace(sentence, text=unit) if sentence.text else sentence)
+            elif "\n" in sentence.gap:
+                sentences.append(replace(sentence, mark="", text=""))
+        sections.append(replace(section, sentences=tuple(sentences)))
+    return join(sections)
+
+
+def _garbled(given: EditInput) -> Edited:
+    lost = {*given.chosen[: len(given.units) - 1]}
+    return [None if index in lost else unit for index, unit in enumerate(given.units)], []
+
+
+def _negated(given: EditInput) -> Edited:
+    return [negate_sentence(unit) if index in given.chosen else unit for index, unit in enumerate(given.units)], []
+
+
+def negate_sentence(sentence: str) -> str:
+    """Returns the negation of a judgment, or of a sentence of a review."""
+    for opening, opposite in _OPPOSITE.items():
+        if sentence.startswith(opening):
+            return opposite + sentence.removeprefix(opening)
+    changed, count = _NOT.subn(lambda verb: verb[1] if verb[2] else f"{verb[1]} not", sentence, count=1)
+    return changed if count else f"It is not true that {lower_first_letter(sentence)}"
+
+
+def _invented(given: EditInput) -> Edited:
+    pool = [unit for other in given.material.others for unit in _units(other, given.level)]
+    given.material.chance("inventions").shuffle(pool)
+    changed: Units = list(given.units)
+    for place, index in enumerate(given.chosen):
+        changed[index] = pool[place % len(pool)]
+    return changed, []
+
+
+def _laundered(given: EditInput) -> Edited:
+    changed: Units = list(given.units)
+    for index, source in zip(given.chosen, (*given.chosen[1:], *given.chosen[:1]), strict=True):
+        changed[index] = rephrase_sentence(given.units[source], 1)
+    return changed, []
+
+
+def _padded(given: EditInput) -> Edited:
+    order = list(PADDING)
+    given.material.chance("padding sentences").shuffle(order)
+    return list(given.units), [_as_unit(order[index % len(order)], given.level) for index in range(len(given.chosen))]
+
+
+def _copied(given: EditInput) -> Edited:
+    sentences = list(sentence_texts(split(given.material.abstract or "")))
+    return list(given.units), [
+        _as_unit(text, given.level) for text in sentences[: _tenths(len(sentences), given.degree)]
+    ]
+
+
+def _as_unit(sentence: str, level: Level) -> str:
+    return sentence if level == "review" else f"{_AGREES} that {lower_first_letter(sentence)}"
+
+
+HARMS = {
+    harm.name: harm
+    for harm in (
+        Harm("garbling", "garbling", "degradation", ("text",), _garbled),
+        Harm("negation", "negation", "degradation", ("text",), _negated),
+        Harm("invention", "invention", "degradation", ("text", "other"), _invented),
+        Harm("laundering", "rewording", "manipulation", ("text",), _laundered),
+        Harm("padding", "padding", "manipulation", ("text",), _padded),
+        Harm("copying", "copying of the abstract", "manipulation", ("text", "abstract"), _copied),
+    )
+}
+"""The harms by name, in the order of a certificate."""

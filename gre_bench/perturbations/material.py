@@ -1,0 +1,101 @@
+"""The input of a perturbation: a text, its paper's title and abstract, and the way in which a review is split.
+
+``authors``: the way of Xu et al. 2025 (D.3.1). A piece of text ends at every ``.``, ``?``, ``!`` and line break, even
+inside "0.85". Blank pieces are skipped. A piece that contains a known heading counts as that heading and begins a
+section. All other pieces are sentences, joined by one space. Headings stay as they are.
+
+``linguistic``: the way of `gre_bench.core.review_text`. It knows abbreviations, numbers, lists and headings of any
+form, and keeps every line break.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from gre_bench.core import review_text
+from gre_bench.core.review_text import Section, Sentence
+
+Splitter = Literal["authors", "linguistic"]
+
+ICLR_2023 = (
+    "Summary Of The Paper",
+    "Strengths And Weaknesses",
+    "Strength And Weaknesses",
+    "Clarity, Quality, Novelty And Reproducibility",
+    "Summary Of The Review",
+)
+"""The headings of ICLR 2023's form; the second is spelt as in Xu et al. 2025, the third as in the form itself."""
+
+_PIECE = re.compile(r"[^.?!\n]*[.?!\n]|[^.?!\n]+")
+_BLANKS = re.compile(r"\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class PerturbationInput:
+    """A text to perturb (a review or its judgments), and everything else that some perturbations need.
+
+    *key*: a name for the text. Random choices depend on *seed* and *key* alone, not on other papers. *title*,
+    *abstract*: the paper's. *others*: texts of the same kind about other papers; a perturbation uses the first ones.
+    *splitter*, *headings*: how a review is split into sections and sentences.
+    """
+
+    key: str
+    text: str
+    title: str = ""
+    abstract: str | None = None
+    others: tuple[str, ...] = ()
+    seed: int = 0
+    splitter: Splitter = "authors"
+    headings: tuple[str, ...] = ICLR_2023
+
+    def chance(self, name: str) -> random.Random:
+        """Returns the random generator for the perturbation *name* of this text; each perturbation has its own."""
+        return random.Random(f"{self.seed} {self.key} {name}")
+
+
+def split_review(text: str, splitter: Splitter, headings: Sequence[str]) -> tuple[Section, ...]:
+    """Returns the sections of *text* with their sentences. *headings*: those that the splitter ``authors`` knows."""
+    if splitter == "linguistic":
+        return review_text.split(text)
+    return tuple(Section("other", heading, _sentences(body)) for heading, body in split_at_headings(text, headings))
+
+
+def split_at_headings(text: str, headings: Sequence[str]) -> list[tuple[str, str]]:
+    """Returns the sections of *text* as pairs (heading with the white space after it, text of the section).
+
+    The first heading is empty if text precedes all known *headings*. Joined, the pairs give *text* again, except for
+    white space before the first heading.
+    """
+    results = [(0, 0)]
+    for piece in _PIECE.finditer(text):
+        if any(heading in piece[0] for heading in headings):
+            results.append((_after_blanks(text, piece.start()), _after_blanks(text, piece.end())))
+    ends = [start for start, _ in results[1:]] + [len(text)]
+    cuts = [(text[start:body], text[body:end]) for (start, body), end in zip(results, ends, strict=True)]
+    return cuts if cuts[0][1].strip() or len(cuts) == 1 else cuts[1:]
+
+
+def _sentences(body: str) -> tuple[Sentence, ...]:
+    """Returns the non-blank pieces of a section as sentences, separated by spaces; the last keeps the section's end."""
+    pieces = [piece[0].strip() for piece in _PIECE.finditer(body) if piece[0].strip()]
+    end = body[len(body.rstrip()) :]
+    return tuple(
+        Sentence("", piece, " " if index < len(pieces) else end) for index, piece in enumerate(pieces, start=1)
+    )
+
+
+def sentence_texts(sections: Sequence[Section]) -> Iterator[str]:
+    """Yields the non-empty sentences of all *sections* in order, without headings and list marks."""
+    for section in sections:
+        for sentence in section.sentences:
+            if sentence.text:
+                yield sentence.text
+
+
+def _after_blanks(text: str, start: int) -> int:
+    match = _BLANKS.match(text, start)
+    return match.end() if match else start

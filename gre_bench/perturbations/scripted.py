@@ -1,0 +1,78 @@
+"""Scripted reviewers with known answers: they name a planted flaw with a stated probability.
+
+A script writes sentences of the paper's human reviews, chosen at random for each text, and hides a flaw among them. Two
+of its reviews of one paper thus differ as independent reviews do, and only sometimes in the flaw. The scripts are:
+
+- ``plain-50``: names the planted flaw in plain words with probability 50%. Any number from 0 to 100 is possible.
+- ``oblique-50``: hints at the flaw in words that would fit other flaws, too.
+- ``absent-50``: names a flaw that is not in the text; it may be the flaw in the paper's other text.
+- ``listing-100``: names every flaw of the catalogue once, in each text.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.review_text import split
+from gre_bench.perturbations.planted_flaws import Planted
+
+SCRIPT = re.compile(r"(plain|oblique|absent|listing)-(100|\d{1,2})")
+PREFIX = "scripted-"
+SHARE = 0.6
+"""The share of the human reviews' sentences that a script writes."""
+
+
+def is_script(candidate: str) -> bool:
+    return candidate.startswith(PREFIX)
+
+
+def parse_script(script: str) -> tuple[str, float]:
+    """Returns the kind and the probability of *script*, such as ``plain-50``; raises `SettingsError` otherwise."""
+    match = SCRIPT.fullmatch(script)
+    if match is None:
+        raise SettingsError(f"no script {script!r}; write plain, oblique, absent or listing, and a share: plain-50")
+    return match[1], int(match[2]) / 100
+
+
+def review_sentences(reviews: Sequence[str]) -> list[str]:
+    """Returns the sentences of *reviews*, the human reviews of a paper, without list marks and headings."""
+    texts = (sentence.text.strip() for review in reviews for section in split(review) for sentence in section.sentences)
+    return [text for text in texts if len(text.split()) > 3]
+
+
+def sample_sentences(pool: Sequence[str], chance: random.Random) -> list[str]:
+    kept = sorted(chance.sample(range(len(pool)), round(SHARE * len(pool))))
+    return [pool[index] for index in kept]
+
+
+def hide_in_weaknesses(text: Sequence[str], named: Sequence[str], chance: random.Random) -> str:
+    """Returns a review of the sentences *text*: summary, then weaknesses; *named* is inserted among the latter."""
+    first, lines = list(text[: len(text) // 2]), list(text[len(text) // 2 :])
+    for sentence in named:
+        lines.insert(chance.randint(0, len(lines)), sentence)
+    return "\n".join(["Summary:", *first, "", "Weaknesses:", *(f"- {line}" for line in lines)])
+
+
+def review(
+    script: str, pool: Sequence[str], planted: Planted | None, every: Sequence[Planted], chance: random.Random
+) -> str:
+    """Returns a review by *script* of the text *planted*; None: of the paper as it is.
+
+    *pool*: sentences of human reviews of the paper. *every*: all flaws of the catalogue, worded for this paper.
+    """
+    words, share = parse_script(script)
+    text, happens = sample_sentences(pool, chance), chance.random() < share
+    if words == "listing":
+        listed = sorted(every, key=lambda item: item.flaw.name) if happens else []
+        named = [item.worded(item.flaw.plain)[0] for item in listed]
+    elif words == "absent":
+        wrong = chance.choice([item for item in every if planted is None or item.flaw.name != planted.flaw.name])
+        named = [chance.choice(wrong.worded(wrong.flaw.plain))] if happens else []
+    elif planted is not None and happens:
+        named = [chance.choice(planted.worded(getattr(planted.flaw, words)))]
+    else:
+        named = []
+    return hide_in_weaknesses(text, named, chance)

@@ -1,0 +1,409 @@
+"""Imports files of papers and reviews into an edition's store, and reports which rows were refused and why.
+
+A report also summarises the judgments of the imported reviews. If a writer finds few judgments in a candidate's prose,
+the candidate's score is unfairly low.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from gre_bench.catalogs.domains import GIVEN, domain_of
+from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.core.incoming import files_in, open_regular_file
+from gre_bench.core.judgments import count_judgments
+from gre_bench.core.known_names import format_name_list
+from gre_bench.core.records import HUMAN, Judgments, Paper, Review
+from gre_bench.core.settings import LICENCE
+from gre_bench.core.terminal import counted
+from gre_bench.ingest.datasets.graded import read_graded_reviews
+from gre_bench.ingest.datasets.yelp import SampleCriteria, sample_restaurants
+from gre_bench.ingest.records.cells import UNKNOWN, Imported
+from gre_bench.ingest.records.columns import AS_NAMED, ColumnNames
+from gre_bench.ingest.records.opening import local_path
+from gre_bench.ingest.records.tables import Point, papers_from, points_from, reviews_from
+from gre_bench.ingest.snapshot import is_redistributable
+from gre_bench.pipeline.runs.job import Job
+from gre_bench.store import Store, now, queries
+from gre_bench.writing.writers import is_rule
+
+EXAMPLES = 3
+AT_ONCE = 100
+"""The most papers that one transaction stores, and the most reviews that one query does."""
+UNKNOWN_LICENCE = "unknown"
+"""The value that withdraws the licence that an earlier import stated."""
+Step = tuple[str, Sequence[Any] | Mapping[str, Any]]
+"""A query's name and its rows or parameters, as `Store.write` takes them."""
+
+
+def import_papers(
+    store: Store, run_id: str, path: Path, rows: range | None = None, licence: str | None = None,
+    reading: ColumnNames = AS_NAMED,
+) -> dict[str, Any]:  # fmt: skip
+    """Imports the papers in the file *path*, or only those in *rows*; returns the report of `store_imported`."""
+    path, known = local_path(path), {paper.paper_id: paper for paper in known_papers(store)}
+    store.let_go()
+    imported = papers_from(path, known, rows, reading)
+    reading.check_used()
+    return store_imported(store, run_id, path, "papers", imported, licence=licence)
+
+
+def import_reviews(
+    store: Store, run_id: str, path: Path, by: str | None = None, writer: str | None = None, rows: range | None = None,
+    make_papers: bool = False, only: bool = False, epoch: int | None = None, licence: str | None = None,
+    reading: ColumnNames = AS_NAMED,
+) -> dict[str, Any]:  # fmt: skip
+    """Imports the reviews and judgments in the file *path*; returns the report of `store_imported`.
+
+    - *by*: the candidate to assume for rows that name none.
+    - *only*: whether all rows belong to *by*, even rows that name another candidate.
+    - *writer*: the writer to assume for judgments that name none.
+    - *make_papers*: whether to add papers that the rows name and the edition lacks.
+    - *epoch*: the epoch to read from inspect_ai logs, which may hold several.
+
+    Raises `SourceError` if every row names a candidate, some of them not *by*, and *only* is not set.
+    """
+    path, known = local_path(path), known_reviews(store)
+    imported = reviews_from(
+        path, *already_there(store, known), by=by, only=only, writer=writer, rows=rows, make_papers=make_papers,
+        epoch=epoch, reading=reading,
+    )  # fmt: skip
+    reading.check_used()
+    if by is not None and not only and not imported.unnamed and imported.named not in ((), (by,)):
+        raise SourceError(
+            f"{path.name} names its candidates itself, in its column candidate ({format_name_list(imported.named)}): "
+            "leave out --as and --human"
+        )
+    report = store_imported(store, run_id, path, "reviews", imported, licence=licence)
+    return report | {"judged": summarise_judgments(store, imported.reviews, imported.judgments, known)}
+
+
+def already_there(
+    store: Store, known: Sequence[Review]
+) -> tuple[dict[str, Review], dict[tuple[str, str], str], list[str]]:
+    """Returns what `reviews_from` takes as known: the reviews *known* by id, their judgments, and the ids of papers."""
+    reviews = {review.review_id: review for review in known}
+    judged = {(row["review_id"], row["writer"]): row["text"]
+              for row in store.rows(queries.JUDGMENTS) if row["review_id"] in reviews}  # fmt: skip
+    return reviews, judged, [paper.paper_id for paper in known_papers(store, bodies=False)]
+
+
+def row_range(text: str | None) -> range | None:
+    """Returns *text*, such as ``0:300``, as a range of rows; raises `SettingsError` if it is malformed or empty."""
+    if text is None:
+        return None
+    match = re.fullmatch(r"(\d{1,12}):(\d{1,12})", text)
+    if match is None:
+        raise SettingsError(f"rows {text!r:.60} are not written as FIRST:END, such as 0:300")
+    rows = range(int(match[1]), int(match[2]))
+    if not rows:
+        raise SettingsError(f"rows {text!r} hold no row: END is the first row left out, so write it above FIRST")
+    return rows
+
+
+def known_papers(store: Store, bodies: bool = True, ids: Sequence[str] | None = None) -> list[Paper]:
+    """Returns all stored papers of the edition's venue-year, sampled or not, or only those of *ids*.
+
+    *bodies*: whether to include their texts, tens of kilobytes each.
+    """
+    if bodies and ids is None:
+        # DuckDB holds several copies of the texts that it sorts.
+        every = [row["paper_id"] for row in store.rows(queries.PAPERS, bodies=False)]
+        return [paper for some in _parts(every) for paper in known_papers(store, ids=some)]
+    return [Paper(**row) for row in store.rows(queries.PAPERS, bodies=bodies, ids=ids)]
+
+
+def papers_of(store: Store, ids: Sequence[str], bodies: bool = True) -> list[Paper]:
+    """Returns the stored papers *ids* in this order, with abstracts read from PDFs, and with texts if *bodies*."""
+    papers = {paper.paper_id: paper for paper in known_papers(store, bodies, ids)}
+    for row in store.rows(queries.TEXTS, bodies=bodies, ids=ids):
+        paper = papers[row["paper_id"]]
+        read = replace(paper, abstract=paper.abstract or row["abstract"], text=row["text"] or paper.text)
+        papers[paper.paper_id] = read
+    return [papers[paper_id] for paper_id in ids]
+
+
+def known_reviews(store: Store) -> list[Review]:
+    """Returns all stored reviews of the edition, by humans and by all other candidates."""
+    return [Review(**row) for row in store.rows(queries.REVIEWS)]
+
+
+def known_by_id(store: Store) -> tuple[dict[str, Paper], dict[str, Review]]:
+    """Returns `known_papers` and `known_reviews` by their ids."""
+    papers = {paper.paper_id: paper for paper in known_papers(store)}
+    return papers, {review.review_id: review for review in known_reviews(store)}
+
+
+def given_categories(store: Store) -> dict[str, str]:
+    """Returns paper id → the categories of the paper that an imported file states."""
+    return {row["paper_id"]: row["text"] for row in store.rows(queries.SYNOPSES, kind="categories", writer=GIVEN)}
+
+
+def store_imported(
+    store: Store, run_id: str, path: Path, kind: str, imported: Imported, domain: str | None = None,
+    before: Sequence[Step] = (), licence: str | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Stores the records *imported* from the file *path*, records the import, and returns a report.
+
+    - *kind*: what the file holds, such as ``reviews``. *domain*: the domain that the file states, if any.
+    - *before*: steps for `Store.write` that run first, in the same transaction.
+    - *licence*: the licence of all texts in the file, even of those stored before; ``unknown`` withdraws an earlier
+      licence, None changes nothing. Releases withhold texts without a licence.
+
+    The report has the numbers of records and of refused rows, and the file to which refused rows are written.
+    """
+    refusals = [asdict(refusal) for refusal in imported.refusals]
+    refusals_file = write_refusals(store, run_id, path, imported) if refusals else None
+    # Tells users what the licence means for releases; each OpenReview note states its own.
+    licence_line = (
+        f"licence: {licence}; releases {'include' if is_redistributable(licence) else 'withhold'} texts under it"
+    )
+    if licence in (None, UNKNOWN_LICENCE):
+        licence_line = "licence: unknown, so releases withhold these texts; --licence states it"
+    counts = {"unchanged": imported.unchanged, "refused": len(refusals)}
+    report: dict[str, Any] = {
+        "file": str(path.resolve()),
+        "kind": kind,
+        **{name: len(getattr(imported, name)) for name in ("papers", "reviews", "judgments", "synopses")},
+        **counts,
+        "refusals": refusals,
+        "unknown_papers": report_unknown_papers(store, imported),
+        "ignored_columns": list(imported.ignored_columns),
+        "notes": list(imported.notes),
+        "row_counts": imported.row_counts,
+        "refusals_file": refusals_file and str(refusals_file),
+        "licence": licence,
+        "licence_line": None if licence is None and kind == "notes" else licence_line,
+    }
+    by = {"run_id": run_id, "file": report["file"]}
+    about = {"sha256": file_sha256(path), "kind": kind, "added": imported.added, "domain": domain, "happened_at": now()}
+    stating: list[Step] = []
+    for named, ids in (("paper", sorted(imported.paper_ids)), ("review", sorted(imported.review_ids))):
+        if licence == UNKNOWN_LICENCE:
+            stating.append(("forget_licences", {"kind": named, "item": ids}))
+        elif licence is not None:
+            stating.append(("put_licences", [{"kind": named, "item": item, "licence": licence} for item in ids]))
+    *before_last, papers = _parts(imported.papers) or [[]]
+    for some in before_last:
+        # A transaction takes ten times the memory of its texts. Stopped between two, the same import adds the rest.
+        noted = [by | {"kind": "paper", "item": paper.paper_id, "writer": ""} for paper in some]
+        store.write(("note_additions", noted), ("put_papers", some))
+    added = (
+        *(("paper", paper.paper_id, "") for paper in papers),
+        *(("review", review.review_id, "") for review in imported.reviews),
+        *(("judgments", item.review_id, item.writer) for item in imported.judgments),
+    )
+    store.write(
+        *before,
+        ("note_additions", [by | {"kind": kind, "item": item, "writer": who} for kind, item, who in added]),
+        ("put_papers", papers),
+        *(("put_reviews", some) for some in _parts(imported.reviews)),
+        *(("add_judgments", [judged(item) for item in some]) for some in _parts(imported.judgments)),
+        ("put_synopses", [asdict(item) | {"writer": GIVEN} for item in imported.synopses]),
+        *stating,
+        ("add_import", by | counts | about),
+    )
+    store.let_go()
+    return report
+
+
+def _parts(records: Sequence[Any]) -> list[Sequence[Any]]:
+    return [records[first : first + AT_ONCE] for first in range(0, len(records), AT_ONCE)]
+
+
+def write_refusals(store: Store, run_id: str, path: Path, imported: Imported) -> Path:
+    """Writes the refused rows of the file *path* with their reasons, one per line; returns the written file."""
+    file = store.folder / "refused" / f"{run_id}-{path.stem}.jsonl"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("".join(json.dumps(asdict(refusal), ensure_ascii=True) + "\n" for refusal in imported.refusals))
+    return file
+
+
+def parse_licence(text: str | None) -> str | None:
+    """Returns *text*, the name of a licence; raises `SettingsError` if it does not look like one."""
+    if text is not None and not re.fullmatch(LICENCE, text):
+        raise SettingsError(
+            f"licence {text!r} is not a name such as CC BY 4.0: up to 100 printable characters, without a comma"
+        )
+    return text
+
+
+def judged(judgments: Judgments) -> dict[str, Any]:
+    """Returns *judgments* as a row of the table ``judgments``, with the numbers of ``lines`` and of ``strays``.
+
+    A stray is a line that does not have the form of a judgment.
+    """
+    lines, strays = count_judgments(judgments.text)
+    return asdict(judgments) | {"lines": lines, "strays": strays}
+
+
+def report_unknown_papers(store: Store, imported: Imported) -> dict[str, Any] | None:
+    """Returns a report on refused rows that name papers unknown to the edition; None if there are none.
+
+    ``known`` is the number of known papers, and ``line`` a message for users.
+    """
+    rows = [str(refusal.paper_id) for refusal in imported.refusals if refusal.code == UNKNOWN]
+    if not rows:
+        return None
+    unknown, known = list(dict.fromkeys(rows)), sorted(paper.paper_id for paper in known_papers(store, bodies=False))
+    known_line = f"{len(known):,} are known, such as {', '.join(known[:EXAMPLES])}" if known else "none is known"
+    line = (
+        f"{counted(len(rows), 'row')} of {counted(len(unknown), 'paper')} that {store.key} does not know, such as "
+        f"{', '.join(unknown[:EXAMPLES])}; {known_line}; import papers first, or correct the ids"
+    )
+    return {"rows": len(rows), "papers": unknown, "known": len(known), "line": line}
+
+
+def file_sha256(path: Path) -> str:
+    """Returns the SHA-256 of the file *path* in hex; for a folder, the SHA-256 of the output of ``sha256sum``.
+
+    Links in the folder are not followed.
+    """
+    if path.is_dir():
+        files = files_in(path)[0]
+        lines = "".join(f"{file_sha256(file)}  {file.relative_to(path).as_posix()}\n" for file in files)
+        return hashlib.sha256(lines.encode()).hexdigest()
+    with open_regular_file(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()  # pyrefly: ignore
+
+
+MOST_READ = 300
+"""The maximum number of reviews per candidate that are summarised."""
+
+
+def summarise_judgments(
+    store: Store, imported: Sequence[Review], judgments: Sequence[Judgments], known: Sequence[Review]
+) -> dict[str, Any] | None:
+    """Returns a summary of the judgments of the imported and of the human reviews; None if nothing was imported.
+
+    *judgments*: the imported judgments; if there are none, the writer ``rule`` extracts them here. *known*: the reviews
+    that were stored before. ``candidates`` has one row per candidate (from the query ``described_judgments``) with an
+    example. It is empty if only an LM could write the judgments, because an import never pays for replies.
+    """
+    from gre_bench.writing.rules.judgments import WRITER, judgments_of
+
+    if not imported:
+        return None
+    if judgments:
+        writer = judgments[0].writer
+        texts = {item.review_id: item.text for item in judgments if item.writer == writer}
+        texts |= {row["review_id"]: row["text"] for row in store.rows(queries.JUDGMENTS) if row["writer"] == writer}
+    else:
+        last = store.rows(queries.LAST_SETTINGS)
+        writer = (json.loads(last[0]["settings"])["writing"]["judgments"] if last else None) or "rule"
+        if not is_rule(writer):
+            return {"writer": writer, "candidates": []}
+        writer, texts = WRITER, {}
+    rows = []
+    for name in sorted({review.candidate for review in imported} | {HUMAN}):
+        for review in [item for item in (*imported, *known) if item.candidate == name][:MOST_READ]:
+            if judgments and review.review_id not in texts:
+                continue
+            text = texts[review.review_id] if judgments else judgments_of(review.text or "")
+            rows.append(
+                {"candidate_id": name, "review_id": review.review_id, "review": review.text, "judgments": text,
+                 "lines": count_judgments(text or "")[0]}
+            )  # fmt: skip
+    columns = {key: [row[key] for row in rows] for key in rows[0]} if rows else {}
+    summaries = store.rows(queries.DESCRIBED_JUDGMENTS, **columns) if rows else []
+    text_of = {row["review_id"]: row["judgments"] or "" for row in rows}
+    candidates = []
+    for row in map(dict, summaries):
+        # The example is the first line of the longest judgments that the candidate has for one review.
+        lines = str(text_of.get(row.pop("longest_id"), "")).splitlines()
+        candidates.append(row | {"example": lines[0] if lines else None})
+    return {"writer": writer, "candidates": candidates}
+
+
+def import_yelp(
+    store: Store, run_id: str, businesses: Path, reviews: Path, terms: SampleCriteria, licence: str | None = None
+) -> dict[str, Any]:
+    """Imports a sample of restaurants, with reviews and categories, from Yelp's files *businesses* and *reviews*.
+
+    *terms*: which restaurants to sample. Returns the report of `store_imported` with ``left_out``: reason → number of
+    records.
+    """
+    imported = sample_restaurants(businesses, reviews, *known_by_id(store), terms, given_categories(store))
+    report = store_imported(store, run_id, reviews, "yelp", imported, "yelp", licence=licence)
+    return report | {
+        "businesses": {"file": str(businesses.resolve()), "sha256": file_sha256(businesses)},
+        "left_out": imported.left_out,
+        "notes": [f"left out: {count} {reason}" for reason, count in imported.left_out.items() if count],
+    }
+
+
+def import_graded(
+    store: Store, run_id: str, path: Path, domain: str | None, grade_column: str | None, grades: Sequence[str] | None,
+    licence: str | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Imports the items in *path* and their graded reviews; returns the report of `store_imported`, with notes.
+
+    *grades*: the names of the grades, worst first; None: the layout of the file decides.
+    """
+    papers, known = known_by_id(store)
+    graded = read_graded_reviews(path, papers, known, domain_of(domain) if domain else None, grade_column, grades)
+    report = store_imported(store, run_id, path, "graded", graded.imported, graded.domain, licence=licence)
+    reviews = known | {review.review_id: review for review in graded.imported.reviews}
+    alone = sum(count == 1 for count in Counter(review.paper_id for review in reviews.values()).values())
+    ungraded = sum(review.grade is None for review in reviews.values())
+    notes = [f"read as {graded.layout}, domain {graded.domain}, grades from column {graded.grade_column}"]
+    if alone:
+        notes.append(f"{alone} items have one review: no reference, so no score under a metric that needs one")
+    if ungraded:
+        notes.append(f"{ungraded} reviews have no grade: they serve as references only")
+    if graded.groups:
+        notes.append(
+            f"groups of {len(graded.groups)} items were read and are not kept: intervals resample single items"
+        )
+    return report | {"notes": [*notes, *report["notes"]]}
+
+
+def with_domain(job: Job) -> Job:
+    """Returns *job* with its domain set, and with the domain's prompt and synopsis parts unless the settings name some.
+
+    If the settings name no domain, the domain of an imported file is used. Raises `SettingsError` for an unknown one.
+    """
+    edition, scoring = job.settings.edition, job.settings.scoring
+    store = Store(job.state, edition.edition)
+    if "domain" not in edition.model_fields_set and store.is_readable:
+        imported = [row["domain"] for row in store.read_mended(queries.IMPORTED_DOMAIN)]
+        edition = edition.model_copy(update={"domain": imported[0]}) if imported else edition
+    domain = domain_of(edition.domain)
+    defaults: dict[str, Any] = {"prompt": domain.predict, "synopsis_of": domain.synopsis_of}
+    unnamed = {name: value for name, value in defaults.items() if name not in scoring.model_fields_set}
+    update = {"edition": edition, "scoring": scoring.model_copy(update=unnamed)}
+    return replace(job, settings=job.settings.model_copy(update=update))
+
+
+def known_points(store: Store) -> dict[str, Point]:
+    """Returns id → labelled point, for all stored points."""
+    return {
+        row["point_id"]: Point(
+            row["point_id"], row["paper_id"], row["review_id"], row["candidate"], row["text"], row["place"],
+            json.loads(row["labels"]),
+        )
+        for row in store.rows(queries.POINTS)
+    }  # fmt: skip
+
+
+def import_points(
+    store: Store, run_id: str, path: Path, orders: Mapping[str, Mapping[str, float]], reading: ColumnNames = AS_NAMED
+) -> dict[str, Any]:
+    """Imports the labelled points in the file *path*; returns the report of `store_imported`.
+
+    *orders*: label → the ranks of its values, if they are words (see `ordered_labels`).
+    """
+    path, (papers, reviews) = local_path(path), known_by_id(store)
+    points, imported = points_from(path, known_points(store), reviews, papers.keys(), orders, reading)
+    reading.check_used()
+    rows = [asdict(point) | {"labels": json.dumps(point.labels, sort_keys=True), "run_id": run_id} for point in points]
+    report = store_imported(store, run_id, path, "graded", imported, before=[("put_points", rows)])
+    withheld = "texts and labels of points are in no release"
+    return report | {"kind": "points", "points": len(points), "licence_line": withheld}

@@ -1,0 +1,202 @@
+"""Perturbs human reviews for a validation, which scores the perturbed reviews as candidates.
+
+A degradation must lower the score. A manipulation must not raise it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from gre_bench.catalogs.domains import domain_of
+from gre_bench.core.errors import PerturbationError, SettingsError, SourceError
+from gre_bench.core.records import Candidate, Source, WrittenText
+from gre_bench.core.settings import Settings, ValidationSettings
+from gre_bench.ingest.records.venues import venue_of
+from gre_bench.lm.opening import trained_on_perturbations
+from gre_bench.metrics.cases import Entry, Missing, Response
+from gre_bench.perturbations.by_name import GRADED, PERTURBATIONS, apply_perturbation, named, perturbed_candidate_name
+from gre_bench.perturbations.edits import OTHER_REVIEWS
+from gre_bench.perturbations.harms import HARMS
+from gre_bench.perturbations.material import PerturbationInput
+from gre_bench.pipeline.runs.job import Job, Progress
+from gre_bench.pipeline.writing import write
+from gre_bench.store import Store
+from gre_bench.store.queries import ASKED_FOR, CHANGE_MAKERS
+from gre_bench.tasks import steps
+
+
+def chosen_perturbations(settings: Settings) -> dict[str, str]:
+    """Returns perturbation → id of its candidate, for each perturbation of the validation, in the catalogue's order.
+
+    Without ``validation.perturbations`` these are all perturbations of the domain that can be made at
+    ``validation.level``.
+    Those that the evaluation LM was trained to detect are left out. Raises `SettingsError` if there is none, or if a
+    chosen one cannot be made or proves nothing.
+    """
+    level, chosen = settings.validation.level, settings.validation.perturbations
+    domain, trained_on = domain_of(settings.edition.domain), trained_on_perturbations(settings.evaluation_lm)
+    if chosen is None:
+        chosen = tuple(
+            name for name in domain.perturbations if PERTURBATIONS[name].at(level) and name not in trained_on
+        )
+    if not chosen:
+        raise SettingsError(
+            f"validation.perturbations names no change; those of {domain.name}: {', '.join(domain.perturbations)}"
+        )
+    for name in chosen:
+        why_not = domain.why_not(name) or trained_on.get(name)
+        if why_not is None and not named(name).at(level):
+            why_not = f"it cannot be made at the level of {level}"
+        if why_not is not None:
+            raise SettingsError(f"validation.perturbations: leave out {name}: {why_not}")
+    first, other = (maker(settings.validation, f"rephrase_{number}") for number in (1, 2))
+    if first == other and {"rephrase_1", "rephrase_2"} <= set(chosen):
+        raise SettingsError(f"validation.makers names {first} for both: rephrasing needs two different writers")
+    return {name: perturbed_candidate_name(name, level) for name in PERTURBATIONS if name in chosen}
+
+
+def list_harm_degrees(settings: Settings) -> tuple[dict[str, str], dict[str, str]]:
+    """Returns perturbation → id of its candidate, for each degree of each harm; and harm → why it is left out.
+
+    A harm is left out if the evaluation LM was trained to detect it.
+    """
+    trained_on = trained_on_perturbations(settings.evaluation_lm)
+    left_out = {name: trained_on[name] for name in HARMS if name in trained_on}
+    return {
+        name: perturbed_candidate_name(name, "judgments") for name in GRADED if name.rpartition("-")[0] not in left_out
+    }, left_out
+
+
+def list_untried_perturbations(settings: Settings) -> list[str]:
+    """Returns the perturbations of Xu et al. 2025 that the domain allows but the settings leave out.
+
+    As long as one is left out, no metric passes. Random replacement is listed only in domains without the perturbation
+    ``abstract_only`` (Xu et al. 2025, A.4).
+    """
+    chosen, domain = chosen_perturbations(settings), domain_of(settings.edition.domain)
+    beyond_the_paper = () if "abstract_only" in domain.left_out else ("random_replacement",)
+    return [
+        name
+        for name in domain.perturbations
+        if PERTURBATIONS[name].source != "ours" and name not in (*beyond_the_paper, *chosen)
+    ]
+
+
+def list_perturbed_candidates(store: Store, job: Job) -> list[Candidate]:
+    """Returns the candidates of the job's perturbations, except perturbations that are controls.
+
+    Perturbed reviews are stored. Perturbed judgments are not: each run makes them again and stores their scores. Raises
+    `SettingsError` if an earlier run made them differently, such as with another seed.
+    """
+    validation = job.settings.validation
+    before = {row["candidate_id"]: row["prompt"] or "" for row in store.rows(CHANGE_MAKERS)}
+    candidates = []
+    for name, candidate in _list_made_perturbations(job):
+        made_by = maker(validation, name)
+        if validation.level == "judgments":
+            made_by = f"{name}-{named(name).version} · seed {validation.seed}"
+            if (earlier := before.get(candidate, made_by)).startswith(f"{name}-"):
+                _check_same_maker(name, store.key, earlier, made_by)
+        candidates.append(Candidate(candidate, "change", prompt=made_by, change=name))
+    return candidates
+
+
+def _list_made_perturbations(job: Job) -> Iterator[tuple[str, str]]:
+    """Yields (perturbation, candidate) for each perturbation of *job* that is not a control."""
+    return ((change, candidate) for change, candidate in job.perturbations.items() if not named(change).control)
+
+
+def _check_same_maker(change: str, edition: str, before: str, now: str) -> None:
+    if before != now:
+        raise SettingsError(
+            f"change {change} of edition {edition} was made as {before!r} and would now be made as {now!r}; "
+            "texts of one candidate are never mixed: set edition.sample to a new name"
+        )
+
+
+def maker(settings: ValidationSettings, change: str) -> str:
+    """Returns who makes the perturbation *change*: ``rule``, or the writer that *settings* name for it."""
+    return {"rephrase_2": "rule-2", **settings.makers}.get(change, "rule")
+
+
+def write_perturbations(store: Store, job: Job, entries: Sequence[Entry], progress: Progress) -> dict[str, str]:
+    """Makes and stores the missing perturbed reviews: each perturbation of *job* for the human reviews in *entries*.
+
+    Returns candidate → identity of the writer or rule that perturbs; empty if *job* perturbs judgments. Raises
+    `SettingsError` if an earlier run used another writer for a perturbation.
+    """
+    if job.settings.validation.level == "judgments":
+        return {}
+    materials = [build_perturbation_input(job.settings, entries, index) for index in range(len(entries))][: job.limit]
+    items = {item.key: item for item in materials}
+    made_by = {row["candidate"]: row["writer"] for row in store.rows(ASKED_FOR)}
+    makers: dict[str, str] = {}
+    for change, candidate in _list_made_perturbations(job):
+        name = maker(job.settings.validation, change)
+        writer = makers[candidate] = steps.perturbation_identity(change, name, job.writer_context, materials[0])
+        _check_same_maker(change, store.key, made_by.get(candidate, writer), writer)
+        step: Callable[..., list[WrittenText]] = partial(steps.write_perturbations, change)
+        stage = f"changing reviews: {PERTURBATIONS[change].title}"
+        write(
+            store, job, progress, stage, "review", writer, name, step, items, lambda ids: [items[key] for key in ids],
+            candidate=candidate,
+        )  # fmt: skip
+    return makers
+
+
+def add_perturbed_judgments(job: Job, entries: Sequence[Entry], writer: str) -> list[Entry]:
+    """Returns *entries* with perturbed judgments of the human reviews, as responses of further candidates.
+
+    *writer*: who wrote the judgments. The degrees of a harm are also applied to the reviews themselves, for metrics
+    that read reviews. Nothing is added if *job* has no perturbations, or if it perturbs reviews.
+    """
+    if not job.perturbations or job.settings.validation.level == "review":
+        return list(entries)
+    changed_entries = []
+    for index, entry in enumerate(entries):
+        responses, item = dict(entry.responses), build_perturbation_input(job.settings, entries, index, writer)
+        whole = build_perturbation_input(job.settings, entries, index)
+        for change, candidate in _list_made_perturbations(job):
+            texts, review = dict[str, str](), None
+            lacking: Mapping[Source, Missing] = entry.human.lacks
+            if item.text:
+                lacking = {}
+                try:
+                    texts[writer] = apply_perturbation(change, "judgments", item)
+                    review = apply_perturbation(change, "review", whole) if change in GRADED and whole.text else None
+                except PerturbationError as error:
+                    lacking = {"judgments": Missing(error.code, detail=str(error))}
+            responses[candidate] = Response(f"{item.key}:{candidate}", review, texts, lacking)
+        changed_entries.append(replace(entry, responses=responses))
+    return changed_entries
+
+
+def build_perturbation_input(
+    settings: Settings, entries: Sequence[Entry], index: int, writer: str | None = None
+) -> PerturbationInput:
+    """Returns what the perturbation of a paper's review may need: text, title, abstract, texts about other papers.
+
+    The texts are human reviews or, if *writer* is given, that writer's judgments. *index*: the paper's index in
+    *entries*.
+    """
+
+    def text_of(entry: Entry) -> str:
+        return (entry.human.text if writer is None else entry.human.judgments.get(writer)) or ""
+
+    entry, validation = entries[index], settings.validation
+    first = max(1, len(entries) // 2)
+    other_indices = {(index + first + step) % len(entries) for step in range(OTHER_REVIEWS)} - {index}
+    order = sorted(other_indices, key=lambda other: (other - index - first) % len(entries))
+    others = tuple(text for other in order if (text := text_of(entries[other])))
+    headings = validation.headings
+    if headings is None:
+        try:
+            headings = venue_of(settings.edition.venue, settings.edition.year).headings
+        except (SettingsError, SourceError):
+            headings = domain_of(settings.edition.domain).headings
+    return PerturbationInput(
+        entry.paper.paper_id, text_of(entry), entry.paper.title, entry.paper.abstract, others, validation.seed,
+        validation.splitter, headings,
+    )  # fmt: skip

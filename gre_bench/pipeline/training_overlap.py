@@ -1,0 +1,133 @@
+"""Finds the papers of an edition on which its evaluation LM or its writer of judgments was trained.
+
+An examiner must not have seen the exam. Validations, agreement with grades, symmetry and AUCs leave such papers out,
+and boards state their number. The training registers of `gre_bench.core.training_registers` list the training papers.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from gre_bench.core.errors import SourceError
+from gre_bench.core.records import HUMAN, Paper
+from gre_bench.core.settings import Settings
+from gre_bench.core.terminal import counted
+from gre_bench.core.training_registers import PaperTexts, Register
+from gre_bench.lm.opening import register_of
+from gre_bench.pipeline.importing import known_papers, known_reviews
+from gre_bench.ranking.contamination import Role
+from gre_bench.store import ReadCopy, Store
+from gre_bench.store.queries import SAMPLE, TEXTS
+from gre_bench.writing.writers import register_of_writer
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingOverlap:
+    """The papers of an edition on which its evaluation LM or its writer of judgments was trained.
+
+    *compared*: the number of compared papers. *by_role*: role → the register of the LM or rule, and the papers that it
+    was trained on. A role is absent if this program did not train it: a published pretrained model, or a writer without
+    weights.
+    """
+
+    compared: int
+    by_role: Mapping[Role, tuple[Register, frozenset[str]]]
+
+    @property
+    def papers(self) -> frozenset[str]:
+        """The ids of the papers that any LM or rule was trained on."""
+        return frozenset().union(*(papers for _, papers in self.by_role.values()))
+
+    def papers_of(self, evaluation_lm: str, writer: str) -> frozenset[str]:
+        """Returns the ids of the papers that these two, named as in a signature, were trained on."""
+        named = {("evaluation_lm", evaluation_lm), ("writer", writer)}
+        own = (papers for role, (register, papers) in self.by_role.items() if (role, register.name) in named)
+        return frozenset().union(*own)
+
+    def and_of(self, others: Iterable[TrainingOverlap]) -> TrainingOverlap:
+        """Returns the union with *others*, which compare other papers with the same LM and writer."""
+        count, by_role = self.compared, dict(self.by_role)
+        for other in others:
+            count += other.compared
+            for role, (register, papers) in other.by_role.items():
+                by_role[role] = register, papers | (by_role[role][1] if role in by_role else frozenset())
+        return TrainingOverlap(count, by_role)
+
+    @property
+    def registers(self) -> dict[str, str]:
+        """The name of each LM or rule → the digest of its register, or ``unknown``."""
+        return {register.name: register.digest or "unknown" for register, _ in self.by_role.values()}
+
+    @property
+    def notes(self) -> list[str]:
+        """One line per LM or rule that was trained on papers of the edition, or whose training papers are unknown."""
+        unknown = [register.problem for register, _ in self.by_role.values() if register.problem]
+        return unknown + [
+            f"{register.name} was learnt from {len(papers)} of {counted(self.compared, 'paper')}"
+            for register, papers in self.by_role.values()
+            if papers
+        ]
+
+    def left(self, items: Sequence[Item], ids: Iterable[str], what: str, edition: str) -> list[Item]:
+        """Returns the *items* whose papers (*ids*) nothing was trained on.
+
+        *what*: the study that leaves the other items out. Raises `SourceError` if there are *items* but none is left.
+        """
+        kept = [item for item, paper_id in zip(items, ids, strict=True) if paper_id not in self.papers]
+        if items and not kept:
+            names = " or ".join(register.name for register, papers in self.by_role.values() if papers)
+            raise SourceError(
+                f"edition {edition}: {names} was learnt from all {counted(len(items), 'paper')}, so {what} would prove "
+                "nothing; take another edition, or another evaluation LM and writer"
+            )
+        return kept
+
+
+def papers_trained_on(
+    store: Store, settings: Settings, writer: str | None = None, ids: Iterable[str] | None = None
+) -> TrainingOverlap:
+    """Returns which of the edition's papers its evaluation LM and its writer of judgments were trained on.
+
+    *writer*: the writer's identity; None means the writer that the settings name. *ids*: the papers to compare; None
+    means the sample, or all known papers if no sample is drawn.
+    """
+    sampled = {row["paper_id"] for row in store.rows(SAMPLE)} if ids is None else set(ids)
+    papers = [paper for paper in known_papers(store, bodies=False) if not sampled or paper.paper_id in sampled]
+    return _compare_with_registers(settings, writer, collect_paper_texts(store, papers))
+
+
+def _compare_with_registers(settings: Settings, writer: str | None, papers: Sequence[PaperTexts]) -> TrainingOverlap:
+    registers: dict[Role, Register | None] = {
+        "evaluation_lm": register_of(settings.evaluation_lm),
+        "writer": register_of_writer(writer or settings.scoring.writer or settings.writing.judgments),
+    }
+    trained_on: dict[Role, tuple[Register, frozenset[str]]] = {}
+    for role, register in registers.items():
+        if register is not None:
+            trained_on[role] = register, register.trained_on(papers)
+    return TrainingOverlap(len(papers), trained_on)
+
+
+def trained_here(settings: Settings, state: Path) -> TrainingOverlap:
+    """Returns `papers_trained_on` for the edition's copy for readers under *state*; without it, compares no papers."""
+    store = ReadCopy(state, settings.edition.edition)
+    return papers_trained_on(store, settings) if store.is_readable else _compare_with_registers(settings, None, [])
+
+
+def collect_paper_texts(store: Store, papers: Iterable[Paper]) -> list[PaperTexts]:
+    """Returns the id, the abstract and the human reviews of each of *papers*, to compare with training registers."""
+    read = {row["paper_id"]: row["abstract"] for row in store.rows(TEXTS, bodies=False)}
+    reviews: dict[str, list[str]] = defaultdict(list)
+    for review in known_reviews(store):
+        if review.candidate == HUMAN and review.text:
+            reviews[review.paper_id].append(review.text)
+    return [
+        PaperTexts(paper.paper_id, paper.abstract or read.get(paper.paper_id), tuple(reviews[paper.paper_id]))
+        for paper in papers
+    ]

@@ -1,0 +1,146 @@
+"""Determines contamination: whether a model may have been trained on an edition's reviews. Also finds related judges.
+
+The candidates that are models, the evaluation LM and the writers have a *status* for an edition:
+
+- *clean*: the knowledge cutoff precedes the day on which the edition's reviews were first shown;
+- *contaminated*: the knowledge cutoff does not precede that day;
+- *unknown*: one of the two days is unknown;
+- *none*: the writer is a rule without trained weights, not an LM.
+
+A model trained by this program, such as an adapter or the weights of a rule, has a register of its training data. It is
+contaminated if it was trained on any of the edition's papers, and unknown without a register. If it was trained on none
+of them, its pretrained base decides; without a base it is clean.
+
+The status of the evaluation LM matters, too: if it was trained on a reference, it gives that reference a higher
+probability even without a review.
+
+A candidate has a *conflict* if it shares a family or a maker with the evaluation LM or with a writer. An LM may assign
+a higher probability to phrasing that is typical of its own family.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Literal
+
+from gre_bench.catalogs.models import Model, names_by_alias
+from gre_bench.core.training_registers import Register
+from gre_bench.prompts.conditions import split_condition
+
+Role = Literal["candidate", "evaluation_lm", "writer", "synopsis_writer"]
+Status = Literal["clean", "contaminated", "unknown", "none"]
+
+BASE_RELEASED = {"smollm2-135m": date(2024, 11, 2)}
+"""The release days of bases without a stated cutoff: they cannot have been trained on texts first shown later."""
+
+_PLAIN = ("rule", "none", "extractive", "the paper's own", "the item's own", "unchanged")
+"""The beginnings of names that do not refer to an LM."""
+
+ROLE_NAMES: dict[Role, str] = {
+    "candidate": "candidate",
+    "evaluation_lm": "evaluation LM",
+    "writer": "writer of the judgments",
+    "synopsis_writer": "writer of the synopses",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Contamination:
+    """Whether one model may have been trained on the reviews of an edition; a row of the table ``exposures``.
+
+    - *status*: as the module's docstring defines it.
+    - *cutoff*: the model's knowledge cutoff. *released*: the day on which the edition's reviews were first shown.
+    - *trained_on*: how many of the edition's *papers* are in the model's register; None without a register.
+    - *register*: the digest of the register; None without one.
+    """
+
+    role: Role
+    name: str
+    status: Status
+    family: str | None
+    cutoff: date | None
+    released: date | None
+    learnt: int | None = None
+    papers: int | None = None
+    register: str | None = None
+
+
+def contamination(
+    role: Role,
+    name: str,
+    models: Mapping[str, Model],
+    released: date | None,
+    own: tuple[Register, int, int] | None = None,
+    base: str | None = None,
+) -> Contamination:
+    """Returns whether the model *name* may have been trained on reviews that were first shown on the day *released*.
+
+    - *own*: for a model trained by this program: its register, how many papers of the edition it was trained on, and
+      for how many papers this is known. *base*: the name of its pretrained base.
+    """
+    if own is None and role != "candidate" and name.startswith(_PLAIN):
+        return Contamination(role, name, "none", None, None, released)
+    model = entry_of(base or name, models)
+    cutoff = model.knowledge_cutoff if model else None
+    status: Status = "unknown"
+    if cutoff and released:
+        status = "clean" if cutoff < released else "contaminated"
+    elif released and base in BASE_RELEASED and BASE_RELEASED[base] < released:
+        status, cutoff = "clean", BASE_RELEASED[base]
+    family = model.family if model else None
+    if own is None:
+        return Contamination(role, name, status, family, cutoff, released)
+    register, learnt, papers = own
+    if register.entries is None:
+        return Contamination(role, name, "unknown", family, cutoff, released)
+    status = "contaminated" if learnt else status if base else "clean"
+    return Contamination(role, name, status, family, cutoff, released, learnt, papers, register.digest)
+
+
+def entry_of(name: str, models: Mapping[str, Model]) -> Model | None:
+    """Returns the catalogue's entry of the model behind *name*: the name of a candidate, a writer or an evaluation LM.
+
+    Returns None if no model fits, or if several models fit that differ in family or knowledge cutoff. *name* may have
+    these forms:
+
+    - a candidate: ``name``, ``name@condition`` or ``name+protocol``;
+    - a writer: ``name@revision · prompt ...``;
+    - an evaluation LM: the name of its folder, the model's own name, or ``maker/name``.
+    """
+    bare = name.split(" · ")[0].partition("+")[0]
+    known = names_by_alias(models)
+    for spelling in (bare, split_condition(bare)[0], bare.rpartition("@")[0]):
+        if spelling.lower() in known:
+            return models[known[spelling.lower()]]
+    maker, _, last = (bare.rpartition("@")[0] or bare).lower().rpartition("/")
+    same = []
+    for model in models.values():
+        spelt = [other.lower().rpartition("/") for other in (model.name, model.model)]
+        if any(name[2] == last for name in spelt) and (not maker or any(name[0] == maker for name in spelt)):
+            same.append(model)
+    return same[0] if same and len({(model.family, model.knowledge_cutoff) for model in same}) == 1 else None
+
+
+def conflict(candidate: str, others: Mapping[Role, str], models: Mapping[str, Model]) -> str | None:
+    """Returns in words which of *others* share a family or a maker with *candidate*; None if none are known to.
+
+    *others*: role → name of the evaluation LM or of a writer.
+    """
+    own = entry_of(candidate, models)
+    if own is None:
+        return None
+    kin = [
+        f"{ROLE_NAMES[role]} {other.name}"
+        for role, name in others.items()
+        if (other := entry_of(name, models)) and _are_related_models(own, other)
+    ]
+    return f"of the family of the {' and the '.join(kin)}" if kin else None
+
+
+def _are_related_models(first: Model, second: Model) -> bool:
+    """Whether two models have the same maker or family; "Llama 3" and "Llama 3.1" count as one family."""
+    families = [(model.family or "").split(" ")[0].lower() for model in (first, second)]
+    makers = [model.model.partition("/")[0].lower() if "/" in model.model else "" for model in (first, second)]
+    return any(pair[0] and pair[0] == pair[1] for pair in (families, makers))

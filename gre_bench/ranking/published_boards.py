@@ -1,0 +1,183 @@
+"""The printed numbers of Xu et al. 2025 (``data/published``: tables 1 to 14, running text), and comparisons with them.
+
+Boards are compared with each other and with printed results, by rank correlation.
+
+Scores of different signatures are never mixed. Across signatures, only ranks are compared; scores are merely shown side
+by side.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.resources import resource
+
+FOLDER = resource("data", "published")
+LMS = {
+    "table6": ("Llama-3.1-70B-Instruct", "openai/gpt-4o"),
+    "table7": ("Llama-3.1-8B-Instruct", "openai/gpt-4o"),
+    "table10": ("Llama-3.1-8B-Instruct", "meta-llama/llama-3.2-90b-vision-instruct"),
+}
+"""The evaluation LM and the writer of the judgments of each published table that is a board."""
+SIZE = "parameters_billion"
+"""The `metric` name of the model sizes that a board prints next to the scores."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number that a paper prints, or the number of a run to compare with it.
+
+    - *item*: what the metric is applied to, such as a perturbation, a model or a benchmark.
+    - *table*, *row*, *column*: where the number is printed, with the names as printed.
+    - *anomaly*: a code, listed in ``data/published/README.md``, if the number should not be taken at face value.
+      *note*: the reason in words.
+    """
+
+    metric: str
+    item: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    table: str = ""
+    row: str = ""
+    column: str = ""
+    anomaly: str = ""
+    note: str = ""
+
+
+def tables() -> tuple[str, ...]:
+    """Returns the names of the published tables in the paper's order, ``table1`` to ``table14``, then ``text``."""
+    return (*sorted((path.stem for path in FOLDER.glob("table*.csv")), key=lambda name: int(name[5:])), "text")
+
+
+@cache
+def load(table: str) -> tuple[Figure, ...]:
+    """Returns the figures of *table* in printed order, row by row; raises `SettingsError` for an unknown table."""
+    if table not in tables():
+        raise SettingsError(
+            f"no published table {table}; there are: {', '.join(tables())}; a study prints its tables itself, with the "
+            "published values"
+        )
+    with (FOLDER / f"{table}.csv").open(encoding="utf-8", newline="") as lines:
+        figures = []
+        for row in csv.DictReader(lines, strict=True):
+            low, high, p = (float(row[name]) if row[name] else None for name in ("low", "high", "p"))
+            named = {name: row[name] for name in ("table", "row", "column", "anomaly", "note")}
+            figures.append(Figure(row["metric"], row["item"], float(row["value"]), low, high, p, **named))
+        return tuple(figures)
+
+
+def printed_consistency(first: str, second: str) -> dict[str, float]:
+    """Returns metric → Spearman's coefficient that the running text prints between two published boards, in any order.
+
+    The result is empty if the text prints none for these two.
+    """
+    pairs = {f"{first}~{second}", f"{second}~{first}"}
+    return {figure.metric: figure.value for figure in load("text") if figure.item in pairs}
+
+
+FEWEST = 3
+"""The fewest models for which a correlation is computed."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoardConsistency:
+    """How well two boards agree on the ranks of the *n* models that are on both, by one metric.
+
+    *spearman*, *p*: None if *n* is below `FEWEST`, or if all their scores on one board are equal.
+    """
+
+    metric: str
+    n: int
+    spearman: float | None
+    p: float | None
+    only_first: tuple[str, ...]
+    only_second: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FigurePair:
+    """A printed figure and the matching figure of a run, for one metric and one item; one of the two may be missing.
+
+    - *difference*: the run's value less the printed value.
+    - *overlap*: whether the intervals of the two figures overlap; None if either has no interval.
+    - *within*: whether each figure's interval contains the other figure's value. A figure without an interval is not
+      checked; None if neither figure has one.
+    """
+
+    metric: str
+    item: str
+    printed: Figure | None
+    found: Figure | None
+    difference: float | None = None
+    overlap: bool | None = None
+    within: bool | None = None
+
+
+def compare_board_ranks(left: Iterable[Figure], right: Iterable[Figure]) -> list[BoardConsistency]:
+    """Returns how well two boards agree on the ranks of models, by shared metric (Xu et al. 2025, A.2, A.3)."""
+    first, second = _by_metric(left), _by_metric(right)
+    rows = []
+    for metric in (name for name in first if name in second):
+        a, b = first[metric], second[metric]
+        shared = [model for model in a if model in b]
+        rho, p = _spearman([a[model] for model in shared], [b[model] for model in shared])
+        apart = tuple(name for name in a if name not in b), tuple(name for name in b if name not in a)
+        rows.append(BoardConsistency(metric, len(shared), rho, p, *apart))
+    return rows
+
+
+def beside(printed: Iterable[Figure], computed: Iterable[Figure]) -> list[FigurePair]:
+    """Returns the *printed* figures paired with the *computed* figures of a run, one row for each metric and item.
+
+    A figure without a counterpart gets its own row. Rows with a printed figure come first, in printed order.
+    """
+    left = {(figure.metric, figure.item): figure for figure in printed if figure.metric != SIZE}
+    right = {(figure.metric, figure.item): figure for figure in computed}
+    rows = []
+    for key in dict.fromkeys((*left, *right)):
+        first, second = left.get(key), right.get(key)
+        if first is None or second is None:
+            rows.append(FigurePair(*key, first, second))
+            continue
+        held = [
+            figure.low <= other.value <= figure.high
+            for figure, other in ((first, second), (second, first))
+            if figure.low is not None and figure.high is not None
+        ]
+        overlap: bool | None = None
+        if first.low is not None and first.high is not None and second.low is not None and second.high is not None:
+            overlap = first.low <= second.high and second.low <= first.high
+        difference = second.value - first.value
+        rows.append(FigurePair(*key, first, second, difference, overlap, all(held) if held else None))
+    return rows
+
+
+def _by_metric(figures: Iterable[Figure]) -> dict[str, dict[str, float]]:
+    scores: dict[str, dict[str, float]] = {}
+    for figure in figures:
+        if figure.metric != SIZE:
+            scores.setdefault(figure.metric, {})[figure.item] = figure.value
+    return scores
+
+
+def _spearman(x: Sequence[float], y: Sequence[float]) -> tuple[float | None, float | None]:
+    """Returns Spearman's coefficient of *x* and *y*, and its two-sided p-value.
+
+    Both are None for fewer than `FEWEST` values, or if *x* or *y* is constant. Only the p-value is None if it is
+    undefined.
+    """
+    from scipy import stats
+
+    if len(x) < FEWEST or len(set(x)) == 1 or len(set(y)) == 1:
+        return None, None
+    result: Any = stats.spearmanr(x, y)
+    p = float(result.pvalue)
+    return float(result.statistic), p if math.isfinite(p) else None

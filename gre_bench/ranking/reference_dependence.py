@@ -1,0 +1,342 @@
+"""Computes how much a board depends on who wrote the references.
+
+- *orders*: which share of the references may be like another candidate's reviews before an order reverses; how the
+  order changes without the most AI-like references; and without as many random references (`stats.references`).
+- *reviewers*: how far leads and ranks move if one human reviewer of each paper, such as the first, is left out.
+- *strata*: each lead on references that an LM probably wrote, less the lead on the other references. The caller
+  supplies the likelihoods, which may come from any detector.
+
+The last two look at a candidate's lead: its score less the human baseline's score on the same paper and reference.
+Effects of references that are easy or hard for everybody cancel in a lead. Their intervals are 90%, by Student's t, and
+treat all pairs of one paper as dependent. Means are over papers, as on the board, where each paper counts with the mean
+of its pairs. If the scores involve chance, intervals are by exchange of reviews, as on the board (`exchange_error`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+
+from gre_bench.core.metrics import ALPHA
+from gre_bench.core.records import HUMAN
+from gre_bench.core.terminal import counted
+from gre_bench.ranking.rank_statistics import ScoredPairs
+from gre_bench.stats.families import PairTest, TestFamily
+from gre_bench.stats.intervals import exchange_error, exchange_test, paired_test, student_test
+from gre_bench.stats.length import error_by_paper
+from gre_bench.stats.ranks import ranks
+from gre_bench.stats.reference_shares import (
+    ONE_SIDED,
+    TrimmedDifference,
+    ai_likeness,
+    certain_share,
+    tipping_share,
+    trim_ai_like_references,
+    worst_share,
+)
+from gre_bench.stats.samples import Array
+
+LEVEL = 0.90
+TRIMS = (0.1, 0.2, 0.3)
+"""The shares of the most AI-like references that are left out."""
+NO_HUMAN = (
+    "no share for differences to human: it needs what human reviews score on stand-ins, and two runs of a stand-in"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """How far the lead of one candidate over the human baseline moves if the references change.
+
+    - *what*: the change of the references, in words. *lead*: the lead before it, in the metric's unit.
+    - *shift*: the lead after the change less the lead before. *low*, *high*: its interval; None for only one paper.
+    - *rank*, *new_rank*: the candidate's ranks before and after the change; None if ranks are not compared.
+    """
+
+    what: str
+    candidate: str
+    lead: float
+    shift: float
+    low: float | None
+    high: float | None
+    rank: int | None
+    new_rank: int | None
+    papers: int
+
+
+StandIns = Sequence[Mapping[str, Any]]
+"""Rows of the table ``stand_ins`` of one signature: *paper_id*, *candidate_id*, *reference_by*, *value*, *cut*, ..."""
+
+
+@dataclass(frozen=True, slots=True)
+class TippingPoint:
+    """How much AI writing in the references the order of two LM candidates withstands.
+
+    - *first*, *second*: the candidates, whose mean *difference* is positive; *p_holm*: as on the board, in its group.
+    - *share*: the largest share of references like a stand-in's at which the order still holds, for the stand-in *by*
+      that reverses it first (`tipping_share`). Its judgments are cut to the tokens of the reference that they replace.
+    - *uncut*: the same with whole judgments. *worst*: the same for the worst assignment to papers (`worst_share`).
+    - *turned*: the share from which the order is significantly reversed, Bonferroni-corrected over stand-ins; None:
+      none.
+
+    The last five fields are None if the two candidates do not differ significantly.
+    """
+
+    first: str
+    second: str
+    difference: float
+    p_holm: float
+    papers: int
+    share: float | None = None
+    by: str | None = None
+    uncut: float | None = None
+    worst: float | None = None
+    turned: float | None = None
+
+
+def tipping_points(
+    pairs: ScoredPairs, stand_ins: StandIns, ranked: Sequence[str], tests: TestFamily
+) -> list[TippingPoint]:
+    """Returns the tipping point of every two LM candidates that are neighbours or differ significantly, in rank order.
+
+    *ranked*: the candidates of one group, best first. *tests*: the board's tests. Returns [] without scores on
+    stand-ins, or for fewer than two LM candidates.
+    """
+    models = [name for name in ranked if name != HUMAN]
+    if not stand_ins or len(models) < 2:
+        return []
+    neighbours = set(pairwise(models))
+    scored = group_stand_ins(stand_ins)
+    points = []
+    for names in combinations(models, 2):
+        test = tests.between(*names)
+        if test and (names in neighbours or test.p_holm < ALPHA):
+            points.append(_tipping_point(test if test.difference >= 0 else test.flipped(), pairs, scored))
+    return points
+
+
+def _tipping_point(
+    test: PairTest, pairs: ScoredPairs, scored: Mapping[str, Mapping[str, Mapping[str, Any]]]
+) -> TippingPoint:
+    plain = TippingPoint(test.first, test.second, test.difference, test.p_holm, test.papers)
+    if test.p_holm >= ALPHA:
+        return plain
+    human = paper_differences(pairs, test.first, test.second)
+    shares: dict[str, dict[str, Any]] = defaultdict(dict)
+    others = [name for name in scored if name not in (test.first, test.second)]
+    for name in others:
+        for text in ("cut", "value"):
+            own, other = paired_stand_in_differences(human, scored[name], test.first, test.second, text)
+            if len(own) < 2:
+                continue
+            shares[text][name] = tipping_share(own, other)
+            if text == "cut":
+                shares["worst"][name] = worst_share(own, other)
+                turned = certain_share(own, other, 1 - (1 - ONE_SIDED) / len(others))
+                shares["turned"] |= {} if turned is None else {name: turned}
+    least = {kind: None if None in own.values() else min(own.values()) for kind, own in shares.items() if own}
+    first = least.get("cut")
+    by = next((name for name, share in shares["cut"].items() if share == first), None) if first is not None else None
+    return TippingPoint(
+        test.first, test.second, test.difference, test.p_holm, test.papers, first, by, least.get("value"),
+        least.get("worst"), least.get("turned"),
+    )  # fmt: skip
+
+
+def group_stand_ins(stand_ins: StandIns) -> dict[str, dict[str, dict[str, Any]]]:
+    """Returns stand-in → candidate → paper → row, for stand-ins and candidates that are LMs."""
+    rows: dict[str, dict[str, dict[str, Any]]] = defaultdict(lambda: defaultdict(dict))
+    for row in stand_ins:
+        if HUMAN not in (row["candidate_id"], row["reference_by"]):
+            rows[row["reference_by"]][row["candidate_id"]][row["paper_id"]] = row
+    return rows
+
+
+def paired_stand_in_differences(
+    human: Mapping[str, float], scored: Mapping[str, Mapping[str, Any]], first: str, second: str, text: str
+) -> tuple[list[float], list[float]]:
+    """Returns δ_i and δ_Z,i of two candidates on the papers that have both. *scored*: candidate → paper → Z's row.
+
+    *human*: paper → δ_i. *text*: ``cut`` or ``value``, the column to read.
+    """
+    rows = scored.get(first, {}), scored.get(second, {})
+    papers = [paper for paper in human if all(paper in own and own[paper][text] is not None for own in rows)]
+    return [human[paper] for paper in papers], [rows[0][paper][text] - rows[1][paper][text] for paper in papers]
+
+
+def paper_differences(pairs: ScoredPairs, first: str, second: str) -> dict[str, float]:
+    """Returns paper → mean difference of the candidates *first* and *second* on the references that both have."""
+    by_paper: dict[str, list[float]] = defaultdict(list)
+    for paper, _, difference in _differences(pairs, first, second):
+        by_paper[paper].append(difference)
+    return {paper: float(np.mean(values)) for paper, values in by_paper.items()}
+
+
+def _differences(pairs: ScoredPairs, first: str, second: str) -> list[tuple[str, str, float]]:
+    """Returns (paper, reference, difference) for each reference that both candidates are scored on."""
+    values = {key[:3]: key[3] for key in zip(*pairs.columns, strict=True)}
+    return [
+        (paper, reference, value - values[second, paper, reference])
+        for (name, paper, reference), value in values.items()
+        if name == first and (second, paper, reference) in values
+    ]
+
+
+def tipping_line(points: Sequence[TippingPoint]) -> str | None:
+    """Returns the line that a board shows about *points*; None if there are none."""
+    if not points:
+        return None
+    apart = [row for row in points if row.share is not None]
+    if not apart:
+        return (
+            "No order of two LM candidates is told apart, so none has a share of AI-written references that it stands."
+        )
+    first, weakest = apart[0], min(apart, key=lambda row: row.share or 0.0)
+    line = f"{first.first} over {first.second} stands up to {percent(first.share)} AI-written references"
+    line += ", if neither's own model wrote them"
+    if len(apart) > 1:
+        line += f"; of {counted(len(apart), 'order')} told apart, the weakest stands up to {percent(weakest.share)}"
+    return line + "."
+
+
+def percent(share: float | None) -> str:
+    """Returns *share* as a whole percentage, rounded down, so that an order also holds at the printed share."""
+    return f"{int(100 * (share or 0.0) + 1e-9)}%"
+
+
+def compute_reference_likeness(
+    pairs: ScoredPairs, stand_ins: StandIns, without: Iterable[str] = ()
+) -> tuple[dict[tuple[str, str], float], list[str]]:
+    """Returns (paper, reference) → how AI-like the reference is, and the LM candidates whose scores this is based on.
+
+    *without*: the LM candidates to leave out. Their scores on a reference are compared with those of other human
+    reviews.
+    """
+    left_out = {HUMAN, *without}
+    names = [name for name in dict.fromkeys(pairs.candidates) if name not in left_out]
+    models: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
+    humans: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for name, paper, reference, value in zip(*pairs.columns, strict=True):
+        if name != HUMAN:
+            models[paper, reference][name] = value
+    for row in stand_ins:
+        if row["candidate_id"] == row["reference_by"] == HUMAN and row["value"] is not None:
+            humans[row["paper_id"], row["reference_id"]].append(row["value"])
+    keys = list(models)
+    table = np.array([[models[key].get(name, np.nan) for name in names] for key in keys]).reshape(len(keys), len(names))
+    other = np.array([np.mean(humans[key]) if humans.get(key) else np.nan for key in keys], dtype=np.float64)
+    return dict(zip(keys, ai_likeness(table, other).tolist(), strict=True)), names
+
+
+def trimmed_order(pairs: ScoredPairs, stand_ins: StandIns, first: str, second: str) -> list[TrimmedDifference]:
+    """Returns the mean difference of *first* and *second* without the most AI-like references, for each of `TRIMS`."""
+    like, _ = compute_reference_likeness(pairs, stand_ins, (first, second))
+    rows = _differences(pairs, first, second)
+    values: Array = np.array([like[paper, reference] for paper, reference, _ in rows], dtype=np.float64)
+    return trim_ai_like_references([row[2] for row in rows], [row[0] for row in rows], values, TRIMS)
+
+
+def shifts_without_each_reviewer(pairs: ScoredPairs, position_of: Mapping[str, int]) -> list[Shift]:
+    """Returns how far each candidate's lead and rank move if the references of one human reviewer are left out.
+
+    *position_of*: reference → the position of its reviewer among the paper's reviewers, such as 1 or 2. Each position
+    is left out in turn, on all papers; a reference without a position always stays. Returns [] if all have the same
+    position.
+    """
+    leads = _leads(pairs)
+    known = sorted(set(position_of.values()))
+    shifts = []
+    for position in known if len(known) > 1 else ():
+        kept = pairs.at([index for index, name in enumerate(pairs.references) if position_of.get(name) != position])
+        before, after = (ranks(each.values, each.papers, each.candidates) for each in (pairs, kept))
+        left = _leads(kept)
+        for name in (name for name in leads if name in left):
+            shared = {key: lead for key, lead in leads[name].items() if key[0] in {paper for paper, _ in left[name]}}
+            full, rest = _paper_means(shared), _paper_means(left[name])
+            change = [rest[paper] - full[paper] for paper in rest]
+            lead = float(np.mean(list(_paper_means(leads[name]).values())))
+            shifts.append(
+                Shift(f"without reviewer {position}", name, lead, float(np.mean(change)),
+                      *_shift_interval(pairs, name, rest, change), before.get(name), after.get(name), len(change))
+            )  # fmt: skip
+    return shifts
+
+
+def shifts_by_lm_likelihood(pairs: ScoredPairs, likelihood: Mapping[str, float], threshold: float) -> list[Shift]:
+    """Returns how far each candidate's lead over the human baseline depends on whether an LM wrote the references.
+
+    *likelihood*: reference → the likelihood that an LM wrote it; references without one are left out. References from
+    *threshold* upwards count as LM-written. *lead* is the lead on references below *threshold*; *shift* is the lead on
+    LM-written references less *lead*. A candidate is left out if all its references are on one side of *threshold*.
+    """
+    shifts = []
+    for name, leads in _leads(pairs).items():
+        below, above = (
+            _paper_means({key: lead for key, lead in leads.items()
+                          if key[1] in likelihood and (likelihood[key[1]] >= threshold) == high})
+            for high in (False, True)
+        )  # fmt: skip
+        if not below or not above:
+            continue
+        influence = dict.fromkeys((*below, *above), 0.0)
+        means = []
+        for side, sign in ((below, -1), (above, 1)):
+            means.append(float(np.mean(list(side.values()))))
+            for paper, lead in side.items():
+                influence[paper] += sign * (lead - means[-1]) / len(side)
+        size, sums = len(influence), np.array(list(influence.values()))
+        gap = means[1] - means[0]
+        ends: tuple[float, float] | tuple[None, None] = None, None
+        with suppress(ValueError, ZeroDivisionError):  # fewer than two papers, or exchanges
+            exchanges = _exchanges(pairs, name, influence)
+            error, units = exchange_error(sums * size, *exchanges) if exchanges else (error_by_paper(sums), size)
+            ends = student_test(gap, error, units - 1, LEVEL)[:2]
+        shifts.append(
+            Shift(f"references with likelihood ≥ {threshold:g}", name, means[0], gap, *ends, None, None, size)
+        )
+    return shifts
+
+
+def _shift_interval(
+    pairs: ScoredPairs, name: str, papers: Iterable[str], change: Sequence[float]
+) -> tuple[float, float] | tuple[None, None]:
+    """Returns the interval of the mean *change* (one per paper) of the lead of *name*; Nones for too few papers."""
+    try:
+        exchanges = _exchanges(pairs, name, papers)
+        test = exchange_test(change, *exchanges, LEVEL) if exchanges else paired_test(change, LEVEL)
+    except ValueError:
+        return None, None
+    return test.low, test.high
+
+
+def _exchanges(pairs: ScoredPairs, name: str, papers: Iterable[str]) -> tuple[list[str], list[str]] | None:
+    """Returns the exchanges that the lead of *name* on *papers* depends on: its own and the human baseline's."""
+    own, human = (pairs.exchanges_of(each) for each in (name, HUMAN))
+    return ([own[paper] for paper in papers], [human[paper] for paper in papers]) if own else None
+
+
+def _leads(pairs: ScoredPairs) -> dict[str, dict[tuple[str, str], float]]:
+    """Returns candidate → (paper, reference) → lead, without the human baseline.
+
+    A lead is the candidate's score less the human baseline's score on the same paper and reference.
+    """
+    rows = list(zip(*pairs.columns, strict=True))
+    human = {(paper, reference): value for name, paper, reference, value in rows if name == HUMAN}
+    leads: dict[str, dict[tuple[str, str], float]] = {}
+    for name, paper, reference, value in rows:
+        if name != HUMAN and (paper, reference) in human:
+            leads.setdefault(name, {})[paper, reference] = value - human[paper, reference]
+    return leads
+
+
+def _paper_means(leads: Mapping[tuple[str, str], float]) -> dict[str, float]:
+    by_paper: dict[str, list[float]] = {}
+    for (paper, _), lead in leads.items():
+        by_paper.setdefault(paper, []).append(lead)
+    return {paper: float(np.mean(values)) for paper, values in by_paper.items()}

@@ -1,0 +1,262 @@
+"""A board as shown on a page, from a release or a published table: data, warnings, number formats, axis, CSV."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from datetime import date
+from typing import Any, NamedTuple
+
+from markupsafe import Markup
+
+from gre_bench.board.words import rank_range
+from gre_bench.core.terminal import csv_table
+from gre_bench.stats.families import PairTest
+from gre_bench.store import Row
+
+
+class Flag(NamedTuple):
+    """A warning about an entry: its badge, a sentence that explains it, and its severity (fail, undecided or none)."""
+
+    name: str
+    text: str
+    verdict: str = "undecided"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One candidate under one metric. Intervals are 90%, clustered by paper; None means unknown.
+
+    ``docs/columns.toml`` explains the fields that are columns of the leaderboard. The others:
+
+    - *tied*: whether no test tells the candidate apart from a neighbour in rank.
+    - *difference*: *mean* minus the human baseline's mean, paired by paper.
+    - *tokens*: tokens read and written for the texts. *unparsable*: share of the reviews without a judgment.
+    - *parameters*: in billions. *cutoff*: last day of the training texts. *released*: first day of public use.
+    - *group*: name of a group that is ranked separately. *href*: address of the candidate's page, if any.
+    """
+
+    candidate: str
+    kind: str
+    mean: float | None
+    low: float | None = None
+    high: float | None = None
+    rank: int | None = None
+    rank_low: int | None = None
+    rank_high: int | None = None
+    tied: bool | None = None
+    difference: float | None = None
+    difference_low: float | None = None
+    difference_high: float | None = None
+    p: float | None = None
+    above_chance: float | None = None
+    above_chance_high: float | None = None
+    surely_above_chance: bool | None = None
+    scored: int | None = None
+    expected: int | None = None
+    words: float | None = None
+    at_length: float | None = None
+    extrapolated: bool | None = None
+    usd: float | None = None
+    tokens: int | None = None
+    unparsable: float | None = None
+    contamination: str | None = None
+    conflict: str | None = None
+    family: str | None = None
+    parameters: float | None = None
+    cutoff: date | None = None
+    released: date | None = None
+    group: str | None = None
+    flags: tuple[Flag, ...] = ()
+    href: str = ""
+
+    @property
+    def ranks(self) -> str:
+        return rank_range(self.rank, self.rank_low, self.rank_high)
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """All candidates under one metric and signature: ranked ones first, from the best, then the others.
+
+    A metric that is not validated ranks nobody: its entries have neither a rank nor a p.
+
+    - *answer*, *untested*, *ties*, *exposed*: sentences on who leads, why ranks are not tested, neighbours in rank that
+      no test tells apart, and LMs that may have been trained on the reviews.
+    - *groups*: group of candidates → the sentence on who leads in it.
+    - *tipping*: the sentence on AI-written references, if it was computed.
+    - *committee*: the curve of the committee of its LM candidates (`committee_of`), if it was scored.
+    - *tests*: its family of tests, each of two candidates of one group; empty if the metric is not validated.
+    - *auc*: the AUC and its interval as text. *about*: names and values of the signature's parts.
+    - *place*: the metric's index in the catalogue. *papers*: the fewest scored papers of any ranked candidate.
+    """
+
+    metric: str
+    title: str
+    unit: str
+    entries: tuple[Entry, ...]
+    signature_id: str = ""
+    answer: str = ""
+    validation: str = "unvalidated"
+    auc: str = ""
+    untested: str = ""
+    ties: tuple[str, ...] = ()
+    exposed: tuple[str, ...] = ()
+    about: tuple[tuple[str, str], ...] = ()
+    place: int = 0
+    papers: int | None = None
+    tipping: str = ""
+    committee: Mapping[str, Any] | None = None
+    tests: tuple[PairTest, ...] = ()
+    groups: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def human(self) -> Entry | None:
+        return next((entry for entry in self.entries if entry.kind == "human" and entry.mean is not None), None)
+
+    @property
+    def ranked(self) -> tuple[Entry, ...]:
+        return tuple(entry for entry in self.entries if entry.rank is not None)
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """The ends of the axis, which covers all scores and intervals and, unless these are far above it, zero."""
+        ends = [value for entry in self.entries for value in (entry.mean, entry.low, entry.high) if value is not None]
+        low, high = min(ends, default=0.0), max(ends, default=1.0)
+        if low < 0 or low < 0.4 * high:
+            low, high = min(low, 0.0), max(high, 0.0)
+        edge = 0.04 * ((high - low) or 1.0)
+        return low - edge, high + edge
+
+    @property
+    def digits(self) -> int:
+        largest = max((abs(entry.mean) for entry in self.entries if entry.mean is not None), default=1.0)
+        return 1 if largest >= 100 else 2 if largest >= 1 else 3
+
+
+_NAMES = {
+    "mean": "score", "difference": "vs_human", "difference_low": "vs_human_low", "difference_high": "vs_human_high",
+}  # fmt: skip
+"""Field of an entry → the name that its column has everywhere else."""
+_COLUMNS = tuple(field.name for field in fields(Entry) if field.name not in ("flags", "href"))
+
+
+def as_csv(board: Board) -> str:
+    """Returns *board* as CSV: one row per candidate, one column per field, in full precision."""
+    about = (board.metric, board.unit, board.signature_id)
+    rows = ([*about, *(getattr(entry, name) for name in _COLUMNS)] for entry in board.entries)
+    heads = (_NAMES.get(name, name) for name in _COLUMNS)
+    return csv_table(["metric", "unit", "signature_id", *heads], rows)
+
+
+def as_link(board: Board) -> str:
+    """Returns the CSV of *board* as a data URL, so that the download works in a saved page, offline."""
+    return "data:text/csv;base64," + base64.b64encode(as_csv(board).encode()).decode()
+
+
+def number(value: float | None, digits: int | None = None) -> str:
+    """Returns *value* with its sign (plus, or a true minus) and *digits* decimals; None: two, or one from 100 up.
+
+    Like all number formats here, it returns an empty text if *value* is None.
+    """
+    if value is None:
+        return ""
+    decimals = _digits(value) if digits is None else digits
+    return f"{round(value, decimals) + 0.0:+.{decimals}f}".replace("-", "−")
+
+
+def named(candidate: str) -> Markup:
+    """Returns a candidate's name as HTML, with the maker in a lighter colour, and line breaks allowed before ``+``."""
+    maker, slash, name = candidate.rpartition("/")
+    own = Markup("<wbr>+").join(name.split("+"))
+    return Markup('<span class="org">{}</span>{}').format(maker + slash, own) if slash else own
+
+
+def plain(value: float | None, digits: int | None = None) -> str:
+    """Returns *value* as `number` does, but without a plus sign."""
+    return "" if value is None else f"{value:.{_digits(value) if digits is None else digits}f}".replace("-", "−")
+
+
+def count(value: float | None) -> str:
+    """Returns *value* as a whole number with thousands separators."""
+    return "" if value is None else f"{value:,.0f}"
+
+
+def percent(share: float | None) -> str:
+    """Returns *share* (0 to 1) in percent; a share below 0.1% is shown as ``< 0.1%``."""
+    if share is None:
+        return ""
+    return "< 0.1%" if 0 < share < 0.001 else f"{100 * share:.1f}%" if share else "0%"
+
+
+def format_sort_key(value: float | None) -> str:
+    """Returns *value* as text with at most nine decimals, by which the page's script sorts tables."""
+    return "" if value is None else repr(round(float(value), 9))
+
+
+def billions(value: float | None) -> str:
+    """Returns *value*, a number of parameters in billions, as text such as ``70 B``."""
+    return "" if value is None else f"{value:g} B"
+
+
+def _digits(value: float) -> int:
+    return 1 if abs(value) >= 100 else 2
+
+
+def format_spoken_score(entry: Entry) -> str:
+    """Returns the score of *entry* in words, for screen readers."""
+    if entry.mean is None:
+        return "no score"
+    between = "" if entry.low is None else f", 90% interval {number(entry.low)} to {number(entry.high)}"
+    return f"{entry.candidate}: {number(entry.mean)}{between}"
+
+
+def flags(row: Row, writer: str) -> Iterator[Flag]:
+    """Yields the warnings about the candidate of the board's *row*, the most severe first."""
+    status, model = row.get("contamination"), row["kind"] == "model"
+    if status == "contaminated":
+        why = (row["unranked"] or "").removeprefix("contaminated: ")
+        ranked = "it may have read these reviews, as every other model of this board may"
+        yield Flag("contaminated", f"{why}; it has no rank" if why else ranked, "fail")
+    elif row["unranked"] and row["kind"] != "control":
+        yield Flag("unranked", f"No rank: {row['unranked']}", "fail")
+    for state in ("failed", "missing"):
+        if row[state]:
+            yield Flag(
+                state, f"{row[state]:,} of its pairs {'have failed' if state == 'failed' else 'are missing'}", "fail"
+            )
+    if row.get("conflict"):
+        yield Flag("same family", f"It is of the family of {row['conflict']}: an LM may find its own phrasing likelier")
+    if row.get("surely_above_chance") is False:
+        yield Flag("not above chance", "No test shows that its reviews score above its own reviews of other papers")
+    if row.get("few_lines"):
+        yield Flag("few judgments", f"{writer} found {row['median_lines']:.0f} judgments in a review of its, "
+                   f"{row['human_lines']:.0f} in a human one")  # fmt: skip
+    if status == "unknown" and model:
+        yield (
+            Flag("may have read them", f"It learnt until {row['cutoff']}; the day on which these reviews were first "
+                 "shown is not known")
+            if row["cutoff"]
+            else Flag("cutoff unknown", "Its makers do not state until when it learnt: it may have read these reviews")
+        )  # fmt: skip
+    if row.get("extrapolated"):
+        yield Flag("other length", f"Its reviews have {row['shortest']:,} to {row['longest']:,} words, never the human "
+                   "length: a score there would be a guess, and is left out")  # fmt: skip
+    if row.get("guideline"):
+        yield Flag("guideline", f"{row['model']} under the guideline {row['guideline']}", "")
+    if row["excluded"]:
+        yield Flag("excluded", f"{row['excluded']:,} of its pairs are excluded", "")
+
+
+def page_of(key: str) -> str:
+    """Returns the file name of the page of the paper or candidate with the id *key*.
+
+    A short, lower-case id without special characters is used as it is. Any other id is shortened, and a hash is added.
+    """
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", key).strip("-.")
+    if plain == key and len(plain) <= 60 and plain.lower() == plain:
+        return f"{plain}.html"
+    return f"{plain[:60] or 'page'}-{hashlib.sha256(key.encode()).hexdigest()[:8]}.html"

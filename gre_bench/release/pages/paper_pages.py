@@ -1,0 +1,131 @@
+"""Writes one page per paper: scores, reviews with their judgments, and the gain of each token of a reference.
+
+A token's gain is the increase of its log-probability when the evaluation LM has read the candidate's review.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from gre_bench.release.pages.board_page import Board, page_of
+from gre_bench.release.pages.rendering import page
+from gre_bench.release.public_tables import rows
+from gre_bench.store import Row
+
+AT_ONCE = 250
+"""The papers whose tokens and texts are in memory at one time."""
+
+
+def write_papers(
+    connection: duckdb.DuckDBPyConnection,
+    folder: Path,
+    name: str,
+    edition: str,
+    boards: Sequence[Board],
+    everything: bool,
+) -> None:
+    """Writes a page for every paper of *boards* to the new *folder*.
+
+    *connection*: a connection to the release's database. *name*: the release's name. *everything*: whether the release
+    has all texts, whatever their licence.
+    """
+    folder.mkdir()
+    papers = rows(connection, "papers")
+    for first in range(0, len(papers), AT_ONCE):
+        some = papers[first : first + AT_ONCE]
+        ids = [paper["paper_id"] for paper in some]
+        pairs = _by_paper(rows(connection, "paper_pairs", papers=ids))
+        reviews = _by_paper(rows(connection, "paper_reviews", papers=ids))
+        for paper in some:
+            contents, gains = _paper(paper, pairs[paper["paper_id"]], reviews.get(paper["paper_id"], []), boards)
+            contents["everything"] = everything
+            text = page("paper.html", ("page.js", "paper.js"), gains, name=name, edition=edition, paper=contents)
+            (folder / page_of(paper["paper_id"])).write_text(text, encoding="utf-8")
+
+
+def _by_paper(ordered: Sequence[Row]) -> dict[str, list[Row]]:
+    return {name: list(group) for name, group in groupby(ordered, key=itemgetter("paper_id"))}
+
+
+def _paper(
+    paper: Row, pairs: Sequence[Row], reviews: Sequence[Row], boards: Sequence[Board]
+) -> tuple[dict[str, Any], str]:
+    """Returns the contents of a paper's page, and the JSON of its heat maps.
+
+    The contents have *heat*, the boards with heat maps; *candidates* and *references*, the ids in the heat maps;
+    *withheld*, whether a heat map shows tokens without their words; and *originals*, review id → text, None if the text
+    may not be shown.
+    """
+    kinds = {row["candidate_id"]: row["kind"] for row in pairs}
+    order = sorted(kinds, key=lambda name: (kinds[name] != "human", kinds[name] == "control", name))
+    by_cell: dict[tuple[str, str], list[Row]] = {}
+    for row in pairs:
+        by_cell.setdefault((row["candidate_id"], row["signature_id"]), []).append(row)
+    lines = [
+        {"candidate": name, "kind": kinds[name], "href": f"../candidates/{page_of(name)}",
+         "cells": [_cell(by_cell.get((name, board.signature_id), ())) for board in boards]}
+        for name in order
+    ]  # fmt: skip
+    with_gains = [row for row in pairs if row["gains"]]
+    heat = [board for board in boards if any(row["signature_id"] == board.signature_id for row in with_gains)]
+    references = sorted({row["reference_id"] for row in with_gains})
+    shown = [
+        {**row, "lines": [line.strip() for line in (row["judgments"] or "").splitlines() if line.strip()]}
+        for row in reviews
+    ]
+    contents = {
+        **{name: paper[name] for name in ("paper_id", "title", "abstract")},
+        "boards": boards,
+        "lines": lines,
+        "heat": heat,
+        "candidates": [name for name in order if any(row["candidate_id"] == name for row in with_gains)],
+        "references": references,
+        "withheld": any(row["pieces"] is None for row in with_gains),
+        "originals": {row["review_id"]: row["review"] for row in reversed(shown)},
+        # A human review is shown as a candidate if it has pairs; a paper's only one is shown only as a reference.
+        "by_candidates": [
+            row
+            for row in shown
+            if (row["role"] != "reference" and row["candidate"] in kinds) or row["review_id"] not in references
+        ],
+    }
+    return contents, json.dumps(
+        [_build_heat_map(board, with_gains, references) for board in heat], separators=(",", ":")
+    )
+
+
+def _cell(pairs: Sequence[Row]) -> dict[str, Any]:
+    values = [row["value"] for row in pairs if row["state"] == "scored"]
+    why = next((row["reason"] or row["state"] for row in pairs), "not planned").replace("_", " ")
+    return {"mean": sum(values) / len(values) if values else None, "why": why}
+
+
+def _build_heat_map(board: Board, with_gains: Sequence[Row], references: Sequence[str]) -> dict[str, Any]:
+    """Returns the data of the heat map of *board* on one paper.
+
+    Each of the *references* has ``pieces``: its text, split into one piece per token; None if the text may not be
+    shown. Each pair has ``gains``: one number per token of the reference, in tenths of a nat, joined by commas.
+    """
+    own = [row for row in with_gains if row["signature_id"] == board.signature_id]
+    pieces = {row["reference_id"]: row["pieces"] for row in own}
+    return {
+        "metric": board.metric,
+        "unit": board.unit,
+        "references": [{"pieces": pieces.get(name)} for name in references],
+        "rows": [
+            {
+                "candidate": row["candidate_id"],
+                "reference": references.index(row["reference_id"]),
+                "value": round(row["value"], 3),
+                "gains": row["gains"],
+            }
+            for row in own
+        ],
+    }

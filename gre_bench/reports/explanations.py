@@ -1,0 +1,443 @@
+"""Explains a number on the board by its pairs, tokens, texts, prompts and digests, and recomputes the number.
+
+The number is the mean over papers of the mean of a paper's pairs. For GEM, the score of a pair is the difference of two
+log-probabilities. A log-probability is a sum over the tokens of a reply to a prompt, and prompts are made of texts.
+Each of these steps is checked, and the results of the checks are recorded.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from gre_bench.board.words import format_missing_pairs
+from gre_bench.catalogs.domains import domain_of
+from gre_bench.core import settings as configuration
+from gre_bench.core.errors import SettingsError, StoreError
+from gre_bench.core.known_names import did_you_mean
+from gre_bench.core.metrics import Recipe, recipe_of
+from gre_bench.core.records import HUMAN, Candidate, Case
+from gre_bench.core.terminal import counted
+from gre_bench.lm.opening import pieces_of
+from gre_bench.metrics.cases import Entry, Response, add_beyond_synopses, find_response, plan_entry_pairs
+from gre_bench.metrics.scoring import MetricWork, ScoringResult, build_predictions, value
+from gre_bench.pipeline.importing import with_domain
+from gre_bench.pipeline.planning import load_sample_entries
+from gre_bench.pipeline.runs.job import Job
+from gre_bench.prompts.library import content_address, render
+from gre_bench.reports.board_rows import paper_leads
+from gre_bench.reports.signatures import resolve_candidate
+from gre_bench.store import ReadCopy, Row, Store, kept_open
+from gre_bench.store.queries import (
+    LEADERBOARD,
+    MOVED,
+    PLANNED_CANDIDATE,
+    SAMPLE,
+    WHY_PAIRS,
+    WHY_PAPER,
+    WHY_REVIEWS,
+    WHY_RUN,
+    WHY_SPANS,
+    LeaderboardRow,
+    SignatureRow,
+    WhyPaperRow,
+    WhyReviewRow,
+    WhySpanRow,
+)
+from gre_bench.tasks import steps
+
+
+@kept_open()
+def explain_score(
+    state: Path, edition: str, signature: SignatureRow, candidate_id: str, paper_id: str | None, recount: bool = True
+) -> Why:
+    """Returns what a candidate's mean score under *signature* depends on, with the results of all checks.
+
+    *paper_id*: return only this paper's pairs, with their tokens, texts and prompts. *recount*: whether to score the
+    pairs again and compare the scores. Raises `SettingsError` for a candidate or paper without pairs.
+    """
+    store = ReadCopy(state, edition)
+    candidate_id = resolve_candidate(store, candidate_id)
+    ids = {"signature_id": signature["signature_id"], "candidate_id": candidate_id}
+    pairs: list[dict[str, Any]] = [{**row} for row in store.rows(WHY_PAIRS, **ids)]
+    if not pairs:
+        raise SettingsError(f"edition {store.key}: {format_missing_pairs(signature['metric'], [candidate_id])}")
+    source = origin(store, signature, candidate_id, state)
+    rows = store.rows(LEADERBOARD, signature_ids=[signature["signature_id"]])
+    board = next((row for row in rows if row["candidate"] == candidate_id), None)
+    leads = paper_leads(store, signature["signature_id"], candidate_id)
+    answer = Why(store.key, candidate_id, signature, board, source.run, pairs, leads)
+    check_mean(answer)
+    if paper_id is not None:
+        answer.pairs = [row for row in pairs if row["paper_id"] == paper_id]
+        if not answer.pairs:
+            meant = did_you_mean(paper_id, (row["paper_id"] for row in pairs))
+            raise SettingsError(f"edition {store.key}: no pair of paper {paper_id}; {meant}")
+    if store.is_loaded:
+        return answer  # a release has no texts that could be checked, shown or scored again
+    due = cases(store, signature, candidate_of(store, candidate_id), source)
+    wanted = {(row["paper_id"], row["reference_id"]) for row in answer.pairs if row["state"] == "scored"}
+    by_place = {(case.paper_id, case.reference_id): case for case in due}
+    kept = {key: by_place[key] for key in by_place if key in wanted}
+    _check_texts(answer, kept, source)
+    if paper_id is not None:
+        detail(answer, store, kept, source)
+        add_text_origins(answer, store, paper_id, candidate_id)
+    if recount:
+        _rescore_and_compare(answer, store, source, kept)
+        if paper_id is not None:
+            _score_without_each(answer, source, list(kept.values()))
+    return answer
+
+
+def check_mean(answer: Why) -> None:
+    values = defaultdict(list)
+    for row in answer.pairs:
+        if row["state"] == "scored":
+            values[row["paper_id"]].append(row["value"])
+    stored = answer.board and answer.board["score"]
+    if stored is None or not values:
+        return
+    mean = math.fsum(math.fsum(own) / len(own) for own in values.values()) / len(values)
+    pairs = counted(sum(map(len, values.values())), "pair")
+    claim = f"the board's {stored:+.6f} is the mean over {counted(len(values), 'paper')} of {pairs}"
+    answer.check(claim, is_same(mean, stored), f"their mean is {mean:+.6f}")
+
+
+def _check_texts(answer: Why, kept: Mapping[tuple[str, str], Case], source: ScoreOrigin) -> None:
+    """Checks by digests that the current texts and prompts are those that were scored.
+
+    *kept*, here and below: (paper, reference) → the case, rebuilt from the current texts.
+    """
+    scored = [row for row in answer.pairs if row["state"] == "scored"]
+    lost = [row for row in scored if (row["paper_id"], row["reference_id"]) not in kept]
+    recipe, scoring = recipe_of(answer.signature["metric"]), source.settings.scoring
+
+    def places(row: Row) -> list[str]:
+        return [
+            content_address(term)
+            for term in build_predictions(recipe, kept[row["paper_id"], row["reference_id"]], scoring)
+        ]
+
+    changed = [row for row in scored if recipe.formula and row not in lost and places(row) != list(row["predictions"])]
+    claim = "texts and prompts are those that were scored" if recipe.formula else "the texts of all pairs are there"
+    example = next((f"paper {row['paper_id']}, reference {row['reference_id']}" for row in (*lost, *changed)), "")
+    detail = (
+        f"{len(lost)} gone, {len(changed)} changed, first {example}" if example else f"{counted(len(scored), 'pair')}"
+    )
+    answer.check(claim, not lost and not changed, detail)
+
+
+def _rescore_and_compare(
+    answer: Why, store: ReadCopy, source: ScoreOrigin, kept: Mapping[tuple[str, str], Case]
+) -> None:
+    """Scores the cases in *kept* again, and records in *answer* whether scores and signature are unchanged."""
+    today = signed_again(store, answer.signature, source)
+    # pyrefly: ignore[bad-typed-dict-key]
+    different = [name for name in today if name != "signature_id" and today[name] != answer.signature[name]]
+    # pyrefly: ignore[bad-typed-dict-key]
+    detail = "; ".join(f"{name}: {answer.signature[name]} then, {today[name]} now" for name in different)
+    answer.check("the evaluation LM and engine are those that scored", not different, detail)
+    scored = scored_again(store, answer.signature, source, list(kept.values()))
+    off = compare_scores(answer.pairs, scored)
+    worst, unlike = max((far for _, far in off), default=0.0), [row for row, far in off if far > TOLERANCE]
+    detail = (
+        f"largest difference {worst:.1e}, relative to the log-probabilities of a score, or to the score if it has none"
+    )
+    if unlike:
+        first = unlike[0]
+        detail += (
+            f"; {len(unlike)} differ, first paper {first['paper_id']}, reference {first['reference_id']}: "
+            f"{first['value']:+.6f} then, {first['recount'] if first['recount'] is not None else 'none'} now"
+        )
+    answer.check(
+        f"a recount of {counted(len(scored.scores), 'pair')} agrees within {TOLERANCE:.0e}", not unlike, detail
+    )
+
+
+def _score_without_each(answer: Why, source: ScoreOrigin, due: Sequence[Case]) -> None:
+    """Adds to *answer* the candidate's judgments, best first, each with the nats that the score loses without it.
+
+    *due*: the cases of one paper, whose pairs were scored again. Does nothing if there is only one judgment, or if the
+    metric does not read judgments.
+    """
+    lines = [line for line in due[0].candidate.splitlines() if line.strip()] if due else []
+    if len(lines) < 2 or due[0].source != "judgments" or not recipe_of(answer.signature["metric"]).formula:
+        return
+    texts = ("\n".join(lines[:index] + lines[index + 1 :]) for index in range(len(lines)))
+    works = [
+        MetricWork(answer.signature["metric"], str(index), tuple(replace(case, candidate=text) for case in due))
+        for index, text in enumerate(texts)
+    ]
+    whole = {row["reference_id"]: row.get("recount") for row in answer.pairs}
+    lost = defaultdict[str, list[float]](list)
+    for score in steps.score_papers("why", source.job.backends, source.settings.scoring, works, {}).scores:
+        before = whole[score.reference_id]
+        if score.value is not None and before is not None:
+            lost[score.signature_id].append(before - score.value)
+    judgments = [
+        {"text": line, "nats": math.fsum(own) / len(own)}
+        for index, line in enumerate(lines)
+        if (own := lost[str(index)])
+    ]
+    answer.judgments = sorted(judgments, key=lambda row: row["nats"], reverse=True)
+
+
+TERMS = {
+    "pmi": ("given the candidate's review", "without it"),
+    "specific": ("given the candidate's review", "given its review of another paper"),
+    "recall": ("reference given candidate",),
+    "precision": ("candidate given reference",),
+    "f1": ("reference given candidate", "candidate given reference"),
+}
+"""The formula of a metric → the meaning of each log-probability of a score, in the order of its predictions."""
+
+
+@dataclass(slots=True)
+class Why:
+    """The evidence behind a candidate's number: its row on the *board*, the last *run*, its *pairs*, and the *checks*.
+
+    *papers*: `paper_leads`. *details*: texts, prompts and log-probabilities of each pair of one paper. *judgments*: the
+    candidate's judgments, each with the nats that the paper's score loses without it. *paper*, *reviews*: the origins
+    of the paper's texts.
+    """
+
+    edition: str
+    candidate: str
+    signature: SignatureRow
+    board: LeaderboardRow | None
+    run: Row
+    pairs: list[dict[str, Any]]
+    papers: list[dict[str, Any]] = field(default_factory=list)
+    details: list[dict[str, Any]] = field(default_factory=list)
+    judgments: list[dict[str, Any]] = field(default_factory=list)
+    paper: WhyPaperRow | None = None
+    reviews: list[WhyReviewRow] = field(default_factory=list)
+    checks: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def holds(self) -> bool:
+        return all(row["holds"] for row in self.checks)
+
+    def check(self, claim: str, holds: bool, detail: str = "") -> None:
+        self.checks.append({"what": claim, "holds": holds, "detail": detail})
+
+
+def detail(answer: Why, store: ReadCopy, kept: Mapping[tuple[str, str], Case], source: ScoreOrigin) -> None:
+    """Adds the evidence for each pair of *answer* that has a case, and checks the sums in the evidence.
+
+    Raises `SettingsError` if log-probabilities are missing in *store*.
+    """
+    recipe = recipe_of(answer.signature["metric"])
+    split = pieces_of(source.settings.evaluation_lm) if recipe.formula else None
+    for row in answer.pairs:
+        case = kept.get((row["paper_id"], row["reference_id"]))
+        if case is None:
+            continue
+        item: dict[str, Any] = {"reference_id": row["reference_id"], "value": row["value"], "x": case.candidate,
+                       "y": case.reference, "synopsis": case.synopsis, "moved": case.moved, "terms": [],
+                       "tokens": [], "shared": [], "lacking": []}  # fmt: skip
+        if recipe.formula:
+            spans = _spans(store, row, recipe)
+            parts = build_predictions(recipe, case, source.settings.scoring)
+            for name, part, span in zip(TERMS[recipe.formula], parts, spans, strict=True):
+                pieces = split(part.reply, span["ids"]) if split else None
+                item["terms"].append(
+                    {"of": name, "prediction": span["prediction"], "lm_id": span["lm_id"], "total": span["total"],
+                     "escaped": span["escaped"], "prompt": asdict(render(part)), "ids": span["ids"],
+                     "pieces": pieces, "logprobs": span["logprobs"]}
+                )  # fmt: skip
+            summed = all(math.isclose(math.fsum(s["logprobs"]), s["total"], rel_tol=1e-5) for s in spans)
+            answer.check(f"reference {row['reference_id']}: tokens add up to the log-probabilities", summed)
+            whole = value(recipe, [span["total"] for span in spans])
+            claim = f"reference {row['reference_id']}: the log-probabilities give the score"
+            answer.check(claim, is_same(whole, row["value"]), f"{whole:+.6f}")
+            if recipe.formula in ("pmi", "specific"):
+                item["tokens"] = _gains(item["terms"])
+                item |= _choose_named_words(item["tokens"], case.candidate)
+        answer.details.append(item)
+
+
+def _spans(store: ReadCopy, row: Row, recipe: Recipe) -> list[WhySpanRow]:
+    """Returns the spans behind the score of the pair *row*, in the order of its predictions.
+
+    If several evaluation LMs have spans, takes those that give the stored score, else the first complete ones.
+    """
+    by_lm: dict[str, dict[str, WhySpanRow]] = defaultdict(dict)
+    for span in store.rows(WHY_SPANS, predictions=list(row["predictions"])):
+        by_lm[span["lm_id"]][span["prediction"]] = span
+    whole = [spans for spans in by_lm.values() if all(prediction in spans for prediction in row["predictions"])]
+    made = [[spans[prediction] for prediction in row["predictions"]] for spans in whole]
+    fitting = [spans for spans in made if is_same(value(recipe, [span["total"] for span in spans]), row["value"])]
+    if not made:
+        raise SettingsError(f"paper {row['paper_id']}: its log-probabilities are not here; refresh the edition")
+    return (fitting or made)[0]
+
+
+def _gains(terms: Sequence[Row]) -> list[dict[str, Any]]:
+    """Returns each token's log-probability with and without the review, and its gain; [] if the tokens differ."""
+    given, alone = terms
+    pieces = given["pieces"] or [f"#{number}" for number in given["ids"]]
+    if len(given["logprobs"]) != len(alone["logprobs"]):
+        return []
+    return [
+        {"token": piece, "given": after, "alone": without, "gain": after - without}
+        for piece, after, without in zip(pieces, given["logprobs"], alone["logprobs"], strict=True)
+    ]
+
+
+_WORD = re.compile(r"[^\W\d_][\w-]{3,}|[A-Z]{3,}")
+NAMED = 4
+"""The maximum number of words that are listed as shared, and as lacking."""
+LEAST_GAIN, LEAST_SURPRISE = 0.2, 6.0
+"""Minimum gain of a listed word in nats, and minimum surprise without the review, which excludes words like "the"."""
+
+
+def _choose_named_words(tokens: Sequence[Row], review: str) -> dict[str, list[str]]:
+    """Returns words of the reference: *shared* with the *review*, by gain, and *lacking* from it, by surprise.
+
+    A word's gain and surprise are the sums over its *tokens*, in nats. Words that the review has with another ending
+    count as shared. Shared words without a gain, and the opening of a judgment ("The reviewer questions"), are left
+    out.
+    """
+    text = "".join(row["token"] for row in tokens)
+    ends = list(accumulate(len(row["token"]) for row in tokens))
+    stems = {_stem(word) for word in _WORD.findall(review)}
+    shared: dict[str, float] = defaultdict(float)
+    lacking: dict[str, float] = defaultdict(float)
+    for match in _WORD.finditer(text):
+        opening = text[text.rfind("\n", 0, match.start()) + 1 : match.start()]
+        if opening in ("", "The ", "The reviewer "):
+            continue
+        own = tokens[bisect_right(ends, match.start()) : bisect_left(ends, match.end()) + 1]
+        surprise = -math.fsum(row["alone"] for row in own)
+        if _stem(match[0]) not in stems:
+            lacking[match[0]] += surprise
+        elif surprise >= LEAST_SURPRISE:
+            shared[match[0]] += math.fsum(row["gain"] for row in own)
+    shared = {word: gain for word, gain in shared.items() if gain >= LEAST_GAIN}
+    most = [sorted(words, key=lambda word: -words[word])[:NAMED] for words in (shared, lacking)]
+    return dict(zip(("shared", "lacking"), most, strict=True))
+
+
+def _stem(word: str) -> str:
+    return re.sub(r"(?:ing|ed|es|s|e|ly)$", "", word.casefold()) or word
+
+
+def add_text_origins(answer: Why, store: ReadCopy, paper_id: str, candidate_id: str) -> None:
+    """Adds to *answer* where the texts of a paper come from."""
+    answer.paper = (store.rows(WHY_PAPER, paper_id=paper_id) or [None])[0]
+    ids = {f"{paper_id}:{candidate_id}", *(row["reference_id"] for row in answer.pairs)}
+    if candidate_id == HUMAN:
+        roles = [row for row in store.rows(SAMPLE) if row["paper_id"] == paper_id]
+        ids |= {row["review_id"] for row in roles if row["role"] == "candidate"}
+    answer.reviews = store.rows(WHY_REVIEWS, review_ids=sorted(ids), writer=answer.signature["writer"])
+
+
+def is_same(first: float, second: float) -> bool:
+    return math.isclose(first, second, rel_tol=TOLERANCE, abs_tol=1e-9)
+
+
+TOLERANCE = 1e-6
+"""The largest relative difference at which a stored and a recomputed number count as equal."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreOrigin:
+    """The last run that scored a candidate's pairs, and a job with that run's settings."""
+
+    job: Job
+    run: Row
+
+    @property
+    def settings(self) -> configuration.Settings:
+        return self.job.settings
+
+
+def origin(store: Store, signature: SignatureRow, candidate_id: str, state: Path) -> ScoreOrigin:
+    """Returns the run and the job behind a candidate's scores under *signature*; `StoreError` if no run scored them."""
+    runs = store.rows(WHY_RUN, signature_id=signature["signature_id"], candidate_id=candidate_id)
+    if not runs:
+        raise StoreError(f"edition {store.key}: {candidate_id} has no pair that was scored by {signature['metric']}")
+    settings = configuration.load_recorded_settings(json.loads(runs[0]["settings"]), ())
+    run = {name: value for name, value in runs[0].items() if name != "settings"}
+    return ScoreOrigin(with_domain(Job(settings, state)), run)
+
+
+def cases(store: Store, signature: SignatureRow, candidate: Candidate, source: ScoreOrigin) -> list[Case]:
+    """Returns the cases of *candidate*, made from the store's current texts; pairs without a text are left out."""
+    scoring = source.settings.scoring
+    assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
+    entries = load_sample_entries(store, {}, None, assw_by, scoring.synopsis_of)
+    generic = domain_of(source.settings.edition.domain).generic
+    recipe = recipe_of(signature["metric"])
+    if recipe.synopsis == "beyond":
+        entries = add_beyond_synopses(entries, scoring.beyond, signature["writer"], signature["form"])
+    moved = _index_moved_reviews(store, signature["writer"], entries, candidate) if recipe.formula == "specific" else {}
+    planned = plan_entry_pairs(
+        entries, [candidate], recipe, signature["writer"], signature["form"], None, generic, moved
+    )
+    return [pair.case for pair in planned if pair.case]
+
+
+def _index_moved_reviews(
+    store: Store, writer: str, entries: Sequence[Entry], candidate: Candidate
+) -> dict[tuple[str, str], Response]:
+    """Returns (candidate, paper) → the candidate's review of another paper that is scored on this paper."""
+    responses = (find_response(entries, index, candidate) for index in range(len(entries)))
+    by_id = {response.review_id: response for response in responses if response}
+    rows = store.rows(MOVED, writer=writer, candidate_id=candidate.candidate_id)
+    return {
+        (candidate.candidate_id, row["paper_id"]): by_id[row["review_id"]] for row in rows if row["review_id"] in by_id
+    }
+
+
+def signed_again(store: Store, signature: SignatureRow, source: ScoreOrigin) -> dict[str, Any]:
+    """Returns the signature's fields as of today, which differ if the evaluation LM or the engine has changed."""
+    scoring = source.settings.scoring.model_copy(update={"metrics": (signature["metric"],)})
+    assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
+    _, signatures = steps.sign_metrics(source.job.backends, scoring, signature["writer"], assw_by)
+    today = signatures[signature["metric"]]
+    return {name: getattr(today, name) for name in signature if name != "signature_id"} | {
+        "signature_id": today.signature_id
+    }
+
+
+def scored_again(store: Store, signature: SignatureRow, source: ScoreOrigin, due: Sequence[Case]) -> ScoringResult:
+    """Scores the cases *due* again, without using stored log-probabilities."""
+    work = MetricWork(signature["metric"], signature["signature_id"], tuple(due))
+    return steps.score_papers("why", source.job.backends, source.settings.scoring, [work], {})
+
+
+def compare_scores(pairs: Sequence[dict[str, Any]], scored: ScoringResult) -> list[tuple[dict[str, Any], float]]:
+    """Adds new scores to *pairs* as *recount*; returns (row, difference) for each pair that has both scores.
+
+    The difference is relative to the sum of the absolute log-probabilities behind the new score; without these, to the
+    stored score.
+    """
+    by_pair = {(score.paper_id, score.reference_id): score for score in scored.scores}
+    rows = []
+    for row in pairs:
+        score = by_pair.get((row["paper_id"], row["reference_id"]))
+        row["recount"] = score.value if score else None
+        if row["state"] != "scored" or score is None:
+            continue
+        # A score is a small difference between large log-probabilities, so the tolerance is relative to the latter.
+        scale = sum(
+            abs(scored.spans[prediction].total) for prediction in score.predictions if prediction in scored.spans
+        )
+        off = math.inf if score.value is None else abs(score.value - row["value"]) / (scale or abs(row["value"]) or 1.0)
+        rows.append((row, off))
+    return rows
+
+
+def candidate_of(store: Store, candidate_id: str) -> Candidate:
+    return Candidate(**store.rows(PLANNED_CANDIDATE, candidate_id=candidate_id)[0])

@@ -1,0 +1,327 @@
+"""Publishes editions; also writes pages and figures of an unpublished edition, and of published tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from gre_bench.catalogs import models
+from gre_bench.core.errors import SettingsError, UnfinishedError
+from gre_bench.core.metrics import METRICS, recipe_of
+from gre_bench.core.records import LMIdentity
+from gre_bench.core.settings import Settings, load_recorded_settings
+from gre_bench.ingest.snapshot import is_redistributable
+from gre_bench.lm.opening import pieces_of
+from gre_bench.metrics.scoring import CHANCE_SEED
+from gre_bench.perturbations.by_name import PERTURBATIONS
+from gre_bench.perturbations.planted_flaws import HARMLESS, MARK
+from gre_bench.pipeline.ranking import text_read_by
+from gre_bench.pipeline.runs.job import code_version
+from gre_bench.ranking import published_boards
+from gre_bench.ranking.contamination import entry_of
+from gre_bench.release.figures import write_figures
+from gre_bench.release.manifest import packages, public_settings
+from gre_bench.release.pages.board_data import board_data
+from gre_bench.release.pages.board_page import Board, Entry
+from gre_bench.release.pages.rendering import board_page
+from gre_bench.release.public_tables import Additions, add_pieces, opened, write_database
+from gre_bench.release.publishing import DATABASE, Publication, Published, publish
+from gre_bench.release.release_store import ReleaseStore
+from gre_bench.release.site import TEXTS, boards, write_site
+from gre_bench.reports import contrasts
+from gre_bench.reports.correctness import load_flaw_results
+from gre_bench.reports.signatures import with_specific
+from gre_bench.store import Frozen, Row, Store, frozen, now
+from gre_bench.store.queries import (
+    BOARD_LENGTHS,
+    BOARD_SETTINGS,
+    CANDIDATE_MODELS,
+    CURRENT_SIGNATURES,
+    DRAW,
+    IMPORTED_FILES,
+    PROGRESS,
+    RUNS_OF_ROWS,
+    SAMPLE,
+    SNAPSHOT,
+    STALE_RANKS,
+    VALIDATIONS,
+    SignatureRow,
+    ValidationRow,
+)
+
+
+def publish_edition(
+    store: Store,
+    release_store: ReleaseStore,
+    everything: bool = False,
+    again: bool = False,
+    wait_s: float = 0.0,
+    hidden: Sequence[Row] = (),
+    scores_only: bool = False,
+) -> Published:
+    """Publishes a release of what is committed in *store* while no run is writing.
+
+    - *everything*: include all texts, whatever their licence. *again*: publish even if nothing has changed.
+    - *wait_s*: how many seconds to wait for a run that is still writing.
+    - *hidden*: boards to leave out, each with metric, signature_id, verdict and detail.
+    - *scores_only*: leave out all texts, the log-probabilities of tokens, and the pages of papers.
+
+    Raises `LockedError` if a run is still writing, and `UnfinishedError` without a board or with missing pairs. Raises
+    `SettingsError` if the latest release is dated in the future.
+    """
+    release_store.check_clock()
+    with frozen(store, "publish", wait_s) as edition:
+        return publish(release_store, build_publication(edition, everything, again, hidden, scores_only))
+
+
+def build_publication(
+    store: Frozen,
+    everything: bool = False,
+    again: bool = False,
+    hidden: Sequence[Row] = (),
+    scores_only: bool = False,
+) -> Publication:
+    """Returns the contents of a release of *store*, with the arguments and errors of `publish_edition`.
+
+    Also raises `SettingsError` for an edition of planted flaws.
+    """
+    if any(row["paper_id"].endswith(f"{MARK}{HARMLESS}") for row in store.read(SAMPLE)):
+        raise SettingsError(
+            f"edition {store.key} holds papers with planted flaws, which are never released; the board of its source "
+            "shows what reviews tell of them"
+        )
+    not_shown = {row["signature_id"] for row in hidden}
+    signatures = [row for row in store.read(CURRENT_SIGNATURES) if row["signature_id"] not in not_shown]
+    if not signatures:
+        raise UnfinishedError(f"edition {store.key} has no board to show; run: gre-bench refresh --edition {store.key}")
+    _check_complete(store, signatures)
+    settings = _settings(store)
+    return Publication(
+        source=store.file,
+        additions=additions(store, settings, signatures),
+        is_free=is_redistributable,
+        provenance=provenance(store, settings, signatures) | ({"hidden_boards": list(hidden)} if hidden else {}),
+        pieces_of=pieces_of(settings.evaluation_lm),
+        everything=everything,
+        scores_only=scores_only,
+        again=again,
+        own_licence=settings.writing.licence,
+    )
+
+
+def _check_complete(store: Store, signatures: Sequence[SignatureRow]) -> None:
+    """Raises `UnfinishedError` if scores are missing, or if the rank statistics are older than the scores."""
+    ids = [row["signature_id"] for row in with_specific(store, signatures)]
+    counts = store.read(PROGRESS, signature_ids=ids)
+    if missing := sum(row["unfinished"] for row in counts):
+        raise UnfinishedError(
+            f"edition {store.key}: {missing:,} pairs of its board are still missing, and a release cannot be changed; "
+            f"first finish it: gre-bench refresh --edition {store.key}"
+        )
+    if store.read(STALE_RANKS, signature_ids=ids):
+        raise UnfinishedError(
+            f"edition {store.key}: its ranks are not those of its scores, because a run was stopped; compute them "
+            f"first: gre-bench refresh --edition {store.key}"
+        )
+
+
+def additions(store: Store, settings: Settings, signatures: Sequence[SignatureRow]) -> Additions:
+    """Returns the tables that a release adds; the headline metric's board comes first, then validated metrics'."""
+    ids = [row["signature_id"] for row in signatures]
+    passed = {row["signature_id"] for row in store.read(VALIDATIONS, signature_ids=ids) if row["verdict"] == "pass"}
+    named = models.load(settings.writing.models)
+    known = [_describe_model(row["model"], entry_of(row["model"], named)) for row in store.read(CANDIDATE_MODELS)]
+    counts = [
+        {"candidate_id": row["candidate_id"], "paper_id": row["paper_id"], **read._asdict(), "words": row["words"]}
+        for read in dict.fromkeys(map(text_read_by, signatures))
+        for row in store.read(BOARD_LENGTHS, **read._asdict())
+    ]
+    return replace(
+        build_program_additions(signatures, passed, settings.board.headline), models=known, word_counts=counts
+    )
+
+
+def build_program_additions(
+    signatures: Sequence[SignatureRow], passed: Collection[str], headline: str | None
+) -> Additions:
+    """Returns the `additions` that do not need a store; *passed*: ids of signatures whose metric passed validation."""
+    places = {name: position for position, name in enumerate(METRICS.own)}
+    shown = sorted(signatures, key=lambda row: (row["metric"] != headline, row["signature_id"] not in passed,
+                                                places.get(row["metric"], len(places)), row["metric"]))  # fmt: skip
+    return Additions(
+        metrics=[{"metric": item.name, "title": item.title, "unit": item.unit,
+                  "place": places.get(item.name, len(places))}
+                 for item in map(recipe_of, dict.fromkeys([*METRICS.own, *(row["metric"] for row in shown)]))],
+        changes=[{"change": item.name, "title": item.title, "family": item.family} for item in PERTURBATIONS.values()],
+        shown=[{"signature_id": row["signature_id"], "place": position, "lm_id": lm_id(row)}
+               for position, row in enumerate(shown)],
+    )  # fmt: skip
+
+
+def provenance(store: Store, settings: Settings, signatures: Sequence[SignatureRow]) -> dict[str, Any]:
+    """Returns, for the manifest, what the numbers under *signatures* depend on, except details of the machine."""
+    draw = store.read(DRAW)
+    ids = [row["signature_id"] for row in signatures]
+    verdicts = {row["signature_id"]: row for row in store.read(VALIDATIONS, signature_ids=ids)}
+    return {
+        "program": {"name": "gre-bench", "version": code_version(), "packages": packages()},
+        "papers": len({row["paper_id"] for row in store.read(SAMPLE)}),
+        "seeds": {"sample": draw[0]["seed"] if draw else settings.edition.seed, "bootstrap": settings.validation.seed,
+                  "chance": CHANCE_SEED},
+        "draw": draw[0] if draw else None,
+        "snapshots": [{"digest": row["digest"]} for row in store.read(SNAPSHOT)],
+        "imports": store.read(IMPORTED_FILES),
+        "runs": store.read(RUNS_OF_ROWS),
+        "signatures": list(signatures),
+        "validations": {
+            row["metric"]: _verdict(verdicts.get(row["signature_id"])) for row in signatures
+        },
+        "contrasts": contrasts_of(store, settings.board.contrasts, signatures),
+        "correctness": load_flaw_results(store),
+        "settings": public_settings(settings.model_dump(mode="json")),
+    }  # fmt: skip
+
+
+def contrasts_of(store: Store, path: Path | None, signatures: Sequence[SignatureRow]) -> dict[str, Any] | None:
+    """Tests the contrasts of the file *path*; returns its name, digest, entries and result rows, or None without it."""
+    if path is None:
+        return None
+    file = contrasts.load_contrasts(path)
+    return {
+        "file": path.name, "sha256": file.sha256, "entries": [entry.model_dump() for entry in file.contrasts],
+        "rows": contrasts.contrast_rows(store, file.contrasts, signatures, with_specific(store, signatures)),
+    }  # fmt: skip
+
+
+def _verdict(row: ValidationRow | None) -> dict[str, Any]:
+    if row is None:
+        return {"verdict": "unvalidated"}
+    return {name: row[name] for name in ("verdict", "edition", "detail", "validated_at")}
+
+
+def _describe_model(name: str, known: models.Model | None) -> dict[str, Any]:
+    stated = ("family", "parameters", "knowledge_cutoff", "released", "price_in", "price_out")
+    known_of = {field: getattr(known, field) if known else None for field in stated}
+    return {"model": name, "entry": known.name if known else None} | known_of
+
+
+def lm_id(row: SignatureRow) -> str:
+    """Returns the id under which the log-probabilities of the evaluation LM of the signature *row* are stored."""
+    fields = ("engine_version", "dtype", "quantisation", "attention", "template_digest")
+    return LMIdentity(row["evaluation_lm"], row["lm_digest"], **{name: row[name] for name in fields}).lm_id
+
+
+def releases(state: Path, edition: str) -> ReleaseStore:
+    """Returns the store of the releases of an *edition* in the folder *state*."""
+    return ReleaseStore(state / "releases", edition)
+
+
+def database_of(store: Store, folder: Path, everything: bool = False) -> Path:
+    """Writes to *folder* the database that a release of the edition would have now; returns its path."""
+    copy, database, settings = folder / store.read_file.name, folder / DATABASE, _settings(store)
+    signatures = _signatures(store)
+    store.copy.copy_to(copy)
+    made_of = additions(store, settings, signatures)
+    write_database(copy, database, made_of, is_redistributable, everything, settings.writing.licence)
+    copy.unlink()
+    return database
+
+
+def write_edition_pages(store: Store, folder: Path) -> None:
+    """Writes the pages of an edition in its current state to *folder*, without a release.
+
+    The pages have all texts, whatever their licence. Raises `UnfinishedError` if the edition has no board.
+    """
+    database, settings = database_of(store, folder, True), _settings(store)
+    add_pieces(database, pieces_of(settings.evaluation_lm))
+    made = now().isoformat(timespec="seconds")
+    about = {
+        "release": store.key,
+        "edition": store.key,
+        "created_at": made,
+        "published": f"not published; as of {made[:16].replace('T', ' ')} UTC",
+        "texts": TEXTS[True],
+        **provenance(store, settings, _signatures(store)),
+    }
+    with opened(database) as connection:
+        write_site(connection, folder, about)
+    database.unlink()
+
+
+def _settings(store: Store) -> Settings:
+    planned_with = store.read(BOARD_SETTINGS)
+    return load_recorded_settings(json.loads(planned_with[0]["settings"])) if planned_with else Settings()
+
+
+def _signatures(store: Store) -> list[SignatureRow]:
+    signatures = store.read(CURRENT_SIGNATURES)
+    if not signatures:
+        raise UnfinishedError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
+    return signatures
+
+
+def plot_edition(store: Store, out: Path) -> list[Path]:
+    """Writes the pictures of the edition's boards to the folder *out*, as SVG; returns the files.
+
+    Raises `UnfinishedError` if the edition has no board.
+    """
+    with TemporaryDirectory(prefix="gre-bench-") as folder, opened(database_of(store, Path(folder))) as connection:
+        shown = boards(connection)
+    return write_figures(shown, out)
+
+
+def plot_table(table: str, out: Path) -> list[Path]:
+    """Writes pictures and a page of the published board *table* to the folder *out*; returns the files.
+
+    They have no intervals, no human baseline and no dates, because published tables lack these. Raises `SettingsError`
+    if *table* is not a board.
+    """
+    if table not in published_boards.LMS:
+        raise SettingsError(f"{table} is no board; boards are: table6, table7, table10")
+    boards = printed_boards(table)
+    written = write_figures(boards, out)
+    contents = {
+        "name": table,
+        "edition": "ICLR 2023, as published",
+        "published": f"Xu et al. 2025, {table.replace('table', 'table ')}",
+        "boards": boards,
+        "lead": "The scores that Xu et al. print for GRE-bench, drawn by this program.",
+        "remarks": (
+            "The table prints neither intervals nor the human baseline nor dates: none are drawn, and no difference "
+            "between two models is tested.",
+            "Sizes of closed models are estimates from unofficial sources.",
+        ),
+        "provenance": (("source", "Xu et al. 2025, Benchmarking LLMs' Judgments with No Gold Standard, ICLR 2025"),
+                       ("table", table)),
+    }  # fmt: skip
+    page = board_page(contents, board_data(boards, {}, ()))
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "index.html").write_text(page, encoding="utf-8")
+    return [out / "index.html", *written]
+
+
+def printed_boards(table: str) -> tuple[Board, ...]:
+    """Returns the boards of a published table, one per metric, in the order of the catalogue."""
+    figures = published_boards.load(table)
+    sizes = {figure.item: figure.value for figure in figures if figure.metric == published_boards.SIZE}
+    known = models.load()
+    boards = []
+    for metric in (name for name in METRICS if any(figure.metric == name for figure in figures)):
+        scored = sorted((item for item in figures if item.metric == metric), key=lambda item: -item.value)
+        entries = tuple(
+            Entry(
+                figure.item,
+                "model",
+                figure.value,
+                rank=1 + sum(other.value > figure.value for other in scored),
+                family=known[figure.item].family if figure.item in known else None,
+                parameters=sizes.get(figure.item),
+            )
+            for figure in scored
+        )
+        boards.append(Board(metric, METRICS[metric].title, METRICS[metric].unit, entries, validation=""))
+    return tuple(boards)

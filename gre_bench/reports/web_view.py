@@ -1,0 +1,254 @@
+"""Provides what ``gre-bench view`` shows: the editions of a state folder with their runs, releases and pages."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+from gre_bench.core.errors import GreBenchError, SettingsError, fault_of_the_machine
+from gre_bench.pipeline.runs.job import last_run
+from gre_bench.release import manifest
+from gre_bench.release.pages.rendering import overview_page
+from gre_bench.release.release_store import ReleaseStore
+from gre_bench.reports.board_rows import release_sentence
+from gre_bench.reports.publish_editions import write_edition_pages
+from gre_bench.reports.signatures import format_leader_sentence
+from gre_bench.store import Store, find_editions
+
+PAGES_OF = ("index.html", "candidates", "papers")
+FRESH_S = 20.0
+"""The minimum number of seconds before the pages of an edition that a run is writing are rebuilt."""
+_SHOWN = (
+    "state", "stage", "started_at", "updated_at", "due", "done", "pairs_per_s", "remaining_s", "message", "metrics",
+)  # fmt: skip
+
+
+class Viewing:
+    """The pages of the folder *state*, made without writing to it.
+
+    The pages are only shown on this machine, so they have texts of any licence. They are made on request, in a
+    temporary folder that `close` deletes. Raises `SettingsError` if there is no room for it.
+    """
+
+    def __init__(self, state: Path):
+        self.state = state
+        try:
+            self._folder = TemporaryDirectory(prefix="gre-bench-view-")
+        except OSError as error:
+            raise SettingsError(
+                f"no temporary folder can be made: {error.strerror}; make room, or name a folder by TMPDIR"
+            ) from None
+        self._made: dict[str, tuple[float, str, Path]] = {}
+        self._sentences: dict[str, str] = {}
+        self._locks: dict[str, threading.Lock] = {}
+        self._guard = threading.Lock()
+
+    def close(self) -> None:
+        self._folder.cleanup()
+
+    def overview(self) -> list[dict[str, Any]]:
+        """Returns one row per edition: the status of its last run, whether a run is writing it, and its releases."""
+        return [self._edition(key) for key in find_editions(self.state)] + list(self._released_alone())
+
+    def page(self) -> str:
+        """Returns the HTML of the page that lists the editions and follows their runs."""
+        return overview_page(str(self.state.absolute()), self.overview())
+
+    def file(self, parts: tuple[str, ...]) -> Path | None:
+        """Returns the file to send for the *parts* of an address, such as ``("editions", KEY, "index.html")``.
+
+        Returns None for all but pages of an edition and files that a release's manifest lists; links are not followed.
+        Raises `GreBenchError` if an edition has no pages to show, or a release's manifest was altered.
+        """
+        if len(parts) < 3 or any(part in ("", ".", "..") or re.search(r"[\x00-\x1f/\\]", part) for part in parts):
+            return None
+        kind, name, *rest = parts
+        if kind == "editions" and name in find_editions(self.state) and rest[0] in PAGES_OF:
+            root = self._pages(name)
+        elif kind == "releases" and name in self._releases():
+            root = self.state / "releases" / name
+            if "/".join(rest) not in manifest.files_of(root):
+                return None
+        else:
+            return None
+        path = root.parent.resolve().joinpath(root.name, *rest)
+        return path if path.resolve() == path and path.is_file() else None
+
+    def _edition(self, key: str) -> dict[str, Any]:
+        store = Store(self.state, key)
+        try:
+            status = last_run(store) or {"state": "new", "message": "nothing was run yet"}
+        except GreBenchError as error:
+            status = {"state": "fault", "message": str(error)}
+        known = {name: status[name] for name in _SHOWN if status.get(name) is not None}
+        board = (
+            self._sentence(f"{key} {store.read_file.name}", lambda: format_leader_sentence(store))
+            if store.is_readable
+            else ""
+        )
+        return {"edition": key, "board": board, "writing": store.is_being_written(), "has_pages": store.is_readable,
+                **known, "releases": ReleaseStore(self.state / "releases", key).names()[::-1]}  # fmt: skip
+
+    def _released_alone(self) -> Iterator[dict[str, Any]]:
+        known = set(find_editions(self.state))
+        for key in dict.fromkeys(name.rpartition("-r")[0] for name in self._releases()):
+            if key not in known:
+                names = ReleaseStore(self.state / "releases", key).names()[::-1]
+                board = self._sentence(names[0], partial(release_sentence, self.state / "releases" / names[0]))
+                yield {"edition": key, "board": board, "state": "released", "writing": False, "has_pages": False,
+                       "releases": names}  # fmt: skip
+
+    def _sentence(self, name: str, read: Callable[[], str]) -> str:
+        """Returns the result of *read*, the sentence on the board *name*, from a cache: this board never changes."""
+        if name not in self._sentences:
+            try:
+                self._sentences[name] = read()
+            except GreBenchError as error:
+                return str(error)
+        return self._sentences[name]
+
+    def _releases(self) -> list[str]:
+        return sorted(
+            path.name for path in (self.state / "releases").glob("*") if re.fullmatch(r"[^.].*-r\d+", path.name)
+        )
+
+    def _pages(self, key: str) -> Path:
+        """Returns the folder of an edition's pages; rebuilds them if its store has changed, at most every `FRESH_S`."""
+        store = Store(self.state, key)
+        with self._guard:
+            lock = self._locks.setdefault(key, threading.Lock())
+        with lock:
+            copy = store.read_file.name
+            made = self._made.get(key)
+            if made and (made[1] == copy or time.monotonic() - made[0] < FRESH_S):
+                return made[2]
+            folder = Path(self._folder.name) / f"{key}-{time.monotonic_ns()}"
+            folder.mkdir()
+            try:
+                write_edition_pages(store, folder)
+            except BaseException:
+                shutil.rmtree(folder, ignore_errors=True)
+                raise
+            self._made[key] = (time.monotonic(), copy, folder)
+            if made:
+                shutil.rmtree(made[2], ignore_errors=True)
+            return folder
+
+
+HOST = "127.0.0.1"
+NOTHING = "there is nothing here; / lists what there is"
+TYPES = {".html": "text/html; charset=utf-8", ".json": "application/json", ".svg": "image/svg+xml", ".png": "image/png"}
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+OF_RELEASES = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+    "sandbox allow-scripts allow-downloads; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+}
+"""Headers for a release's files, whose scripts may be malicious: they may send no requests nor access other pages."""
+
+
+def server_of(viewing: Viewing, port: int) -> ThreadingHTTPServer:
+    """Returns a server on *port* of this machine (0: any free port); raises `SettingsError` if it cannot be used."""
+    handler = type("Handler", (_Handler,), {"viewing": viewing})
+    try:
+        return _Server((HOST, port), handler)
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise SettingsError(f"port {port} cannot be served: {reason}; name another with --port") from None
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Ignores errors from clients that disconnect; prints any other error, which is a bug."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    timeout = 60
+    viewing: Viewing
+
+    def do_GET(self) -> None:
+        name, _, port = self.headers.get("host", "").partition(":")
+        if name not in (HOST, "localhost") or port not in ("", str(self.connection.getsockname()[1])):
+            return self._text(HTTPStatus.FORBIDDEN, "ask for 127.0.0.1 or localhost")
+        path = unquote(urlsplit(self.path).path)
+        parts = tuple(path.split("/")[1:])
+        try:
+            if not path.startswith("/"):
+                self._text(HTTPStatus.NOT_FOUND, NOTHING)
+            elif parts == ("",):
+                self._body(self.viewing.page().encode(), TYPES[".html"])
+            elif parts == ("status.json",):
+                self._body(json.dumps(self.viewing.overview()).encode(), TYPES[".json"])
+            elif parts[0] in ("editions", "releases") and parts[1:] and not any(parts[2:]):
+                to = quote(f"/{parts[0]}/{parts[1]}/index.html")
+                self._head(HTTPStatus.FOUND, TYPES[".html"], 0, {"Location": to})
+            elif file := self.viewing.file(parts):
+                self._file(file, OF_RELEASES if parts[0] == "releases" else {})
+            else:
+                self._text(HTTPStatus.NOT_FOUND, NOTHING)
+        except GreBenchError as error:
+            self._text(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
+        except ConnectionError:
+            raise
+        except OSError as error:
+            # Newer pages may just have replaced the file, or its name is too long.
+            line = fault_of_the_machine(error)
+            self._text(HTTPStatus.SERVICE_UNAVAILABLE if line else HTTPStatus.NOT_FOUND, line or NOTHING)
+
+    do_HEAD = do_GET
+
+    def _refused(self) -> None:
+        self.close_connection = True
+        self._text(HTTPStatus.METHOD_NOT_ALLOWED, "this server is read only")
+
+    do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_CONNECT = do_TRACE = _refused
+
+    def log_message(self, format: str, *_: object) -> None:
+        """Logs nothing, because it is private which pages a user looks at."""
+
+    def version_string(self) -> str:
+        return "gre-bench"
+
+    def _text(self, status: HTTPStatus, line: str) -> None:
+        self._body(f"{line}\n".encode(), "text/plain; charset=utf-8", status)
+
+    def _body(self, body: bytes, kind: str, status: HTTPStatus = HTTPStatus.OK) -> None:
+        self._head(status, kind, len(body))
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def _file(self, path: Path, more: dict[str, str]) -> None:
+        with path.open("rb") as file:
+            size = path.stat().st_size
+            self._head(HTTPStatus.OK, TYPES.get(path.suffix, "application/octet-stream"), size, more)
+            if self.command != "HEAD":
+                shutil.copyfileobj(file, self.wfile)
+
+    def _head(self, status: HTTPStatus, kind: str, size: int, more: dict[str, str] | None = None) -> None:
+        self.send_response(status)
+        for name, value in {"Content-Type": kind, "Content-Length": str(size), **HEADERS, **(more or {})}.items():
+            self.send_header(name, value)
+        self.end_headers()

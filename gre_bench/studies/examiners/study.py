@@ -1,0 +1,376 @@
+"""An examiner study: its checks before the start, its cost estimate, and its raters other than examiners.
+
+An estimate sends nothing. Chats in which an LM writes an examiner's instructions are not counted. The examiner's own
+chats are estimated with placeholder instructions.
+
+The other raters are baselines, a panel, and pairs of texts. A pair of texts is a game between the texts' authors, the
+players. Each game is decided by humans (the higher human score wins) and by each LM. If there is a panel, its chair
+also decides, by a weighted vote of the LMs that pass an exam. The exam measures how often an LM agrees with the humans
+on pairs of the exam's texts. The games give Elo and Bradley-Terry ratings of the players.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gre_bench.catalogs.models import Model
+from gre_bench.catalogs.models import load as load_models
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.metrics import METRICS
+from gre_bench.core.records import Case, Problem
+from gre_bench.core.settings import EmbedderSettings
+from gre_bench.examiners import pairwise
+from gre_bench.examiners.examiner import (
+    Examiner,
+    GradingItem,
+    ItemKind,
+    build_grading_chats,
+    filter_chat,
+    improving_chat,
+    writing_chat,
+)
+from gre_bench.examiners.grading import FREE, Grade, filter_sampling, samplings
+from gre_bench.examiners.pairwise import Game, Preference, TextPair, bradley_terry, elo_spread, games, position_bias
+from gre_bench.examiners.panel import (
+    Exam,
+    Measure,
+    decide,
+    exam,
+    exam_weights,
+    game_score,
+    measure_answer_agreement,
+    questions,
+    stretch_to_unit_scale,
+)
+from gre_bench.examiners.rater_results import RaterColumn
+from gre_bench.examiners.templates import Scale
+from gre_bench.ingest.datasets.rated import GradedText
+from gre_bench.metrics.overlap import OverlapMetric, measure_of
+from gre_bench.metrics.scoring import Metric
+from gre_bench.pipeline.runs.running_studies import list_exceeded_budgets, quoted
+from gre_bench.studies.examiners.inputs import (
+    Baseline,
+    GradedItems,
+    Grid,
+    PairwiseSettings,
+    PanelSettings,
+    StudySettings,
+    from_edition,
+    from_file,
+    grid,
+)
+from gre_bench.studies.examiners.results import KIND, Panel
+from gre_bench.tasks import steps
+from gre_bench.writing.writers import WriterContext, open_examiner, open_logprobs, study_account
+
+if TYPE_CHECKING:
+    from gre_bench.pipeline.runs.running_studies import Asking
+
+
+@dataclass(frozen=True, slots=True)
+class ExaminerJob:
+    """An examiner study to run on the texts of the file *items*, or on the graded reviews of *edition*.
+
+    *limit*: the number of texts to use; None: all. *again*: whether to repeat requests that got a refusal or an empty
+    reply in an earlier run.
+    """
+
+    name: str
+    settings: StudySettings
+    items: Path | None = None
+    edition: str | None = None
+    limit: int | None = None
+    again: bool = False
+    state: Path = Path("state")
+
+    @property
+    def writer_context(self) -> WriterContext:
+        return WriterContext(self.state / "replies", self.settings.models_file, self.again,
+                    account=study_account(KIND, self.name), budget=self.settings.budget)  # fmt: skip
+
+
+def prepare_study(job: ExaminerJob) -> tuple[GradedItems, dict[str, Model]]:
+    """Checks *job*; returns the texts to grade, and all LMs of the models file by name.
+
+    Raises `SettingsError` or `SourceError`, before anything is sent, if the study cannot be run.
+    """
+    if (job.items is None) == (job.edition is None):
+        raise SettingsError("name the texts: --items FILE, or --edition EDITION for its graded reviews (one of them)")
+    models = load_models(job.settings.models_file)
+    wanted = [*job.settings.models, *(generated.model for generated in job.settings.generated.values())]
+    for model in wanted:
+        if model not in models:
+            raise SettingsError(f"no model {model!r} in the models file; known: {', '.join(models)}")
+    material = from_file(job.items, job.limit) if job.items else from_edition(job.state, job.edition or "", job.limit)
+    if job.settings.item not in (None, material.kind):
+        raise SettingsError(f"item = {job.settings.item}, and the texts are of kind {material.kind}: leave item out")
+    if not material.items:
+        why = ", ".join(sorted(set(material.lacks.values())))
+        raise SettingsError(f"none of {len(material.texts)} texts can be graded: {why}")
+    chosen = grid(job.settings, material.kind, dict.fromkeys(job.settings.generated, "Not yet written."))
+    if job.settings.pairwise and not job.settings.models:
+        raise SettingsError("pairwise needs an LM to ask: name models")
+    if not job.settings.models and any(needs_model(job.settings, examiner) for examiner in chosen.examiners.values()):
+        raise SettingsError('the examiners need an LM to ask: models = ["NAME"] in the settings, or --model NAME')
+    if panel := job.settings.panel:
+        for name in (*(panel.examiners or ()), *panel.second, *panel.second.values()):
+            if name not in chosen.examiners:
+                raise SettingsError(f"panel: no examiner {name}; there are: {', '.join(chosen.examiners)}")
+        for name, other in panel.second.items():
+            scales = {chosen.examiners[member].form.scale for member in (name, other)}
+            if panel.measure == "exact" and len(scales) > 1:
+                raise SettingsError(
+                    f"panel.second: {name} and {other} have different scales, whose scores are never equal: measure = "
+                    '"squared_error"'
+                )
+    return material, models
+
+
+def needs_model(settings: StudySettings, examiner: Examiner) -> bool:
+    """Whether *examiner* needs an LM of the models file, because it is neither random nor uses the evaluation LM."""
+    by_lm = examiner.aggregation == "logprob" and settings.evaluation_lm is not None
+    return examiner.form.answer != "nothing" and not by_lm
+
+
+def estimate(job: ExaminerJob) -> dict[str, Any]:
+    """Returns the numbers of texts and examiners, a row per LM (`quoted`), and the limits that may be exceeded.
+
+    Retries are not counted. A chat that several examiners share is counted once for each examiner. Raises
+    `SettingsError` or `SourceError` if the study cannot be run.
+    """
+    material, _ = prepare_study(job)
+    items, context = material.items, job.writer_context
+    chosen = grid(job.settings, material.kind, dict.fromkeys(job.settings.generated, "Not yet written."))
+    pairs = choose_text_pairs(material.texts, job.settings.pairwise) if job.settings.pairwise else []
+    rows = []
+    for name in job.settings.models:
+        plain = open_examiner(name, context)
+        asking: list[Asking] = []
+        for examiner in chosen.examiners.values():
+            if not needs_model(job.settings, examiner):
+                continue
+            writer = open_logprobs(name, context) if examiner.aggregation == "logprob" else plain.writer
+            item_chats = [chat for item in items for chat in build_grading_chats(examiner, item)]
+            asking += [(writer, item_chats, sampling) for sampling in samplings(examiner, plain.sampling)]
+            if examiner.filtering:
+                filters = [filter_chat(examiner, item) for item in items]
+                asking.append((plain.writer, filters, filter_sampling(examiner, plain.sampling)))
+        asking.append((plain.writer, pairwise.build_pairwise_chats(pairs, material.kind), pairwise.SAMPLING))
+        rows.append(quoted(name, asking))
+    return {
+        "study": job.name, "texts": len(material.texts), "excluded": len(material.lacks),
+        "examiners": len(chosen.examiners), "models": rows, "over_budget": list_exceeded_budgets(context, rows),
+    }  # fmt: skip
+
+
+def _grade_of(name: str, decision: float | Problem) -> Grade:
+    return Grade(name, None, decision) if isinstance(decision, Problem) else Grade(name, decision)
+
+
+def run_panel(
+    settings: PanelSettings, material: GradedItems, chosen: Grid, columns: Sequence[RaterColumn]
+) -> tuple[Panel, set[str]]:
+    """Holds the exam of the examiners that graded *columns*, then the chair decides on the other texts by each rule.
+
+    Returns the panel, and the ids of the texts in its exam. If no examiner passes, the chair's columns contain problems
+    instead of grades. Raises `SettingsError` if a human score is outside the range in *settings*.
+    """
+    known = [text for text in material.texts if text.item_id not in material.lacks]
+    human = {text.item_id: text.human for text in known if text.human is not None}
+    low, high = settings.human
+    if outside := [name for name, score in human.items() if not low <= score <= high]:
+        raise SettingsError(
+            f"panel.human = [{low:g}, {high:g}], and the human score of {outside[0]} is {human[outside[0]]:g}"
+        )
+    exam_texts = questions({text.item_id: text.group for text in known}, settings.questions, settings.seed)
+    names = [name for name in human if name in exam_texts]
+    due = [name for name in human if name not in exam_texts]
+    gold: Sequence[float | None] = [human[name] for name in names]
+    gold = stretch_to_unit_scale(gold, Scale(low, high)) if settings.measure == "squared_error" else gold
+    by_name = {(column.name, column.by): column for column in columns if column.kind == "examiner"}
+
+    def given(name: str, by: str, texts: Sequence[str], measure: Measure) -> list[float | None]:
+        grades = by_name[name, by].values
+        values = [grades.get(text) for text in texts]
+        return (
+            stretch_to_unit_scale(values, chosen.examiners[name].form.scale) if measure == "squared_error" else values
+        )
+
+    panel = Panel([], {}, [])
+    answers: dict[str, list[float | None]] = {}
+    for (name, by), column in by_name.items():
+        examiner, other = chosen.examiners.get(name), settings.second.get(name)
+        sits = settings.examiners is None or name in settings.examiners
+        if examiner is None or examiner.form.answer == "nothing" or not sits:
+            continue
+        again = None if other is None else given(other, by, names, settings.measure)
+        own = given(name, by, names, settings.measure)
+        panel.exams.append(exam(column.title, own, gold, again, settings.measure, settings.threshold))
+        answers[column.title] = given(name, by, due, "squared_error")
+    for rule in settings.rules:
+        decisions: Sequence[float | Problem]
+        try:
+            panel.weights[rule] = exam_weights(panel.exams, rule, settings.alpha)
+            decisions = decide(answers, panel.weights[rule])
+        except SettingsError as error:
+            panel.weights[rule] = {}
+            decisions = [Problem("no_panel", str(error))] * len(due)
+        grades = tuple(map(_grade_of, due, decisions))
+        different = len({grade.value for grade in grades if grade.value is not None})
+        title = f"panel of {len(panel.weights[rule])}, {rule} weights"
+        excluded = dict.fromkeys(names, "exam_question") | dict(material.lacks)
+        panel.columns.append(RaterColumn(title, "", "panel", grades, excluded, different, different))
+    return panel, exam_texts
+
+
+def choose_text_pairs(texts: Sequence[GradedText], settings: PairwiseSettings) -> list[TextPair]:
+    """Returns at most ``settings.games`` pairs of *texts* on one source by different players, in random order.
+
+    Raises `SettingsError` if there are no such pairs.
+    """
+    by_group: dict[str, list[GradedText]] = {}
+    for text in texts:
+        if text.player:
+            by_group.setdefault(text.group, []).append(text)
+    pairs = [
+        TextPair(
+            f"{first.item_id} {second.item_id}", first.source, first.player, second.player, first.text, second.text
+        )
+        for group in by_group.values()
+        for first, second in combinations(group, 2)
+        if first.player != second.player
+    ]
+    if not pairs:
+        raise SettingsError("pairwise: no two texts about one source by different players (column model_id)")
+    random.Random(settings.seed).shuffle(pairs)
+    return pairs[: settings.games]
+
+
+def build_game_reports(
+    pairs: Sequence[TextPair],
+    preferences_of: Mapping[str, Sequence[Preference]],
+    texts: Sequence[GradedText],
+    settings: PairwiseSettings,
+    panel: PanelSettings | None,
+    exam_texts: set[str],
+) -> list[dict[str, Any]]:
+    """Returns a report of the games as decided by the humans, by each LM, and by the *panel*'s chair with each rule.
+
+    *preferences_of*: LM → its preferences, in the order of *pairs*. *exam_texts*: the ids of texts in the panel's exam.
+    """
+    human = {text.item_id: text.human for text in texts if text.human is not None}
+    ids = [pair.item_id.split(" ") for pair in pairs]
+    gold = [0.5 if human[first] == human[second] else float(human[first] > human[second]) for first, second in ids]
+    in_exam = [first in exam_texts for first, _ in ids]
+    rows = [
+        _build_game_report(
+            "humans", [Game(pair.first, pair.second, score) for pair, score in zip(pairs, gold, strict=True)], settings
+        )
+    ]
+    exams: list[Exam] = []
+    for name, preferences in preferences_of.items():
+        report = _build_game_report(name, games(preferences), settings)
+        decided = [
+            (item.score, score, examined)
+            for item, score, examined in zip(preferences, gold, in_exam, strict=True)
+            if score != 0.5
+        ]
+        own, right = [score for score, _, _ in decided], [score for _, score, _ in decided]
+        report["accuracy"] = measure_answer_agreement(own, right, "exact") if decided else None
+        report["position"] = asdict(position_bias(preferences))
+        report["cost"] = asdict(sum((item.cost for item in preferences), FREE))
+        if panel is not None:
+            given = [score for score, _, examined in decided if examined]
+            wanted = [score for _, score, examined in decided if examined]
+            exams.append(exam(name, given, wanted, threshold=panel.threshold))
+            report["exam"] = asdict(exams[-1])
+        rows.append(report)
+    if panel is None:
+        return rows
+    for rule in panel.rules:
+        try:
+            weight_of = exam_weights(exams, rule, panel.alpha)
+        except SettingsError as error:
+            rows.append(_build_game_report(f"panel, {rule} weights", [], settings, str(error)))
+            continue
+        decisions = decide({name: [item.score for item in preferences_of[name]] for name in weight_of}, weight_of)
+        chaired = [
+            Game(pair.first, pair.second, score)
+            for pair, decision, examined in zip(pairs, decisions, in_exam, strict=True)
+            if not examined and (score := game_score(decision)) is not None
+        ]
+        rows.append(_build_game_report(f"panel of {len(weight_of)}, {rule} weights", chaired, settings))
+    return rows
+
+
+def _build_game_report(
+    name: str, played: Sequence[Game], settings: PairwiseSettings, problem: str | None = None
+) -> dict[str, Any]:
+    """Returns the report *name* on the games *played*: their number, and the players' Elo and Bradley-Terry ratings."""
+    report: dict[str, Any] = {"name": name, "games": len(played), "elo": [], "bradley_terry": [], "problem": problem}
+    if played:
+        report["elo"] = [asdict(row) for row in elo_spread(played, settings.orders, settings.seed)]
+        try:
+            report["bradley_terry"] = [asdict(row) for row in bradley_terry(played)]
+        except SettingsError as error:
+            report["problem"] = str(error)
+    return report
+
+
+def grade_by_baseline(name: Baseline, items: Sequence[GradingItem], embedder: EmbedderSettings) -> RaterColumn:
+    """Returns a column of the metric *name*'s grades of *items*, each compared with its source."""
+    started = time.monotonic()
+    metric: Metric
+    if name == "bertscore":
+        from gre_bench.lm.embedders import open_embedder
+        from gre_bench.metrics.bertscore import BertScore
+
+        metric = BertScore(open_embedder(embedder), name)
+    else:
+        metric = OverlapMetric(measure_of(METRICS[name]), name)
+    scores = metric.score([Case(item.item_id, "text", "source", "review", item.text, item.source) for item in items])
+    grades = tuple(Grade(item.item_id, score.value, score.problem) for item, score in zip(items, scores, strict=True))
+    different = len({grade.value for grade in grades if grade.value is not None})
+    by = embedder.backend if name == "bertscore" else ""
+    seconds = time.monotonic() - started
+    return RaterColumn(name, by, "baseline", grades, before=different, after=different, seconds=seconds, usd=0.0)
+
+
+def obtain_instructions(
+    settings: StudySettings, writer_context: WriterContext, kind: ItemKind
+) -> tuple[dict[str, str], dict[str, Problem]]:
+    """Lets LMs write the instructions of the examiners under ``generated`` (Kotonya et al. 2023, §3.2).
+
+    Returns examiner → written instructions, and examiner → problem if no usable instructions were written.
+    """
+    written: dict[str, str] = {}
+    unsound: dict[str, Problem] = {}
+    for name, generated in settings.generated.items():
+        own = generated.instructions
+        chat = improving_chat(own, generated.phrase) if own else writing_chat(kind)
+        reply = steps.write_instructions(generated.model, writer_context, chat).read
+        if isinstance(reply, Problem):
+            unsound[name] = replace(reply, code=f"instructions_{reply.code}")
+        else:
+            written[name] = reply
+    return written, unsound
+
+
+def columns_without_instructions(
+    models: Sequence[str], items: Sequence[GradingItem], unsound: Mapping[str, Problem]
+) -> list[RaterColumn]:
+    """Returns a column of problems for each LM of *models* and each examiner without usable instructions.
+
+    *unsound*: examiner → why it has no instructions.
+    """
+    return [
+        RaterColumn(name, model, "examiner", tuple(Grade(item.item_id, None, problem) for item in items))
+        for name, problem in unsound.items()
+        for model in models
+    ]
