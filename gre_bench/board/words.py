@@ -103,7 +103,7 @@ def note(row: LeaderboardRow) -> str:
     return ", ".join(part for part in (unranked, *states, chance, same, few, row["note"]) if part)
 
 
-HUMAN_IS = "human: one human review of each paper, scored as if a candidate had written it; never a leader"
+HUMAN_IS = "human: the baseline, one human review of each paper; it is ranked, but never called the leader"
 RANKED_APART = "ranked only with each other, as this board's settings say"
 """Explains a group of candidates; the settings define groups (``board.groups``)."""
 ONE_LM = "Only one evaluation LM has scored this."
@@ -383,7 +383,7 @@ def _format_human_position(human: LeaderboardRow, models: Sequence[str], lm_orde
         parts = [f"{where} {_share_of(count, len(models))}" for where, count in
                  (("above", above), ("below", len(apart) - above)) if count]  # fmt: skip
         what = (
-            f"scores {' and '.join(parts)}"
+            f"scores significantly {' and '.join(parts)}"
             if parts
             else f"differs significantly from {'no model' if len(models) == 1 else f'none of {len(models)} models'}"
         )

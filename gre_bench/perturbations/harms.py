@@ -61,7 +61,7 @@ class Harm:
     """A harm in ten degrees.
 
     - *family*: ``degradation`` (must lower a score) or ``manipulation`` (must not raise it).
-    - *said*: the harm's name in a certificate's sentence. *needs*: as in `gre_bench.perturbations.by_name.Change`.
+    - *said*: the harm's name in a certificate's sentence. *needs*: as in `Perturbation`.
     """
 
     name: str

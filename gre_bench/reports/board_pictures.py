@@ -10,6 +10,7 @@ from typing import Any
 from gre_bench.board.family import orders_by_signature
 from gre_bench.board.words import (
     COLUMNS,
+    CONTROLS,
     RANKED_APART,
     LMOrder,
     answer,
@@ -49,10 +50,9 @@ def show_board(store: Store, job: Job, signature_ids: list[str]) -> None:
     """Shows the boards of *signature_ids* as a Prefect artifact."""
     rows = store.rows(LEADERBOARD, signature_ids=signature_ids)
     lms = {row["signature_id"]: row["evaluation_lm"] for row in store.read(PLANNED_SIGNATURES)}
-    markdown = as_markdown(rows, orders_by_signature(store.rows, rows), lms, job.settings.board.headline)
-    steps.show_leaderboard(
-        store.key, f"{markdown}\n\nNext: `gre-bench leaderboard {store.key}` has notes and cautions."
-    )
+    more = f"Next: `gre-bench leaderboard {store.key}` has notes and cautions."
+    orders = orders_by_signature(store.rows, rows)
+    steps.show_leaderboard(store.key, as_markdown(rows, orders, lms, job.settings.board.headline, more))
 
 
 def as_markdown(
@@ -60,13 +60,14 @@ def as_markdown(
     orders: Mapping[str, Sequence[LMOrder]],
     lms: Mapping[str, str],
     wanted: str | None = None,
+    more: str = "",
 ) -> str:
     """Returns the boards of *rows* as Markdown: a sentence, six columns and the validation of each, and one picture.
 
     A metric's specific form has no board of its own beside the metric's, which has it as *above chance*.
 
     - *orders*: signature → what each evaluation LM says of order. *lms*: signature → evaluation LM.
-    - *wanted*: the metric that the settings name as headline; its board comes first.
+    - *wanted*: the metric that the settings name as headline; its board comes first. *more*: what follows that board.
     """
     specific = {row["metric"] + SPECIFIC for row in rows}
     rows = [row for row in rows if row["metric"] not in specific]
@@ -89,7 +90,11 @@ def as_markdown(
                     f"![{markdown_cell(title)}](data:image/svg+xml;base64,{base64.b64encode(picture.encode()).decode()})"
                 ]
             parts += [_table(own), markdown_cell("; ".join([scored_by(lms[name], own[0]["validation"]), *human]))]
-    return "\n\n".join(parts)
+            if name == first and not group:
+                meanings = "; ".join(f"{column.head}: {column.meaning}" for column in SIX[2:])
+                controls = f" {CONTROLS}" if any(row["kind"] == "control" for row in own) else ""
+                parts += [markdown_cell(f"{meanings}.{controls}"), more]
+    return "\n\n".join(filter(None, parts))
 
 
 def _table(rows: Sequence[LeaderboardRow]) -> str:

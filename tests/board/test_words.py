@@ -135,7 +135,7 @@ def test_human_has_a_sentence_of_its_own_with_its_wording_and_never_leads():
     rows = [*ranked("ab"), human]
     one = lm_order("one", rows, {("a", "human"): -2.0, ("b", "human"): 2.0})
     said = answer(rows, [one])
-    assert "The human baseline (a paraphrase) scores above 1 of 2 models and below 1 of 2 models." in said
+    assert "The human baseline (a paraphrase) scores significantly above 1 of 2 models and below 1 of 2 models." in said
     two = lm_order("two", rows, {})
     assert "below 1 of 2 models by one, and differs significantly from none of 2 models by two." in answer(
         rows, [one, two]

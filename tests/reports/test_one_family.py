@@ -175,7 +175,8 @@ def _of_answer(text: str, lm: str, names: list[str], note: Any) -> None:
             for first, second in combinations(models, 2):
                 note(each, first, second, "level")
     for by, what in re.findall(
-        r"(scores above all \d models|differs significantly from none of \d models) by (one|two)(?! and)", text
+        r"(scores significantly above all \d models|differs significantly from none of \d models) by (one|two)(?! and)",
+        text,
     ):
         for other in models:
             note(what, "human", other, "above" if "above" in by else "level")

@@ -139,7 +139,7 @@ def call(state, *arguments: object) -> tuple[int, str]:
 
 
 def test_the_command_tells_all_and_its_exit_code_says_whether_it_holds(state):
-    code, shown = call(state, EDITION, "model-a", "--metric", "gem", "--paper", "s03", "--checks")
+    code, shown = call(state, EDITION, "model-a", "--metric", "gem", "--paper", "s03", "--checks", "--details")
     assert code == 0
     for part in ("gained most", "the candidate's review (x)", "holds a recount of 2 pairs agrees within 1e-06"):
         assert part in shown
@@ -185,14 +185,14 @@ def test_papers_weigh_alike_however_many_pairs_they_have():
 def test_a_paper_is_told_in_a_sentence_and_checks_that_hold_are_counted(state):
     _, out = call(state, EDITION, "model-a", "--metric", "gem", "--paper", "s03")
     (paper,) = [row for row in explained(state, "gem", "model-a", "s03").papers if row["paper_id"] == "s03"]
-    assert f"s03: {paper['mean']:+.1f} nats, human {paper['human']:+.1f}" in out
+    assert f"s03: {paper['mean']:+.1f} nats, mean of 2 references; human {paper['human']:+.1f}" in out
     assert paper["lead"] == pytest.approx(paper["mean"] - paper["human"])
     assert "all 8 checks hold" in out and "holds the" not in out
     words = " ".join(out.split())
     for part in (
         "all papers: ",
         "scored by ",
-        "human: one human review of each paper",
+        "human: the baseline, one human review of each paper",
         f"next: gre-bench leaderboard {EDITION}",
     ):
         assert part in words, "one paper shows no order: what it rests on and where the order stands is named"
@@ -211,7 +211,7 @@ def test_the_papers_of_a_candidate_are_ordered_by_its_lead_over_human_and_the_la
     ahead = f"ahead of human on {sum(lead > 0 for lead in leads)} of {len(leads)} papers"
     assert ahead in out and "no order: not validated" in out
     assert (
-        "human: one human review of each paper, scored as if a candidate had written it" in out
+        "human: the baseline, one human review of each paper; it is ranked" in out
         and f"--paper {found.papers[-1]['paper_id']} " in out
     )
 

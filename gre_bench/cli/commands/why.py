@@ -23,7 +23,7 @@ from gre_bench.store.queries import LEADERBOARD
 if TYPE_CHECKING:
     from gre_bench.reports.explanations import Why
 
-SHOWN_PAIRS, SHOWN_TOKENS, SHOWN_LINES, SHOWN_SIGNS = 5, 12, 200, 300
+SHOWN_PAIRS, SHOWN_JUDGMENTS, SHOWN_TOKENS, SHOWN_LINES, SHOWN_SIGNS = 5, 3, 12, 200, 300
 LONGEST_LINE = 10_000
 SHOWN_FACTS = (
     "paper_id", "title", "review_id", "candidate", "pdf_version_status", "text_status", "version_id", "written_at",
@@ -38,15 +38,16 @@ def why(
     edition: options.TheEdition,
     candidate: str = argument("CANDIDATE", "Candidate, by its name on the board."),
     metric: str | None = option("--metric -m METRIC", "Metric, such as gem; default: the headline's.", None, **METRICS),
-    paper: str | None = option("--paper -p ID", "Also judgments, tokens and texts of this paper.", None),
+    paper: str | None = option("--paper -p ID", "Also judgments and tokens of this paper.", None),
+    details: bool = option("--details", "With --paper: also every judgment, and the texts.", False),
     checks: bool = option("--checks", "Also digests, every check, and the pairs of all papers.", False),
     no_recount: bool = option("--no-recount", "Do not score the pairs again.", False),
 ) -> Answer:
-    """Explain a score: its papers, tokens and texts.
+    """Explain a score: its papers, judgments and tokens.
 
     Every step from the texts to the number is checked, and the evaluation LM scores the pairs again. The exit code is 1
-    if a check fails. With --paper: the contribution of each judgment, the tokens whose probability rose most, and the
-    texts. --json adds the signature, the run, the prompts and all digests.
+    if a check fails. With --paper: the judgments that add most and least, and the tokens that became more or less
+    likely. --json adds the texts, the signature, the run, the prompts and all digests.
     """
     from gre_bench.pipeline.runs.prefect_engine import configure_prefect
 
@@ -57,13 +58,16 @@ def why(
     signature = headline_signature(store) if metric is None else shown_signatures(store, [metric])[0]
     explanation = explained(state.resolve(), edition, signature, candidate, paper, not no_recount)
     report = asdict(explanation) | {"holds": explanation.holds}
-    return Answer(report, lambda _: print_explanation(explanation, store, state, checks), 0 if explanation.holds else 1)
+    return Answer(
+        report, lambda _: print_explanation(explanation, store, state, details, checks), 0 if explanation.holds else 1
+    )
 
 
-def print_explanation(explanation: Why, store: Store, state: Path, checks: bool = False) -> None:
+def print_explanation(explanation: Why, store: Store, state: Path, texts: bool = False, checks: bool = False) -> None:
     """Prints an explanation: a sentence on the score, then its papers, or the evidence for the requested paper.
 
-    *checks*: whether to print the pairs, the sources of the texts, and the outcome of every check too.
+    *texts*: whether to print every judgment, and the texts that were scored, too. *checks*: whether to print the pairs,
+    the sources of the texts, and the outcome of every check, too.
     """
     signature, details = explanation.signature, explanation.details
     name, title = explanation.candidate, recipe_of(signature["metric"]).title
@@ -71,9 +75,9 @@ def print_explanation(explanation: Why, store: Store, state: Path, checks: bool 
     of_pairs = {row["paper_id"] for row in explanation.pairs}
     chosen = [row for row in explanation.papers if of_pairs == {row["paper_id"]}]
     if chosen:
-        say(_describe_paper_score(chosen[0]))
+        say(_describe_paper_score(chosen[0], len(explanation.pairs)))
     say(f"{'all papers: ' if chosen else ''}{_describe_board_score(explanation)}")
-    if not chosen and signature["signature_id"] == headline_signature(store)["signature_id"]:
+    if signature["signature_id"] == headline_signature(store)["signature_id"]:
         say(f"the board: {format_leader_sentence(store)}")
     screen.say_nonempty([line for detail in details if (line := _describe_shared_words(detail))])
     if checks:
@@ -86,12 +90,12 @@ def print_explanation(explanation: Why, store: Store, state: Path, checks: bool 
         if row["state"] != "scored":
             say(f"{row['state']}: paper {row['paper_id']}, reference {row['reference_id']}: {row['reason']}")
     if explanation.judgments:
-        say("\nwhat each judgment adds to the paper's score, in nats; below zero, the score is higher without it")
-        for row in explanation.judgments:
-            say(f"  {row['nats']:+z.2f}  {row['text'][:LONGEST_LINE]}")
+        _print_judgments(explanation.judgments, texts)
     for index, detail in enumerate(details):
         before = details[index - 1] if index else {}
-        _print_reference_detail(detail, {name: detail[name] != before.get(name) for name in ("x", "synopsis", "moved")})
+        _print_reference_detail(detail)
+        if texts:
+            _print_texts(detail, {name: detail[name] != before.get(name) for name in ("x", "synopsis", "moved")})
     if store.is_loaded:
         say(f"{store.key} was loaded from a release: its texts are not here, so nothing is quoted or scored again")
     if chosen and explanation.board is not None:
@@ -100,9 +104,11 @@ def print_explanation(explanation: Why, store: Store, state: Path, checks: bool 
         board = store.read(LEADERBOARD, signature_ids=[signature["signature_id"]])
         screen.say_nonempty([describe_candidate(row) for row in board if row["kind"] == "human"])
     _print_checks(explanation, checks)
+    if details and not texts:
+        say("--details prints every judgment, and the texts that were scored", style="dim")
     where = screen.in_state(state)
     if chosen:
-        say(f"next: gre-bench leaderboard {explanation.edition}{where}   # how sure the order is")
+        say(f"next: gre-bench leaderboard {explanation.edition}{where}   # the board")
     elif explanation.papers:
         worst = _select_papers_with_lead(explanation.papers)[-1]["paper_id"]
         option = f"--metric {signature['metric']} --paper {worst}{where}"
@@ -139,15 +145,16 @@ def _describe_board_score(explanation: Why) -> str:
     return f"{format_with_half_width(board['score'], board['high'])}, {rank}{ahead}"
 
 
-def _describe_paper_score(row: Row) -> str:
-    human = "" if row["human"] is None else f", human {row['human']:+.1f}"
-    return f"{row['paper_id']}: {row['mean']:+.1f} nats{human}"
+def _describe_paper_score(row: Row, references: int) -> str:
+    mean = f", mean of {references} references" if references > 1 else ""
+    human = "" if row["human"] is None else f"; human {row['human']:+.1f}"
+    return f"{row['paper_id']}: {row['mean']:+.1f} nats{mean}{human}"
 
 
 def _describe_shared_words(detail: Row) -> str:
     """Returns which words of a reference the review shares and lacks, as a text; empty without tokens."""
-    lacks = f"names {_join_with_and(detail['lacking'])}, which this review does not" if detail["lacking"] else ""
-    both = f"both name {_join_with_and(detail['shared'])}" if detail["shared"] else ""
+    lacks = f"has the words {_join_with_and(detail['lacking'])}, which this review lacks" if detail["lacking"] else ""
+    both = f"both have {_join_with_and(detail['shared'])}" if detail["shared"] else ""
     sentence = "; ".join(filter(None, (lacks, both)))
     return (
         f"{detail['reference_id']} {sentence}."
@@ -195,7 +202,19 @@ def _print_pairs(pairs: Sequence[Row], whole: bool) -> None:
     fitted.table(("paper", "reference", "score", "recount"), cells, names=("reference",), title=title)
 
 
-def _print_reference_detail(detail: Row, fresh: Mapping[str, bool]) -> None:
+def _print_judgments(judgments: Sequence[Row], every: bool) -> None:
+    """Prints what judgments add to the paper's score: *every* one, or those that add most and least."""
+    few = every or len(judgments) <= 2 * SHOWN_JUDGMENTS
+    shown = judgments if few else [*judgments[:SHOWN_JUDGMENTS], *judgments[-SHOWN_JUDGMENTS:]]
+    which = "" if few else f"; the {SHOWN_JUDGMENTS} most and {SHOWN_JUDGMENTS} least of {len(judgments)}"
+    say(f"\njudgments (a set phrase, then a point of the review) and the nats that each adds{which}; below zero, the "
+        "score is higher without it")  # fmt: skip
+    for row in shown:
+        say(f"  {row['nats']:+z.2f}  {row['text'][:LONGEST_LINE]}")
+
+
+def _print_reference_detail(detail: Row) -> None:
+    """Prints the score by a reference, its log-probabilities, and the tokens that gained and lost most."""
     say(f"\nreference {detail['reference_id']}: {detail['value']:+.4f}")
     for term in detail["terms"]:
         tokens = counted(len(term["logprobs"]), "token")
@@ -209,6 +228,10 @@ def _print_reference_detail(detail: Row, fresh: Mapping[str, bool]) -> None:
         )
         if tokens_shown:
             say(f"  {title} most: {tokens_shown}")
+
+
+def _print_texts(detail: Row, fresh: Mapping[str, bool]) -> None:
+    """Prints the texts of a score; of those that references share, only *fresh* ones."""
     texts = [("the candidate's review (x)", detail["x"])] if fresh["x"] else []
     texts += [("the synopsis (s)", detail["synopsis"])] if detail["synopsis"] and fresh["synopsis"] else []
     texts += [("the reference (y)", detail["y"])]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -196,9 +195,7 @@ def badges(board: Board, contents: Mapping[str, Any]) -> list[Badge]:
         shown.append(Badge("few papers", "undecided", (line,), terms=("interval",)))
     shown += [Badge("seen before?", "undecided", board.exposed, terms=("contamination",))] if board.exposed else []
     if lines := tuple(filter(None, (board.untested, *board.ties))):
-        neighbours = sum(size - 1 for size in Counter(entry.group for entry in board.ranked).values())
-        name = "order not tested" if board.untested else f"{len(lines)} of {neighbours} neighbours tied"
-        shown.append(Badge(name, "", lines, terms=("rank",)))
+        shown.append(Badge("order not tested" if board.untested else "ties", "", lines, terms=("rank",)))
     shown += (
         [Badge(f"AUC {board.auc.partition(' ')[0]}", "", (f"AUC {board.auc}",), terms=("auc",))] if board.auc else []
     )
