@@ -14,7 +14,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from gre_bench.board.words import LMOrder, is_validated
-from gre_bench.stats.families import PairTest, TestFamily
+from gre_bench.stats.families import HolmFamily, PairTest
 from gre_bench.store.queries import BOARD_PAIRS, LEADERBOARD, LMS_OF_METRIC, PAIR_TESTS, LeaderboardRow, Query
 
 if TYPE_CHECKING:
@@ -24,17 +24,17 @@ Read = Callable[..., list[Any]]
 """Runs a query with its parameters and returns its rows, such as `Store.read`."""
 
 
-def family_of(read: Read, signature_id: str, rows: Sequence[LeaderboardRow], board: str = "clean") -> TestFamily:
+def family_of(read: Read, signature_id: str, rows: Sequence[LeaderboardRow], board: str = "clean") -> HolmFamily:
     """Returns the stored family of tests of one signature's *board*; *rows*: its candidates, ranked or not."""
     tests = tuple(PairTest(**row) for row in read(PAIR_TESTS, signature_id=signature_id, board=board))
     above = {row["candidate"]: p for row in rows if (p := row["above_chance_p_holm"]) is not None}
     alone = {
         row["candidate"]: p for row in rows if row["candidate"] in above and (p := row["above_chance_p"]) is not None
     }
-    return TestFamily(tests, above, {row["candidate"]: row["untested"] for row in rows if row["untested"]}, alone)
+    return HolmFamily(tests, above, {row["candidate"]: row["untested"] for row in rows if row["untested"]}, alone)
 
 
-def computed_family(read: Read, signature_id: str, rows: Sequence[LeaderboardRow]) -> TestFamily:
+def computed_family(read: Read, signature_id: str, rows: Sequence[LeaderboardRow]) -> HolmFamily:
     """Computes the family of tests from the scores under a signature; *rows*: the rows of its board."""
     from gre_bench.ranking.rank_statistics import build_test_family
 

@@ -20,7 +20,7 @@ from gre_bench.core.terminal import counted
 from gre_bench.store.queries import CleanGapRow, ContaminationRow, LeaderboardRow, SignatureRow
 
 if TYPE_CHECKING:
-    from gre_bench.stats.families import TestFamily
+    from gre_bench.stats.families import HolmFamily
 
 MOST_NAMED = 4
 """A sentence names no more candidates than this, and counts the others."""
@@ -154,7 +154,7 @@ class LMOrder:
 
     lm: str
     rows: Sequence[LeaderboardRow]
-    tests: TestFamily
+    tests: HolmFamily
 
 
 def answer(rows: Sequence[LeaderboardRow], lm_orders: Sequence[LMOrder] = ()) -> str:
@@ -410,7 +410,7 @@ def _short(name: str) -> str:
 
 
 def _find_tied_runs(
-    ranked: Sequence[LeaderboardRow], leader: str | None, tests: TestFamily
+    ranked: Sequence[LeaderboardRow], leader: str | None, tests: HolmFamily
 ) -> list[tuple[list[LeaderboardRow], bool]]:
     """Returns the runs of two or more neighbours in rank, best first, where no test tells a candidate from the next.
 
@@ -426,7 +426,7 @@ def _find_tied_runs(
     return [(run, all(_is_tied(*two, tests) for two in combinations(run, 2))) for run in runs if len(run) > 1]
 
 
-def _is_tied(first: LeaderboardRow, second: LeaderboardRow, tests: TestFamily) -> bool:
+def _is_tied(first: LeaderboardRow, second: LeaderboardRow, tests: HolmFamily) -> bool:
     test = tests.between(first["candidate"], second["candidate"])
     return test is None or test.p_holm >= ALPHA
 

@@ -37,7 +37,7 @@ from gre_bench.ranking.rank_statistics import (
     rank_statistics,
     scores_at_human_length,
 )
-from gre_bench.stats.families import TestFamily
+from gre_bench.stats.families import HolmFamily
 from gre_bench.stats.intervals import AboveChance, above_chance, exchange_test, paired_test
 from gre_bench.store import Row, Store, queries
 
@@ -144,7 +144,7 @@ def store_rank_statistics(store: Store, job: Job, signatures: Sequence[queries.S
         chance = compute_above_chance(store, name, find_specific_signature(signature, signatures))
         above = {candidate: test.p for candidate, test in chance.items() if test.p is not None}
         own = {"signature_id": name, "run_id": run_id}
-        tests: TestFamily | None = None
+        tests: HolmFamily | None = None
         for board in BOARDS:
             groups = list(boards[name, board].values())
             if tests is None or groups != list(boards[name, BOARDS[0]].values()):

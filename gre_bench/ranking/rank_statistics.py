@@ -1,6 +1,6 @@
 """Computes how certain a board's ranks are, and what its candidates would score at the length of a human review.
 
-Every claim about the order of candidates comes from one family of Student's paired tests by paper (`TestFamily`):
+Every claim about the order of candidates comes from one family of Student's paired tests by paper (`HolmFamily`):
 
 - Holm's correction covers the tests of every two ranked candidates of a group, and each candidate's test against
   chance; all groups of a board are one family.
@@ -19,7 +19,7 @@ from typing import Any
 
 from gre_bench.core.metrics import ALPHA
 from gre_bench.core.records import HUMAN
-from gre_bench.stats.families import PairTest, TestFamily
+from gre_bench.stats.families import HolmFamily, PairTest
 from gre_bench.stats.intervals import Interval
 from gre_bench.stats.length import human_length, length_controlled_means
 from gre_bench.stats.pair_tests import correct_in_one_family, pair_tests
@@ -101,7 +101,7 @@ class RankStatistics:
 
 def build_test_family(
     pairs: ScoredPairs, groups: Iterable[Iterable[str]], above: Mapping[str, float] | None = None
-) -> TestFamily:
+) -> HolmFamily:
     """Returns the family of tests of a board with the ranked candidates *groups*.
 
     *above*: candidate → p-value of its test against chance; candidates without a rank are ignored.
@@ -117,10 +117,10 @@ def build_test_family(
             problems |= dict.fromkeys(names, str(error))
     against_chance = {name: p for name, p in (above or {}).items() if name in tested}
     corrected, adjusted = correct_in_one_family(tests, list(against_chance.values()))
-    return TestFamily(tuple(corrected), dict(zip(against_chance, adjusted, strict=True)), problems, against_chance)
+    return HolmFamily(tuple(corrected), dict(zip(against_chance, adjusted, strict=True)), problems, against_chance)
 
 
-def rank_statistics(pairs: ScoredPairs, groups: Sequence[Mapping[str, int]], tests: TestFamily) -> list[RankStatistics]:
+def rank_statistics(pairs: ScoredPairs, groups: Sequence[Mapping[str, int]], tests: HolmFamily) -> list[RankStatistics]:
     """Returns the rank statistics of each candidate of one board.
 
     Args:
@@ -134,7 +134,7 @@ def rank_statistics(pairs: ScoredPairs, groups: Sequence[Mapping[str, int]], tes
     return [row for ranked in groups for row in _rank_statistics_of_group(pairs, ranked, tests)]
 
 
-def _rank_statistics_of_group(pairs: ScoredPairs, ranked: Mapping[str, int], tests: TestFamily) -> list[RankStatistics]:
+def _rank_statistics_of_group(pairs: ScoredPairs, ranked: Mapping[str, int], tests: HolmFamily) -> list[RankStatistics]:
     if problem := next((tests.problems[name] for name in ranked if name in tests.problems), None):
         return [RankStatistics(name, rank, problem=problem) for name, rank in ranked.items()]
     if len(ranked) < 2:

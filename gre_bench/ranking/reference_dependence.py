@@ -27,7 +27,7 @@ from gre_bench.core.metrics import ALPHA
 from gre_bench.core.records import HUMAN
 from gre_bench.core.terminal import counted
 from gre_bench.ranking.rank_statistics import ScoredPairs
-from gre_bench.stats.families import PairTest, TestFamily
+from gre_bench.stats.families import HolmFamily, PairTest
 from gre_bench.stats.intervals import exchange_error, exchange_test, paired_test, student_test
 from gre_bench.stats.length import error_by_paper
 from gre_bench.stats.ranks import ranks
@@ -101,7 +101,7 @@ class TippingPoint:
 
 
 def tipping_points(
-    pairs: ScoredPairs, stand_ins: StandIns, ranked: Sequence[str], tests: TestFamily
+    pairs: ScoredPairs, stand_ins: StandIns, ranked: Sequence[str], tests: HolmFamily
 ) -> list[TippingPoint]:
     """Returns the tipping point of every two LM candidates that are neighbours or differ significantly, in rank order.
 

@@ -47,7 +47,7 @@ from gre_bench.pipeline.ranking import text_read_by, words_of
 from gre_bench.ranking.rank_statistics import SEED, ScoredPairs, collect_text_lengths
 from gre_bench.reports.signatures import resolve_candidate, shown_signatures
 from gre_bench.stats.effects import holm
-from gre_bench.stats.families import PairTest, TestFamily
+from gre_bench.stats.families import HolmFamily, PairTest
 from gre_bench.stats.length import contrast_at_length, length_slope
 from gre_bench.stats.pair_tests import smallest_detectable_difference
 from gre_bench.stats.ranks import count_significant_orders, measure_agreement, ranks
@@ -220,7 +220,7 @@ def _compute_signature_rows(
 NOT_YET = "the board's tests, which its p-value is corrected over, come when the refresh that adds scores has ended"
 
 
-def _set_corrected_p(rows: Sequence[dict[str, Any]], tests: TestFamily) -> None:
+def _set_corrected_p(rows: Sequence[dict[str, Any]], tests: HolmFamily) -> None:
     """Sets *p_holm* in *rows* from the board's family of *tests*; contrasts that are not in it are added to it."""
     others: dict[frozenset[str], float] = {}
     for row in rows:
@@ -420,7 +420,7 @@ def _compare_by_metric(store: Store, signature: SignatureRow, names: Sequence[st
     }  # fmt: skip
 
 
-def _find_board_test(tests: TestFamily, names: Sequence[str]) -> dict[str, Any] | None:
+def _find_board_test(tests: HolmFamily, names: Sequence[str]) -> dict[str, Any] | None:
     """Returns the p-value of the two *names*, corrected over a board's *tests*; None unless ranked in one group."""
     test = tests.between(*names)
     return {"p_holm": test.p_holm, "tests": tests.size, "surely_ahead": _find_surely_ahead(test)} if test else None

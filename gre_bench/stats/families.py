@@ -61,7 +61,7 @@ class PairTest:
 
 
 @dataclass(frozen=True, slots=True)
-class TestFamily:
+class HolmFamily:
     """The tests of one board that Holm's correction covers together, each hypothesis once.
 
     - *tests*: the tests of every two ranked candidates of a group. *above*: candidate → corrected p-value against

@@ -26,7 +26,7 @@ from gre_bench.board.words import (
     ties,
 )
 from gre_bench.ranking.rank_statistics import ScoredPairs
-from gre_bench.stats.families import TestFamily
+from gre_bench.stats.families import HolmFamily
 from gre_bench.stats.pair_tests import correct_in_one_family
 from gre_bench.store.queries import LeaderboardRow
 
@@ -53,7 +53,7 @@ def lm_order(lm: str, rows: list[LeaderboardRow], steps: dict[tuple[str, str], f
         tests += ScoredPairs([first] * papers + [second] * papers, [f"p{k}" for k in range(papers)] * 2, ["r"] * papers * 2,
                        [*differences, *([0.0] * papers)]).tests()  # fmt: skip
     corrected, _ = correct_in_one_family(tests, [])
-    return LMOrder(lm, rows, TestFamily(tuple(corrected), {}, {}, {}))
+    return LMOrder(lm, rows, HolmFamily(tuple(corrected), {}, {}, {}))
 
 
 def every(names: str, step: float = 2.0) -> dict[tuple[str, str], float]:
@@ -126,7 +126,7 @@ def test_a_mean_that_stands_on_few_papers_makes_no_leader():
     tests = ScoredPairs(["a"] * papers + ["b"] * papers, [f"p{k}" for k in range(papers)] * 2, ["r"] * papers * 2,
                   [*few, *([0.0] * papers)]).tests()  # fmt: skip
     assert tests[0].p_holm < 0.01 and tests[0].difference > 0 and not tests[0].surely_ahead
-    said = answer(rows, [LMOrder("lm", rows, TestFamily(tuple(tests), {}, {}, {}))])
+    said = answer(rows, [LMOrder("lm", rows, HolmFamily(tuple(tests), {}, {}, {}))])
     assert said == "No model leads: a is not surely ahead of b."
 
 

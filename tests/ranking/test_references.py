@@ -18,7 +18,7 @@ from gre_bench.ranking.reference_dependence import (
     tipping_points,
     trimmed_order,
 )
-from gre_bench.stats.families import TestFamily
+from gre_bench.stats.families import HolmFamily
 
 PLACES = {f"p{paper}-{place}": place for paper in range(40) for place in (1, 2)}
 
@@ -128,7 +128,7 @@ def scored(seed: int = 0) -> tuple[ScoredPairs, list[dict]]:
 EVERY = ["a", "b", "c", "d", "human"]
 
 
-def board_tests(pairs: ScoredPairs, names: list[str]) -> TestFamily:
+def board_tests(pairs: ScoredPairs, names: list[str]) -> HolmFamily:
     return build_test_family(pairs, [names])
 
 

@@ -18,7 +18,7 @@ from gre_bench.cli.views.comparison import _describe_significance
 from gre_bench.ranking.rank_statistics import ScoredPairs, build_test_family, rank_statistics
 from gre_bench.reports import contrasts
 from gre_bench.reports.contrasts import PlannedContrast, compare_candidates, contrast_rows
-from gre_bench.stats.families import TestFamily
+from gre_bench.stats.families import HolmFamily
 from gre_bench.store.queries import LeaderboardRow, SignatureRow
 
 ALPHA = 0.05
@@ -40,7 +40,7 @@ class Boards:
         worth = {name: random.normal(0, 1.5) for name in self.names}
         self.pairs: dict[str, list[dict[str, Any]]] = {}
         self.boards: dict[str, list[LeaderboardRow]] = {}
-        self.families: dict[str, TestFamily] = {}
+        self.families: dict[str, HolmFamily] = {}
         for lm in LMS:
             self.pairs[lm] = [
                 {"candidate_id": name, "paper_id": f"p{paper}", "reference_id": f"r{paper}-{k}",
