@@ -15,7 +15,7 @@ import typer
 
 from gre_bench.cli import stopping
 from gre_bench.cli.commands import options
-from gre_bench.cli.commands.groups import CommandApp, TopGroup
+from gre_bench.cli.commands.groups import CommandApp, TopLevelCommands
 from gre_bench.cli.commands.running import BAD_INPUT, FAULT, INCOMPLETE
 from gre_bench.cli.views import screen
 from gre_bench.core.errors import (
@@ -60,7 +60,7 @@ A module has a command under its name, or the group ``app``.
 """
 
 
-class Program(TopGroup):
+class Program(TopLevelCommands):
     """The top-level group of commands; ``--help`` lists the commands in the order of `PANELS`."""
 
     def __init__(self, **more: Any) -> None:

@@ -104,7 +104,7 @@ class WeightedScore:
     mass: float
 
 
-def logprob(logprobs: Sequence[float], scores: Sequence[float], mass: Mass = "normalised") -> WeightedScore:
+def weigh_by_logprobs(logprobs: Sequence[float], scores: Sequence[float], mass: Mass = "normalised") -> WeightedScore:
     """Returns the mean of *scores*, each weighted by its probability; *logprobs* are in nats.
 
     The largest log-probability is subtracted first, because the total probability of all declared scores may be as
@@ -407,7 +407,7 @@ def _grade_from_logprobs(examiner: Examiner, item: GradingItem, answers: list[li
     for name, logprobs in zip(_names(examiner), answers, strict=True):
         if isinstance(logprobs, Problem):
             return Grade(item.item_id, None, replace(logprobs, message=f"{name}: {logprobs.message}"))
-        seen[name] = logprob(logprobs, scale.values, examiner.mass or "normalised")
+        seen[name] = weigh_by_logprobs(logprobs, scale.values, examiner.mass or "normalised")
         if examiner.aggregation != "logprob":
             seen[name] = replace(seen[name], score=scale.values[logprobs.index(max(logprobs))])
     return _grade_from_weighted_scores(item, seen)

@@ -194,7 +194,7 @@ class ConditionResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Yardstick:
+class RmseReference:
     """Reference values for judging an RMSE, from the human ratings of the same *papers*.
 
     - *constant*: the RMSE of a rater that always gives *mean*, the mean of the papers' mean human ratings.
@@ -273,7 +273,7 @@ def compare_conditions_by_model(
     return {model: rows for model, rows in results.items() if rows}
 
 
-def yardstick(human: Mapping[str, Sequence[float]]) -> Yardstick | None:
+def compute_rmse_reference(human: Mapping[str, Sequence[float]]) -> RmseReference | None:
     """Returns the reference values for *human* (paper → its ratings); None if no paper has a rating."""
     means = list(human_means(human).values())
     if not means:
@@ -285,7 +285,7 @@ def yardstick(human: Mapping[str, Sequence[float]]) -> Yardstick | None:
         for index, rating in enumerate(ratings)
     ]
     reviewer = math.sqrt(fmean(errors)) if errors else None
-    return Yardstick(len(means), fmean(means), pstdev(means), reviewer, len(errors), count_rounded_means(means))
+    return RmseReference(len(means), fmean(means), pstdev(means), reviewer, len(errors), count_rounded_means(means))
 
 
 def words(text: str) -> list[str]:

@@ -73,7 +73,9 @@ def plan_graded(
 
     def kept(items: list[GradedItem]) -> list[GradedItem]:
         ids = [item.paper.paper_id for item in items]
-        return trained_on.left(items, ids, "a symmetry" if ungraded else "an agreement", store.key)[: job.limit]
+        return trained_on.keep_untrained(items, ids, "a symmetry" if ungraded else "an agreement", store.key)[
+            : job.limit
+        ]
 
     items = kept(items)
     if not items and ungraded:

@@ -142,7 +142,7 @@ def prepare_scoring(store: Store, job: Job, sign: SignMetrics, progress: Progres
     with import_and_draw_sample(store, job, progress) as notes:
         if job.perturbations:
             trained_on, ids = papers_trained_on(store, job.settings), sampled_ids(store)
-            trained_on.left(ids, ids, "a validation", store.key)
+            trained_on.keep_untrained(ids, ids, "a validation", store.key)
             job = replace(job, left_out=trained_on.papers)
         texts = write_texts(store, job, progress)
         progress.stage("planning")

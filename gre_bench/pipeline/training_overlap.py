@@ -74,7 +74,7 @@ class TrainingOverlap:
             if papers
         ]
 
-    def left(self, items: Sequence[Item], ids: Iterable[str], what: str, edition: str) -> list[Item]:
+    def keep_untrained(self, items: Sequence[Item], ids: Iterable[str], what: str, edition: str) -> list[Item]:
         """Returns the *items* whose papers (*ids*) nothing was trained on.
 
         *what*: the study that leaves the other items out. Raises `SourceError` if there are *items* but none is left.

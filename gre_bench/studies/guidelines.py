@@ -32,12 +32,12 @@ from gre_bench.guidelines import checklist
 from gre_bench.guidelines.outcomes import (
     NO_HUMAN,
     ConditionResult,
-    Yardstick,
+    RmseReference,
     compare_conditions_by_model,
     compute_condition_results,
+    compute_rmse_reference,
     human_means,
     words,
-    yardstick,
 )
 from gre_bench.guidelines.ratings import (
     HIGHEST,
@@ -71,14 +71,14 @@ GIVEN = ("Model", "Condition", *map(str, range(LOWEST, HIGHEST + 1)), "Words", "
 WORDS = "Words: of a review, mean. TTR: distinct words over words, mean; TTR 50: over runs of 50 words, free of length."
 
 
-def markdown(tables: Sequence[Table], outcomes: Sequence[ConditionResult], measure: Yardstick | None) -> str:
+def markdown(tables: Sequence[Table], outcomes: Sequence[ConditionResult], measure: RmseReference | None) -> str:
     def rows(heads: Sequence[str], cells: Iterable[Sequence[str]]) -> list[str]:
         return markdown_table(heads, (list(map(markdown_cell, row)) for row in cells))
 
     reasons = [f"- {markdown_cell(line)}" for line in list_missing_ratings(outcomes)]
     return "\n".join(
         [
-            *(LEGEND, "", *map(_markdown, tables), *yardstick_lines(measure), ""),
+            *(LEGEND, "", *map(_markdown, tables), *format_rmse_reference(measure), ""),
             *("## How close to the human means", "", *rows(CLOSE, map(close_cells, outcomes)), ""),
             *(
                 "## Ratings given, and how the reviews are worded",
@@ -93,7 +93,7 @@ def markdown(tables: Sequence[Table], outcomes: Sequence[ConditionResult], measu
     )
 
 
-def yardstick_lines(measure: Yardstick | None) -> list[str]:
+def format_rmse_reference(measure: RmseReference | None) -> list[str]:
     """Returns lines with the reference values in *measure*, for comparison with an RMSE."""
     if measure is None:
         return []
@@ -127,7 +127,7 @@ def close_cells(outcome: ConditionResult) -> list[str]:
     return [outcome.model, outcome.condition, *cells, f"{outcome.scored} of {outcome.planned}"]
 
 
-def yield_rating_rows(outcomes: Sequence[ConditionResult], measure: Yardstick | None) -> Iterable[list[str]]:
+def yield_rating_rows(outcomes: Sequence[ConditionResult], measure: RmseReference | None) -> Iterable[list[str]]:
     """Yields rows for the columns `GIVEN`: first the rounded human means, then a row for each of *outcomes*."""
     if measure:
         yield ["human means", "", *map(str, measure.distribution.values()), "", "", ""]
@@ -159,8 +159,8 @@ def parse_outcomes(summary: Mapping[str, Any]) -> list[ConditionResult]:
     return TypeAdapter(list[ConditionResult]).validate_python(summary["outcomes"])
 
 
-def parse_yardstick(summary: Mapping[str, Any]) -> Yardstick | None:
-    return TypeAdapter(Yardstick | None).validate_python(summary["yardstick"] or None)
+def parse_rmse_reference(summary: Mapping[str, Any]) -> RmseReference | None:
+    return TypeAdapter(RmseReference | None).validate_python(summary["yardstick"] or None)
 
 
 def study_folder(state: Path, name: str, source: Mapping[str, str], kind: str = KIND) -> Path:
@@ -203,7 +203,7 @@ def write_guideline_study(
         compare_conditions_by_model(ratings, means, seed=seed),
     )
     rated = {rating.paper_id for rating in ratings}
-    measure = yardstick({paper: given for paper, given in human.items() if paper in rated})
+    measure = compute_rmse_reference({paper: given for paper, given in human.items() if paper in rated})
     missing = sum(outcome.missing for outcome in results)
     problem = next((item.problem for item in ratings if item.problem and not item.problem.final), None)
     message = f"{counted(missing, 'rating')} still missing: {problem.message}; run it again" if problem else ""

@@ -92,7 +92,7 @@ def _plan(
             f"gre-bench import points FILE --edition {store.key}"
         )
     trained_on = papers_trained_on(store, job.settings, ids=[point.paper_id for point in points])
-    points = trained_on.left(points, [point.paper_id for point in points], "a study of points", store.key)
+    points = trained_on.keep_untrained(points, [point.paper_id for point in points], "a study of points", store.key)
     chosen = list(dict.fromkeys(point.paper_id for point in points))[: job.limit]
     points = [point for point in points if point.paper_id in set(chosen)]
     judged = _judgments(store)

@@ -39,7 +39,7 @@ from gre_bench.http.lm_requests import (
 )
 from gre_bench.writing.archive import ReplyArchive, request_digest
 from gre_bench.writing.rate_limiter import RateLimiter
-from gre_bench.writing.spend_log import ModelBudget, estimated, tokens_of
+from gre_bench.writing.spend_log import ModelBudget, estimate_tokens, tokens_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -151,7 +151,7 @@ class HttpWriter:
         A final reply is archived before its cost is logged, so a kill in between loses a cost, but not a paid reply. If
         the archive or the log cannot be written, the batch stops, so that no further reply is paid for.
         """
-        prompt_tokens, empty = estimated(chat.system + chat.user), False
+        prompt_tokens, empty = estimate_tokens(chat.system + chat.user), False
         for attempt in count():
             if not gate.ready():
                 break

@@ -296,12 +296,12 @@ class ModelBudget:
         """Returns the estimated cost of a request, for a reply of the model's mean length, else of maximum length."""
         spent = self.spend_log.spent(self.account, self.model.name)
         answers = sum(spent.outcomes[outcome] for outcome in ANSWERED)
-        prompt = estimated(chat.system + chat.user)
+        prompt = estimate_tokens(chat.system + chat.user)
         reply = spent.reply_tokens // answers if answers else sampling.max_tokens
         return Spent(prompt_tokens=prompt, reply_tokens=reply, usd=cost(self.model, prompt, reply) or 0.0)
 
 
-def estimated(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     return len(text) // CHARACTERS_A_TOKEN
 
 
@@ -311,7 +311,7 @@ def tokens_of(chat: Chat, reply: Completion) -> tuple[int, int]:
         return reply.prompt_tokens or 0, reply.reply_tokens or 0
     read, written = reply.prompt_tokens, reply.reply_tokens
     return (
-        estimated(chat.system + chat.user) if read is None else read,
+        estimate_tokens(chat.system + chat.user) if read is None else read,
         (len(reply.text or "") + reply.thinking) // CHARACTERS_A_TOKEN if written is None else written,
     )
 

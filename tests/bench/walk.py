@@ -24,7 +24,7 @@ from tests.conftest import ROOT, SIXTEEN
 COMMAND = "gre_bench.cli.commands.rank.rank"
 IMPORT, REFRESH = "gre_bench.pipeline.own_reviews.import_candidate", "gre_bench.pipeline.refreshing.refresh"
 TASK = "gre_bench.tasks.score.score_papers"
-START = ("gre_bench.cli.app.main", "gre_bench.cli.commands.groups.TopGroup.main")
+START = ("gre_bench.cli.app.main", "gre_bench.cli.commands.groups.TopLevelCommands.main")
 STEPS = {
     "gre_bench.ingest.records.tables.reviews_from": IMPORT,
     "gre_bench.pipeline.importing.store_imported": IMPORT,

@@ -13,7 +13,7 @@ import sys
 import pyarrow.parquet as pq
 import pytest
 
-from gre_bench.cli.views.bar import left
+from gre_bench.cli.views.bar import format_remaining_time
 from gre_bench.cli.views.formats import Format, write
 from gre_bench.core.metrics import METRICS
 from gre_bench.release.release_store import ReleaseStore
@@ -205,4 +205,4 @@ def test_a_reader_who_has_enough_is_no_fault(call, state):
     ("seconds", "done", "told"), [(None, 3, ""), (120.0, 3, "about 2 min remaining"), (0.0, 9, ""), (5.0, 9, "")]
 )
 def test_the_bar_says_what_remains_only_where_the_run_knows(seconds, done, told):
-    assert left({"remaining_s": seconds, "done": done, "due": 9}) == told
+    assert format_remaining_time({"remaining_s": seconds, "done": done, "due": 9}) == told

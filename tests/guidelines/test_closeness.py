@@ -16,12 +16,12 @@ from gre_bench.guidelines.outcomes import (
     compare_conditions,
     compare_conditions_by_model,
     compute_condition_results,
+    compute_rmse_reference,
     human_means,
     moving_ratio,
     rmse,
     wording,
     words,
-    yardstick,
 )
 from gre_bench.guidelines.ratings import (
     ImportedReview,
@@ -127,11 +127,11 @@ def test_comparisons_stay_within_a_model():
 
 
 def test_the_yardstick_is_a_constant_and_one_reviewer_against_the_others():
-    found = yardstick({"a": (4.0, 6.0), "b": (8.0,), "c": ()})
+    found = compute_rmse_reference({"a": (4.0, 6.0), "b": (8.0,), "c": ()})
     assert (found.papers, found.mean, found.constant) == (2, 6.5, 1.5)
     assert (found.reviewer, found.ratings) == (2.0, 2)
     assert {rating: count for rating, count in found.distribution.items() if count} == {5: 1, 8: 1}
-    assert yardstick({"c": ()}) is None
+    assert compute_rmse_reference({"c": ()}) is None
     assert human_means({"a": (4.0, 6.0), "c": ()}) == {"a": 5.0}
 
 

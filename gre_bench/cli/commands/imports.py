@@ -267,11 +267,11 @@ def undo(
     if not yes:
         confirm(f"take back {name} from {store.key}: {lost}, and their scores")
 
-    def show(report: Row) -> None:
+    def print_answer(report: Row) -> None:
         say(f"took back {name} from {store.key}: {lost}, and {counted(report['scores'], 'score')}")
         screen.say_nonempty(report["notes"], "note: ")
 
-    return Answer(undo_import(store, settings_of(None, edition, None, state), state.resolve(), row), show)
+    return Answer(undo_import(store, settings_of(None, edition, None, state), state.resolve(), row), print_answer)
 
 
 def _show_imports(known: list[ImportRow], edition: str, state: Path) -> None:

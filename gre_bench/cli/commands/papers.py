@@ -81,7 +81,7 @@ def audit(
         read, pictures = reader.draw(data, folder)
     (folder / "index.html").write_text(_render_findings_page(name, read, pictures), encoding="utf-8")
 
-    def show(_: Any) -> None:
+    def print_answer(_: Any) -> None:
         hidden = f"{read.hidden} of {read.characters:,} characters are hidden"
         say(f"{name}: {read.status}, {read.pages} pages; {hidden}")
         for number, finding in enumerate(read.findings, 1):
@@ -91,7 +91,7 @@ def audit(
 
     findings = [{**finding, "meaning": WHAT_IS_FOUND[finding["kind"]]} for finding in read.to_json()["findings"]]
     shown = [*map(str, pictures)]
-    return Answer({"paper": name, "status": read.status, "pictures": shown, "findings": findings}, show)
+    return Answer({"paper": name, "status": read.status, "pictures": shown, "findings": findings}, print_answer)
 
 
 @app.command()

@@ -81,11 +81,11 @@ def publish(
     }  # fmt: skip
     report |= _write_exports(published.folder, exchange, repository)
 
-    def show(report: dict[str, Any]) -> None:
+    def print_answer(report: dict[str, Any]) -> None:
         _show_published(report, all_texts)
         _show_exports(report, exchange, repository)
 
-    return Answer(report, show)
+    return Answer(report, print_answer)
 
 
 def _export_existing_release(release: str, exchange: Path | None, repository: Path | None, state: Path) -> Answer:
@@ -189,7 +189,7 @@ def verify(
     report |= {"counts": manifest.counts, "remarks": manifest.remarks, "source": manifest.source}
     report |= {"changes": compare_snapshots(Snapshot.open(against), opened)} if against else {}
 
-    def show(_: Any) -> None:
+    def print_answer(_: Any) -> None:
         say(f"{folder}: {counted(report['files'], 'file')} as written")
         say(f"{manifest.venue} {manifest.year}, {manifest.source}, made {manifest.created_at}")
         show_snapshot_counts(manifest.counts)
@@ -197,7 +197,7 @@ def verify(
         if against:
             show_changes(report["changes"])
 
-    return Answer(report, show)
+    return Answer(report, print_answer)
 
 
 def _show_verified(folder: Path, report: dict[str, Any]) -> None:

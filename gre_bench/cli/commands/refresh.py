@@ -126,12 +126,12 @@ def answer_with_new_board(summary: dict[str, Any], state: Path, more: dict[str, 
     *summary*: the summary of the refresh. *more*: further fields of the report, which come first.
     """
 
-    def show(_: Any) -> None:
+    def print_answer(_: Any) -> None:
         store = Store(state, summary["edition"])
         board_screen.summary(summary, store, brief=True)
         board_screen.print_next_steps(store, state)
 
-    return Answer((more or {}) | summary, show, exit_code_of(summary))
+    return Answer((more or {}) | summary, print_answer, exit_code_of(summary))
 
 
 def status(state: Path, edition: options.AnyEdition = None) -> Answer:
@@ -152,7 +152,7 @@ def status(state: Path, edition: options.AnyEdition = None) -> Answer:
         editions.append(current | {"edition": store.key} | spending.account(store))
     rows = [] if edition else running_studies.study_rows(state)
 
-    def show(_: Any) -> None:
+    def print_answer(_: Any) -> None:
         if not editions:
             say(f"no editions in {state.absolute()}; try: gre-bench refresh")
         for current in editions:
@@ -161,7 +161,7 @@ def status(state: Path, edition: options.AnyEdition = None) -> Answer:
             screen.mark(f"{row['study']}:", "bold", row["state"] + (f". {row['message']}" if row["message"] else ""))
             _show_spending(row)
 
-    return Answer([*editions, *rows], show)
+    return Answer([*editions, *rows], print_answer)
 
 
 def _show_status(current: Row) -> None:

@@ -66,13 +66,13 @@ def flaws(
     ending = {name: summary[name] for name in ("outcome", "message")}
     file = write_results(job, study, results)
 
-    def show(_: Any) -> None:
+    def print_answer(_: Any) -> None:
         _show_planting(study.edition.key, record)
         show_correctness(results)
         say(f"{ending['outcome']}: {ending['message']}".rstrip(": "))
         say(f"results: {file}; gre-bench leaderboard {study.source.key} tells them in a line")
 
-    return Answer(report | ending | {"results": results}, show, exit_code_of(summary))
+    return Answer(report | ending | {"results": results}, print_answer, exit_code_of(summary))
 
 
 def _show_planting(edition: str, record: Mapping[str, Any]) -> None:

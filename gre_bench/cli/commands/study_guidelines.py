@@ -169,7 +169,7 @@ def _show_comparison(summary: Row) -> None:
     from gre_bench.guidelines.rmse_tables import build_tables
     from gre_bench.studies import guidelines as results
 
-    outcomes, measure = results.parse_outcomes(summary), results.parse_yardstick(summary)
+    outcomes, measure = results.parse_outcomes(summary), results.parse_rmse_reference(summary)
     for table in build_tables(outcomes):
         lines = []
         for line in table.lines:
@@ -180,7 +180,7 @@ def _show_comparison(summary: Row) -> None:
             cells = [*labels, *(results.format_marked_cell(line, name, *ends) for name in table.columns)]
             lines.append([f"{style[0]}{cell}{style[1]}" for cell in cells])
         _show_table(table.title, (*table.heads, *table.columns), lines, len(table.heads), marked=True)
-    say_nonempty((results.LEGEND, *results.yardstick_lines(measure)))
+    say_nonempty((results.LEGEND, *results.format_rmse_reference(measure)))
     _show_table("How close to the human means", results.CLOSE, map(results.close_cells, outcomes))
     title = "Ratings given, and how the reviews are worded"
     _show_table(title, results.GIVEN, results.yield_rating_rows(outcomes, measure))

@@ -79,13 +79,13 @@ def show_run_progress(store: Store, quiet: bool, engine: bool = False) -> Abstra
             return None
         if not status or status["pid"] != os.getpid():
             return None
-        described = {"description": f"{status['edition']}: {status['stage']}", "left": left(status)}
+        described = {"description": f"{status['edition']}: {status['stage']}", "left": format_remaining_time(status)}
         return described | {"total": status["due"] or None, "completed": status["done"]}
 
     return progress("starting Prefect's server" if engine else "starting", quiet, poll)
 
 
-def left(status: Row) -> str:
+def format_remaining_time(status: Row) -> str:
     """Returns the remaining time of a run with this *status*, as a text; empty if unknown or if the stage is done."""
     return _format_remaining(status["remaining_s"]) if status["done"] < status["due"] else ""
 
