@@ -69,6 +69,12 @@ def list_harm_degrees(settings: Settings) -> tuple[dict[str, str], dict[str, str
     }, left_out
 
 
+def count_harm_degrees(store: Store) -> int:
+    """Returns how many degrees of harms the edition holds as candidates, for a certificate."""
+    degrees = {perturbed_candidate_name(name, "judgments") for name in GRADED}
+    return sum(row["candidate_id"] in degrees for row in store.read(CHANGE_MAKERS))
+
+
 def list_untried_perturbations(settings: Settings) -> list[str]:
     """Returns the perturbations of Xu et al. 2025 that the domain allows but the settings leave out.
 

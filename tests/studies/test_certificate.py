@@ -14,6 +14,7 @@ from gre_bench.lm import opening
 from gre_bench.perturbations.harms import HARMS
 from gre_bench.pipeline import perturbed_reviews
 from gre_bench.pipeline.certificates import FOLDER, certificate_of
+from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.validating import validate
 from gre_bench.reports.publish_editions import publish_edition, releases
@@ -157,6 +158,13 @@ def test_an_edition_with_a_release_is_refused_in_one_line_and_another_sample_of_
         run(tmp_path, "edition.sample=certificate", f'validation.together_with=["{EDITION}"]')
     assert run(tmp_path, "edition.sample=certificate")["edition"] == f"{EDITION}-certificate"
     assert query(tmp_path, "select count(*) from candidates where kind = 'graded' or candidate_id like '%~%'") == [(0,)]
+
+
+def test_publishing_an_edition_says_that_it_holds_the_degrees_of_a_certificate(state):
+    refresh(Job(demo(*ASKED), state))
+    code, text = shown("publish", EDITION, "--scores-only", "--state", state)
+    assert code == 0, text
+    assert f"it also holds {10 * len(HARMS)} degrees of harm, scored for a certificate" in " ".join(text.split())
 
 
 def test_a_plan_counts_the_pairs_that_a_certificate_scores_and_says_so_in_a_line(made):

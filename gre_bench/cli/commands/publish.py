@@ -66,6 +66,7 @@ def publish(
         return _write_erratum(edition, erratum, release, retire, out or state / "releases")
     if all_texts and scores_only:
         raise SettingsError("--all-texts and --scores-only contradict each other: choose one")
+    from gre_bench.pipeline.perturbed_reviews import count_harm_degrees
     from gre_bench.release.public_tables import opened, rows
     from gre_bench.release.release_store import ReleaseStore
     from gre_bench.reports.publish_editions import publish_edition
@@ -77,7 +78,7 @@ def publish(
         rights = rows(connection, "rights")
     report = {
         "release": published.name, "folder": str(published.folder), "digest": published.digest, "new": published.new,
-        "texts": rights, "tables": dict(published.tables),
+        "texts": rights, "tables": dict(published.tables), "certificate_degrees": count_harm_degrees(store),
     }  # fmt: skip
     report |= _write_exports(published.folder, exchange, repository)
 
@@ -120,6 +121,10 @@ def _show_published(report: dict[str, Any], all_texts: bool) -> None:
         return say(f"{name} holds all this already: {folder}; --again makes a new release anyway")
     say(f"{name}: {folder}")
     say(f"the page: {folder}/index.html")
+    if report["certificate_degrees"]:
+        degrees = counted(report["certificate_degrees"], "degree")
+        say(f"it also holds {degrees} of harm, scored for a certificate; to keep such out, certify another sample: "
+            "--set edition.sample=certificate")  # fmt: skip
     screen.say_nonempty(describe_included_texts(report["texts"]), "texts: ")
     if all_texts:
         say("texts: of any licence, so do not pass this release on")
