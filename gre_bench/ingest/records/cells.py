@@ -80,7 +80,7 @@ class Imported:
     """The new records of a file, and the outcome of its rows.
 
     - *paper_ids*, *review_ids*: the papers and reviews of all accepted rows, including known ones.
-    - *added*, *unchanged*: how many rows contained new records, and how many were known already.
+    - *added*, *unchanged*: how many rows contained new records, and how many only known ones.
     - *empty*, *not_chosen*: how many rows were blank, and how many the user did not select.
     - *columns*, *ignored_columns*: all columns of the file, and the columns that are not read.
     - *named*, *unnamed*: the candidates that rows of reviews name, and how many rows name none.
@@ -185,7 +185,7 @@ def read_text(row: Row, key: str) -> str | None:
 
 
 def _parse_text_list(text: str) -> Any:
-    """Returns the list of texts in *text*, written in JSON or as Python and pandas print it; else *text* itself."""
+    """Returns the list of texts that *text* holds, as JSON or as Python and pandas print it; else *text* itself."""
     if len(text) > LONGEST_LIST or not _LIST.fullmatch(text):
         return text
     for parse in (load_json, ast.literal_eval):
@@ -200,8 +200,8 @@ def read_prose(row: Row, key: str, imported: Imported | None = None) -> str | No
 
     In a CSV file, the list is written as text (`_parse_text_list`).
 
-    *imported*: given if an LM may have written the text. Thinking is then removed from the text, and its characters are
-    counted here. A text that consists only of thinking is refused.
+    *imported*: given if an LM may have written the text. Thinking is then removed from the text, and *imported* counts
+    its characters. A text that consists only of thinking is refused.
     """
     value = row.get(key)
     if isinstance(value, Parts):
