@@ -46,7 +46,7 @@ MANIFEST, NOTES, PAPERS, TEXTS = "manifest.json", "notes.jsonl", "papers.jsonl",
 HISTORIES, REVIEWS = "histories.jsonl", "reviews.jsonl"
 
 _SHOWN, _SHORT = 6, 60
-"""The most changed fields of a note that are listed, and the most characters of a value that is shown."""
+"""How many changed fields of a note are listed at most, and how many characters a value that is shown may have."""
 _FREE = re.compile(r"(?:CC0(?:[ -]1\.0)?|CC[ -]BY(?:[ -]SA)?[ -]\d\.\d)", re.I)
 _FILE = r"^(?:(?:notes|papers|histories|reviews)\.jsonl|texts\.parquet|pdfs/[0-9a-f]{64}\.pdf)$"
 
@@ -241,7 +241,7 @@ def make_snapshot(
     grouped: bool = False,
     link: bool = False,
 ) -> Snapshot:
-    """Makes a snapshot of the raw *notes* of the *edition*, with the PDFs and texts of their papers, in *folder*.
+    """Makes, in *folder*, a snapshot of the raw *notes* of the *edition* with the PDFs and texts of their papers.
 
     - *pdfs*, *texts*: keyed by paper id. PDFs and texts of papers without a note are counted and left out.
     - *papers*: {paper id: its known properties}, named as in `UNSTATED`. *histories*: {note id: its versions}.

@@ -34,7 +34,7 @@ from gre_bench.ingest.records.tables import MergeIndex, PaperIndex
 class ColumnLayout:
     """The layout of one kind of file. *columns*: {field: column name}. *domain*: the default domain.
 
-    *sections*: columns that together replace the column of the review, in the order of the domain's headings.
+    *sections*: the columns with the parts of a review that is not in one column, in the order of the domain's headings.
     """
 
     name: str

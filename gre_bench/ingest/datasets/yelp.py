@@ -26,7 +26,7 @@ from gre_bench.ingest.records.row_files import read_object
 from gre_bench.ingest.records.tables import MergeIndex, PaperIndex
 
 MOST_REFUSED = 10_000
-"""The most invalid lines that a file may have; a file with more is refused as a whole."""
+"""A file with more invalid lines than this is refused as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class SampleCriteria:
 
 @dataclass(slots=True)
 class Restaurant:
-    """What is kept in memory of a restaurant while the files are read. *long*: how many long reviews it has.
+    """The data about a restaurant that are kept in memory during reading. *long*: how many long reviews it has.
 
     *chosen*: the chosen reviews, each as (negative rank in the seeded order, line number, offset in bytes).
     """

@@ -29,9 +29,9 @@ Note = dict[str, Any]
 
 PAGE = 1000
 BATCH = 50
-"""The most PDFs that the service sends in one archive."""
+"""The service sends at most this many PDFs in one archive."""
 SAID = 300
-"""The most characters of a service's message that are shown."""
+"""At most this many characters of a service's message are shown."""
 UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
 _NUMBER = re.compile(r"(\d+)_")
 

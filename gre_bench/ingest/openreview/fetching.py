@@ -125,7 +125,7 @@ def fetch_run(settings: Settings, state: Path, again: bool = False) -> Path:
 def fetch_notes_into_journal(request: FetchRequest, secret: Callable[[str], str]) -> FetchOutcome:
     """Fetches all submissions of the venue-year with their replies into the journal, as far as the service allows.
 
-    *secret*: a function from a reference such as ``env:NAME`` to the secret's value.
+    *secret*: a function that returns the secret for a reference such as ``env:NAME``.
     """
     with Journal(request.folder, request.origin) as journal:
         if is_listed(journal, request.venue) and set(submissions_lacking_replies(journal)) <= journal.forums.keys():

@@ -68,7 +68,7 @@ class FetchedPdf:
 
 
 class Journal:
-    """The journal of a fetch run in *folder*. While the context is open, it is locked against other processes.
+    """The journal of a fetch run in *folder*. It is locked against other processes while its context is open.
 
     *expected*: where to fetch from; None if the journal is only read. Opening the journal of another origin raises
     `SourceError`.

@@ -24,7 +24,7 @@ from gre_bench.ingest.pdf.hidden import Glyphs, PageVisibility, detect_hidden_te
 from gre_bench.ingest.pdf.text import Finding, round_box, show_invisible
 
 LONGEST = 2000
-"""The most characters that are kept of a finding's text."""
+"""At most this many characters of a finding's text are kept."""
 SIGNS = 8
 """At least this many zero-width characters on a page can carry a message; fewer are removed without a finding."""
 

@@ -36,7 +36,7 @@ from gre_bench.ingest.pdf.text import (
 _LOST = re.compile(r"zlib error|premature end|cannot read|unexpected eof|truncated|cannot find startxref in tail", re.I)
 _WRONG = re.compile(r"syntax error", re.I)
 MOST_FINDINGS = 200
-"""The most findings that are kept of a file; a note states how many more there are."""
+"""At most this many findings of a file are kept; a note states how many more there are."""
 
 
 @dataclass(slots=True)

@@ -53,7 +53,7 @@ COVERS = ("fill-path", "fill-image", "fill-shade")
 LEAST_COVER, MOST = (30.0, 4.0), 200
 """The smallest width and height, in points, of an object that can cover text; how many objects are checked per page."""
 SCAN = 0.6
-"""The smallest share of a page that pictures must cover for the page to count as a scan."""
+"""A page can count as a scan only if pictures cover at least this share of it."""
 CLOSE, SHIFTED = 0.15, 3
 """CLOSE: a letter that is repeated within this share of its size is bold print or a shadow. SHIFTED: at least this many
 such letters on a page must have the same shift."""
@@ -235,7 +235,7 @@ def detect_hidden_text(page: Any, number: int) -> PageVisibility:
 
 
 def _findings(glyphs: Glyphs, why: NDArray[np.str_], number: int) -> Iterator[Finding]:
-    """Yields one finding for each run of characters that are hidden for the same reason. *why*: each one's reason."""
+    """Yields one finding for each run of characters that are hidden for the same reason. *why*: the reasons."""
     places = np.flatnonzero(why != "")
     breaks = np.flatnonzero((why[places[1:]] != why[places[:-1]]) | (np.diff(places) > 3)) + 1
     for run in np.split(places, breaks) if len(places) else ():

@@ -45,16 +45,16 @@ ABSTRACT = re.compile(
     rf"(?:A(?:bstract|BSTRACT)(?:\b|(?=[{UNSPACED}]))|(?:{ABSTRACTS})(?=\W|$))\s*"
     rf"(?:[.:：—–-]+\s*|[】\]]\s*|$|(?=[A-Z\d\W{UNSPACED}]))"
 )
-"""The heading of the abstract, alone or followed by the first words of the abstract."""
+"""Matches the heading of the abstract, alone or followed by the first words of the abstract."""
 KEYWORDS = re.compile(
     r"(?:key\s?words(?: and phrases)?|index terms|ccs concepts|categories and subject|general terms"
     r"|acm reference|contents)\b|关\s*键\s*词|關\s*鍵\s*詞|キーワード|키워드|핵심어|주제어|คำสำคัญ",
     re.I,
 )
 LONGEST_ABSTRACT = 600
-"""The most words of an abstract; any further words count as body."""
+"""An abstract has at most this many words; any further words count as body."""
 SENTENCES = 50
-"""The fewest words of an abstract without a heading."""
+"""An abstract without a heading has at least this many words."""
 NOTICE = re.compile(r"appearing in|(?:in )?proceedings of|(?:©|c⃝|copyright)|permission to (?:make|copy)", re.I)
 
 
@@ -189,9 +189,9 @@ ENTRY_OF_CONTENTS = re.compile(r"[\d\W]*[A-Z].*[^.;,:]")
 """Matches an entry of a table of contents without its page number."""
 LONGEST_ENTRY = 14
 FEWEST = 3
-"""The fewest entries of a table of contents."""
+"""A table of contents has at least this many entries."""
 RUN = 4
-"""The fewest consecutive rows with leader dots that form a table of contents without a heading."""
+"""At least this many consecutive rows with leader dots form a table of contents even without a heading."""
 
 
 def drop_contents(rows: Sequence[Row], text_type: TextType) -> None:

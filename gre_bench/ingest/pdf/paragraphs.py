@@ -68,7 +68,10 @@ class TextType:
 
 
 def type_of(rows: Sequence[Row]) -> TextType:
-    """Returns the type of *rows*: the font size of most letters, and the median distance between full rows in it."""
+    """Returns the type of *rows*.
+
+    *size* is the font size of most letters; *leading* is the median distance between full rows of that size.
+    """
     sizes: Counter[float] = Counter()
     for row in rows:
         sizes[row.size] += len(row.text)
@@ -179,7 +182,7 @@ FUNCTION_WORDS = frozenset(word_lists()["function words"])
 SHARE = 0.25
 """The lowest share of function words in running text; figure labels and table cells have fewer."""
 SENTENCE = 15
-"""The fewest words by which running text can be recognised."""
+"""Prose is recognised only in a text of at least this many words."""
 
 
 def find_running_text(rows: Sequence[Row], text_type: TextType, captions: Container[int] = ()) -> list[bool]:
@@ -407,9 +410,9 @@ def _resumes_paragraph(running: Paragraph, current: Paragraph | None, row: Row) 
 FUNCTIONS = frozenset(word_lists()["function names"])
 BRACKET_PIECES = re.compile("[\uf8e5-\uf8ff]")
 SHORT = 40
-"""The most characters of a line without words that is dropped; a longer line may be a whole formula."""
+"""A line without words is dropped if it has at most this many characters; a longer one may be a whole formula."""
 FIGURES = 8
-"""The fewest numbers in a paragraph of mostly numbers that is dropped as rows of a table."""
+"""A paragraph of mostly numbers is dropped as rows of a table if it has at least this many numbers."""
 
 
 def drop_debris(parts: Sequence[Paragraph]) -> None:

@@ -42,8 +42,8 @@ class Limits:
 class PdfReader:
     """Reads PDFs in child processes, which start when they are needed; `close` ends them.
 
-    *children*: the most child processes (default: one per core). *limits*: the limits for each file. Any number of
-    threads may call `read`.
+    *children*: the largest number of child processes (default: one per core). *limits*: the limits for each file. Any
+    number of threads may call `read`.
     """
 
     def __init__(self, limits: Limits | None = None, children: int | None = None):

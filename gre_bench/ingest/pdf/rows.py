@@ -23,7 +23,7 @@ NOTE_MARK = re.compile(r"\d{1,2}|[∗*†‡§¶]{1,3}")
 AFTER_WORD = re.compile(r"(?:(?<![^\W\d_])(?!(?:min|max|log|exp|sin|cos|tan|det)$)[^\W\d_]{3,}|[^\W_]{3}[.,;!?”\"])$")
 
 TURNED_LETTERS = 100
-"""The fewest sideways letters for which a page is rotated before it is read."""
+"""A page with fewer sideways letters than this is not rotated before it is read."""
 
 
 @dataclass(slots=True, eq=False)

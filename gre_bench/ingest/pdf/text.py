@@ -133,7 +133,7 @@ FULL_PAGE = 20
 SHORT_BODY = 1000
 """If most of a file's words are dropped, its body must have at least this many words; half as many in a short file."""
 LEAST_SHARE = 1 / 8
-"""The lowest share of all words that a paper's body must have, however long its appendices."""
+"""A paper's body must have at least this share of all words, however long the appendices are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +254,7 @@ class PdfText:
 
 MAGIC = b"%PDF-"
 HEAD = 1024
-"""The most bytes that may precede the magic bytes, as PDF readers allow."""
+"""At most this many bytes may precede the magic bytes, as PDF readers allow."""
 TAIL = 2048
 """The end mark of a complete file must be within this many bytes of its end."""
 LARGEST = 200_000_000

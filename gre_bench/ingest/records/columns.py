@@ -311,7 +311,10 @@ class _Search:
         self.take("rating", [header for header in self.usual("rating") if self.has_numbers(header)])
 
     def lacks(self, name: str) -> bool:
-        """Whether *name* is wanted and not known. Judgments can replace a review, and a review id its slot."""
+        """Whether the field *name* is wanted and not known.
+
+        A review is not lacking if judgments are known, and a slot is not lacking if review ids are known.
+        """
         instead = {"review": "judgments", "slot": "review_id"}.get(name)
         return name in self.wanted and name not in self.known and instead not in self.known
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 EXTRA = "inspect_ai is not installed: pip install 'gre-bench[inspect]'"
 COLUMNS = ("paper_id", "candidate", "review")
 MOST_SAMPLES = 1_000_000
-"""The most samples, over all epochs, that a log may state."""
+"""A log may state at most this many samples, over all epochs."""
 _HEADER = re.compile(rb'\A\s*\{\s*"version":\s*\d+,\s*"status":')
 _UNREAD = {"messages", "events", "events_data", "store", "attachments"}
 """Fields of a sample that contain no review and may be large."""
@@ -49,8 +49,8 @@ _PAPER_ARGUMENTS = {"state", "limit"}
 class LoggedSample:
     """One sample of *epoch* (from 1) in the file *log*. *started*: when the evaluation started, as the log states it.
 
-    *review*: the review with the model's thinking. *problem*: why there is no review. *unfinished*: whether a retry may
-    give a review. *cut*: whether a limit truncated the review.
+    *review*: the review, including the model's thinking. *problem*: why there is no review. *unfinished*: whether a
+    retry may give a review. *cut*: whether a limit truncated the review.
     """
 
     candidate: str

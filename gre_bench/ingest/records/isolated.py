@@ -1,7 +1,7 @@
 """Reads files in a separate process if their format, such as Parquet, may exhaust memory.
 
 The process is limited to the memory and time that the settings allow for one file. If it dies, the file is refused, and
-a new process reads the next file: `python -m gre_bench.ingest.records.isolated MEMORY_BYTES`.
+a new process reads the next file. Each process runs `python -m gre_bench.ingest.records.isolated MEMORY_BYTES`.
 """
 
 from __future__ import annotations

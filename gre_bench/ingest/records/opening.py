@@ -136,7 +136,7 @@ def _split_by_paper(rows: Rows, meant: Meant) -> Rows:
 def _read_folder(
     folder: Path, imported: Imported, opened: OpenedRows, meant: Meant, chosen: Chosen, read: Adapted
 ) -> None:
-    """Adds the rows of all files in *folder* to *opened*, numbered consecutively, within the limits of one file."""
+    """Adds the rows of all files in *folder* to *opened*, numbered consecutively; limits all of them like one file."""
     files, refused = files_in(folder)
     meter, number, rows_of = Meter(folder), 0, list[tuple[Path, Rows]]()
     for file in files:
@@ -192,7 +192,7 @@ def _read_file(file: Path, imported: Imported, chosen: Chosen, read: Adapted) ->
 
 
 def _set_names_from_paths(folder: Path, rows_of: list[tuple[Path, Rows]], shape: Shape | None, meant: Meant) -> None:
-    """Sets paper and reviewer of rows without such fields from the path of their file in *folder*.
+    """Sets the paper and the reviewer of rows without such fields from the path of their file in *folder*.
 
     Folders whose names match no paper are taken as reviewers, if there are several such names.
     """

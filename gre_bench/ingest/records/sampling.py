@@ -160,7 +160,7 @@ def _choose_reviews_for_roles(reviews: list[Review], settings: EditionSettings) 
 
 
 _TEXT = 200
-"""The fewest characters for which a note's field counts as the text of a review."""
+"""A note's field counts as the text of a review if it has at least this many characters."""
 
 
 def read_evaluation_set(path: Path) -> Register:

@@ -45,7 +45,8 @@ _ORDERS: dict[str, dict[str, int]] = {
     "significance": {"not significant": 0, "marginally significant": 1, "significant": 2, "very significant": 2},
     "evidence": {"requires more": 0, "sufficient": 1},
 }
-"""Label of PeerReview Bench → the ranks of its values. Like its authors, we merge the two best of significance."""
+"""Label of PeerReview Bench → the ranks of its values. The two best values of significance share a rank, because the
+benchmark's authors merge them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,7 +165,7 @@ REVIEW_COLUMNS = (
 NUMBERS = ("slot", "rating", "grade", "row")
 """Columns of numbers, which a file may hold as text."""
 MOST_KINDS = 100
-"""The most distinct values that a column naming kinds of reviewers may have."""
+"""A column with more distinct values than this does not name kinds of reviewers."""
 SURELY_MEANT = ("model", "model_name", "llm", "system")
 """Columns that distinguish candidates if there is no column ``candidate``."""
 
@@ -268,7 +268,7 @@ def _hints(
     path: Path, table: Rows, imported: Imported, lacking: Iterable[str], columns: Collection[str],
     papers: PaperIds | None,
 ) -> str:  # fmt: skip
-    """Returns the options that would name the *lacking* columns, as the end of a message; empty if none are likely."""
+    """Returns the end of a message: options that probably name the *lacking* columns; empty if no column is likely."""
     likely = suggest_fields(path.name, table, imported.columns, columns, papers)
     options = [f'--columns {name}="{header}"' for name in lacking for header in likely.get(name, ())]
     return f"; perhaps {' '.join(options)}" if options else ""

@@ -6,7 +6,8 @@ benchmark of reviewing needs the reviewer's own view. OpenReview stores the hist
 
 - API v1 stores references. Each has the whole content of the note. A reference may be overwritten in place, so its
   content is dated by its last change.
-- API v2 stores edits. Each has only the fields that it sets, and only the set parts of a field, such as its readers.
+- API v2 stores edits. Each has only the fields that it sets and, of a field, only the parts that it sets, such as the
+  readers.
 """
 
 from __future__ import annotations
