@@ -306,7 +306,7 @@ def contrast(colour: Floats, ground: Floats) -> Floats:
 def _measured_boxes(glyphs: Glyphs) -> Floats:
     """Returns the box (n × 4, in points) in which each character's mark and background colour are measured.
 
-    For text from left to right, it is the middle of the character's lower half, where almost every letter has ink but
+    For text from left to right, it is the middle of the character's lower half. Almost every letter has ink there, but
     its neighbours have none. For other directions, it is the middle of the whole character.
     """
     box = glyphs.box
