@@ -1,16 +1,15 @@
-"""Makes and reads snapshots of a venue-year: raw notes with versions, PDFs or texts, and SHA-256 of every file.
+"""Makes and reads snapshots of a venue-year: raw notes with versions, PDFs or texts, and the SHA-256 of every file.
 
     <folder>/manifest.json       format, venue, year, source, time, counts, and each file's SHA-256 and bytes
              notes.jsonl         the notes as received, one per line, a submission before its replies
              histories.jsonl     note_id and its versions as received, if they were requested
              reviews.jsonl       which version of each review counts, of how many, and by which rule
-             papers.jsonl        each paper's PDF, its version and licence, whether the paper was sampled
+             papers.jsonl        each paper's PDF, its version and licence, and whether the paper was sampled
              pdfs/<sha256>.pdf   every distinct PDF
-             texts.parquet       paper_id, text: if the user supplies texts
+             texts.parquet       paper_id and text, if the user supplies texts
 
 A snapshot never changes once it exists. All data that is read from it is checked against the manifest.
-`compare_snapshots`
-compares two snapshots.
+`compare_snapshots` compares two snapshots.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ MANIFEST, NOTES, PAPERS, TEXTS = "manifest.json", "notes.jsonl", "papers.jsonl",
 HISTORIES, REVIEWS = "histories.jsonl", "reviews.jsonl"
 
 _SHOWN, _SHORT = 6, 60
-"""The most changed fields of a note that are listed, and the most characters of a value that is shown."""
+"""How many changed fields of a note are listed at most, and how many characters a value that is shown may have."""
 _FREE = re.compile(r"(?:CC0(?:[ -]1\.0)?|CC[ -]BY(?:[ -]SA)?[ -]\d\.\d)", re.I)
 _FILE = r"^(?:(?:notes|papers|histories|reviews)\.jsonl|texts\.parquet|pdfs/[0-9a-f]{64}\.pdf)$"
 
@@ -222,7 +221,7 @@ class Snapshot:
 
 
 UNSTATED: Row = {"pdf": None, "pdf_problem": None, "pdf_version_status": "unknown", "licence": None, "sampled": None}
-"""The values of a paper's properties that are unknown if a user supplies its files."""
+"""The values of those properties of a paper that are unknown if a user supplies its files."""
 
 
 def make_snapshot(
@@ -242,9 +241,9 @@ def make_snapshot(
     grouped: bool = False,
     link: bool = False,
 ) -> Snapshot:
-    """Makes a snapshot of the raw *notes* of the *edition*, with the PDFs and texts of their papers, in *folder*.
+    """Makes, in *folder*, a snapshot of the raw *notes* of the *edition* with the PDFs and texts of their papers.
 
-    - *pdfs*, *texts*: by paper id. PDFs and texts of papers without a note are counted and left out.
+    - *pdfs*, *texts*: keyed by paper id. PDFs and texts of papers without a note are counted and left out.
     - *papers*: {paper id: its known properties}, named as in `UNSTATED`. *histories*: {note id: its versions}.
     - *reviews*: the rows of `Snapshot.reviews`. *source*, *remarks*, *counts*, *previous*: as in `Manifest`.
     - *grouped*: whether *notes* are already grouped by paper, each submission first.
@@ -335,7 +334,7 @@ def _put_rows(path: Path, rows: Iterable[Row]) -> FrozenFile:
 
 
 def _put_pdfs(beside: Path, pdfs: Mapping[str, Path], link: bool) -> tuple[list[FrozenFile], dict[str, str]]:
-    """Writes *pdfs* into the folder *beside*, equal ones once; returns (manifest entries, {paper id: SHA-256})."""
+    """Writes each distinct PDF into the folder *beside*; returns (entries of the manifest, {paper id: SHA-256})."""
     files, shas = dict[str, FrozenFile](), dict[str, str]()
     for paper_id, path in sorted(pdfs.items()):
         try:
@@ -350,7 +349,7 @@ def _put_pdfs(beside: Path, pdfs: Mapping[str, Path], link: bool) -> tuple[list[
             continue
         files[name] = _frozen_file(name, data)
         if link:
-            with suppress(OSError):  # between file systems, or on one without links, the file is copied instead
+            with suppress(OSError):  # if the file system has no links, or is another one, the file is copied instead
                 os.link(path, beside / name)
                 continue
         (beside / name).write_bytes(data)

@@ -1,12 +1,12 @@
 """Imports graded reviews and the reviewed items from one file (Xu et al. 2025, §4.1; RottenReviews).
 
-The file has one row per review. Our own layout has these columns, of which the last four lines are optional:
+The file has one row per review. Our own layout has these columns; those on the last four lines are optional:
 
 - ``item_id``: the id of the reviewed item.
 - ``review``, or ``strengths``, ``weaknesses`` and ``suggestions``: the text of the review.
 - ``grade``: a number, or a name such as A, B, C; blank if the review is not graded.
 - ``review_id``, or ``reviewer``: the id of the review, or the reviewer's name.
-- ``title``, ``abstract``, ``text``: the item's texts. One of the item's rows suffices.
+- ``title``, ``abstract``, ``text``: the item's texts. It is enough that one row of the item holds them.
 - ``rating``: the reviewer's own rating of the item.
 - ``group``: a name; items of the same group are resampled together.
 """
@@ -34,7 +34,7 @@ from gre_bench.ingest.records.tables import MergeIndex, PaperIndex
 class ColumnLayout:
     """The layout of one kind of file. *columns*: {field: column name}. *domain*: the default domain.
 
-    *sections*: columns that together replace the column of the review, in the order of the domain's headings.
+    *sections*: the columns with the parts of a review that is not in one column, in the order of the domain's headings.
     """
 
     name: str
@@ -100,10 +100,10 @@ def read_graded_reviews(
     grade_column: str | None = None,
     grades: Sequence[str] | None = None,
 ) -> GradedFile:
-    """Returns the items in the file *path* as papers, and their graded reviews, compared with the known ones by id.
+    """Returns the items in the file *path* as papers, with their graded reviews; compares both by id with known ones.
 
     *domain*, *grade_column*: by default, the file's layout decides. *grades*: the names of the grades, worst first; by
-    default, the domain decides. Raises `SourceError` if no layout fits, or if some grades are names and some numbers.
+    default, the domain decides. Raises `SourceError` if no layout fits, or if the grades mix names and numbers.
     """
     imported = Imported()
     rows, present = read_rows(path, imported)

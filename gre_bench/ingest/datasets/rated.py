@@ -42,7 +42,7 @@ class GradedText:
 
 
 def read_graded_texts(path: Path) -> list[GradedText]:
-    """Returns the summaries in the .tsv or .csv file *path*; raises `SourceError`, which names the first invalid row.
+    """Returns the summaries in the .tsv or .csv file *path*; raises a `SourceError` that names the first invalid row.
 
     In a .tsv file of the shared task, quotation marks do not quote cells but are part of the text.
     """
@@ -90,7 +90,7 @@ class GivenReview:
 
 
 def read_human_ratings(path: Path) -> dict[str, tuple[float, ...]]:
-    """Returns {paper id: its human ratings} of the file *path*; raises `SourceError`, which names an invalid row."""
+    """Returns {paper id: its human ratings} from the file *path*; raises a `SourceError` that names an invalid row."""
     rows, columns = read_all_rows(path)
     if "paper_id" not in columns:
         raise SourceError(f"{path.name} has no column paper_id; it is tab-separated, with a header line")
@@ -116,7 +116,7 @@ def read_human_ratings(path: Path) -> dict[str, tuple[float, ...]]:
 def read_rated_reviews(folder: Path) -> list[GivenReview]:
     """Returns the rated reviews in *folder*. A model may rate a paper only once per run.
 
-    Raises `SourceError` if there is no file of reviews, or for a row that cannot be used.
+    Raises `SourceError` if there is no file of reviews, or if a row cannot be used.
     """
     path = next((folder / name for name in REVIEW_FILES if (folder / name).is_file()), None)
     if path is None:
@@ -144,7 +144,7 @@ def read_rated_reviews(folder: Path) -> list[GivenReview]:
 
 
 def _cell_text(row: Row, name: str) -> str | None:
-    """Returns the text in the column *name* of *row*, a list as one element per line; None if the cell is blank."""
+    """Returns the text in the column *name* of *row*, one line per element of a list; None if the cell is blank."""
     value = row.get(name)
     if isinstance(value, str) and value[:1] == "[" and value[-1:] == "]" and len(value) <= _LONGEST_LIST:
         try:

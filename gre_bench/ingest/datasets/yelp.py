@@ -26,7 +26,7 @@ from gre_bench.ingest.records.row_files import read_object
 from gre_bench.ingest.records.tables import MergeIndex, PaperIndex
 
 MOST_REFUSED = 10_000
-"""The most invalid lines of a file; with more, the whole file is refused."""
+"""A file with more invalid lines than this is refused as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class SampleCriteria:
 
 @dataclass(slots=True)
 class Restaurant:
-    """The data of a restaurant that is kept in memory while the files are read. *long*: how many long reviews it has.
+    """The data about a restaurant that are kept in memory during reading. *long*: how many long reviews it has.
 
     *chosen*: the chosen reviews, each as (negative rank in the seeded order, line number, offset in bytes).
     """
@@ -69,7 +69,7 @@ def sample_restaurants(
     terms: SampleCriteria,
     known_categories: Mapping[str, str] | None = None,
 ) -> Imported:
-    """Returns the sampled restaurants as papers with their reviews; names become titles, and categories synopses.
+    """Returns the sampled restaurants as papers with their reviews; names serve as titles, and categories as synopses.
 
     *businesses*, *reviews*: the two files. Every line of both is imported, refused with a reason, or counted in
     ``left_out``. Raises `SourceError` if no restaurant has enough long reviews.
@@ -150,7 +150,7 @@ def _read_reviews(path: Path, restaurants: Mapping[str, Restaurant], terms: Samp
     left: Counter[str] = Counter()
     seen: set[int] = set()
     for number, offset, line in lines(path, kept=False):
-        if len(line) < terms.min_characters:  # the text is shorter than its line; this skips most lines
+        if len(line) < terms.min_characters:  # a text cannot be longer than its line; this skips most lines
             left[short] += 1
             continue
         try:
@@ -184,7 +184,7 @@ def _as_review(line: bytes) -> Review:
 
 
 def _rank(terms: SampleCriteria, item: str) -> int:
-    """Returns a random number that depends only on the seed and *item*; items with the lowest are sampled."""
+    """Returns a random number that depends only on the seed and *item*; items with the lowest numbers are sampled."""
     return int.from_bytes(hashlib.sha256(f"{terms.seed}:{item}".encode()).digest()[:8])
 
 

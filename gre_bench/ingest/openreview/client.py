@@ -1,7 +1,8 @@
-"""The only access to OpenReview, API v1 or v2: uses openreview-py for login, URLs and headers, over our own transport.
+"""The only code that contacts OpenReview, through API v1 or v2.
 
-Notes are returned as the service sent them, because openreview-py's own objects drop unknown fields. Each method sends
-one request, so that the caller can store the answer before the next request. Only `OpenReview.forum` may send several.
+It uses openreview-py for login, URLs and headers, but sends all requests over our own transport. Notes are returned as
+the service sent them, because openreview-py's own objects drop unknown fields. Each method sends one request, so that
+the caller can store the answer before the next request. Only `OpenReview.forum` may send several.
 """
 
 from __future__ import annotations
@@ -28,16 +29,19 @@ Note = dict[str, Any]
 
 PAGE = 1000
 BATCH = 50
-"""The most PDFs that the service sends in one archive."""
+"""The service sends at most this many PDFs in one archive."""
 SAID = 300
-"""The most characters of a service's message that are shown."""
+"""At most this many characters of a service's message are shown."""
 UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
 _NUMBER = re.compile(r"(\d+)_")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Login:
-    """An account's *token*, or its *username* and *password*; the second factor is a current code or its secret."""
+    """An account's *token*, or its *username* and *password*.
+
+    A second factor is a current code (*mfa_code*), or the secret that generates such codes (*totp_secret*).
+    """
 
     username: str = ""
     password: str = ""
@@ -51,7 +55,7 @@ class Login:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of submissions, with replies under ``details.replies``, or a forum.
+    """A page of submissions, each with its replies under ``details.replies``, or the notes of a forum.
 
     *count*: the number of notes on all pages, if the service states it.
     """
@@ -70,7 +74,7 @@ class Archive:
 
     @property
     def complete(self) -> bool:
-        """Whether it is certain that a requested paper missing from the archive has no PDF at the service."""
+        """Whether a requested paper that is missing from the archive certainly has no PDF at the service."""
         return not self.damaged and not self.strangers
 
 
@@ -81,7 +85,7 @@ class Forbidden(SourceError):
 class OpenReview:
     """A session with one OpenReview host. It sends nothing before the first call, and logs in only if a login is given.
 
-    *settings*: their time limits and number of attempts are used.
+    *settings*: only their time limits and number of attempts are used.
 
     Its methods may raise `Paused` (no request is allowed now), `ServiceDown`, `Forbidden` or another `SourceError`.
     """
@@ -100,7 +104,7 @@ class OpenReview:
         self._token_spent = False
 
     def page(self, invitation: str, after: str | None = None, limit: int = PAGE, optional: bool = False) -> Page:
-        """Returns the next submissions of *invitation*, sorted by id: at most *limit*, after the id *after* if given.
+        """Returns at most *limit* submissions of *invitation*, sorted by id; if *after* is given, those after that id.
 
         *optional*: whether an invitation that the venue lacks gives an empty page instead of an error.
         """
@@ -111,7 +115,7 @@ class OpenReview:
         return self.page(invitation, limit=1).count
 
     def forum(self, forum: str) -> Page:
-        """Returns all visible notes of a forum, including the submission, by one request per `PAGE` notes."""
+        """Returns all visible notes of a forum, including the submission, with one request per `PAGE` notes."""
         notes: dict[str, Note] = {}
         count, after = None, None
         while True:
@@ -119,13 +123,13 @@ class OpenReview:
             count = count if page.count is None else page.count
             fresh = {str(note.get("id")): note for note in page.notes if str(note.get("id")) not in notes}
             notes |= fresh
-            # A page that is not full is the last, because the count may include notes that are not public.
+            # The last page is the one that is not full. The count may include notes that are not public.
             if not fresh or len(page.notes) < PAGE or len(notes) == count:
                 return Page([*notes.values()], count)
             after = str(page.notes[-1].get("id"))
 
     def history(self, note_id: str) -> list[Note]:
-        """Returns the versions of a note as sent ("edits" under API v2, "references" under v1); may be empty."""
+        """Returns the versions of a note as the service sent them (API v2: "edits", v1: "references"); may be empty."""
         if self.api == 2:
             name, address, query = "edits", "note_edits_url", {"note.id": note_id, "sort": "tcdate"}
         else:
@@ -137,7 +141,7 @@ class OpenReview:
         return None if response is None else response.content
 
     def pdfs(self, numbers: Mapping[str, object]) -> Archive | None:
-        """Returns the PDFs of several papers by one request (API v2); None if there are none.
+        """Returns the PDFs of several papers with one request (API v2); None if there are none.
 
         *numbers*: paper id → submission number.
         """
@@ -157,7 +161,7 @@ class OpenReview:
         return Page(_extract_note_list(tree, "notes", subject), count if isinstance(count, int) else None)
 
     def _tree(self, address: str, query: Mapping[str, Any], missing: Note | None) -> Mapping[str, Any]:
-        """Returns the JSON object of the answer. A 404 gives *missing*, or raises `SourceError` if that is None."""
+        """Returns the JSON object of the answer. After a 404, returns *missing* if given, else raises `SourceError`."""
         if self._get(address, query, must_exist=missing is None) is None and missing is not None:
             return missing
         if not isinstance(self.transport.last, Mapping):

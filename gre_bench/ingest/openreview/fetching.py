@@ -1,9 +1,9 @@
-"""Fetches a venue-year and stores every answer in the journal before the next request:
+"""Fetches a venue-year in four steps, and stores every answer in the journal before the next request:
 
-    1. listings of submissions with their replies
-    2. forums of submissions whose replies the listing left out
-    3. versions and PDFs of the sampled papers, which are those that a refresh with the same settings draws
-    4. the snapshot of everything in the journal
+    1. Fetch the listings of submissions with their replies.
+    2. Fetch the forums of submissions whose replies the listing left out.
+    3. Fetch the versions and PDFs of the papers that a refresh with the same settings samples.
+    4. Make a snapshot of everything in the journal.
 
 Each step continues where the journal ends, and may be stopped at any time by `Paused`, an error or a kill. An item in
 the journal is not requested again. A missing item (404) is recorded as missing permanently. A refused item (403) is
@@ -50,7 +50,7 @@ from gre_bench.ingest.snapshot import Snapshot, make_snapshot
 EMPTY_PAGES = 3
 """A run stops after this many empty pages in a row before the end of the listing."""
 IN_A_ROW = 5
-"""After this many refusals in a row, the account or machine counts as refused, not single items."""
+"""After this many refusals in a row, the service is taken to refuse the account or machine, not single items."""
 ADVICE = {"pdf": "", "history": ", or do without earlier versions: --set fetch.histories=false"}
 NONE = Archive({}, damaged=True)
 MISSING, NOT_NAMED, REFUSED = "the service has no PDF of it", "the note names no PDF", "the service refuses it"
@@ -59,7 +59,7 @@ STATUS_EVERY_S = 0.2
 Stated = tuple[int | None, str | None]
 """The number of a submission and the name of its PDF, as its note states them."""
 Tell = Callable[[str, str, int, int], None]
-"""Receives progress: the stage, its kind of request, the amount done and the total."""
+"""A function that receives progress: the stage, its kind of request, the amount done and the total."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ def fetch_run(settings: Settings, state: Path, again: bool = False) -> Path:
 def fetch_notes_into_journal(request: FetchRequest, secret: Callable[[str], str]) -> FetchOutcome:
     """Fetches all submissions of the venue-year with their replies into the journal, as far as the service allows.
 
-    *secret*: a function from a reference such as ``env:NAME`` to the secret's value.
+    *secret*: a function that returns the secret for a reference such as ``env:NAME``.
     """
     with Journal(request.folder, request.origin) as journal:
         if is_listed(journal, request.venue) and set(submissions_lacking_replies(journal)) <= journal.forums.keys():
@@ -191,7 +191,7 @@ def fetch_papers_into_journal(request: FetchRequest, secret: Callable[[str], str
 def _run_parts(
     request: FetchRequest, secret: Callable[[str], str], parts: Iterable[Callable[[OpenReview, Tell], None]]
 ) -> FetchOutcome:
-    """Calls *parts* one after another and returns the outcome of all.
+    """Calls *parts* one after another and returns their joint outcome.
 
     A pause ends only the part in which it occurs, and the outcome states the earliest end of a pause. If the service is
     down, the remaining parts are skipped.
@@ -296,10 +296,10 @@ def _fetch_listing(journal: Journal, client: OpenReview, request: FetchRequest, 
 
 
 def _items_to_request(journal: Journal, kind: Kind, items: Iterable[str], began: float) -> list[str]:
-    """Returns the *items*, ids of papers (``pdf``) or notes (``history``), that a run must still request.
+    """Returns those *items* that a run must still request; they are ids of papers (``pdf``) or notes (``history``).
 
-    *began*: when the run started (epoch seconds). Items that were refused before that come last. Items that were
-    received, or refused since then, are left out.
+    *began*: when the run started (epoch seconds). Items that were refused before then come last. Items that were
+    received at any time, or refused since then, are left out.
     """
     known = journal.pdfs if kind == "pdf" else journal.histories
     missing = [item for item in items if item not in known]
@@ -310,8 +310,8 @@ def _items_to_request(journal: Journal, kind: Kind, items: Iterable[str], began:
 class _Refusals:
     """The current series of consecutive refusals (403) of one kind of item.
 
-    The next answer ends the series, and its refusals are then recorded in the journal. If the series reaches `IN_A_ROW`
-    refusals first, no further item is requested.
+    The next item that is not refused ends the series, and the refusals are then recorded in the journal. If the series
+    reaches `IN_A_ROW` refusals first, no further item is requested.
     """
 
     def __init__(self, journal: Journal, kind: Kind):
@@ -322,8 +322,8 @@ class _Refusals:
     def each(self, items: Iterable[str], ask: Callable[[str], None]) -> None:
         """Calls *ask* with each of *items*, and tracks the refusals that *ask* raises as `Forbidden`.
 
-        Raises `ServiceDown` after `IN_A_ROW` refusals in a row. If the same items were refused in earlier runs, returns
-        instead, without requesting the remaining items.
+        Raises `ServiceDown` after `IN_A_ROW` refusals in a row. If earlier runs recorded these refusals already, the
+        method returns instead, without requesting the remaining items.
         """
         for item in items:
             known = (self.kind, item) in self.journal.refused
@@ -366,7 +366,7 @@ class _Refusals:
 def _fetch_pdfs(
     journal: Journal, client: OpenReview, request: FetchRequest, papers: Mapping[str, Stated], tell: Tell
 ) -> None:
-    """Fetches the PDFs of *papers* (see `items_of_snapshot`) that are `_items_to_request`."""
+    """Fetches the PDFs of those *papers* (see `items_of_snapshot`) that `_items_to_request` returns."""
     kind, batch = ("attachment", min(request.settings.fetch.pdf_batch, BATCH)) if client.api == 2 else ("pdf", 1)
     refusals, archive = _Refusals(journal, "pdf"), NONE
 
@@ -375,7 +375,7 @@ def _fetch_pdfs(
         tell("PDFs", kind, sum(paper in journal.pdfs for paper in papers), len(papers))
 
     def ask(paper_id: str) -> None:
-        """Requests one PDF; if the archive contained a part of it, keeps the longer of the two."""
+        """Requests one PDF; if the archive contained a part of it, keeps the longer of the two copies."""
         copies = (archive.files.get(paper_id), client.pdf(paper_id))
         keep(paper_id, max((data for data in copies if data is not None), key=len, default=None))
 
@@ -385,7 +385,7 @@ def _fetch_pdfs(
     for start in range(0, len(new), batch):
         some, archive = new[start : start + batch], NONE
         try:
-            # An archive of one paper is the PDF itself. A damaged archive is requested once more.
+            # For one paper, the service sends no archive but the PDF. A damaged archive is requested once more.
             for _ in range(2 if len(some) > 1 else 0):
                 archive = client.pdfs({name: papers[name][0] for name in some}) or NONE
                 if archive is NONE or not archive.damaged:
@@ -415,7 +415,7 @@ class Sampled:
 
 
 def sample_of(journal: Journal, venue: Venue, edition: EditionSettings) -> Sampled:
-    """Draws the sample from the notes in the journal; raises `SourceError` if no sample can be drawn."""
+    """Samples papers from the notes in the journal; raises `SourceError` if that is impossible."""
     records = read_notes(latest_notes(journal), venue)
     drawn = draw(records.papers, records.reviews, edition)
     return Sampled(frozenset(role.paper_id for role in drawn.roles), tuple(drawn.notes))
@@ -424,7 +424,7 @@ def sample_of(journal: Journal, venue: Venue, edition: EditionSettings) -> Sampl
 def items_of_snapshot(
     journal: Journal, venue: Venue, sampled: Sampled, histories: bool
 ) -> tuple[list[str], dict[str, Stated]]:
-    """Returns (notes whose versions a snapshot needs, {paper id: its PDF as stated}).
+    """Returns (ids of the notes whose versions a snapshot needs, {paper id: its PDF as the paper's note states it}).
 
     *histories*: whether versions are wanted at all. Items that are already in the journal are included.
     """
@@ -445,8 +445,8 @@ def items_of_snapshot(
 def freeze(request: FetchRequest) -> dict[str, Any]:
     """Makes a snapshot of everything in the journal; returns its folder, digest, counts and remarks.
 
-    If a snapshot with the same contents and source exists already, returns that one. Raises `SourceError` if it is
-    damaged, or if the new snapshot cannot be written.
+    If a snapshot with the same contents and source exists already, returns that one. Raises `SourceError` if the
+    existing snapshot is damaged, or if the new one cannot be written.
     """
     venue, edition, root = request.venue, request.settings.edition, Path(request.state) / "snapshots"
     beside = root / f".sealing-{uuid.uuid4().hex}"
@@ -491,7 +491,7 @@ def freeze(request: FetchRequest) -> dict[str, Any]:
 def _rename_snapshot(made: Snapshot, name: str) -> Snapshot:
     """Renames the folder of the snapshot *made* to *name*, numbered if needed, unless an equal snapshot exists."""
     folder = root = made.folder.parent
-    # Equal contents from another host are another snapshot, because a snapshot states its host.
+    # Equal contents from another host form another snapshot, because a snapshot states its host.
     for folder in (root / name, *(root / f"{name}-{number}" for number in range(2, 1000))):
         if not folder.is_dir():
             made.folder.rename(folder)

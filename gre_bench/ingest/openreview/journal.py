@@ -2,8 +2,8 @@
 
     <folder>/journal.jsonl     first line: host and API version; then one line per answer
              pages/*.json.gz   the notes of each page as received
-    <folder>/../pdfs/          PDFs in files named by their SHA-256, which never change: all fetch runs share them, and
-                               snapshots link to them
+    <folder>/../pdfs/          PDFs in files that are named by their SHA-256 and never change; all fetch runs share
+                               these files, and snapshots link to them
 
 The files of an answer are written before its line in the journal, and incomplete lines are ignored. A killed process
 therefore loses only the answer that it was storing.
@@ -68,7 +68,7 @@ class FetchedPdf:
 
 
 class Journal:
-    """The journal of a fetch run in *folder*. While the context is open, it is locked against other processes.
+    """The journal of a fetch run in *folder*. It is locked against other processes while its context is open.
 
     *expected*: where to fetch from; None if the journal is only read. Opening the journal of another origin raises
     `SourceError`.
@@ -125,15 +125,15 @@ class Journal:
         self._add({"page": {"invitation": invitation, "file": name, **entry}})
 
     def add_forum(self, forum: str, notes: list[Note], count: int | None = None) -> None:
-        """Stores all notes of a forum, replacing the replies in the listing. *count*: as the service states it."""
+        """Stores all notes of a forum in place of the replies in the listing. *count*: as the service states it."""
         self._add({"forum": {"id": forum, "notes": notes, "count": count}})
 
     def add_history(self, note_id: str, versions: list[Note]) -> None:
-        """Stores all versions of a note, replacing a recorded refusal."""
+        """Stores all versions of a note in place of a recorded refusal."""
         self._add({"history": {"id": note_id, "versions": versions}})
 
     def add_pdf(self, paper_id: str, stated: str | None, data: bytes | None, problem: str | None = None) -> None:
-        """Stores the PDF of a paper, replacing a damaged copy, or the reason why there is none (see `FetchedPdf`)."""
+        """Stores the PDF of a paper in place of a damaged copy, or the reason why it has none (see `FetchedPdf`)."""
         sha256 = None if data is None else hashlib.sha256(data).hexdigest()
         if data is not None and sha256 is not None and self.pdf(sha256) is None:
             write_file(self.pdf_file(sha256), data, READ_ONLY)
@@ -161,7 +161,7 @@ class Journal:
         return data if hashlib.sha256(data).hexdigest() == sha256 else None
 
     def drop_damaged(self, papers: Iterable[str]) -> None:
-        """Forgets the stored PDFs of *papers* that are missing or damaged, so that they are fetched again."""
+        """Forgets those stored PDFs of *papers* that are missing or damaged, so that they are fetched again."""
         for paper in papers:
             if paper in self.pdfs and (sha256 := self.pdfs[paper].sha256) and self.pdf(sha256) is None:
                 del self.pdfs[paper]
@@ -260,7 +260,7 @@ def count_repeated_notes(journal: Journal) -> int:
 
 
 def listing_counts(journal: Journal, invitation: str) -> tuple[int, int]:
-    """Returns (notes received, the service's latest count, or 0 if none is stated) for the listing of *invitation*."""
+    """Returns (notes received, the service's latest count or 0 if it states none) for the listing of *invitation*."""
     pages = journal.listing(invitation)
     ids = {str(note.get("id")) for note in journal.submissions(pages)}
     return len(ids), (pages[-1].count or 0) if pages else 0
@@ -286,14 +286,14 @@ def count_hidden_replies(journal: Journal) -> int:
 
 
 def _details(note: Note) -> tuple[Note, int]:
-    """Returns (the details of the submission *note*, the number of replies that they state, or 0)."""
+    """Returns (the details of the submission *note*, the number of replies that they state; 0 if unstated)."""
     details = note["details"] if isinstance(note.get("details"), dict) else {}
     count = details.get("replyCount")
     return details, count if isinstance(count, int) else 0
 
 
 def _all_received_notes(journal: Journal) -> Iterator[Note]:
-    """Yields all received notes, also repeated ones: each submission of a listing, then its replies by date."""
+    """Yields all received notes, including repeated ones: each submission of a listing, then its replies by date."""
     for note in journal.submissions():
         details, _ = _details(note)
         whole = journal.forums.get(str(note.get("id")))
@@ -312,7 +312,7 @@ def _age_key(note: Note) -> tuple[int, str]:
 
 
 def runs_of(root: Path, name: str) -> list[Path]:
-    """Returns the folders ``<name>-0001``, ``<name>-0002`` and so on of fetch runs under *root*, oldest first."""
+    """Returns the folders of fetch runs under *root* (``<name>-0001``, ``<name>-0002`` and so on), oldest first."""
     return sorted(path for path in root.glob(f"{name}-[0-9][0-9][0-9][0-9]") if (path / JOURNAL).is_file())
 
 
@@ -327,7 +327,7 @@ def origin_of(run: Path) -> Origin | None:
 
 
 def choose_run_folder(root: Path, name: str, origin: Origin, again: bool = False) -> Path:
-    """Returns the folder of the latest fetch run of *name*, ``<venue>-<year>``, from *origin*, or a new folder.
+    """Returns the folder of the latest fetch run of *name* (``<venue>-<year>``) from *origin*, or a new folder.
 
     The folder is new if there is no such run yet, or if *again* is set and the latest run ended with a snapshot. A
     journal without an origin is treated as one from *origin*; opening it raises an error that says what is wrong.
@@ -341,6 +341,6 @@ def choose_run_folder(root: Path, name: str, origin: Origin, again: bool = False
 
 
 def earlier_journals(run: Path, origin: Origin) -> list[Journal]:
-    """Returns the journals of the fetch runs before *run* with the same venue-year and *origin*, oldest first."""
+    """Returns the journals of the fetch runs before *run* that have its venue-year and *origin*, oldest first."""
     known = runs_of(run.parent, run.name.rpartition("-")[0])
     return [read(path) for path in known if path.name < run.name and origin_of(path) == origin]

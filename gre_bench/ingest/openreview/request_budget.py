@@ -32,7 +32,7 @@ FIRST_WAIT_S, LONGEST_WAIT_S = 60.0, HOUR
 SET_BACK_S = 60.0
 """A clock that is behind the file's time by more than this many seconds counts as set back."""
 BELIEVED = 3
-"""How many refusals in a row have their stated wait believed."""
+"""For this many refusals in a row, the wait that the service states is believed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class RequestBudget:
             wait = wait_of(headers, body, now) if refused or status == 503 else None
             if refused:
                 refusals = allowances[kind].refusals + 1
-                # A stated wait is believed only a few times: a wait of zero would otherwise cause a storm of requests.
+                # A stated wait is believed only a few times, because waits of zero could cause a storm of requests.
                 doubted = refusals if wait is None else refusals - BELIEVED
                 if doubted > 0:
                     wait = max(wait or 0.0, min(LONGEST_WAIT_S, FIRST_WAIT_S * 2 ** (doubted - 1)))
@@ -116,7 +116,7 @@ class RequestBudget:
 
     @contextmanager
     def _changing(self, kind: str) -> Iterator[dict[str, Allowance]]:
-        """Locks the file, yields kind → allowance (including *kind*), and saves the allowances after the block."""
+        """Locks the file, yields {kind: allowance} with *kind* included, and saves the allowances after the block."""
         with locked(self.path.with_suffix(".lock"), f"request budget {self.path}"):
             allowances = self._read()
             allowances.setdefault(kind, _guess(kind))
@@ -128,7 +128,7 @@ class RequestBudget:
     def _read(self) -> dict[str, Allowance]:
         try:
             tree = json.loads(self.path.read_bytes())
-            # If the clock was set back by days, all waits would be longer by that time.
+            # If the clock was set back by days, all times are moved back too; otherwise, waits would be days longer.
             back = tree.get("at", 0.0) - self.clock()
             back = 0.0 if back < SET_BACK_S else back
             return {kind: _allowance(entry, back) for kind, entry in tree["kinds"].items()}
@@ -144,7 +144,7 @@ def _guess(kind: str) -> Allowance:
 
 
 def _allowance(entry: Mapping[str, Any], back: float) -> Allowance:
-    """Returns the allowance in *entry* of the file, with its times moved back by *back* seconds."""
+    """Returns the allowance in *entry*, which is read from the file, with its times moved back by *back* seconds."""
     limits = {name: Limit(**limit) for name, limit in entry["limits"].items()}
     for name, limit in limits.items():
         if limit.resets_at is not None:

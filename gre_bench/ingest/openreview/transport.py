@@ -33,7 +33,7 @@ BACKOFF_S, BACKOFF_MOST_S = 2.0, 60.0
 CONNECT_S, UNREACHED_S, SILENT_S = 10.0, 45.0, 20.0
 """Seconds until a connection fails, until an unreachable host is given up, and until a silent host is reported."""
 WHOLE = 15
-"""A complete answer may take this many times the time limit between two pieces of it."""
+"""A complete answer may take this many times as long as the time limit between two of its pieces."""
 STOP = "Ctrl-C stops, and the same command continues"
 SAID = 120
 NOTICES = logging.getLogger("gre_bench.fetch")
@@ -152,9 +152,10 @@ class Transport(HTTPAdapter):
         return response
 
     def _judge(self, response: Response, kind: str, request: PreparedRequest) -> str:
-        """Returns the fault of *response* in words if a retry may help, or an empty text; raises any other fault.
+        """Returns the fault of *response*, in words, if a retry may help; raises any other fault.
 
-        Records the limits that the response states for *kind* (host, blank, kind of request).
+        Returns an empty text if there is no fault. Records the limits that the response states for *kind*, which
+        consists of the host, a blank and the kind of request.
         """
         form, body, garbled = response.headers.get("content-type", "").lower(), None, False
         if "json" in form:
@@ -164,7 +165,7 @@ class Transport(HTTPAdapter):
                 garbled = True
         self.budget.learn(kind, response.status_code, response.headers, body)
         if response.status_code == 429:
-            # raises Paused until the time that this response states
+            # raises Paused; the pause lasts until the time that this response states
             self.budget.take(kind)
             return "429"
         if response.status_code in FAULTS:

@@ -24,15 +24,15 @@ from gre_bench.ingest.pdf.hidden import Glyphs, PageVisibility, detect_hidden_te
 from gre_bench.ingest.pdf.text import Finding, round_box, show_invisible
 
 LONGEST = 2000
-"""The most characters that are kept of a finding's text."""
+"""At most this many characters of a finding's text are kept."""
 SIGNS = 8
-"""From this many zero-width characters on a page, they can carry a message; fewer are removed without a finding."""
+"""At least this many zero-width characters on a page can carry a message; fewer are removed without a finding."""
 
 
 def audit_page(
     page: Any, number: int, faults: tuple[type[Exception], ...]
 ) -> tuple[PageVisibility, list[Finding], list[str]]:
-    """Returns (what a reader sees of *page*, its findings, notes on parts whose check raised one of *faults*)."""
+    """Returns (what a reader sees of *page*, its findings, notes on checks that raised one of *faults*)."""
     sight = detect_hidden_text(page, number)
     findings, notes = [], []
     invisible = sum(finding.text.count("\\u{") for finding in sight.findings if finding.kind == "zero_width")
@@ -51,7 +51,7 @@ def audit_page(
 
 
 def label_finding(finding: Finding) -> Finding:
-    """Returns *finding* with its text truncated to `LONGEST` characters, and the name of the first matching rule."""
+    """Returns *finding* with its text truncated to `LONGEST` characters and the name of the first rule it matches."""
     passages = instructions_in(" ".join(finding.text.split()), unseen=True)
     text = finding.text if len(finding.text) <= LONGEST else f"{finding.text[:LONGEST]}…"
     return replace(finding, text=text, instructs=passages[0].rule if passages else None)
@@ -71,7 +71,7 @@ def _visible_instructions(sight: PageVisibility, number: int) -> list[Finding]:
 def _running_text(glyphs: Glyphs, unread: Any) -> tuple[str, list[int | None]]:
     """Returns (text of a page as one line without the characters *unread*, each character's index in *glyphs*).
 
-    A word that is hyphenated at the end of a line is joined. The space for a line break has the index None.
+    A word that is hyphenated at a line break is joined. The space that replaces a line break has the index None.
     """
     text: list[str] = []
     places: list[int | None] = []
@@ -96,13 +96,13 @@ def _running_text(glyphs: Glyphs, unread: Any) -> tuple[str, list[int | None]]:
 
 
 LEAST = 12
-"""The fewest letters that a reported replacement text adds; those for ligatures and hyphens add fewer."""
+"""The fewest letters that a replacement text must add to be reported; those for ligatures and hyphens add fewer."""
 REPLACED = re.compile(rb"ActualText|/[^\s/<>]+\s*/[^\s/<>]+\s+BDC")
-"""Marked content with a replacement text, or with properties in another object."""
+"""Matches marked content with a replacement text, or with properties in another object."""
 
 
 def find_annotations(page: Any, number: int) -> list[Finding]:
-    """Returns a finding for each annotation and form field of *page* that contains text, printed or not."""
+    """Returns a finding for each annotation and form field of *page* that contains text, even if it is not printed."""
     findings = []
     for note in page.annots() or ():
         text = " ".join(part for part in (note.info.get("subject"), note.info.get("content")) if part)
@@ -198,7 +198,7 @@ def draw(data: bytes, findings: Iterable[Finding], folder: Path, dpi: int) -> li
 
 
 def _draw_frames(picture: pymupdf.Pixmap, scale: float, listed: list[tuple[int, Finding]]) -> pymupdf.Pixmap:
-    """Returns *picture*, drawn with *scale* pixels per point, with frames around *listed*, pairs (number, finding).
+    """Returns *picture* with frames around *listed*, which are pairs (number, finding). *scale*: its pixels per point.
 
     The frames are drawn on a new sheet, because the page's own transformations could displace them.
     """

@@ -36,15 +36,16 @@ from gre_bench.ingest.pdf.text import (
 _LOST = re.compile(r"zlib error|premature end|cannot read|unexpected eof|truncated|cannot find startxref in tail", re.I)
 _WRONG = re.compile(r"syntax error", re.I)
 MOST_FINDINGS = 200
-"""The most findings that are kept of a file; a note states how many more there are."""
+"""At most this many findings of a file are kept; a note states how many more there are."""
 
 
 @dataclass(slots=True)
 class _Pages:
     """The pages of a file that could be read, with notes, findings and counts.
 
-    *characters*: how many there are; *hidden* of them are hidden, and *recognised* come from text recognition on
-    *scans*. *pictures*, *lost*, *wrong*: how many pages have pictures, are damaged, or could be read only in part.
+    *characters*: how many characters the pages have. *hidden*, *recognised*: how many characters are hidden, or come
+    from text recognition. *scans*, *pictures*, *lost*, *wrong*: how many pages are scans, have pictures, are damaged,
+    or could be read only in part.
     """
 
     pages: list[Page] = field(default_factory=list)
@@ -159,7 +160,7 @@ def _status(document: Any, count: int, most: int, read: _Pages, cut: str | None)
 def _extract_parts(pages: Sequence[Page], notes: list[str]) -> tuple[str | None, str | None, str, list[Row]]:
     """Returns (title, abstract, text, rows) of *pages*; title and abstract are None if they were not found.
 
-    The rows are all in reading order, with their fates. Pieces that are dropped from the edges of a page have their
+    *rows*: all rows in reading order, with their fates. Pieces that are dropped from the edges of a page have their
     fates only in *pages*. Doubts are added to *notes*.
     """
     heights = [page.height for page in pages]
@@ -242,7 +243,7 @@ def _edge_rows(page: Page, text_size: float) -> list[tuple[tuple[str, str], Row]
     """Returns (key, piece) for every piece of the three outermost rows at the top and at the bottom of *page*.
 
     The key is (``top`` or ``bottom``, the text in lower case without digits and signs); a running header has the same
-    key on all pages. Captions are left out, and so is type larger than *text_size*, as in titles of slides.
+    key on all pages. Captions are left out, and so are rows in type larger than *text_size*, such as titles of slides.
     """
     edges = []
     left = undecided(page.rows)
@@ -262,7 +263,7 @@ def _edge_rows(page: Page, text_size: float) -> list[tuple[tuple[str, str], Row]
 
 
 def _stands_alone(number: Row, zone: str, page: Page) -> bool:
-    """Whether at most two pieces lie between *number* and the edge *zone* of *page*, and at most two next to it."""
+    """Whether at most two pieces lie between *number* and the edge *zone* of *page*, and at most two to its sides."""
     left = undecided(page.rows)
     further = [row for row in left if (row.y1 < number.y0 if zone == "top" else row.y0 > number.y1)]
     beside = [row for row in left if row.y0 < number.y1 and row.y1 > number.y0 and row is not number]
@@ -286,7 +287,7 @@ SPACED = re.compile(r"(?:[A-Z]\s){3,}[A-Z]")
 
 
 def in_reading_order(pages: Sequence[Page]) -> list[Row]:
-    """Returns the undecided rows of *pages* in reading order: band by band, and the columns of a band left to right.
+    """Returns the undecided rows of *pages* in reading order: band by band, and each band column by column.
 
     A band is the part of a page between two rows that span the columns.
     """
@@ -300,7 +301,7 @@ def in_reading_order(pages: Sequence[Page]) -> list[Row]:
 
 
 def drop_sidebars(pages: Sequence[Page]) -> None:
-    """Drops journals' sidebars next to a single text column on the first two pages; later pages give its bounds."""
+    """Drops sidebars next to a single text column on the first two pages; later pages give the column's bounds."""
     if _gutters(pages)[1] is not None:
         return
     extents = [horizontal_bounds(rows) for page in pages[2:] if len(rows := undecided(page.rows)) > 20]
@@ -326,7 +327,7 @@ def _gutters(pages: Sequence[Page]) -> tuple[list[float | None], float | None]:
 
 
 def _gutter(rows: Sequence[Row]) -> float | None:
-    """Returns the middle (x in points) of the widest gap between two columns of *rows*; None for a single column."""
+    """Returns the middle (x in points) of the widest gap between two columns of *rows*; None if there is one column."""
     long = [row for row in rows if len(row.text.strip()) >= 12]
     if len(long) < 12:
         return None
@@ -355,7 +356,7 @@ def _sort_bands(rows: Sequence[Row], gutter: float) -> list[Row]:
     """Returns the *rows* of a page in reading order. *gutter*: the x of the gap between the columns.
 
     Rows that cross the gutter, such as a title, divide the page into bands. If the rows of a block cross the gutter,
-    its last row counts as crossing too, even if it is short.
+    the last row of the block counts as crossing too, even if it is short.
     """
     full = [row for row in rows if row.x0 < gutter - 3 and row.x1 > gutter + 3]
     crossing = set(full)

@@ -26,36 +26,37 @@ Whole = NDArray[np.int64]
 
 FILLED, STROKED, CLIPPING = 16, 32, 64
 ENDLESS = 1e6
-"""Half the side, in points, of the searched sheet, which is large because text far off the page must be found."""
+"""Half the side, in points, of the sheet that is searched; it is large so that text far off the page is found."""
 LETTERS, PIECES = 6, 24
-"""LETTERS: the fewest consecutive letters that count as hidden by size or by rendering, because formulas have odd
-signs. PIECES: on a page with this many hidden letters, shorter runs count too."""
+"""LETTERS: fewer consecutive letters than this do not count as hidden by size or by rendering, because formulas have
+odd signs. PIECES: on a page with at least this many hidden letters, shorter runs count too."""
 FAINT = 0.1
 """Text below this opacity counts as hidden without further checks."""
 TINY, READ, OF_BODY = 0.95, 4.0, 0.2
-"""Unreadable font sizes: below TINY points anywhere, and outside figures below READ points or OF_BODY of the usual
-size."""
+"""Unreadable font sizes: below TINY points anywhere; outside figures, also below READ points or below OF_BODY times the
+usual size."""
 NEAR, SIDE, PARTS, RULE = 25.0, 20.0, 5, 2.0
 """Type is in a figure if PARTS drawn objects lie within NEAR points of it, and together span more than SIDE points in
 both directions. Two of them must be higher than RULE points, so that the rules of a table are not a figure."""
 SEEN = 6
-"""The fewest of 255 steps by which a pixel must change for text to leave a mark."""
+"""Text leaves no mark if it changes pixels by at most this many of 255 steps."""
 PALE = 20
-"""The fewest of 255 steps by which text must differ from its background in red, green or blue."""
+"""Text must differ from its background by at least this many of 255 steps in red, green or blue."""
 PALER, CONTRAST = 130, 1.3
-"""Text counts as invisible below both limits: steps of 255, and the contrast ratio (WCAG requires 4.5)."""
+"""Text counts as invisible if it is below both limits: its difference from the background in steps of 255, and its
+contrast ratio (WCAG requires 4.5)."""
 LEAST_CONTRAST = 1.06
 """The contrast ratio below which text counts as invisible, whatever its hue. Pure yellow on white has 1.07."""
 FINE, MARGIN, LARGEST = 3.0, 6.0, 6e6
 """For the second check: pixels per point, the margin in points around the text, and the most pixels of a picture."""
 COVERS = ("fill-path", "fill-image", "fill-shade")
 LEAST_COVER, MOST = (30.0, 4.0), 200
-"""The smallest width and height, in points, of an object that can cover text, and how many are checked per page."""
+"""The smallest width and height, in points, of an object that can cover text; how many objects are checked per page."""
 SCAN = 0.6
-"""The smallest share of a page that pictures must cover for the page to count as a scan."""
+"""A page can count as a scan only if pictures cover at least this share of it."""
 CLOSE, SHIFTED = 0.15, 3
-"""CLOSE: a letter drawn again within this share of its size is bold print or a shadow. SHIFTED: the fewest such
-letters on a page with the same shift."""
+"""CLOSE: a letter that is repeated within this share of its size is bold print or a shadow. SHIFTED: at least this many
+such letters on a page must have the same shift."""
 _UNSPACED = re.compile(f"[{UNSPACED}]+")
 
 
@@ -130,11 +131,12 @@ class Glyphs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PageVisibility:
-    """The characters of a page, and which of them a reader cannot see (*hidden*, and as *findings*).
+    """The characters of a page, and which of them a reader cannot see (as the mask *hidden*, and as *findings*).
 
     *copies*: which visible characters repeat another at the same place, as in text that is drawn twice to look bold.
-    *recognised*: how many letters and digits text recognition laid invisibly over the writing of a *scan*, which do not
-    count as hidden. *pictured*: the share of the page's area that pictures cover. *empty*: whether nothing is drawn.
+    *recognised*: how many invisible letters and digits do not count as hidden, because text recognition laid them over
+    the writing of a *scan*. *pictured*: the share of the page's area that pictures cover. *empty*: whether the page is
+    blank.
     """
 
     glyphs: Glyphs
@@ -169,7 +171,7 @@ def glyphs_of(page: Any) -> Glyphs:
     chars = [char for _, _, span in spans for char in span["chars"]]
     n = len(chars)
     text = "".join(char["c"] for char in chars)
-    if len(text) != n:  # one character each, whatever the file says they mean
+    if len(text) != n:  # each glyph counts as one character, even if the file gives it a longer text
         text = "".join(char["c"][:1] or "\ufffd" for char in chars)
     table = np.repeat(
         np.array(
@@ -233,7 +235,7 @@ def detect_hidden_text(page: Any, number: int) -> PageVisibility:
 
 
 def _findings(glyphs: Glyphs, why: NDArray[np.str_], number: int) -> Iterator[Finding]:
-    """Yields one finding for each run of characters that are hidden for the same reason. *why*: kind by character."""
+    """Yields one finding for each run of characters that are hidden for the same reason. *why*: the reasons."""
     places = np.flatnonzero(why != "")
     breaks = np.flatnonzero((why[places[1:]] != why[places[:-1]]) | (np.diff(places) > 3)) + 1
     for run in np.split(places, breaks) if len(places) else ():
@@ -247,7 +249,7 @@ def _mark_unseen_when_drawn(
 ) -> None:
     """Records in *why* which of the characters *among* leave no mark on the page, or have their background's colour.
 
-    Letters that only clip what is drawn later count as ``seen`` where something shows within them.
+    Letters that only clip later objects count as ``seen`` if something shows within them.
     """
     band, clips = _measured_boxes(glyphs), np.flatnonzero(among & glyphs.clipping)
     shown = clips[ink.ranges(glyphs.box[clips]) >= PALE]
@@ -304,8 +306,8 @@ def contrast(colour: Floats, ground: Floats) -> Floats:
 def _measured_boxes(glyphs: Glyphs) -> Floats:
     """Returns the box (n × 4, in points) in which each character's mark and background colour are measured.
 
-    For text from left to right, it is the middle of the lower half, where almost every letter has ink and its
-    neighbours have none. For other directions, it is the middle of the whole character.
+    For text from left to right, it is the middle of the character's lower half. Almost every letter has ink there, but
+    its neighbours have none. For other directions, it is the middle of the whole character.
     """
     box = glyphs.box
     inset = 0.15 * (box[:, 2:] - box[:, :2])
@@ -317,7 +319,7 @@ def _measured_boxes(glyphs: Glyphs) -> Floats:
 
 
 def _extend_to_words(glyphs: Glyphs, marked: Mask, among: Mask) -> Mask:
-    """Returns the mask *marked*, extended to words of which at least half is marked, without stray letters.
+    """Returns the mask *marked* without stray letters, and extended to all words of which at least half is marked.
 
     Strays are runs of fewer than `LETTERS` letters, except whole words of at least three letters. On a page with at
     least `PIECES` marked letters, short runs in mostly marked lines are not strays either. *among*: the mask of the
@@ -351,7 +353,7 @@ def runs_in_mask(mask: Mask) -> Iterator[tuple[int, int]]:
 
 
 def _find_tiny(glyphs: Glyphs, log: list[Any]) -> Mask:
-    """Returns the mask of the characters that are too small to read, except in figures and except stray letters."""
+    """Returns the mask of the characters that are too small to read, except those in figures and stray letters."""
     usual = float(np.median(glyphs.size[glyphs.solid])) if glyphs.solid.any() else 0.0
     small = glyphs.size < max(READ, OF_BODY * usual)
     if not (small & glyphs.solid).any():
@@ -432,8 +434,8 @@ def _inside_mask(points: Floats, box: Any) -> Mask:
 class Ink:
     """Two renderings of a page with its annotations: with text and without.
 
-    *region*: the part to render (x0, y0, x1, y1 in points); None means the page. *scale*: pixels per point, which is
-    lowered if a picture would have more than `LARGEST` pixels.
+    *region*: the part to render (x0, y0, x1, y1 in points); None means the whole page. *scale*: pixels per point; it is
+    lowered if a picture would otherwise have more than `LARGEST` pixels.
     """
 
     def __init__(self, page: Any, scale: float, region: Any = None):
@@ -468,7 +470,7 @@ class Ink:
         return self.at(boxes, self.difference, steps).max(axis=1)
 
     def ranges(self, boxes: Floats) -> NDArray[np.uint8]:
-        """Returns the difference of the page's lightest and darkest green, in steps of 255, in each of *boxes*."""
+        """Returns the difference between the page's lightest and darkest green in each of *boxes*, in steps of 255."""
         green = self.at(boxes, self.whole[:, :, 1], 8)
         return green.max(axis=1) - green.min(axis=1)
 
@@ -489,21 +491,21 @@ def _render(shown: Any, matrix: Any, bounds: Any, with_text: bool) -> NDArray[np
 
 
 def copies(glyphs: Glyphs, among: Mask) -> Mask:
-    """Returns the mask of the characters *among* that repeat an earlier one at the same place in about the same size.
+    """Returns the mask of those characters *among* that repeat an earlier one at about the same place and size.
 
     PDF producers draw text twice, with a small shift, for bold print, shadows and outlines.
     """
     out = np.zeros(len(among), dtype=bool)
     places = np.flatnonzero(among)
     code = np.fromiter((ord(glyphs.text[index]) for index in places), dtype=np.int64, count=len(places))
-    # Letters in rows and columns differ in this direction, so that few are compared.
+    # Letters in the same row or column have different positions along this direction, so few pairs are compared.
     along = glyphs.origin[places] @ (0.8, 0.6)
     order = np.lexsort((along, code))
     places, code, along = places[order], code[order], along[order]
     size = glyphs.size[places]
     first = np.arange(len(places))
     pairs = [np.zeros((0, 2), dtype=np.int64)]
-    for step in range(1, 13):  # each is compared with 12 others, so that the time is linear in the letters
+    for step in range(1, 13):  # each letter is compared with at most 12 others, so the time grows linearly
         first = first[first + step < len(places)]
         second = first + step
         close = (code[first] == code[second]) & (along[second] - along[first] < CLOSE * size[first])
@@ -516,7 +518,7 @@ def copies(glyphs: Glyphs, among: Mask) -> Mask:
         pairs.append(np.sort(np.stack([places[first], places[second]], axis=1)[met], axis=1))
     earlier, later = np.concatenate(pairs).T
     shift = glyphs.origin[later] - glyphs.origin[earlier]
-    for half in (0.0, 0.5):  # of a tenth of a point, because a shift may lie between two tenths
+    for half in (0.0, 0.5):  # half a tenth of a point, because a shift may lie between two tenths
         number = np.unique(np.floor(10 * shift + half), axis=0, return_inverse=True)[1].reshape(-1)
         shared = np.bincount(number, glyphs.solid[later])[number] >= SHIFTED
         out[later[shared]] = True

@@ -45,16 +45,16 @@ ABSTRACT = re.compile(
     rf"(?:A(?:bstract|BSTRACT)(?:\b|(?=[{UNSPACED}]))|(?:{ABSTRACTS})(?=\W|$))\s*"
     rf"(?:[.:：—–-]+\s*|[】\]]\s*|$|(?=[A-Z\d\W{UNSPACED}]))"
 )
-"""The heading of the abstract, alone or followed by the first words of the abstract."""
+"""Matches the heading of the abstract, alone or followed by the first words of the abstract."""
 KEYWORDS = re.compile(
     r"(?:key\s?words(?: and phrases)?|index terms|ccs concepts|categories and subject|general terms"
     r"|acm reference|contents)\b|关\s*键\s*词|關\s*鍵\s*詞|キーワード|키워드|핵심어|주제어|คำสำคัญ",
     re.I,
 )
 LONGEST_ABSTRACT = 600
-"""The most words of an abstract; any further words count as body."""
+"""An abstract has at most this many words; any further words count as body."""
 SENTENCES = 50
-"""The fewest words of an abstract without a heading."""
+"""An abstract without a heading has at least this many words."""
 NOTICE = re.compile(r"appearing in|(?:in )?proceedings of|(?:©|c⃝|copyright)|permission to (?:make|copy)", re.I)
 
 
@@ -76,7 +76,7 @@ def extract_abstract(
 
     Returns the text of the abstract; None if it was not found. The body begins at the first section, whose rows stay
     undecided. Paragraphs of text before that section belong to the body as well. One line for each doubt is added to
-    *notes*. *words*: the counts of the paper's words, to rejoin words broken at the end of a line.
+    *notes*. *words*: the counts of the paper's words, used to rejoin words broken at the end of a line.
     """
     every, rows = rows, _without_notice(rows, text_type)
     early = [index for index, row in enumerate(rows) if row.page < 2]
@@ -106,7 +106,7 @@ def extract_abstract(
 
 
 def _abstract_end(rows: Sequence[Row], opening: int, heads: Container[int], notes: list[str]) -> int:
-    """Returns the index after the abstract: at a heading (*heads*) or keywords, or else after 40 rows, with a note."""
+    """Returns the index where the abstract ends: at a heading (*heads*), at keywords, or after 40 rows with a note."""
     for index in range(opening + 1, len(rows)):
         if index in heads or KEYWORDS.match(rows[index].text):
             return index
@@ -119,9 +119,9 @@ def _opens_body(heading: Row) -> bool:
 
 
 def _cut_abstract(parts: list[Paragraph], notes: list[str]) -> list[Paragraph]:
-    """Returns the first of *parts* with at most `LONGEST_ABSTRACT` words together, but at least one part.
+    """Returns as many of the first *parts* as have at most `LONGEST_ABSTRACT` words in total, but at least one part.
 
-    If some are cut, adds a line to *notes*.
+    If any are left out, adds a line to *notes*.
     """
     length = 0
     for index, part in enumerate(parts):
@@ -138,8 +138,8 @@ def _drop_front(
 ) -> None:  # fmt: skip
     """Keeps the rows of the abstract (*inside*), and drops the rows of *every* that do not belong to the body.
 
-    The body begins at index *first* of *rows*, which are *every* without notices. Earlier captions and long paragraphs
-    of prose belong to the body as well, but rows of *byline* never do.
+    *rows*: the rows of *every* that are not notices. The body begins at index *first* of *rows*. Earlier captions and
+    long paragraphs of prose belong to the body as well, but rows of *byline* never do.
     """
     held = set(inside)
     body = {row for row in rows[first:] if row not in byline} - held
@@ -186,12 +186,12 @@ HEADING = re.compile(r"(?:table of )?contents|list of (?:figures|tables|algorith
 LEADER = re.compile(r"(?:\.\s?){4,}\s*(?:\d{1,4}|[ivxlc]{1,6})?$|(?:…|_){2,}", re.I)
 NUMBERED = re.compile(r"\s(?:\d{1,4}|[ivxlc]{1,6})$", re.I)
 ENTRY_OF_CONTENTS = re.compile(r"[\d\W]*[A-Z].*[^.;,:]")
-"""An entry of a table of contents, without its page number."""
+"""Matches an entry of a table of contents without its page number."""
 LONGEST_ENTRY = 14
 FEWEST = 3
-"""The fewest entries of a table of contents."""
+"""A table of contents has at least this many entries."""
 RUN = 4
-"""The fewest consecutive rows with leader dots that form a table of contents without a heading."""
+"""At least this many consecutive rows with leader dots form a table of contents even without a heading."""
 
 
 def drop_contents(rows: Sequence[Row], text_type: TextType) -> None:
@@ -284,7 +284,7 @@ def drop_floats(rows: Sequence[Row], text_type: TextType) -> None:
 
 
 def _prose_indices(out: Collection[int], rows: Sequence[Row], text_type: TextType) -> set[int]:
-    """Returns the indices in *out* whose paragraphs read as prose. *out*: indices of rows that are to be dropped."""
+    """Returns those indices in *out*, the indices of rows to be dropped, whose rows form paragraphs of prose."""
     indices: set[int] = set()
     block: list[int] = []
     for index in [*sorted(out), -1]:
@@ -297,7 +297,7 @@ def _prose_indices(out: Collection[int], rows: Sequence[Row], text_type: TextTyp
 
 
 def _ends_float(index: int, rows: Sequence[Row], kept: Sequence[bool], text_type: TextType) -> bool:
-    """Whether the row at *index*, which is not running text, is a heading or a list item, which ends a float."""
+    """Whether the row at *index*, which is not running text, ends a float because it is a heading or a list item."""
     row, above = rows[index], rows[index - 1] if index else None
     if BULLET.match(row.text):
         return count_words(row.text) >= 5 and row.gap < 2
@@ -315,9 +315,9 @@ REFERENCE = re.compile(
 )
 """Matches a line in a list of references by a year, a number in brackets, or a place of publication."""
 LOOKED_AT = (8, 24)
-"""How many rows after a heading are searched for references."""
+"""How many rows after a heading are searched for references: first the smaller number, then the larger."""
 FEW, MANY = 0.12, 0.4
-"""The smallest shares of these rows that must look like references: with few function words, and in any text."""
+"""The smallest share of these rows that must look like references: FEW if they have few function words, else MANY."""
 LISTED = 0.27
 """The largest share of function words in names and titles; running text with citations has more."""
 LETTERED = re.compile(r"A(?:[.:]\s*|\s+)[A-Z]")
@@ -363,7 +363,7 @@ def lists_references(rows: Sequence[Row], heading: int) -> bool:
 
 
 def begins_with_references(texts: Sequence[str]) -> bool:
-    """Whether the lines *texts* begin with references: years, places of publication, and few function words."""
+    """Whether *texts* begin with lines of references: with years or places of publication, and few function words."""
     for first in (texts[:count] for count in LOOKED_AT):
         entries = sum(REFERENCE.search(text) is not None for text in first)
         bare_list = function_word_share(" ".join(first)) < LISTED
@@ -379,7 +379,7 @@ def _opens_appendix(row: Row) -> bool:
 
 
 def _ends_list(rows: Sequence[Row], head: int) -> bool:
-    """Whether the heading at index *head* ends a list of references; another references heading or line does not."""
+    """Whether the heading at *head* ends a list of references, and neither belongs to it nor opens another list."""
     row = rows[head]
     if REFERENCES.fullmatch(strip_heading_number(row.text)) or REFERENCE.search(row.text):
         return False
@@ -412,7 +412,7 @@ _APPENDIX = re.compile(
 )
 _CONTENTS = re.compile(r"(?im)^[#*\s]*(?:table of )?contents[*:.\s]*$")
 LONG_LINE = 40
-"""The fewest characters of a line of text; entries of a table of contents are rarely as long."""
+"""A line of text has at least this many characters; entries of a table of contents are rarely as long."""
 NEAR = 3
 """The text under a heading must begin within this many lines."""
 
@@ -431,11 +431,11 @@ class Body:
 
 
 def body_of(text: str) -> Body:
-    """Returns abstract and body of *text*, a paper in Markdown or plain text with each heading on its own line.
+    """Returns the abstract and the body of *text*, a paper in Markdown or plain text, with headings on their own lines.
 
     A text without such headings is returned whole. The references begin at the last references heading that is followed
-    by lines of references. Abstract, introduction and appendix begin at their first heading that is followed by text,
-    so not at an entry in a table of contents.
+    by lines of references. Abstract, introduction and appendix begin at their first heading that is followed by text.
+    Entries of a table of contents are thus skipped.
     """
     introduction, abstract = _opening(_FIRST, text), _opening(_ABSTRACT, text)
     summary = None
@@ -464,5 +464,5 @@ def _opening(heading: re.Pattern[str], text: str, start: int = 0) -> re.Match[st
 
 
 def _lines(text: str, start: int) -> list[str]:
-    """Returns the lines that are not blank among the 20,000 characters of *text* from index *start* on."""
+    """Returns the non-blank lines among the 20,000 characters of *text* that begin at index *start*."""
     return [line for line in text[start : start + 20_000].splitlines() if line.strip()]

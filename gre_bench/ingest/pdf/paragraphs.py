@@ -68,7 +68,10 @@ class TextType:
 
 
 def type_of(rows: Sequence[Row]) -> TextType:
-    """Returns the type of *rows*: the font size of most letters, and the median distance of full rows in that size."""
+    """Returns the type of *rows*.
+
+    *size* is the font size of most letters; *leading* is the median distance between full rows of that size.
+    """
     sizes: Counter[float] = Counter()
     for row in rows:
         sizes[row.size] += len(row.text)
@@ -91,7 +94,7 @@ def is_directly_under(row: Row, above: Row | None, text_type: TextType) -> bool:
 
 
 def strip_heading_number(text: str) -> str:
-    """Returns the *text* of a heading without its number and final punctuation; a heading of only a number is kept."""
+    """Returns the *text* of a heading without its number and final punctuation; a mere number is kept as it is."""
     return NUMBER.sub("", text, count=1).strip(" .:—–-") or text.strip(" .:—–-")
 
 
@@ -117,7 +120,10 @@ def is_heading(row: Row, above: Row | None, text_type: TextType) -> bool:
 
 
 def _is_worded_as_heading(text: str, name: str) -> bool:
-    """Whether *text* is worded like a heading: few words, mostly letters, a capital. *name*: it without its number."""
+    """Whether *text* is worded like a heading: few words, mostly letters, a capital.
+
+    *name*: *text* without the heading's number.
+    """
     if not 0 < count_words(text) <= 14 or not LONG_WORD.search(text) or CAPTION.match(text):
         return False
     if not name or name[0].islower():
@@ -140,7 +146,7 @@ def starts_caption(row: Row, above: Row | None, text_type: TextType) -> bool:
 
 
 def continues_caption(row: Row, above: Row, text_type: TextType) -> bool:
-    """Whether *row* continues the caption of the row *above*, which lies further from a bare label."""
+    """Whether *row* continues the caption in the row *above*; below a bare label, the distance may be larger."""
     label = CAPTION.match(above.text)
     if label and label.end() >= len(above.text) - 1 and row.page_and_column == above.page_and_column:
         return 0 < row.y1 - above.y1 < 2.5 * above.size and row.gap < 2
@@ -176,7 +182,7 @@ FUNCTION_WORDS = frozenset(word_lists()["function words"])
 SHARE = 0.25
 """The lowest share of function words in running text; figure labels and table cells have fewer."""
 SENTENCE = 15
-"""The fewest words by which running text can be recognised."""
+"""Prose is recognised only in a text of at least this many words."""
 
 
 def find_running_text(rows: Sequence[Row], text_type: TextType, captions: Container[int] = ()) -> list[bool]:
@@ -252,7 +258,7 @@ BROKEN = re.compile(r"([^\W\d_]+)[-\u00ad]$")
 SMALL_WORDS = frozenset(word_lists()["small words"])
 FIRST_PARTS = frozenset(word_lists()["first parts"])
 _SOLID = re.compile(rf"[{UNSPACED}\u3000-\u303f\uff00-\uff65]{{2}}")
-"""Two characters of scripts without spaces, between which rows are joined without a space."""
+"""Matches two characters of scripts without spaces; rows that meet between two such characters get no space."""
 WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 
 
@@ -329,7 +335,7 @@ def _plain(text: str) -> str:
 def _keeps_hyphen(text: str, piece: str, words: Counter[str]) -> bool:
     """Whether to keep the hyphen at the end of *text* when *piece*, the text of the next row, is appended.
 
-    The more frequent spelling of the word among *words* decides. If neither occurs elsewhere, its two parts decide.
+    The spelling that is more frequent among *words* decides. If neither occurs there, the word's two parts decide.
     """
     before = re.search(r"[^\W\d_]+(?:-[^\W\d_]+)*-$", text)
     after = re.match(r"[^\W\d_]+(?:-[^\W\d_]+)*", piece)
@@ -391,7 +397,7 @@ def _resumes_paragraph(running: Paragraph, current: Paragraph | None, row: Row) 
         return True
     if row.text[:1].islower() or (not ENDED.search(last.text) and last.filled > 0.8):
         return True
-    # A full line that ends a sentence may end the paragraph, but a next line that is flush left rarely begins another.
+    # A full line that ends a sentence may end the paragraph, but if the next line is flush left, it rarely does.
     full = last.x1 > last.right - 0.02 * (last.right - last.left)
     return (
         full
@@ -404,9 +410,9 @@ def _resumes_paragraph(running: Paragraph, current: Paragraph | None, row: Row) 
 FUNCTIONS = frozenset(word_lists()["function names"])
 BRACKET_PIECES = re.compile("[\uf8e5-\uf8ff]")
 SHORT = 40
-"""The most characters of a line without words that is dropped; a longer line may be a whole formula."""
+"""A line without words is dropped if it has at most this many characters; a longer one may be a whole formula."""
 FIGURES = 8
-"""The fewest numbers in a paragraph of mostly numbers that is dropped as rows of a table."""
+"""A paragraph of mostly numbers is dropped as rows of a table if it has at least this many numbers."""
 
 
 def drop_debris(parts: Sequence[Paragraph]) -> None:

@@ -42,8 +42,8 @@ class Limits:
 class PdfReader:
     """Reads PDFs in child processes, which start when they are needed; `close` ends them.
 
-    *children*: the most child processes (default: one per core). *limits*: the limits for each file. Any number of
-    threads may call `read`.
+    *children*: the largest number of child processes (default: one per core). *limits*: the limits for each file. Any
+    number of threads may call `read`.
     """
 
     def __init__(self, limits: Limits | None = None, children: int | None = None):
@@ -84,7 +84,7 @@ class PdfReader:
         return self._ask(data, {})[0]
 
     def draw(self, data: bytes, folder: Path, dpi: int = 100) -> tuple[PdfText, list[Path]]:
-        """Returns the result of `read`, and the pictures of the pages with findings that it draws into *folder*."""
+        """Draws the pages with findings as pictures into *folder*; returns the result of `read`, and the pictures."""
         folder.mkdir(parents=True, exist_ok=True)
         read, pictures = self._ask(data, {"folder": str(folder.resolve()), "dpi": dpi})
         return read, [folder / name for name in pictures]
@@ -139,7 +139,7 @@ class PdfReader:
 
 def load() -> Callable[[dict[str, Any], bytes], Message]:
     """Imports PyMuPDF; returns the function that reads a PDF."""
-    # PyMuPDF would load neural networks for layout, which are not needed here: 0.4 s and 55 MB.
+    # PyMuPDF would take 0.4 s and 55 MB to load neural networks for layout, which are not needed here.
     sys.modules["pymupdf.layout"] = None  # pyrefly: ignore
     import pymupdf  # noqa: F401
 

@@ -23,14 +23,14 @@ NOTE_MARK = re.compile(r"\d{1,2}|[∗*†‡§¶]{1,3}")
 AFTER_WORD = re.compile(r"(?:(?<![^\W\d_])(?!(?:min|max|log|exp|sin|cos|tan|det)$)[^\W\d_]{3,}|[^\W_]{3}[.,;!?”\"])$")
 
 TURNED_LETTERS = 100
-"""The fewest sideways letters for which a page is rotated before it is read."""
+"""A page with fewer sideways letters than this is not rotated before it is read."""
 
 
 @dataclass(slots=True, eq=False)
 class Row:
     """A row of text, or a piece of one.
 
-    - *x0*, *y0*, *x1*, *y1*: the row's box, as high as its letters, even if the row holds a higher formula.
+    - *x0*, *y0*, *x1*, *y1*: the row's box, as tall as its letters, even if the row holds a taller formula.
     - *size*, *bold*: the font size of most letters, and whether they are bold. *peak*: the largest font size, which
       differs from *size* in small capitals.
     - *raised*: whether the row begins with a small raised mark, like a footnote.
@@ -38,8 +38,8 @@ class Row:
       PyMuPDF's result.
     - *left*, *right*, *column*: the bounds (x) and the number of the row's column.
     - *gap*: the widest white space in the row, in units of *size*.
-    - *words*: how many extracted pieces between white space contain a letter or digit. *marks*: how many more were only
-      a footnote's mark, and are not in *text*.
+    - *words*: how many extracted pieces between white space contain a letter or digit. *marks*: how many further pieces
+      were only a footnote's mark, and are not in *text*.
     - *fate*: ``kept``, or the rule that dropped the row; None until a rule decides.
     """
 
@@ -77,7 +77,7 @@ class Page:
     """A page as *rows* or pieces of rows. *width*, *height*: in points. *number*: its number in the file, from 1.
 
     *words*: how many words the page has. *hidden*: how many of them have no visible letter or digit. *turned*: how many
-    are in lines that run in another direction than most lines. All others are in *rows*.
+    are in lines that do not run in the direction of most lines. All other words are in *rows*.
     """
 
     rows: tuple[Row, ...]
@@ -138,7 +138,7 @@ def _direction(line: tuple[float, float]) -> Direction:
 def _main_direction(blocks: Sequence[dict[str, Any]]) -> Direction:
     """Returns the direction of most letters.
 
-    It is sideways only for at least `TURNED_LETTERS` letters, and twice as many as run to the right.
+    It is sideways only if at least `TURNED_LETTERS` letters run that way, and more than twice as many as to the right.
     """
     letters: Counter[Direction] = Counter()
     for block in blocks:
@@ -258,7 +258,7 @@ def is_note_mark(text: str, before: str) -> bool:
 
 
 def horizontal_bounds(rows: Sequence[Row]) -> tuple[float, float]:
-    """Returns the left and right bounds (x in points) of the long *rows*, ignoring a twentieth on each side."""
+    """Returns the left and right bounds (x in points) of the long *rows* without the outermost twentieth per side."""
     long = [row for row in rows if len(row.text) >= 25] or list(rows)
     if not long:
         return 0.0, 1.0

@@ -2,7 +2,7 @@
 
 A finding is text that no reader sees, or a visible passage that instructs reviewers or models. A word is a piece of an
 extracted line between white space, with at least one letter or digit; scripts without spaces are counted by `PIECE`.
-A word is hidden if none of its letters and digits is visible. The counts of a page add up to all its words.
+A word is hidden if none of its letters and digits is visible. The counts of a page add up to the number of its words.
 """
 
 from __future__ import annotations
@@ -129,11 +129,11 @@ FATES: dict[Fate, str] = {
 EXPLAINED: frozenset[str] = frozenset(["references", "appendices", "table of contents", "front matter"])
 """Fates that all words of a page may have without raising a doubt."""
 FULL_PAGE = 20
-"""If all words of a page with at least this many words are dropped without a reason, that raises a doubt."""
+"""A page with at least this many words raises a doubt if all of them are dropped without a reason."""
 SHORT_BODY = 1000
-"""The fewest words of a body if most of a file's words are dropped; half of them for a short file."""
+"""If most of a file's words are dropped, its body must have at least this many words; half as many in a short file."""
 LEAST_SHARE = 1 / 8
-"""The lowest share of all words that a paper's body must have, however long its appendices."""
+"""A paper's body must have at least this share of all words, however long the appendices are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,10 +197,10 @@ Status = Literal[
     "ok", "repaired", "doubtful", "truncated", "encrypted", "empty", "not_a_pdf", "scanned", "timeout", "crashed",
     "too_long",
 ]  # fmt: skip
-"""How well a file could be read. All pages were read if it is *ok*, *repaired* (the file is damaged) or *doubtful*
-(most words were dropped, or all words of a page without a reason). *truncated*: the file ends too early, or pages are
-lost. *empty*: no page has text. *scanned*: the pages are pictures; any text is from text recognition. *crashed*:
-reading crashed or needed too much memory. *too_long*: the file has more pages or bytes than are read.
+"""How well a file could be read. All pages were read if the status is *ok*, *repaired* (the file is damaged) or
+*doubtful* (most words were dropped, or all words of a page without a reason). *truncated*: the file ends too early, or
+pages are lost. *empty*: no page has text. *scanned*: the pages are pictures; any text is from text recognition.
+*crashed*: reading crashed or needed too much memory. *too_long*: the file has more pages or bytes than are read.
 """
 SOUND: frozenset[Status] = frozenset(["ok", "repaired"])
 """Statuses of files that were read completely."""
@@ -254,9 +254,9 @@ class PdfText:
 
 MAGIC = b"%PDF-"
 HEAD = 1024
-"""The most bytes that may precede the magic bytes, as PDF readers allow."""
+"""At most this many bytes may precede the magic bytes, as PDF readers allow."""
 TAIL = 2048
-"""The number of bytes at the end of a complete file in which its end mark must be."""
+"""The end mark of a complete file must be within this many bytes of its end."""
 LARGEST = 200_000_000
 _OBJECT = re.compile(rb"\d\s+\d+\s+obj\b")
 _LENGTH = re.compile(rb"/Linearized\b[^>]{0,200}?/L\s+(\d+)|/L\s+(\d+)[^>]{0,200}?/Linearized\b")

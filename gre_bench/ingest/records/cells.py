@@ -21,13 +21,13 @@ NAME = re.compile(r"[A-Za-z0-9_.:/@+-]{1,200}")
 NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.:/@+-]+")
 _LIST = re.compile(r"""\s*\[\s*["'].*["']\s*,?\s*\]\s*""", re.DOTALL)
 LONGEST_LIST = 1_000_000
-"""The most characters of a cell that is read as a list."""
+"""A cell with more characters than this is not read as a list."""
 NO_PATH = ", and is not a path: without / at its start, and without . or .. between slashes"
 UNKNOWN, CONFLICT, UNFINISHED, SECOND, EMPTY = "unknown_paper", "conflict", "unfinished", "second", "empty"
 """Codes of refusals, in this order: the paper is unknown; the store has another record in that position; the text may
 still come; the file has another record in that position; there is no text."""
 SHOWN_ROWS = 5
-"""The most refused rows that `Imported.row_counts` lists."""
+"""`Imported.row_counts` lists at most this many refused rows."""
 
 Row = dict[str, Any]
 Rows = list[tuple[int, Row]]
@@ -80,7 +80,7 @@ class Imported:
     """The new records of a file, and the outcome of its rows.
 
     - *paper_ids*, *review_ids*: the papers and reviews of all accepted rows, including known ones.
-    - *added*, *unchanged*: how many rows contained new records, and how many were known already.
+    - *added*, *unchanged*: how many rows contained new records, and how many only known ones.
     - *empty*, *not_chosen*: how many rows were blank, and how many the user did not select.
     - *columns*, *ignored_columns*: all columns of the file, and the columns that are not read.
     - *named*, *unnamed*: the candidates that rows of reviews name, and how many rows name none.
@@ -185,7 +185,7 @@ def read_text(row: Row, key: str) -> str | None:
 
 
 def _parse_text_list(text: str) -> Any:
-    """Returns the list of texts in *text*, written in JSON or as Python and pandas print it; else *text* itself."""
+    """Returns the list of texts that *text* holds, as JSON or as Python and pandas print it; else *text* itself."""
     if len(text) > LONGEST_LIST or not _LIST.fullmatch(text):
         return text
     for parse in (load_json, ast.literal_eval):
@@ -198,10 +198,10 @@ def _parse_text_list(text: str) -> Any:
 def read_prose(row: Row, key: str, imported: Imported | None = None) -> str | None:
     """Returns the text in a cell as `read_text` does; a list of texts becomes one text, with one item per line.
 
-    In a CSV file, the list is written as text (`_parse_text_list`).
+    A list in a CSV file is written as text, which `_parse_text_list` parses.
 
-    *imported*: given if an LM may have written the text. Thinking is then removed from the text, and its characters are
-    counted here. A text that consists only of thinking is refused.
+    *imported*: given if an LM may have written the text. Thinking is then removed from the text, and *imported* counts
+    its characters. A text that consists only of thinking is refused.
     """
     value = row.get(key)
     if isinstance(value, Parts):
@@ -240,7 +240,7 @@ def read_number(row: Row, key: str) -> float | None:
 
 
 def read_integer(row: Row, key: str) -> int | None:
-    """Returns the whole number of at least 0 in a cell; None if it is missing."""
+    """Returns the non-negative whole number in a cell; None if it is missing."""
     value = read_number(row, key)
     if value is not None and (value != int(value) or value < 0):
         raise RefusedError(f"{key} is {'negative' if value == int(value) else 'not a whole number'}")

@@ -1,6 +1,6 @@
 """Finds the fields in a file with unknown columns: by stated headers, by usual headers, or by the cells' contents.
 
-Ids are matched loosely too: ``papers/P 01.pdf`` is the known paper ``P-01``.
+Ids are matched loosely too: ``papers/P 01.pdf`` refers to the known paper ``P-01``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ FIELDS = ("paper_id", "title", "abstract", "text", "review", "review_id", "slot"
           "writer", "grade", "row", "point")  # fmt: skip
 """The fields for which the user may state a header."""
 JOINED = ("title", "abstract", "text", "review", "judgments")
-"""Fields that several columns may form together, each cell under its header; of other fields the first cell counts."""
+"""Fields that several columns may form together, with each cell under its header. For any other field, only the first
+cell counts."""
 USUAL = {
     "paper_id": ("paperid", "paper", "id", "forum", "forumid", "submission", "submissionid", "submissionnumber",
                  "papernumber", "paperno", "itemid"),
@@ -80,9 +81,9 @@ class UnsureError(SourceError):
 class ColumnNames:
     """How the columns of files are read. *columns*: field → headers, as the user states them.
 
-    - *guess*: whether to look for fields without a stated header, and to number human reviews without a number.
+    - *guess*: whether to look for fields without a stated header, and to number human reviews that have no number.
     - *where*: header → values; only rows with one of these values for each header are used.
-    - *used*: collects the (field, header) of *columns* that a file has, and (``where``, header).
+    - *used*: collects what a file has: the (field, header) of *columns*, and (``where``, header) of *where*.
     """
 
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -201,13 +202,13 @@ def rename_to_fields(
     reading: ColumnNames,
     papers: PaperIds | None,
 ) -> tuple[Rows, list[str], str | None]:
-    """Returns (*table* with its columns renamed to fields, names of all columns, a line on renamed headers).
+    """Returns (*table* with its columns renamed to fields, names of all columns, a line about renamed headers).
 
     *file*: its name, for messages. *wanted*: the fields to look for. *papers*: the papers that ids may refer to.
 
     A header that differs from a field's name only in case or blanks is that field. The line says which other headers
-    were read as which field; None if none was. Raises `UnsureError` if *reading* guesses, and the column of the paper
-    id or of the review is uncertain.
+    were read as which fields; it is None if none were. Raises `UnsureError` if *reading* may guess, but the column of
+    the paper id or of the review remains uncertain.
     """
     headers_of = _headers_by_name(headers, wanted, reading)
     as_named = {name for name, columns in headers_of.items() if name not in reading.columns or columns == [name]}
@@ -310,7 +311,10 @@ class _Search:
         self.take("rating", [header for header in self.usual("rating") if self.has_numbers(header)])
 
     def lacks(self, name: str) -> bool:
-        """Whether the field *name* is wanted and not known; judgments replace a review, and a review id its slot."""
+        """Whether the field *name* is wanted and not known.
+
+        A review is not lacking if judgments are known, and a slot is not lacking if review ids are known.
+        """
         instead = {"review": "judgments", "slot": "review_id"}.get(name)
         return name in self.wanted and name not in self.known and instead not in self.known
 
@@ -342,7 +346,7 @@ class _Search:
             self.unclear.append(UnclearField(self.file, "paper_id", self.free, why, []))
 
     def review(self) -> None:
-        """Looks for the only column of long texts, or several columns with parts of a review, or a usual header."""
+        """Looks for the only column of long texts, for several columns with parts of a review, or for usual headers."""
         if not self.lacks("review"):
             return
         of_paper = {*self.usual("title"), *self.usual("abstract")}
@@ -372,7 +376,7 @@ class _Search:
         return len(places) == len(self.table) and all(re.fullmatch(r"\d{1,4}", place) for _, place in places)
 
     def has_numbers(self, header: str) -> bool:
-        """Whether each cell of the column *header* begins with a number, even if it is an ambiguous one."""
+        """Whether each cell of the column *header* begins with a number, even if that number is ambiguous."""
         cells = [cell for cell in self.cells[header] if not isinstance(cell, str) or cell.strip()]
         return bool(cells) and all(isinstance(cell, int | float) or _BEGINS.match(str(cell)) for cell in cells)
 

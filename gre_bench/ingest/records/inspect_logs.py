@@ -3,7 +3,7 @@
 One review per paper and candidate is imported. It comes from the requested epoch, by default the first epoch that has a
 review. If several logs have that epoch, the log that started last counts, so that later evaluations and results of
 ``inspect eval-retry`` replace earlier ones. Logs of one candidate are combined only if their task, solver and sampling
-agree. A paper without any review is refused with the reason of its last sample.
+agree. A paper without any review is refused for the reason that its last sample gives.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 EXTRA = "inspect_ai is not installed: pip install 'gre-bench[inspect]'"
 COLUMNS = ("paper_id", "candidate", "review")
 MOST_SAMPLES = 1_000_000
-"""The most samples, over all epochs, that a log may state."""
+"""A log may state at most this many samples, over all epochs."""
 _HEADER = re.compile(rb'\A\s*\{\s*"version":\s*\d+,\s*"status":')
 _UNREAD = {"messages", "events", "events_data", "store", "attachments"}
 """Fields of a sample that contain no review and may be large."""
@@ -47,10 +47,10 @@ _PAPER_ARGUMENTS = {"state", "limit"}
 
 @dataclass(frozen=True, slots=True)
 class LoggedSample:
-    """One sample of *epoch* (from 1) in the file *log*. *started*: when the log says that it started.
+    """One sample of *epoch* (from 1) in the file *log*. *started*: when the evaluation started, as the log states it.
 
-    *review*: the review with the model's thinking. *problem*: why there is no review. *unfinished*: whether a retry may
-    give a review. *cut*: whether a limit truncated the review.
+    *review*: the review, including the model's thinking. *problem*: why there is no review. *unfinished*: whether a
+    retry may give a review. *cut*: whether a limit truncated the review.
     """
 
     candidate: str
@@ -89,7 +89,7 @@ def logs_in(path: Path) -> list[Path]:
 def read_logs(path: Path, imported: Imported, epoch: int | None = None) -> list[tuple[int, Row]]:
     """Returns (number, cells) for each review in *path*, a log or a folder of logs; see `choose_reviews`.
 
-    Refused samples, counts, and the links, pipes and devices in a folder are added to *imported*. *epoch*: the epoch
+    Adds to *imported* the refused samples, the counts, and the links, pipes and devices in a folder. *epoch*: the epoch
     whose samples are used, from 1; None means the first epoch that has a review.
 
     Raises `SettingsError` if inspect_ai is not installed. Raises `SourceError` if no log can be read, if two models or
@@ -128,7 +128,7 @@ def read_logs(path: Path, imported: Imported, epoch: int | None = None) -> list[
 
 
 def read_log(file: Path) -> dict[str, Any]:
-    """Returns the used contents of the log *file* as JSON values, for `read_isolated`.
+    """Returns those contents of the log *file* that are used, as JSON values for `read_isolated`.
 
     ``configuration`` is a digest of everything that affects the reviews of ``candidate``. ``samples`` holds the fields
     of each `LoggedSample`.
@@ -154,8 +154,7 @@ def read_output(completion: str, stop_reason: str) -> tuple[str | None, str]:
     """Returns (review, problem) of a model's output; either the review is None or the problem is empty.
 
     The review is the *completion* without the model's thinking. *stop_reason*: as `stop_reason_of` returns it. A
-    review that a
-    token limit truncated counts, as for every writer of the benchmark.
+    review that a token limit truncated counts, as it does for every writer of the benchmark.
     """
     if stop_reason == "content_filter":
         return None, "refused"
@@ -199,7 +198,7 @@ def _candidate(log: EvalLog) -> str:
 
 
 def _configuration(log: EvalLog) -> str:
-    """Returns a digest of everything that affects the reviews in *log*, so not the choice of papers or connection."""
+    """Returns a digest of everything that affects the reviews in *log*; the choice of papers and connection do not."""
     configs = [
         config.model_dump(mode="json", exclude_none=True, exclude=_CONNECTION_OPTIONS)
         for config in (log.plan.config, log.eval.model_generate_config)
@@ -242,7 +241,7 @@ def _review(log: EvalLog, sample: EvalSample) -> tuple[str | None, str, bool, bo
 
 
 def choose_reviews(samples: Iterable[LoggedSample], imported: Imported) -> list[tuple[int, Row]]:
-    """Returns (number from 1, cells) for the chosen review of each (candidate, paper); the module says which counts."""
+    """Returns (number from 1, cells) for the chosen review of each (candidate, paper), as the module describes."""
     groups: dict[tuple[str, str], list[LoggedSample]] = {}
     for sample in samples:
         groups.setdefault((sample.candidate, sample.paper_id), []).append(sample)

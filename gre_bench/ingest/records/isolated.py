@@ -1,7 +1,7 @@
-"""Reads files in a separate process if reading their format may exhaust memory, such as Parquet.
+"""Reads files in a separate process if their format, such as Parquet, may exhaust memory.
 
 The process is limited to the memory and time that the settings allow for one file. If it dies, the file is refused, and
-a new process reads the next file: `python -m gre_bench.ingest.records.isolated MEMORY_BYTES`.
+a new process reads the next file. Each process runs `python -m gre_bench.ingest.records.isolated MEMORY_BYTES`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ STARTING = 120.0
 SHARED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "PYTHONHOME")
 """The environment variables that are passed to a child process; they hold no secrets."""
 Message = tuple[dict[str, Any], bytes]
-"""Header and data."""
+"""A header and data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class Child:
         """Ends the process, and kills it after *grace_s* seconds; returns its exit code, or minus the signal number."""
         if self.process.poll() is None:
             try:
-                # The process may be ending already, and the signal that ended it says more than a kill.
+                # The process may be ending already. The signal that ended it says more than a kill would.
                 self._stdin.close()
                 self.process.wait(grace_s)
             except (subprocess.TimeoutExpired, BrokenPipeError):
@@ -167,7 +167,7 @@ def serve(load: Callable[[], Callable[[dict[str, Any], bytes], Message]]) -> Non
             header, data = answer(*message)
         except MemoryError:
             pass
-        except Exception as error:  # a bug, or a library that fails: reported, and other files are still read
+        except Exception as error:  # a bug, or a library that fails; it is reported, and other files are still read
             header = {"problem": f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"}
         held = 0
         with suppress(OSError):  # unknown on this operating system

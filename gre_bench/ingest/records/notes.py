@@ -21,7 +21,7 @@ from gre_bench.ingest.records.venues import Venue
 
 OUTCOMES = (
     "papers", "reviews",
-    "ai_reviews", "second_ai_review",  # by the venue's own AI reviewers; second: by the same one
+    "ai_reviews", "second_ai_review",  # reviews by the venue's own AI reviewers; second: another by the same one
     "decisions", "withdrawn", "desk_rejected",
     "other_status",  # submissions whose venueid is not known
     "deleted",  # notes with a deletion date
@@ -44,7 +44,9 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """The records in a venue-year's notes. *decisions*: by paper id. *reviews*: by humans and AI reviewers.
+    """The records in a venue-year's notes.
+
+    *decisions*: keyed by paper id. *reviews*: those written by humans and by AI reviewers.
 
     - *counts*: ``notes`` (all notes), a count for each of `OUTCOMES`, ``no_rating`` (kept reviews without a rating) and
       ``unclear`` (how often there was unexpected content).
@@ -73,8 +75,8 @@ class _Note:
 def new_records(notes: Notes, papers: Mapping[str, Paper], reviews: Mapping[str, Review]) -> Imported:
     """Returns the new records among *notes*; refuses a record that differs from the known record of the same id.
 
-    *papers*, *reviews*: the known records by id. Of papers, only title and abstract are compared, because a known paper
-    may have a text and a row that notes lack. Its title may also come from its PDF.
+    *papers*, *reviews*: the known records by id. Of a paper, only the title and the abstract are compared, because a
+    known paper may have a text and a row that notes lack. If a note has no title, the known title may be from the PDF.
     """
     imported = Imported()
     for number, paper in enumerate(notes.papers, start=1):
@@ -116,7 +118,7 @@ def creating_invitation(note: Mapping[str, Any]) -> str:
 
 
 def fields_of(note: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns {name of a field: its `plain` value} of a note of either API; empty if it has no usable content."""
+    """Returns {name of a field: its `plain` value} for a note of either API; empty if it has no usable content."""
     content = note.get("content")
     return {name: plain(value) for name, value in content.items()} if isinstance(content, Mapping) else {}
 
@@ -131,13 +133,14 @@ def invitation_at(note: Mapping[str, Any], venue: Venue) -> str | None:
 def kind_of(invitation: str) -> str:
     """Returns the kind of notes that *invitation* creates: its part after "/-/", without a prefix like ``Paper12/``.
 
-    ``.../Submission5/Official_Review2/-/Rebuttal`` gives Rebuttal, ``.../-/Paper7/Official_Review`` Official_Review.
+    ``.../Submission5/Official_Review2/-/Rebuttal`` gives Rebuttal, and ``.../-/Paper7/Official_Review`` gives
+    Official_Review.
     """
     return _NUMBERED.sub("", invitation.rpartition("/-/")[2])
 
 
 def kind_at(note: Mapping[str, Any], venue: Venue) -> str | None:
-    """Returns the kind of *note* at *venue*; None for a note of another venue-year, or not in the venue's form."""
+    """Returns the kind of *note* at *venue*; None if it is of another venue-year or not in the venue's form."""
     invitation = invitation_at(note, venue)
     return kind_of(invitation) if invitation and invitation.startswith(f"{venue.group}/") else None
 
@@ -376,11 +379,11 @@ def _value_as_text(value: object) -> str:
 
 
 ODD = 0.01
-"""The largest accepted share of reviews with unexpected content: a few odd notes do not mean another form."""
+"""The largest accepted share of reviews with unexpected content: a few odd notes do not prove another form."""
 
 
 def confirm_form(venue: Venue, notes: Notes) -> None:
-    """Raises `SourceError`, which names each difference, if *notes* do not have the form that *venue* assumes.
+    """Raises a `SourceError` that names each difference if *notes* do not have the form that *venue* assumes.
 
     A difference is unexpected content in more than 1% of the reviews, a section that no review has, or too few ratings.
     """

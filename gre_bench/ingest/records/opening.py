@@ -1,8 +1,8 @@
 """Opens any input that a user names: a file, a folder, inspect_ai logs, or a file on the Hugging Face Hub.
 
 `row_files` reads a file, and `shapes` adapts its records. A folder may hold files of rows and texts at any depth. If no
-field of a row names the paper, the path does: the file or a folder has the name of the paper. Folders with other names
-are taken as reviewers.
+field of a row names the paper, the name of the file or of a folder above it does. Folders with other names are taken as
+reviewers.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class OpenedRows:
 Meant = Callable[[object], str | None]
 """A function from a name to the known paper whose id the name is or contains; None if there is none."""
 Chosen = Callable[[Rows, str], Rows]
-"""A function that returns the rows of a file that the user selected."""
+"""A function that returns those rows of a file that the user selected."""
 Adapted = Callable[[str, Rows, str, Imported], tuple[Rows, Shape | None]]
 """`adapt_records`, or a function that leaves all records as they are."""
 
@@ -87,7 +87,7 @@ def opened_rows(
     - *meant*: see `Meant`. *chosen*: see `Chosen`.
     - *epoch*: for inspect_ai logs, the epoch whose reviews are read.
 
-    Unusable rows are refused in *imported*. Raises `SourceError` if no row is usable, or if two forms are mixed.
+    Records unusable rows as refused in *imported*. Raises `SourceError` if no row is usable, or if two forms are mixed.
     """
     opened = OpenedRows()
     read = adapt_records if adapt else lambda file, rows, wanted, imported: (rows, None)
@@ -136,7 +136,7 @@ def _split_by_paper(rows: Rows, meant: Meant) -> Rows:
 def _read_folder(
     folder: Path, imported: Imported, opened: OpenedRows, meant: Meant, chosen: Chosen, read: Adapted
 ) -> None:
-    """Adds the rows of all files in *folder* to *opened*, numbered consecutively, within the limits of one file."""
+    """Adds the rows of all files in *folder* to *opened*, numbered consecutively; limits all of them like one file."""
     files, refused = files_in(folder)
     meter, number, rows_of = Meter(folder), 0, list[tuple[Path, Rows]]()
     for file in files:
@@ -192,7 +192,7 @@ def _read_file(file: Path, imported: Imported, chosen: Chosen, read: Adapted) ->
 
 
 def _set_names_from_paths(folder: Path, rows_of: list[tuple[Path, Rows]], shape: Shape | None, meant: Meant) -> None:
-    """Sets paper and reviewer of rows without such fields from the path of their file in *folder*.
+    """Sets the paper and the reviewer of rows without such fields from the path of their file in *folder*.
 
     Folders whose names match no paper are taken as reviewers, if there are several such names.
     """

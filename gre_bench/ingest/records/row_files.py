@@ -118,7 +118,7 @@ def _detect_format(path: Path) -> str:
 
 
 def read_all_rows(path: Path, quoted: bool = True) -> tuple[Rows, list[str]]:
-    """Returns the result of `read_rows`; raises `SourceError`, which names the row, if a row is refused."""
+    """Returns the result of `read_rows`; raises a `SourceError` that names the row if a row is refused."""
     imported = Imported()
     rows, columns = read_rows(path, imported, quoted)
     if imported.refusals:
@@ -136,7 +136,7 @@ def read_notes_file(path: Path) -> list[dict[str, Any]]:
 def read_texts(path: Path) -> dict[str, str]:
     """Returns {paper id: text} from the columns ``paper_id`` and ``text`` (or ``markdown``) of *path*.
 
-    A paper whose text is null or blank is left out. Raises `SourceError` for a row that cannot be used.
+    A paper whose text is null or blank is left out. Raises `SourceError` if a row cannot be used.
     """
     if not path.name.endswith((".parquet", ".csv", ".jsonl", ".jsonl.gz")):
         raise SourceError(f"{path.name}: expected .jsonl or .jsonl.gz, a JSON object a line")
@@ -217,7 +217,10 @@ def _json(path: Path) -> Found:
 
 
 def _delimited(path: Path, kind: str, quoted: bool, imported: Imported) -> Table:
-    """Returns the table in the CSV or TSV file *path*: in UTF-8, marked UTF-16 or UTF-32, or else Windows-1252."""
+    """Returns the table in the CSV or TSV file *path*.
+
+    The encoding is UTF-16 or UTF-32 if the file begins with their mark, else UTF-8, or else Windows-1252.
+    """
     try:
         with opened(path) as file:
             head = file.read(4)
@@ -253,7 +256,7 @@ def _windows_1252_sample_words(path: Path) -> str:
 
 
 def _read_with_agreed_delimiter(path: Path, kind: str, quoted: bool, encoding: str) -> Table:
-    """Returns the table in *path*, with the only delimiter that gives all rows as many cells as the header."""
+    """Returns the table in *path*, read with the only delimiter that gives all rows as many cells as the header."""
     csv.field_size_limit(LARGEST)
     first = next(_decoded_lines(path, encoding), "")
     if stated := _SEPARATOR.fullmatch(first):
@@ -278,7 +281,7 @@ def _read_with_agreed_delimiter(path: Path, kind: str, quoted: bool, encoding: s
 
 
 def _read_with_detected_quoting(path: Path, mark: str, quoted: bool, encoding: str, skip: int = 0) -> Table:
-    """Returns the table in *path*, in which quotation marks quote cells, or are text in a TSV file if only that fits.
+    """Returns the table in *path*. Quotation marks quote cells; in a TSV file, they may be text if only that fits.
 
     pandas, Excel and Python's csv quote a cell with line breaks, delimiters or quotation marks, and double the
     quotation marks. Databases put a backslash before them. Some programs that write TSV quote nothing.
@@ -301,7 +304,7 @@ def _read_with_detected_quoting(path: Path, mark: str, quoted: bool, encoding: s
         as_quotes = read(strict=True)
     if as_quotes is None or as_quotes == as_text or (_refused(as_quotes) and not _refused(as_text)):
         return as_text
-    if not _refused(as_quotes) and (_refused(as_text) or as_text[1] != as_quotes[1]):  # only around a heading
+    if not _refused(as_quotes) and (_refused(as_text) or as_text[1] != as_quotes[1]):  # or only a heading is quoted
         return as_quotes
     if bad := _refused(as_quotes):
         number, reason = bad[0]

@@ -32,8 +32,8 @@ SHOWN = 5
 class Role:
     """The role of a human review of a sampled paper. *position*: the paper's index in the sample.
 
-    *place*: 0 for the human candidate; references count from 1. If every human review is to be a reference, the
-    review at place 0 is both; a paper's only review is a reference alone.
+    *place*: 0 for the human candidate; references count from 1. If every human review is to be a reference, the review
+    at place 0 is both candidate and reference; if a paper has only one review, it is only a reference.
     """
 
     paper_id: str
@@ -45,7 +45,7 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """The roles of the human reviews of all sampled papers. *known*, *eligible*: the number of such papers.
+    """The roles of the human reviews of all sampled papers. *known*, *eligible*: how many papers are known or eligible.
 
     - *short*: the ids in the user's list of papers, if any, with too few human reviews.
     - *trained_on*: how many papers ``edition.avoid_trained_on`` left out.
@@ -133,7 +133,7 @@ def not_human(reviews: Iterable[Review], file: Path | None) -> frozenset[str]:
 def _ids_in(file: Path | None, kind: str, known: Iterable[str], among: str, advice: str) -> dict[str, None] | None:
     """Returns the ids in the list *file* as keys; None if there is no file; raises `SourceError` for unknown ids.
 
-    *kind*, *among*, *advice*: words of the message.
+    *kind*, *among*, *advice*: words for the error message.
     """
     if file is None:
         return None
@@ -147,7 +147,7 @@ def _ids_in(file: Path | None, kind: str, known: Iterable[str], among: str, advi
 
 
 def _choose_reviews_for_roles(reviews: list[Review], settings: EditionSettings) -> list[str]:
-    """Returns the ids of one paper's *reviews* that get a role, the candidate first; empty if it is not eligible."""
+    """Returns the ids of one paper's *reviews* that get a role, candidate first; empty if the paper is not eligible."""
     if settings.roles == "slots":
         by_slot = {review.slot: review.review_id for review in reviews}
         wanted = (settings.candidate_slot, *settings.reference_slots)
@@ -160,7 +160,7 @@ def _choose_reviews_for_roles(reviews: list[Review], settings: EditionSettings) 
 
 
 _TEXT = 200
-"""The fewest characters for which a note's field counts as the text of a review."""
+"""A note's field counts as the text of a review if it has at least this many characters."""
 
 
 def read_evaluation_set(path: Path) -> Register:

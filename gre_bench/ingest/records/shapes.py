@@ -29,7 +29,7 @@ from gre_bench.ingest.records.cells import (
 from gre_bench.ingest.records.columns import USUAL, header_letters
 
 IDS = (*USUAL["paper_id"], "slug", "customid")
-"""Fields that name the paper of a record, most reliable first, spelt as by `header_letters`."""
+"""Fields that name the paper of a record, most reliable first, in the spelling that `header_letters` returns."""
 _PART = re.compile(
     r"summary|strength|weakness|question|limitation|comment|suggestion|pros\b|cons\b|quality,|reproducib|main_?review"
     r"|^review$|review_?text|justification|reasons_to|feedback|negatives|positives|^concerns",
@@ -45,7 +45,8 @@ _ORDERS: dict[str, dict[str, int]] = {
     "significance": {"not significant": 0, "marginally significant": 1, "significant": 2, "very significant": 2},
     "evidence": {"requires more": 0, "sufficient": 1},
 }
-"""Label of PeerReview Bench → the ranks of its values; its authors merge the two best values of significance."""
+"""Label of PeerReview Bench → the ranks of its values. The two best values of significance share a rank, because the
+benchmark's authors merge them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +116,10 @@ def _join_points(points: Rows) -> Rows:
 
 
 def _first_value(record: Row, names: Iterable[str]) -> Any:
-    """Returns the value of the first of *names* (spelt as by `header_letters`) that *record* has; None if it has
-    none."""
+    """Returns the value of the first of *names* that *record* has; None if it has none of them.
+
+    *names*: in the spelling that `header_letters` returns.
+    """
     values = {header_letters(name): value for name, value in record.items()}
     return next((values[name] for name in names if not is_blank(values.get(name))), None)
 
@@ -128,7 +131,7 @@ def _unwrapped(content: Mapping[str, Any]) -> Row:
 
 
 def _join_review(fields: Row) -> Row:
-    """Returns *fields* plus ``review``, which joins all parts of the review in *fields*, and ``rating``."""
+    """Returns *fields* with the parts of the review joined as ``review``, and with the rating as ``rating``."""
     parts = {name: cell for name, cell in fields.items()
              if _PART.search(name) and not _NO_PART.search(name) and not isinstance(cell, int | float)}  # fmt: skip
     whole = next((name for name in fields if name.lower() in _WHOLE and not is_blank(fields[name])), None)

@@ -48,7 +48,7 @@ Record = TypeVar("Record", Paper, Review)
 
 
 class PaperIndex:
-    """Papers by id: the *known* papers, the papers that a file adds or completes (*new*), and the ids in the file."""
+    """Papers, keyed by id: the *known* papers, those that a file adds or completes (*new*), and the ids in the file."""
 
     def __init__(self, known: Mapping[str, Paper]):
         self.known = dict(known)
@@ -56,7 +56,7 @@ class PaperIndex:
         self.accepted: set[str] = set()
 
     def put(self, paper: Paper) -> bool:
-        """Adds *paper*, or completes the known paper of its id; returns whether anything changed.
+        """Adds *paper*, or completes the known paper with its id; returns whether anything changed.
 
         Raises `RefusedError` if the known paper has other content.
         """
@@ -73,8 +73,8 @@ class PaperIndex:
 class MergeIndex:
     """The known records that rows are compared with.
 
-    *reviews*: by id. *judgments*: texts by (review id, writer). *papers*: ids. All methods raise `RefusedError` for a
-    row that contradicts a known record.
+    *reviews*: keyed by id. *judgments*: their texts, keyed by (review id, writer). *papers*: the ids of known papers.
+    All methods raise `RefusedError` for a row that contradicts a known record.
     """
 
     def __init__(self, reviews: Mapping[str, Review], judgments: Mapping[tuple[str, str], str], papers: Iterable[str]):
@@ -116,7 +116,7 @@ class MergeIndex:
         return self.slots[paper_id]
 
     def put(self, imported: Imported, review: Review, judgments: Judgments | None, source_row: int | None) -> bool:
-        """Adds new records of a row to this index and to *imported*; returns whether anything was new.
+        """Adds the new records of a row to this index and to *imported*; returns whether anything was new.
 
         An unknown paper is added with only its id and *source_row*.
         """
@@ -165,9 +165,9 @@ REVIEW_COLUMNS = (
 NUMBERS = ("slot", "rating", "grade", "row")
 """Columns of numbers, which a file may hold as text."""
 MOST_KINDS = 100
-"""The most distinct values of a column that names kinds of reviewers."""
+"""A column with more distinct values than this does not name kinds of reviewers."""
 SURELY_MEANT = ("model", "model_name", "llm", "system")
-"""Columns that distinguish candidates if there is no column candidate."""
+"""Columns that distinguish candidates if there is no column ``candidate``."""
 
 
 def read_table_rows(
@@ -181,9 +181,9 @@ def read_table_rows(
     - *imported*: collects the columns of the file and the refused rows.
     - *epoch*: for an inspect_ai log, the epoch whose reviews are read.
     - *reading*: how the columns are found.
-    - *papers*: the known papers; loosely matching paper ids are replaced by their ids.
+    - *papers*: the known papers; an id that loosely matches one of them is replaced by its id.
 
-    Raises `SourceError` for a missing required column. The message names the column that was probably meant.
+    Raises `SourceError` if a required column is missing. The message names the column that was probably meant.
     """
     ids = papers or PaperIds(())
     opened = opened_rows(
@@ -236,7 +236,7 @@ def has(row: Row, name: str) -> bool:
 
 
 def _rows_of_candidate(path: Path, table: Rows, by: str) -> Rows:
-    """Returns the rows with reviews by the candidate *by*, whose ``candidate`` is then *by*.
+    """Returns the rows with reviews by the candidate *by*, and sets their ``candidate`` to *by*.
 
     These are the rows that name *by* or no candidate. The column ``candidate``, or another such as ``model``, names a
     row's candidate. If all rows name the same other candidate, all are returned; several others are an error.
@@ -268,7 +268,7 @@ def _hints(
     path: Path, table: Rows, imported: Imported, lacking: Iterable[str], columns: Collection[str],
     papers: PaperIds | None,
 ) -> str:  # fmt: skip
-    """Returns the options that would name the *lacking* columns, as the end of a message; empty if none are likely."""
+    """Returns the end of a message: options that probably name the *lacking* columns; empty if no column is likely."""
     likely = suggest_fields(path.name, table, imported.columns, columns, papers)
     options = [f'--columns {name}="{header}"' for name in lacking for header in likely.get(name, ())]
     return f"; perhaps {' '.join(options)}" if options else ""
@@ -283,9 +283,8 @@ def papers_from(
 ) -> Imported:
     """Returns the new papers of the file *path*, compared with the *known* papers by id.
 
-    *rows*: as *keep* in `read_table_rows`. If *reading* guesses, `as_id` converts ids that are file names or contain
-    invalid
-    characters.
+    *rows*: as *keep* in `read_table_rows`. If *reading* may guess, `as_id` converts ids that are file names or contain
+    invalid characters.
     """
     imported, papers = Imported(), PaperIndex(known)
     for number, row in read_table_rows(path, PAPER_COLUMNS, rows, imported, reading=reading):
@@ -317,9 +316,8 @@ def reviews_from(
     - *by*: the candidate of rows that name none. Without *by*, such a row may only complete a known review, so that
       nothing becomes a human review by accident. *only*: whether to import only the reviews by *by*.
     - *writer*: the writer of judgments in rows that name none.
-    - *rows*, *epoch*, *reading*: as *keep*, *epoch*, *reading* in `read_table_rows`. If *reading* guesses, a human
-      review
-      without an id or a slot gets the next slot.
+    - *rows*, *epoch*, *reading*: as *keep*, *epoch*, *reading* in `read_table_rows`. If *reading* may guess, a human
+      review without an id or a slot gets the next slot.
 
     An unknown id may refer to a known paper (`PaperIds`); a note says how many do. Raises `SourceError` if the file has
     no usable form, or if nothing names a candidate.
@@ -456,7 +454,7 @@ def points_from(
     path: Path, known: Mapping[str, Point], reviews: Mapping[str, Review], papers: Collection[str],
     orders: Mapping[str, Mapping[str, float]], reading: ColumnNames = AS_NAMED,
 ) -> tuple[list[Point], Imported]:  # fmt: skip
-    """Returns (the points in *path* that are new or have new labels, the outcome of its rows).
+    """Returns (the points in *path* that are new or have new labels, the outcome of all rows).
 
     *known*, *reviews*: the stored points and reviews by id. *orders*: as returned by `ordered_labels`.
 
@@ -517,7 +515,7 @@ def _check_labels(path: Path, columns: Sequence[str], orders: Iterable[str]) -> 
 
 
 def _point_notes(labels: list[str], accepted: int, blank: Counter[str], without_review: Counter[Any]) -> list[str]:
-    """Returns lines on the *accepted* rows: how many are labelled, and how many points' reviews the edition lacks."""
+    """Returns lines about *accepted* rows: how many are labelled, and how many points' reviews the edition lacks."""
     notes = [
         f"label {name}: {counted(accepted - blank[name], 'point')}" + (f", {blank[name]} blank" if blank[name] else "")
         for name in labels

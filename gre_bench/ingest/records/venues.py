@@ -33,12 +33,13 @@ class Venue(BaseModel, frozen=True, extra="forbid"):
 
     Kinds of notes are as `notes.kind_of` returns them. *other_replies*: kinds that are known not to be reviews.
 
-    - *ai_reviewers*: (pattern, candidate) for each of the venue's own AI reviewers. A reply whose invitation or
-      signature matches the pattern, such as ``*/AI_Reviewer``, is its review. *ai_text*: like *text*, for AI reviews.
+    - *ai_reviewers*: (pattern, candidate) for each of the venue's own AI reviewers. If the invitation or signature of a
+      reply matches the pattern, such as ``*/AI_Reviewer``, the reply is a review by that candidate. *ai_text*: like
+      *text*, but for AI reviews.
     - *strata*: (field of a submission, name of the stratum) for each stratum. The decision is always a stratum.
     - *status*: how to decide whether a paper is kept. ``invitation``: by the kind of its note. ``venueid``: also by the
-      part of its field ``venueid`` after *group*. A part in *kept* keeps the paper; "/" and a kind in *withdrawn* or
-      *desk_rejected* excludes it.
+      part of its field ``venueid`` after *group*. A part in *kept* keeps the paper; a part that is "/" followed by a
+      kind in *withdrawn* or *desk_rejected* excludes it.
     - *text*: (field, heading) for each part of a review's text. *other_fields*: further known fields of a review.
     - *reviews_released*, *rebuttal_opens*: when authors could first read the reviews, and first answer them.
     """
@@ -110,7 +111,7 @@ class Venue(BaseModel, frozen=True, extra="forbid"):
         return frozenset({field for field, _ in self.text} | scores | set(self.other_fields))
 
     def ai_of(self, names: Iterable[str]) -> str | None:
-        """Returns the AI reviewer whose pattern first matches *names*; None if no pattern matches.
+        """Returns the first AI reviewer whose pattern matches one of *names*; None if no pattern matches.
 
         *names*: the invitation and signatures of a note.
         """
@@ -212,7 +213,7 @@ def _start_ms(day: date | None) -> int | None:
 
 
 class Calendar(BaseModel, frozen=True, extra="forbid"):
-    """The day from which anybody can read the reviews of a year of *venue*; from ``data/venues.toml``.
+    """The day from which anybody can read the reviews of a year of *venue*, as ``data/venues.toml`` states it.
 
     *reviews_public*: month and day. *years_before*: how many years before the venue's year that day lies. *source*,
     *read*: where and when this rule was read.

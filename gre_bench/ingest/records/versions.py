@@ -1,12 +1,13 @@
 """Decides which version of a review counts, and which version of a paper its PDF is.
 
 OpenReview serves the latest PDF of a paper, but reviewers may have read an earlier version. The version of a review
-that counts is the last one before the rebuttal opened. Reviewers edit their reviews after the authors answer, and a
+that counts is the last one before the rebuttal opened: reviewers edit their reviews after the authors answer, but a
 benchmark of reviewing needs the reviewer's own view. OpenReview stores the history of a note in two forms:
 
 - API v1 stores references. Each has the whole content of the note. A reference may be overwritten in place, so its
   content is dated by its last change.
-- API v2 stores edits. Each has only the fields that it sets, and only the set parts of a field, such as its readers.
+- API v2 stores edits. Each has only the fields that it sets and, of a field, only the parts that it sets, such as the
+  readers.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ version if the day of the rebuttal is unknown (*no_date*), if earlier versions a
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A version of a note: its *content* from *written_at* (epoch ms) on, and its invitation."""
+    """A version of a note: its invitation, and the *content* that it has from *written_at* (epoch ms) on."""
 
     version_id: str
     written_at: int
@@ -81,7 +82,7 @@ def apply_edit(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[s
 
 
 def needs_history(note: Note, rebuttal_ms: int | None) -> bool:
-    """Whether the history of the review *note* is needed to `choose_version` the version that counts."""
+    """Whether `choose_version` needs the history of the review *note* to find the version that counts."""
     changed = changed_at(note)
     return changed is not None and (rebuttal_ms is None or changed >= rebuttal_ms)
 
@@ -112,7 +113,7 @@ def choose_version(note: Note, history: Sequence[Note] | None, rebuttal_ms: int 
     before = [version for version in versions if version.written_at < rebuttal_ms]
     chosen = before[-1] if before else versions[0]
     if before and fields_of({"content": chosen.content}) == fields_of(note):
-        # The change after the rebuttal opened did not affect the text, but readers or a signature.
+        # What changed after the rebuttal opened was not the text, but the readers or a signature.
         return ChosenVersion(None, chosen.written_at, len(versions), "unedited")
     return ChosenVersion(chosen.version_id, chosen.written_at, len(versions), "before_rebuttal" if before else "late")
 
@@ -140,9 +141,8 @@ def pdf_version_status(
 ) -> Status:
     """Returns which version the current PDF of the submission *note* is: submitted, revised or camera-ready.
 
-    *history*: as in `choose_version`. *released_ms*: when authors could first answer the reviews (epoch ms); None if
-    unknown.
-    *decided_ms*: when the paper was accepted (epoch ms); None if it was not.
+    *history*: as in `choose_version`. *released_ms*: see `Venue.released_ms`. *decided_ms*: when the paper was accepted
+    (epoch ms); None if it was not.
     """
     changed = changed_at(note)
     if changed is None or (released_ms is not None and changed < released_ms):
