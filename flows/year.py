@@ -18,7 +18,7 @@ from gre_bench.reports.yearly import Summary, make_board, year_job
 
 
 class VenueOnce:
-    """Removes venue and year from the edition's settings in Prefect's form for `year`, which has fields for both."""
+    """Removes venue and year from the settings in Prefect's form for `year`, because the form has fields for both."""
 
     @staticmethod
     def __get_pydantic_json_schema__(core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
@@ -50,9 +50,9 @@ def year(
         settings: Settings that replace those of the roster.
         state: Folder that keeps everything a run makes.
         gpu: Whether scoring and validation run in the work pool of GPUs.
-        retry_failed: Whether to try again the texts and scores that failed for good in earlier runs.
-        on: The day that decides about the year. Default: today.
-        strict: Whether an outcome that needs attention fails the flow run. A pause and a wait need none.
+        retry_failed: Whether to retry the texts and scores that failed for good in earlier runs.
+        on: The day that is used to find the newest year. Default: today.
+        strict: Whether an outcome that needs attention fails the flow run. A pause or a wait never does.
     """
 
     def work() -> Summary:

@@ -18,7 +18,7 @@ R = TypeVar("R")
 
 
 def in_flow() -> bool:
-    """Returns whether the caller runs within a Prefect flow run, without importing Prefect if nothing else has."""
+    """Returns whether the caller runs within a Prefect flow run; does not import Prefect for this."""
     if "prefect.context" not in sys.modules:
         return False
     from prefect.context import FlowRunContext

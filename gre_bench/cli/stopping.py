@@ -93,7 +93,7 @@ def _watch_signals(reading: int) -> None:
         if not select.select([reading], [], [], left)[0]:
             break
         if not (heard := os.read(reading, 1)):
-            # The block ended when the signal came, so the main thread ends the process; the sleep is in case it hangs.
+            # The pipe is closed, so the block has ended, and the main thread ends the process. It may hang, so wait.
             time.sleep(left)
             break
         if heard[0] in SIGNS and time.monotonic() - began > ONE_STOP_S:

@@ -149,7 +149,7 @@ def _show_ranked_candidate(report: dict[str, Any], state: Path) -> None:
 
 
 def lines_about(report: dict[str, Any]) -> list[str]:
-    """Returns the lines about a candidate on the first board with scores of it: a sentence, a heading, details."""
+    """Returns lines about a candidate on the first board that has its scores: a sentence, a heading, details."""
     first = next((row for row in report["rows"] if row["scored"]), report["rows"][0])
     few = "; few papers, intervals may be short" if (first["papers"] or FEW) < FEW else ""
     about = (
