@@ -49,7 +49,7 @@ def year(
         year: Default: the newest year whose reviews are public on the day *on*.
         settings: Settings that replace those of the roster.
         state: Folder that keeps everything a run makes.
-        gpu: Whether scoring and validation run in the work pool of GPUs.
+        gpu: Whether scoring and validation run in the work pool for GPUs.
         retry_failed: Whether to retry the texts and scores that failed for good in earlier runs.
         on: The day that is used to find the newest year. Default: today.
         strict: Whether an outcome that needs attention fails the flow run. A pause or a wait never does.
@@ -63,7 +63,7 @@ def year(
 
 
 def run_as_flow(name: str, stage: Callable[[], Summary]) -> Summary:
-    """Runs *stage* as a Prefect subflow of the year's flow run, ending in a state named after the outcome."""
+    """Runs *stage* as a Prefect subflow of the year's flow run; its final state is named after the outcome."""
 
     @flow(name=name, flow_run_name=name, persist_result=False)
     def run_stage() -> Summary:

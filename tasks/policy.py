@@ -71,7 +71,7 @@ def worth_retrying(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> b
 
 
 def show_pause(_task: Task[..., Any], run: TaskRun, state: State[Any]) -> None:
-    """Sets the state ``Paused``, which counts as completed, for a task run that raised `Paused`: nothing failed.
+    """Sets the state ``Paused``, which counts as completed, for a task run that raised `Paused`, as nothing failed.
 
     The exception still reaches the flow, and the state ``Failed`` remains in the task run's history.
     """

@@ -179,7 +179,7 @@ def _format_limits(budget: RequestBudget, kind: str) -> str:
 
 
 def _existing_data(state: Path, venue: Venue, store: Store, journal: Journal | None) -> dict[str, Any]:
-    """Returns what the folder *state* already holds for the edition: counts of records by kind, paths of snapshots."""
+    """Returns what the folder *state* holds for the edition: counts of records by kind, and paths of snapshots."""
     snapshots = sorted((state / "snapshots").glob(f"{venue.venue}-{venue.year}-*/manifest.json"))
     readable = store.is_readable
     rows = {query.name: len(store.read(query)) for query in (PAPERS, REVIEWS, TEXTS)} if readable else {}

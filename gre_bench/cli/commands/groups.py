@@ -87,7 +87,7 @@ def make_command(work: Callable[..., Answer | None]) -> Callable[..., None]:
 class Command(TyperCommand):
     """A command whose help omits the types of flags and named arguments, and fills each line of the terminal.
 
-    Its last line names the options of the program that the command takes.
+    The last line of the help names the options of the program that the command takes.
     """
 
     def __init__(self, *args: Any, **more: Any) -> None:

@@ -78,7 +78,7 @@ def import_and_score(
 ) -> tuple[Row, dict[str, Any], dict[str, Any]]:
     """Imports the reviews in *file* into *store*, an edition of *state*, as candidate *name*, and scores them.
 
-    *how*: further arguments of `import_candidate`. Returns its report, the run's summary, and the result of
+    *how*: further arguments of `import_candidate`. Returns the import's report, the run's summary, and the result of
     `load_candidate`.
     """
     configure_prefect(state)

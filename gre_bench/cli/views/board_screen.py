@@ -1,4 +1,4 @@
-"""Prints a leaderboard: the answer, its table, a line for each other metric, and what --details adds."""
+"""Prints a leaderboard: who leads, the table, a line for each other metric, and what --details adds."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def show_leaderboard(
     - *brief*: whether to print only the answer, the table and the verdict, without notes and other boards.
     - *rows*: the rows of the board.
     - *signatures*: the signature of each metric on the board.
-    - *orders*: signature → the order by each validated evaluation LM (`lm_orders_of`).
+    - *orders*: signature → the order of the candidates by each validated evaluation LM (`lm_orders_of`).
     - *separations*: how well each metric separates reviews of the same paper from reviews of other papers (AUC).
     - *exposures*: which LMs may have seen the reviews.
     - *validations*: the validation records, of which a board prints only the part about the certificate.

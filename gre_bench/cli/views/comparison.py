@@ -316,7 +316,10 @@ SHOWN_CAUSES = 4
 
 
 def _find_origin_differences(provenance: Sequence[Row]) -> list[str]:
-    """Returns what differs between the origins of two releases: imported files by name, other values by path."""
+    """Returns what differs between the origins of two releases.
+
+    Imported files are named by their file names, and other values by their paths.
+    """
     causes = []
     for row in provenance:
         parts = row["what"].split(".")

@@ -30,7 +30,7 @@ class Column:
 
     - *order*: 0 for a required column. Optional columns are added from order 1 upwards while there is room.
     - *kind*: a ``number`` is never cut, a ``name`` is shortened in the middle, a ``note`` is wrapped.
-    - *widest*: the preferred width of a longer name.
+    - *widest*: the preferred width of a column whose names are longer than that.
     - *natural*: the width of the uncut column, in characters.
     - *least*: the smallest possible width.
     - *wanted*: the preferred width.
