@@ -122,8 +122,8 @@ class FitRow:
     """How many papers fit the context of the LM *name* when it does *task*, which is ``review`` or ``assw``.
 
     - *papers*: the number of papers checked.
-    - *fits*, *may_not_fit*, *does_not_fit*, *unknown*: how many of these papers fit, may not fit or do not fit, and for
-      how many this is unknown because the models file states no context.
+    - *fits*, *may_not_fit*, *does_not_fit*: how many of these papers fit, may not fit or do not fit.
+    - *unknown*: for how many papers this is unknown, because the models file states no context.
     - *context*: the LM's context in tokens. *reply*: the tokens of the longest reply that is requested. *max_output*:
       the tokens of the longest reply that the LM can give. *left*: the tokens left for the prompt.
     - *longest*: the length of the longest prompt in tokens, as text. *basis*: how tokens were counted.

@@ -2,7 +2,7 @@
 
 A command ends at most `LONGEST_S` seconds after the first signal. A sudden end loses only unfinished work, because
 finished work is already committed. A thread reads the signals from a wakeup pipe, because the main thread may not
-notice them: it may be inside a library that has its own signal handlers, such as Prefect.
+notice them. It may be inside a library that has its own signal handlers, such as Prefect.
 """
 
 from __future__ import annotations
