@@ -30,10 +30,10 @@ def annual_refresh(
         settings: The edition, its sources, writers, metrics and evaluation LM.
         state: Folder that keeps everything a run makes.
         candidates: Score only these. Default: all known candidates.
-        limit: Use only this number of papers, the first of the sample (a pilot).
-        retry_failed: Whether to try again the texts and scores that failed for good in earlier runs.
+        limit: Use only this many papers, the first ones of the sample (a pilot).
+        retry_failed: Whether to retry the texts and scores that failed for good in earlier runs.
         wait_s: Seconds to wait for another process that writes the edition.
-        strict: Whether an outcome that needs attention, such as incomplete, fails the flow run. A pause needs none.
+        strict: Whether an outcome that needs attention, such as incomplete, fails the flow run. A pause never does.
 
     Returns a summary: the numbers of papers and of pairs by state, and why pairs have no score.
     """

@@ -3,7 +3,8 @@
     papers and human ratings → a rating of each paper by each model under each condition → RMSE, tests, tables
 
 A condition is a prompt with one guideline, or without any (see "Evaluating the Impact of Reviewer Guideline Design on
-LLM-Based Automated Peer Review"). Every reply is archived before it is read, so a killed study pays for nothing twice.
+LLM-Based Automated Peer Review"). Every reply is archived before it is read, so a study that is killed and
+continued pays for nothing twice.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ class GuidelineJob:
     """A study that compares guidelines: its models, its conditions, and the papers to rate.
 
     - *models*: names in the models file.
-    - *papers*, *ratings*: files with the papers and the human ratings. *edition*: instead, an edition that has both.
+    - *papers*, *ratings*: files with the papers and the human ratings. Both may come from an *edition* instead.
     - *guidelines*: the user's own guidelines, name → file.
-    - *limit*: use only this number of papers, the first ones.
+    - *limit*: how many papers to use, counted from the first; None means all.
     - *seed*: the seed of the bootstrap.
     """
 
@@ -104,7 +105,7 @@ def compare_given_reviews(name: str, reviews: Path, state: Path, seed: int = 0) 
 def load_papers_and_conditions(job: GuidelineJob) -> tuple[RatedPapers, list[Condition]]:
     """Returns the papers of *job* with their human ratings, and the conditions.
 
-    Raises `SettingsError` or `SourceError` if the job is impossible.
+    Raises `SettingsError` or `SourceError` if the job cannot be done.
     """
     if not job.models:
         raise SettingsError("name at least one model of the models file: --model NAME")
@@ -121,7 +122,7 @@ def load_papers_and_conditions(job: GuidelineJob) -> tuple[RatedPapers, list[Con
 
 
 def rating_signature(job: GuidelineJob, model: str, condition: Condition) -> dict[str, str]:
-    """Returns what a rating depends on besides the paper: the LM, its sampling (a digest) and the prompt."""
+    """Returns what a rating depends on besides the paper: the LM, a digest of its sampling, and the prompt."""
     lm = examine.listed_lm(model, job.writer_context)
     return {
         "writer": lm.writer.identity,

@@ -5,7 +5,7 @@
 
 The panel combines the grades of examiners that passed an exam. For the pairs, each LM states which of two texts it
 prefers. The study follows Kim et al. 2023, Kotonya et al. 2023, and PRE, a peer review among LMs. Every reply is
-archived before it is read, so a killed study pays for nothing twice.
+archived before it is read, so a study that is killed and continued pays for nothing twice.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _grade_column(
     job: ExaminerJob, material: GradedItems, models: Mapping[str, Model], name: str, examiner: Examiner,
     model: str | None,
 ) -> tuple[RaterColumn, dict[str, Any]]:  # fmt: skip
-    """Returns the grades of all texts by *examiner* with the LM *model*, and the grader's identity with its signature.
+    """Returns the grades that *examiner* gives all texts with the LM *model*, and the grader's identity and signature.
 
     *model*: None for an examiner that uses none of the study's LMs.
     """

@@ -2,7 +2,7 @@
 
     notes → fields → points by rule → points by an LM → totals → Good, Middle, Bad → a guideline from each
 
-A sample is drawn from each group. Reviews whose total cannot be computed are in no group. The method is from
+Each group is sampled. Reviews whose total cannot be computed are in no group. The method is from
 "Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review", appendix A.
 """
 
@@ -114,8 +114,7 @@ def estimate(job: QualityJob) -> dict[str, Any]:
     """Returns the estimated number and cost of the requests to the judge that are still needed; sends nothing.
 
     ``models`` has one row (see `quoted`), or none without a judge. ``list_exceeded_budgets`` has one line for each
-    limit that may
-    be exceeded.
+    limit that may be exceeded.
     """
     reviews = load_fielded_reviews(job)
     rows = []
@@ -138,7 +137,7 @@ def _select_judgeable(job: QualityJob, reviews: Sequence[FieldedReview]) -> dict
 
 
 def load_fielded_reviews(job: QualityJob) -> list[FieldedReview]:
-    """Returns the human reviews in the job's notes by fields of the review form; `SourceError` if there are none."""
+    """Returns the human reviews in the job's notes, split into fields; raises `SourceError` if there are none."""
     edition = edition_of(job.edition)
     venue = venue_of(edition.venue, edition.year)
     check_verified(venue, job.unverified_venue)

@@ -12,7 +12,10 @@ from gre_bench.pipeline.training import TrainingJob, TuningJob, tune, tune_lm
 
 @flow(name="tune-cache-ngram", flow_run_name="cache-ngram", persist_result=False)
 def tune_cache_ngram(job: TrainingJob) -> dict[str, Any]:
-    """Trains `cache-ngram` as *job* says; the result has its scores on held-out papers (or else on every sixth)."""
+    """Trains `cache-ngram` as *job* says; returns its scores on the held-out papers.
+
+    If the job names no held-out papers, every sixth paper is held out.
+    """
     return to_prefect_state(tune, job)
 
 

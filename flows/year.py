@@ -18,7 +18,7 @@ from gre_bench.reports.yearly import Summary, make_board, year_job
 
 
 class VenueOnce:
-    """Removes venue and year from the edition's settings in Prefect's form for `year`, which has fields for both."""
+    """Removes venue and year from the settings in Prefect's form for `year`, because the form has fields for both."""
 
     @staticmethod
     def __get_pydantic_json_schema__(core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
@@ -49,10 +49,10 @@ def year(
         year: Default: the newest year whose reviews are public on the day *on*.
         settings: Settings that replace those of the roster.
         state: Folder that keeps everything a run makes.
-        gpu: Whether scoring and validation run in the work pool of GPUs.
-        retry_failed: Whether to try again the texts and scores that failed for good in earlier runs.
-        on: The day that decides about the year. Default: today.
-        strict: Whether an outcome that needs attention fails the flow run. A pause and a wait need none.
+        gpu: Whether scoring and validation run in the work pool for GPUs.
+        retry_failed: Whether to retry the texts and scores that failed for good in earlier runs.
+        on: The day that is used to find the newest year. Default: today.
+        strict: Whether an outcome that needs attention fails the flow run. A pause or a wait never does.
     """
 
     def work() -> Summary:
@@ -63,7 +63,7 @@ def year(
 
 
 def run_as_flow(name: str, stage: Callable[[], Summary]) -> Summary:
-    """Runs *stage* as a Prefect subflow of the year's flow run, ending in a state named after the outcome."""
+    """Runs *stage* as a Prefect subflow of the year's flow run; its final state is named after the outcome."""
 
     @flow(name=name, flow_run_name=name, persist_result=False)
     def run_stage() -> Summary:

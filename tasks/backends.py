@@ -1,4 +1,4 @@
-"""The settings of what metrics compute with, and the type of the step that computes signatures."""
+"""The settings of the backends that metrics use, and the type of the step that computes signatures."""
 
 from __future__ import annotations
 

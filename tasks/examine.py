@@ -73,8 +73,9 @@ def grader_of(
 ) -> tuple[Grader, LMIdentity]:  # fmt: skip
     """Returns a function that grades items with *examiner*, and the identity of the grader for signatures.
 
-    *name*: None for an examiner without an LM of the models file. *evaluation_lm*: with the aggregation ``logprob``,
-    the LM that computes token probabilities; None: *name*'s endpoint does, but only for the likeliest tokens.
+    *name*: an LM of the models file; None if the examiner uses none. *evaluation_lm*: the LM that computes token
+    probabilities for the aggregation ``logprob``; if None, the endpoint of *name* does, but only for the likeliest
+    tokens.
     """
     from gre_bench.examiners.grading import grade, grade_by_endpoint, grade_by_lm, grading_identity
 

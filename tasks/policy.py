@@ -18,7 +18,7 @@ R = TypeVar("R")
 
 
 def in_flow() -> bool:
-    """Returns whether the caller runs within a Prefect flow run, without importing Prefect if nothing else has."""
+    """Returns whether the caller runs within a Prefect flow run; does not import Prefect for this."""
     if "prefect.context" not in sys.modules:
         return False
     from prefect.context import FlowRunContext
@@ -71,7 +71,7 @@ def worth_retrying(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> b
 
 
 def show_pause(_task: Task[..., Any], run: TaskRun, state: State[Any]) -> None:
-    """Sets the state ``Paused``, which counts as completed, for a task run that raised `Paused`: nothing failed.
+    """Sets the state ``Paused``, which counts as completed, for a task run that raised `Paused`, as nothing failed.
 
     The exception still reaches the flow, and the state ``Failed`` remains in the task run's history.
     """

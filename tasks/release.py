@@ -37,7 +37,7 @@ SIX = ("metric", "candidate", "edition", "difference", "low", "high")
 
 
 def artifact_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Returns the columns `SIX` of *rows* as Prefect shows them: "" for None, numbers with two decimals."""
+    """Returns the columns `SIX` of *rows* in Prefect's form: "" for None, numbers with two decimals."""
     return [{name: _cell(row[name]) for name in SIX} for row in rows]
 
 

@@ -42,7 +42,10 @@ def sign_metrics(
 def _open_other_backend(
     recipe: Recipe, backends: Backends, scoring: ScoringSettings
 ) -> tuple[LMIdentity, Callable[[str], Metric]]:
-    """Opens what *recipe* uses instead of an evaluation LM; returns its identity, and signature id → metric."""
+    """Opens what *recipe* uses instead of an evaluation LM.
+
+    Returns its identity, and a function that takes a signature id and returns the metric.
+    """
     if recipe.asks == "embedder":
         from gre_bench.lm.embedders import open_embedder
         from gre_bench.metrics.bertscore import BertScore
@@ -74,9 +77,10 @@ def score_papers(
     name: str, backends: Backends, scoring: ScoringSettings, works: Sequence[MetricWork],
     known: Mapping[str, SpanLogprob],
 ) -> ScoringResult:  # fmt: skip
-    """Returns the scores of *works*: the cases (texts of a paper, candidate and reference) of some papers, by metric.
+    """Returns the scores of *works*, which are the cases of some papers, by metric.
 
-    *name*: how the task run names these papers. *known*: digest of a prediction → log-probabilities already computed.
+    A case is the texts of one paper, candidate and reference. *name*: what the task run's name calls these papers.
+    *known*: digest of a prediction → its log-probabilities, if they are already computed.
     """
 
     def other(recipe: Recipe, signature_id: str) -> Metric:

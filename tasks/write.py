@@ -33,9 +33,10 @@ def write_reviews(name: str, writer_context: WriterContext, papers: Sequence[Pap
 
 
 def perturbation_identity(change: str, name: str, writer_context: WriterContext, like: PerturbationInput) -> str:
-    """Returns the identity of the perturbation *change*, stored with its texts: its rule, and its writer if an LM.
+    """Returns the identity of the perturbation *change*, stored with its texts.
 
-    *name*: the LM. *like*: an example of its inputs, of which seed, splitter and headings matter.
+    The identity states the rule, and the writer if that is an LM. *name*: the LM. *like*: an example of the inputs;
+    only its seed, splitter and headings matter.
     """
     rule, task = changes.identity(change, like), PERTURBATIONS[change].task
     return rule if task is None else f"{open_text_writer(name, writer_context).identity(task)} · {rule}"

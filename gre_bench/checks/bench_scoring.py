@@ -1,4 +1,4 @@
-"""``gre-bench models bench scoring``: measures how fast scoring methods run on this machine, and hours per edition."""
+"""``gre-bench models bench scoring``: times scoring methods on this machine, and estimates the hours per edition."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gre_bench.ingest.records.tables import reviews_from
 from gre_bench.pipeline.importing import row_range
 
 EDITION_PAIRS = 300 * 21 * 2 * 3
-"""The number of pairs in an edition as in Xu et al. 2025, §5: papers × candidates × references × metrics."""
+"""The number of pairs in an edition like the one of Xu et al. 2025, §5: papers × candidates × references × metrics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,9 @@ def load(file: Path | None, rows: str | None, papers: int, candidates: int, syno
     """Returns the texts to score for *papers* papers, each with *candidates* candidates and *synopses* synopses.
 
     *file*: a file of judgments; None means the shipped sample. *rows*: the rows of the file to use, such as ``0:300``.
-    The first and the last review of a paper are its references, and the second review is a candidate. Further
-    candidates are the second reviews of other papers. Other reviews serve as synopses, so that all texts have realistic
-    lengths. Raises `SettingsError` if the file has too few papers.
+    The first and the last review of a paper are its references, and its second review is the first candidate's. The
+    second reviews of other papers stand for the reviews by further candidates. Other reviews serve as synopses, so that
+    all texts have realistic lengths. Raises `SettingsError` if the file has too few papers.
     """
     source, span = file or resource("data", "sample", "reviews.jsonl"), row_range(rows) if rows else None
     imported = reviews_from(source, {}, {}, (), by=HUMAN, writer="given", rows=span, make_papers=True)
@@ -77,11 +77,12 @@ def bench_scoring(
     """Measures how fast each scoring method runs with the LM *weights* on *load*, *rounds* times each.
 
     - *budget*: the most tokens in one batch of the engine; None means the engine's default.
-    - *server*: an LM behind a server, to be measured as well.
-    - *growth*: whether to measure the method trie also on 1, 2, 4 and 8 times the papers.
+    - *server*: an LM on a server; if given, it is measured as well.
+    - *growth*: whether to measure the method ``trie`` again, on 1, 2, 4 and 8 times the papers.
     - *on_round*: a function that is called with the number of finished rounds and the method's name.
 
-    In the result, ``methods`` is method → values (see `gre_bench.lm.measurement.report`), with ``hours_per_edition``.
+    In the result, ``methods`` maps each method to the values of `gre_bench.lm.measurement.report` and to its
+    ``hours_per_edition``.
     """
     from gre_bench.lm import measurement
 

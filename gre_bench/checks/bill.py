@@ -19,14 +19,17 @@ from gre_bench.writing.writers import WriterContext, open_lm_text_writer
 PAPER_TOKENS, REVIEW_TOKENS, JUDGMENT_TOKENS, SYNOPSIS_TOKENS, PROMPT_TOKENS = 12_000, 900, 300, 400, 500
 CHARACTERS_A_TOKEN = 4.2
 WRITES = {"reviews": REVIEW_TOKENS, "judgments": JUDGMENT_TOKENS, "assw": SYNOPSIS_TOKENS, "grades": JUDGMENT_TOKENS}
-"""Kind of text → the assumed tokens of one reply, without thinking."""
+"""Kind of text → the assumed number of tokens in one reply, not counting thinking tokens."""
 
 Item = Paper | Case | tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedRequests:
-    """Planned requests to one LM for the kind of text *what*. *reads*, *writes*: prompt and reply tokens of each."""
+    """Planned requests to one LM for the kind of text *what*.
+
+    *reads*, *writes*: the number of tokens in the prompt and in the reply of one request.
+    """
 
     what: str
     name: str
@@ -51,7 +54,7 @@ class PlannedRequests:
 class Bill:
     """The planned requests of a run.
 
-    *judge*: the LM that writes judgments, to which each review adds a request; None if a rule writes judgments.
+    *judge*: the LM that writes judgments; None if a rule writes them. Each planned review adds one request to this LM.
     """
 
     judge: str | None = None
@@ -74,7 +77,10 @@ class Bill:
         return dict(counts)
 
     def rows(self, models: Mapping[str, Model]) -> list[dict[str, Any]]:
-        """Returns one row per model, with or without guidelines: requests, tokens, and USD (None if unknown)."""
+        """Returns one row per model: requests, tokens, and USD (None if unknown).
+
+        Requests to a model with guidelines and without them are added up.
+        """
         rows: dict[str, dict[str, Any]] = {}
         for line in self.lines:
             name = split_condition(line.name)[0]
@@ -92,14 +98,14 @@ def _characters(item: Item) -> int:
 
 
 def plan_judgment_requests(judge: str, texts: int, what: str = "judgments") -> PlannedRequests:
-    """Returns the requests to the LM *judge* for the judgments of *texts* reviews of typical length."""
+    """Returns the requests to the LM *judge* that ask for judgments of *texts* reviews, all of typical length."""
     return PlannedRequests(what, judge, texts, REVIEW_TOKENS + PROMPT_TOKENS, JUDGMENT_TOKENS)
 
 
 def plan_refresh_requests(
     lms: NamedLMs, papers: int, judged: int, tokens: int = PAPER_TOKENS
 ) -> Iterator[PlannedRequests]:
-    """Yields the requests of a refresh of *papers* papers of *tokens* tokens each.
+    """Yields the requests that a refresh needs for *papers* papers, each *tokens* tokens long.
 
     *judged*: the number of reviews that need judgments.
     """
@@ -113,10 +119,11 @@ def plan_refresh_requests(
 
 @dataclass(frozen=True, slots=True)
 class FitRow:
-    """How many papers fit the LM *name* when it does a *task*: ``review`` or ``assw``.
+    """How many papers fit the context of the LM *name* when it does *task*, which is ``review`` or ``assw``.
 
-    - *papers*: the number of papers checked. Further counts: papers that fit, may not fit or do not fit, and papers for
-      which this is unknown because the models file states no context.
+    - *papers*: the number of papers checked.
+    - *fits*, *may_not_fit*, *does_not_fit*: how many of these papers fit, may not fit or do not fit.
+    - *unknown*: for how many papers this is unknown, because the models file states no context.
     - *context*: the LM's context in tokens. *reply*: the tokens of the longest reply that is requested. *max_output*:
       the tokens of the longest reply that the LM can give. *left*: the tokens left for the prompt.
     - *longest*: the length of the longest prompt in tokens, as text. *basis*: how tokens were counted.
@@ -140,7 +147,7 @@ class FitRow:
 
     @property
     def trouble(self) -> str:
-        """Returns one line that says what does not fit; empty if everything fits or this is unknown."""
+        """Returns one line that says what does not fit; empty if everything fits or nothing is known."""
         if self.max_output is not None and self.reply > self.max_output:
             return f"{self.name}: the settings ask for {self.reply:,} tokens, it gives at most {self.max_output:,}"
         if self.does_not_fit + self.may_not_fit == 0:
@@ -155,7 +162,7 @@ class FitRow:
 
 
 def fit_rows(settings: Settings, writer_context: WriterContext, papers: Sequence[Paper]) -> Iterator[FitRow]:
-    """Yields how many of *papers* fit, for each LM that reads whole papers: the candidates and the writer of ASSW."""
+    """For each LM that reads whole papers (candidates and the writer of ASSW), yields how many of *papers* fit."""
     lms = named_lms(settings)
     readers = [(name, "review") for name in lms.reviewers] + ([(lms.assw, "assw")] if lms.assw else [])
     for name, task in readers:

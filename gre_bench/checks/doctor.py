@@ -1,4 +1,4 @@
-"""Checks everything that a run needs before it starts. If a check finds a problem, its finding says what to do.
+"""Checks, before a run starts, that everything it needs is there. A finding about a problem says what to do.
 
 No check costs money or changes the edition, and no finding contains a secret.
 """
@@ -48,7 +48,7 @@ from gre_bench.store.queries import LAST_SETTINGS
 OLDEST_PYTHON = (3, 11)
 GIB = 2**30
 MOST_SLOWER = 3
-"""A precision gets a warning if this CPU computes it more than this many times slower than float32."""
+"""A precision gets a warning if this CPU computes more than this many times slower in it than in float32."""
 MOST_BEHIND_S = 120.0
 """The most seconds that the clock may be behind the newest file."""
 MOST_APART_S = 60.0
@@ -57,11 +57,11 @@ TORCH_BACKENDS = ("transformers", "gem-smollm2")
 INSTALL = f"pip install gre-bench -c {resource('constraints.txt')}"
 LITTLE_DISK, TOO_LITTLE_DISK = 10 * GIB, GIB
 PAIR = 22_000
-"""Bytes per pair in the store with texts and log-probabilities: measured 12 kB at 1,800 pairs, 22 kB at 640."""
+"""Bytes per pair in the store, with texts and log-probabilities: 12 kB measured for 1,800 pairs, 22 kB for 640."""
 STORE = 64 * 2**20
 """Bytes of all other files: an empty store, logs, validation records, Prefect's files."""
 COPIES = 3
-"""How many copies of the store exist at once: the store, the read-only copy, and the next copy while it is made."""
+"""Copies of the store that may exist at once: the store, the read-only copy, and the next copy in the making."""
 PDF = 3_000_000
 REPLY = 64_000
 """Bytes of an archived reply with its prompt, which contains the paper."""
@@ -86,9 +86,10 @@ class Finding:
 
 
 def run_checks(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Runs all checks, first of the machine and then of services, and yields each finding as soon as it is known.
+    """Runs all checks, and yields each finding as soon as it is known.
 
-    An error of a check becomes a finding with the verdict ``problem``. Secrets are masked.
+    Checks of the machine come first, then checks of services. If a check raises an error, the error
+    becomes a finding with the verdict ``problem``. Secrets are masked.
     """
     secrets = secrets_of(settings)
 
@@ -180,7 +181,10 @@ def check_state_folder(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def clock(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks that the clock is not behind the times of existing files: run ids, budgets and schedules depend on it."""
+    """Checks that the clock is not behind the times of existing files.
+
+    Run ids, budgets and schedules depend on the clock.
+    """
     files = [*state.glob("editions/*/status.json"), *state.glob("spending.jsonl"), Path(__file__)]
     ahead = max((file.stat().st_mtime - time.time() for file in files if file.is_file()), default=0.0)
     time_now = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
@@ -206,7 +210,7 @@ def store(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def check_validation(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Reports which metrics a year's board would leave out according to the validation records on this machine."""
+    """Reports which metrics a year's board would leave out, judging by the validation records on this machine."""
     todo = "release.unvalidated decides; gre-bench study validate makes a record"
     for row in expected_verdicts(settings, state):
         line, fine = format_gate_decision(row, settings), row["verdict"] in ("pass", "undecided")
@@ -227,7 +231,10 @@ def _version(name: str) -> str | None:
 
 
 def check_disk(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks the free disk space: a problem if the edition may not fit, a warning below twice the needed space."""
+    """Checks the free disk space.
+
+    The finding is a problem if the edition may not fit, and a warning if less than twice the needed space is free.
+    """
     free, needed = shutil.disk_usage(_nearest_existing(state)).free, bytes_needed(settings, state)
     problem, warning = free < max(TOO_LITTLE_DISK, needed), free < max(LITTLE_DISK, 2 * needed)
     verdict = "problem" if problem else "warning" if warning else "ok"
@@ -237,7 +244,7 @@ def check_disk(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def bytes_needed(settings: Settings, state: Path) -> int:
-    """Returns an upper bound of the bytes that a fetch and a refresh with *settings* add to the folder *state*."""
+    """Returns an upper bound on the bytes that a fetch and a refresh with *settings* add to the folder *state*."""
     edition, writing, sources = settings.edition, settings.writing, settings.sources
     pairs = edition.papers * edition.likely_pairs(len(CONTROLS) + len(writing.candidates))
     pairs *= len(settings.scoring.with_chance)
@@ -258,7 +265,7 @@ def check_settings(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def budget(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks that all prices which the budget needs are known, and reports the spending and the reached limits."""
+    """Checks that all prices that the budget needs are known; reports the spending, and which limits are reached."""
     from gre_bench.pipeline.runs.spending import check_budget_models
     from gre_bench.writing.spend_log import ModelBudget, remaining_budget, spend_log_of, spending_line
 
@@ -286,7 +293,8 @@ def budget(settings: Settings, state: Path) -> Iterator[Finding]:
 def check_evaluation_lm(settings: Settings, state: Path) -> Iterator[Finding]:
     """Opens the evaluation LM and the embedder, if a metric needs them, and runs each once.
 
-    The evaluation LM must find a review likelier after the same review than without it; otherwise, this is a warning.
+    The evaluation LM must find a review likelier when it has just read that same review. If it does not, the finding is
+    a warning.
     """
     recipes = [recipe_of(name) for name in settings.scoring.metrics]
     if any(recipe.formula for recipe in recipes):
@@ -328,7 +336,7 @@ def trained_on(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def check_endpoints(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks the API key, the endpoint and the model's name of each LM in the settings, at no cost."""
+    """For each LM in the settings, checks the API key, the endpoint and the model's name, at no cost."""
     from gre_bench.writing.http_writer import check_endpoint
     from gre_bench.writing.inspect_writer import open_provider
 
@@ -414,7 +422,7 @@ def check_prefect_server(settings: Settings, state: Path) -> Iterator[Finding]:
         yield Finding("prefect", "problem", f"server at {where} is not a healthy Prefect server", todo)
         return
     try:
-        _request(url, "/ready")  # unlike /health, it asks the server's database
+        _request(url, "/ready")  # unlike /health, this queries the server's database
     except (OSError, ValueError) as error:
         yield Finding("prefect", "problem", f"server at {where} answers, and its database does not: "
                       f"{type(error).__name__}", "start the database that the server uses")  # fmt: skip

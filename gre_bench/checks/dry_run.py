@@ -35,10 +35,10 @@ TRIED_PAPERS = 2
 
 
 def estimate(job: Job, scratch: Path) -> dict[str, Any]:
-    """Returns what a refresh by *job* would do: pairs by metric and state, requests to LMs with their cost, seconds.
+    """Returns what a refresh by *job* would do: its pairs, its requests to LMs with their cost, and its seconds.
 
-    The seconds are extrapolated from scoring a few of the due pairs. *scratch*: an empty folder for the copy of the
-    store, which the caller must delete. Raises the errors of a refresh.
+    Pairs are counted by metric and state. The seconds are extrapolated from scoring a few of the due pairs. *scratch*:
+    an empty folder for the copy of the store; the caller must delete it. Raises the same errors as a refresh.
     """
     job = with_domain(check_job(job))
     original, copy = (Store(state, job.settings.edition.edition) for state in (job.state, scratch))
@@ -81,12 +81,12 @@ def estimate(job: Job, scratch: Path) -> dict[str, Any]:
                 "notes": work.notes,
             }
     except SourceError as error:
-        # The report of refused rows is deleted with the copy.
+        # The message must not point to the report of refused rows, which is deleted with the copy.
         raise SourceError(str(error).partition("; all of them:")[0]) from None
 
 
 def _estimate_seconds(job: Job, due: dict[str, Any], work: Any, bill: Bill) -> tuple[float, str]:
-    """Returns (estimated seconds to score all *due* pairs, basis of the estimate), by scoring a few papers.
+    """Scores a few papers; returns (estimated seconds to score all *due* pairs, basis of the estimate).
 
     Pairs that an LM grades are not scored but added to *bill*.
     """
@@ -111,9 +111,9 @@ def _estimate_seconds(job: Job, due: dict[str, Any], work: Any, bill: Bill) -> t
 def _count_instead_of_write(
     step: Callable[[str, WriterContext, Sequence[Any]], list[WrittenText]], bill: Bill, kind: str
 ) -> Callable[[str, WriterContext, Sequence[Any]], list[WrittenText]]:
-    """Returns a step that runs *step* for a writer by rule, and adds the requests to *bill* for an LM.
+    """Returns a step that runs *step* only if a rule writes; if an LM writes, it adds the requests to *bill*.
 
-    An LM's texts are returned as not written yet. *kind*: the kind of text.
+    The LM's texts are returned as texts that are yet to be written. *kind*: the kind of text.
     """
 
     def counted(name: str, writer_context: WriterContext, items: Sequence[Any]) -> list[WrittenText]:

@@ -49,13 +49,13 @@ SUBMISSIONS = 12_000
 REVIEWS_A_PAPER = 4
 
 More = Callable[[int], tuple[list[PlannedRequests], int]]
-"""Number of papers → (texts that LMs write, pairs that are scored) in addition to the work of a refresh."""
+"""Number of papers → (texts that LMs write, pairs that are scored), both in addition to the work of a refresh."""
 
 
 def plan_year(settings: Settings, state: Path, rates: Path | None = None) -> dict[str, Any]:
-    """Returns the plan of `plan_ahead`, plus the validation of each metric that has no validation record.
+    """Returns the plan of `plan_ahead`, and adds the validation of each metric that has no validation record.
 
-    The plan's ``verdicts`` say which metrics have a record, judged by names alone.
+    The plan's ``verdicts`` say which metrics have a record. Records are found by comparing names only.
     """
     new = [row["metric"] for row in expected_verdicts(settings, state) if row["verdict"] == "missing"]
     changes = list(chosen_perturbations(settings)) if new else []
@@ -101,14 +101,14 @@ def plan_ahead(
     have = _existing_data(state, venue, store, journal)
     papers, drawn = have["sampled"] or edition.papers, have["sampled"] > 0
     if not drawn and journal is not None and is_listed(journal, venue):
-        # Once the journal lists all papers, the sample can be drawn from it.
+        # Once the journal lists all papers, the sample can be chosen.
         papers, drawn = len(sample_of(journal, venue, edition).papers), True
     fetching = _plan_fetch(settings, state, venue, None if again else journal, assumed) if has_host else None
     more_texts, pairs = more(papers) if more else ([], 0)
     texts = [*_plan_writing(settings, store, papers, assumed), *more_texts]
     models = load_models(settings.writing.models)
     writing = [_plan_row(item, models) for item in texts]
-    # A text takes one request; the budget knows models without their guidelines.
+    # A text takes one request; in the budget, models are named without guidelines.
     bought = [row | {"model": split_condition(row["model"])[0], "requests": row["texts"]} for row in writing]
     amounts = [row["usd"] for row in writing]
     return {
@@ -137,7 +137,8 @@ def _plan_fetch(
 ) -> dict[str, Any]:
     """Returns the estimated work of a fetch, and adds each assumption to *assumed*.
 
-    ``requests`` is kind → number. ``seconds`` is the time until the service's limits allow the last request.
+    ``requests`` maps each kind of request to a number. ``seconds`` is the time until the service's limits allow the
+    last request.
     """
     fetch, edition = settings.fetch, settings.edition
     host = origin(settings).host.partition("//")[2]
@@ -178,7 +179,7 @@ def _format_limits(budget: RequestBudget, kind: str) -> str:
 
 
 def _existing_data(state: Path, venue: Venue, store: Store, journal: Journal | None) -> dict[str, Any]:
-    """Returns what the folder *state* already holds for the edition: counts of records by kind, paths of snapshots."""
+    """Returns what the folder *state* holds for the edition: counts of records by kind, and paths of snapshots."""
     snapshots = sorted((state / "snapshots").glob(f"{venue.venue}-{venue.year}-*/manifest.json"))
     readable = store.is_readable
     rows = {query.name: len(store.read(query)) for query in (PAPERS, REVIEWS, TEXTS)} if readable else {}
@@ -221,9 +222,10 @@ def _plan_row(item: PlannedRequests, models: dict[str, Model]) -> dict[str, Any]
 
 
 def _plan_scoring(settings: Settings, papers: int, more: int, rates: Path | None, assumed: list[str]) -> dict[str, Any]:
-    """Returns the number of pairs of *papers* papers plus *more*, and the GPU hours at the speed in the file *rates*.
+    """Returns the number of pairs to score and the GPU hours that this takes.
 
-    Without *rates* the hours are None, and a line added to *assumed* says how to measure the speed.
+    The pairs are those of *papers* papers, plus *more*. The speed comes from the file *rates*. Without
+    *rates* the hours are None, and a line added to *assumed* says how to measure the speed.
     """
     edition = settings.edition
     each = edition.likely_pairs(len(CONTROLS) + len(settings.writing.candidates))
@@ -245,13 +247,19 @@ def _count_models(settings: Settings, store: Store) -> int:
 
 
 def _committee_scores(settings: Settings, store: Store) -> int:
-    """Returns the most scores per paper and metric of ``study committee``: it tries every next member, and human."""
+    """Returns how many scores ``study committee`` needs at most, per paper and metric.
+
+    It tries every remaining candidate as the next member, and then a human review.
+    """
     models = _count_models(settings, store)
     return settings.edition.likely_references * (models * (models + 1) // 2) if models > 1 else 0
 
 
 def _stand_in_scores(settings: Settings, store: Store) -> int:
-    """Returns the scores per paper and metric of ``study references``: LMs against LMs, humans against humans."""
+    """Returns how many scores ``study references`` needs per paper and metric.
+
+    It scores LMs against LMs, and humans against humans.
+    """
     models = _count_models(settings, store)
     people = settings.edition.likely_references + 1
     return models * (models - 1) + people * (people - 1)

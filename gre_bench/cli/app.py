@@ -1,4 +1,4 @@
-"""The command line ``gre-bench``. Only the module of the given command is imported; it imports heavy libraries."""
+"""The command line ``gre-bench``. Imports only the module of the given command, for speed."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ PANELS: dict[str, dict[str, str]] = {
     "Study": {"study": "study"},
     "Operate": {"models": "evaluation_lms", "doctor": "refresh"},
 }  # fmt: skip
-"""The commands and groups under each heading of ``--help``, in its order, each with its module of `cli.commands`.
+"""Heading of ``--help`` → the commands and groups under it, in order, each with its module in `cli.commands`.
 
-A module has a command under its name, or the group ``app``.
+A module contains either a function with the command's name or a group with the name ``app``.
 """
 
 
@@ -143,7 +143,7 @@ def main() -> None:
         try:
             build_program(_find_named_command())()
         finally:
-            # A full disk shows when the output is flushed.
+            # A full disk causes an error only when the output is flushed.
             if sys.stdout:
                 sys.stdout.flush()
     except GreBenchError as error:

@@ -1,8 +1,8 @@
-"""Ends a command on Ctrl-C or SIGTERM: after the first signal it shuts down cleanly, the second kills it at once.
+"""Ends a command on Ctrl-C or SIGTERM: the first signal shuts it down cleanly, and the second kills it at once.
 
-A command ends at most `LONGEST_S` after the first signal. A sudden end loses only unfinished work, because finished
-work is already committed. A thread reads the signals from a wakeup pipe, because the main thread may not notice them:
-it may be inside a library that has its own signal handlers, such as Prefect.
+A command ends at most `LONGEST_S` seconds after the first signal. A sudden end loses only unfinished work, because
+finished work is already committed. A thread reads the signals from a wakeup pipe, because the main thread may not
+notice them. It may be inside a library that has its own signal handlers, such as Prefect.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gre_bench.core.errors import Stopped
 EXIT_CODE = 130
 LONGEST_S = 4.5
 ONE_STOP_S = 0.3
-"""Seconds within which a second signal counts as the first: a terminal and ``timeout`` may each send one."""
+"""Signals within this many seconds count as one, because a terminal and ``timeout`` may each send one."""
 LINE = "stopped; what was done is kept, the same command goes on from there"
 SIGNS = (signal.SIGINT, signal.SIGTERM)
 _SHOW_CURSOR = b"\x1b[?25h"
@@ -93,7 +93,7 @@ def _watch_signals(reading: int) -> None:
         if not select.select([reading], [], [], left)[0]:
             break
         if not (heard := os.read(reading, 1)):
-            # The block ended when the signal came, so the main thread ends the process; the sleep is in case it hangs.
+            # The pipe is closed, so the block has ended, and the main thread ends the process. It may hang, so wait.
             time.sleep(left)
             break
         if heard[0] in SIGNS and time.monotonic() - began > ONE_STOP_S:

@@ -117,7 +117,7 @@ def compare(
 def _find_only_edition(names: Sequence[str], other: bool, state: Path) -> str | None:
     """Returns the only edition in which both *names* are candidates or LMs; None if there is no such edition.
 
-    *other*: whether something else is compared too; then the result is None.
+    *other*: whether the user compares anything else too; then the result is None.
     """
     if other or len(names) != 2:
         return None

@@ -106,7 +106,10 @@ def get_model(
 
 @contextmanager
 def _show_download(quiet: bool) -> Iterator[tuple[Callable[[str], None], Callable[[int, int], None]]]:
-    """Yields two functions that show a download: one takes the text of a step, one the bytes done and in total."""
+    """Yields two functions that show a download.
+
+    The first takes the text of a step. The second takes the number of bytes done and the total.
+    """
     with progress("", quiet, unit="bytes") as update:
 
         def tell(text: str) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SHOWN = 40
 """Number of reasons to print; tables.md has all of them."""
 WIDE = 200
-"""Columns of a table if the output is not a terminal."""
+"""Width of a table in characters if the output is not a terminal."""
 
 app = CommandApp("Compare LMs that grade texts with human scores.")
 

@@ -45,7 +45,7 @@ def make_command(work: Callable[..., Answer | None]) -> Callable[..., None]:
 
     - *chosen*: the settings that --settings, --edition and --set give.
     - *state*, *no_prefect*, *wait*: the options of the program, see `options.PROGRAM`.
-    - *quiet*: whether --json is given; a *work* that returns an `Answer` has that option too.
+    - *quiet*: whether --json is given. A command whose *work* returns an `Answer` has --json as well.
     """
     own = inspect.signature(work, eval_str=True).parameters
     has_json = "quiet" in own or str(work.__annotations__.get("return")).startswith("Answer")
@@ -87,7 +87,7 @@ def make_command(work: Callable[..., Answer | None]) -> Callable[..., None]:
 class Command(TyperCommand):
     """A command whose help omits the types of flags and named arguments, and fills each line of the terminal.
 
-    Its last line names the options of the program that the command takes.
+    The last line of the help names the options of the program that the command takes.
     """
 
     def __init__(self, *args: Any, **more: Any) -> None:
@@ -172,7 +172,7 @@ _VENUE_YEAR = re.compile(r"([A-Za-z][\w.]*)-((?:19|20)\d\d)")
 
 
 def _find_argument_index(args: list[str], pattern: re.Pattern[str]) -> int:
-    """Returns the index of the first word that matches *pattern* and follows no option; if none, the word count."""
+    """Returns the index of the first word that matches *pattern* and follows no option; else the number of words."""
     free = (not before.startswith("-") for before in ("", *args))
     places = (
         index for index, (word, own) in enumerate(zip(args, free, strict=False)) if own and pattern.fullmatch(word)

@@ -30,7 +30,7 @@ SHOWN_REFUSALS = 10
 SHOWN_COLUMNS = 12
 SHOWN_NAMES = 5
 FEW_LINES = 0.5
-"""A candidate is flagged if it has fewer judgments per review than this share of the human number, as on the board."""
+"""A share of the judgments per human review; a candidate with fewer per review is flagged, as on the board."""
 ROWS = "A table (CSV, TSV, XLSX, JSON or Parquet) with paper_id"
 
 New = Annotated[bool, option("--new", "Start the edition if it does not exist yet.")]

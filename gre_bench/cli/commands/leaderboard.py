@@ -1,4 +1,4 @@
-"""``gre-bench leaderboard``, ``compare_years`` and ``view``: show a board, compare years, and show both in a browser.
+"""``gre-bench leaderboard``, ``history`` and ``view``: show a board, compare years, and show both in a browser.
 
 None of these commands waits for a run.
 """
@@ -65,11 +65,11 @@ IN_A_TEXT = (
     "metric", "rank", "candidate", "group_name", "score", "low", "high", "vs_human", "p", "above_chance", "scored",
     "expected", "unranked",
 )  # fmt: skip
-"""The columns of a board in Markdown, which is for readers; the other formats have all columns."""
+"""The columns of a board in Markdown, which people read; the other formats have all columns."""
 
 
 def _gaps(store: Store, ids: list[str], rows: Sequence[LeaderboardRow]) -> list[CleanGapRow]:
-    """Returns the gaps between contaminated and other models; asks only if a group of *rows* has both."""
+    """Returns the score gaps between contaminated and other models; none if no group of *rows* has both."""
     models = {(row["group_name"], row["contamination"] == "contaminated") for row in rows if row["kind"] == "model"}
     has_both = any((group, not is_contaminated) in models for group, is_contaminated in models)
     return store.read(CLEAN_GAP, signature_ids=ids) if has_both else []

@@ -78,7 +78,7 @@ def import_and_score(
 ) -> tuple[Row, dict[str, Any], dict[str, Any]]:
     """Imports the reviews in *file* into *store*, an edition of *state*, as candidate *name*, and scores them.
 
-    *how*: further arguments of `import_candidate`. Returns its report, the run's summary, and the result of
+    *how*: further arguments of `import_candidate`. Returns the import's report, the run's summary, and the result of
     `load_candidate`.
     """
     configure_prefect(state)
@@ -149,7 +149,7 @@ def _show_ranked_candidate(report: dict[str, Any], state: Path) -> None:
 
 
 def lines_about(report: dict[str, Any]) -> list[str]:
-    """Returns the lines about a candidate on the first board with scores of it: a sentence, a heading, details."""
+    """Returns lines about a candidate on the first board that has its scores: a sentence, a heading, details."""
     first = next((row for row in report["rows"] if row["scored"]), report["rows"][0])
     few = "; few papers, intervals may be short" if (first["papers"] or FEW) < FEW else ""
     about = (

@@ -47,14 +47,14 @@ def settings_of(file: Path | None, edition: str | None, overrides: list[str] | N
         store.refuse_loaded()
         try:
             rows = store.read(LAST_SETTINGS)
-        except StoreError:  # the read copy cannot be used
+        except StoreError:  # the readers' copy cannot be used
             with store.lock("look at the last settings"):
                 rows = store.rows(LAST_SETTINGS)
     return load_recorded_settings(json.loads(rows[0]["settings"]) if rows else {}, tuple(changes))
 
 
 def load_study_budget(limits: list[str] | None, settings: BudgetSettings | None = None) -> BudgetSettings:
-    """Returns the budget of a study: that of *settings*, changed by *limits*, texts ``budget.KEY=VALUE``."""
+    """Returns a study's budget: the budget *settings*, changed by *limits*, which are texts ``budget.KEY=VALUE``."""
     from gre_bench.core.settings import BudgetSettings, budget_of
 
     return budget_of(settings or BudgetSettings(), tuple(limits or ()))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gre_bench.pipeline.runs.job import Job
 
 LIKELY = 0.5
-"""The likelihood from which a reference counts as written by an LM."""
+"""The least likelihood at which a reference counts as written by an LM."""
 
 app = CommandApp("Test metrics, evaluation LMs, references and guidelines.")
 

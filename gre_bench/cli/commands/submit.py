@@ -123,7 +123,7 @@ def _show_refused(report: dict[str, Any]) -> None:
 
 
 def _find_neighbours(store: Store, board: dict[str, Any]) -> list[Row]:
-    """Returns the candidate's row on the first board with scores of it, between the rows above and below it."""
+    """Returns a candidate's row, and the rows above and below it, on the first board that has its scores."""
     first = next((row for row in board["rows"] if row["scored"]), None)
     if first is None:
         return []

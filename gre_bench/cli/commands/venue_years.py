@@ -128,7 +128,7 @@ def _show_fetched(
 def _build_refresh_command(
     chosen: Settings, snapshot: str, drawn: bool, file: Path | None, override: list[str], state: Path
 ) -> str:
-    """Returns the ``gre-bench refresh`` command that scores the fetched papers; *drawn*: the edition has its sample."""
+    """Returns the ``gre-bench refresh`` command that scores the fetched papers; *drawn*: whether a sample exists."""
     edition = chosen.edition
     sample = [] if drawn else [f"edition.papers={edition.papers}", f"edition.seed={edition.seed}"]
     names = [f"sources.snapshot={snapshot}", *sample]

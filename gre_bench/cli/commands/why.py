@@ -66,8 +66,8 @@ def why(
 def print_explanation(explanation: Why, store: Store, state: Path, texts: bool = False, checks: bool = False) -> None:
     """Prints an explanation: a sentence on the score, then its papers, or the evidence for the requested paper.
 
-    *texts*: whether to print every judgment, and the texts that were scored, too. *checks*: whether to print the pairs,
-    the sources of the texts, and the outcome of every check, too.
+    *texts*: whether to also print every judgment and the texts that were scored. *checks*: whether to also print the
+    pairs, the sources of the texts, and the outcome of every check.
     """
     signature, details = explanation.signature, explanation.details
     name, title = explanation.candidate, recipe_of(signature["metric"]).title
@@ -116,7 +116,7 @@ def print_explanation(explanation: Why, store: Store, state: Path, texts: bool =
 
 
 def _print_checks(explanation: Why, every: bool) -> None:
-    """Prints facts and outcomes of all checks if *every*; else only the failed checks and the number of passed ones."""
+    """Prints facts and the outcome of each check if *every*; else only failed checks, and how many passed."""
     if every:
         facts = (*([explanation.paper] if explanation.paper else ()), *explanation.reviews)
         for row in map(dict, facts):
@@ -152,7 +152,7 @@ def _describe_paper_score(row: Row, references: int) -> str:
 
 
 def _describe_shared_words(detail: Row) -> str:
-    """Returns which words of a reference the review shares and lacks, as a text; empty without tokens."""
+    """Returns a text: which words of a reference the review has, and which it lacks; empty if there are no tokens."""
     lacks = f"has the words {_join_with_and(detail['lacking'])}, which this review lacks" if detail["lacking"] else ""
     both = f"both have {_join_with_and(detail['shared'])}" if detail["shared"] else ""
     sentence = "; ".join(filter(None, (lacks, both)))
@@ -214,7 +214,7 @@ def _print_judgments(judgments: Sequence[Row], every: bool) -> None:
 
 
 def _print_reference_detail(detail: Row) -> None:
-    """Prints the score by a reference, its log-probabilities, and the tokens that gained and lost most."""
+    """Prints the score against a reference, its log-probabilities, and the tokens that gained and lost most."""
     say(f"\nreference {detail['reference_id']}: {detail['value']:+.4f}")
     for term in detail["terms"]:
         tokens = counted(len(term["logprobs"]), "token")
@@ -231,7 +231,7 @@ def _print_reference_detail(detail: Row) -> None:
 
 
 def _print_texts(detail: Row, fresh: Mapping[str, bool]) -> None:
-    """Prints the texts of a score; of those that references share, only *fresh* ones."""
+    """Prints the texts of a score. A text that several references share is printed only if *fresh* says so."""
     texts = [("the candidate's review (x)", detail["x"])] if fresh["x"] else []
     texts += [("the synopsis (s)", detail["synopsis"])] if detail["synopsis"] and fresh["synopsis"] else []
     texts += [("the reference (y)", detail["y"])]

@@ -29,7 +29,7 @@ def progress(
     - *begins*: the text of the bar before its first update.
     - *poll*: a function called four times a second that returns the fields to update, or None if nothing is new.
       Without the field *left* (the remaining time as a text), the bar estimates the remaining time itself.
-    - *unit*: ``items`` and ``bytes`` are counted on the bar; other units are not.
+    - *unit*: the bar shows counts of ``items`` and ``bytes``, and no counts of other units.
     """
     if quiet or not screen.err.is_terminal:
         yield lambda **fields: None
@@ -91,7 +91,10 @@ def format_remaining_time(status: Row) -> str:
 
 
 def show_fetch_progress(status: Path, quiet: bool) -> AbstractContextManager[Any]:
-    """Shows the progress of the fetch whose status file is *status*, with the time that the service's limits need."""
+    """Shows the progress of the fetch whose status file is *status*.
+
+    The bar also shows the time that the fetch will take under the service's rate limits.
+    """
 
     def poll() -> dict[str, Any] | None:
         try:
@@ -115,7 +118,7 @@ def show_training_progress(folder: Path, quiet: bool) -> AbstractContextManager[
         point = read_last_history_entry(folder, began)
         if point is None:
             return None
-        # Steps per second count from where an earlier run stopped.
+        # Steps per second are counted from the first step seen here, because an earlier run may have done those before.
         first[1:] = [(time.monotonic(), point["step"])]
         steps, seconds = first[-1][1] - first[0][1], first[-1][0] - first[0][0]
         speed = steps / seconds if seconds else 0

@@ -1,4 +1,4 @@
-"""Prints a leaderboard: the answer, its table, a line for each other metric, and what --details adds."""
+"""Prints a leaderboard: who leads, the table, a line for each other metric, and what --details adds."""
 
 from __future__ import annotations
 
@@ -83,13 +83,13 @@ def show_leaderboard(
     - *brief*: whether to print only the answer, the table and the verdict, without notes and other boards.
     - *rows*: the rows of the board.
     - *signatures*: the signature of each metric on the board.
-    - *orders*: signature → the order by each validated evaluation LM (`lm_orders_of`).
+    - *orders*: signature → the order of the candidates by each validated evaluation LM (`lm_orders_of`).
     - *separations*: how well each metric separates reviews of the same paper from reviews of other papers (AUC).
     - *exposures*: which LMs may have seen the reviews.
-    - *validations*: the records of the validations; a board prints the part about the certificate.
+    - *validations*: the validation records, of which a board prints only the part about the certificate.
     - *gaps*: the difference in score between contaminated and other models.
-    - *details*: whether to print what the columns mean, the ties, data and tests behind each board, and properties of
-      the reviews.
+    - *details*: whether to also print the meaning of the columns, the ties, the data and tests behind each board, and
+      properties of the reviews.
     - *wanted*: the headline metric; None means the first validated one.
     - *every*: whether to print the boards of all metrics and groups in full.
     """
@@ -133,7 +133,7 @@ def _certificate_lines(validations: Sequence[ValidationRow], signature_id: str) 
 
 
 def _build_legend(rows: Sequence[LeaderboardRow], metrics: set[str]) -> list[str]:
-    """Returns the meaning of each column of the board *rows*; chance and human only if the board has such scores.
+    """Returns the meaning of each column of the board *rows*; explains chance and human only if the board has them.
 
     *metrics*: the metrics of all boards, whose abbreviations are explained.
     """
@@ -159,7 +159,7 @@ def print_next_steps(store: Store, state: Path) -> None:
 
 
 def summary(summary: Row, store: Store, brief: bool = False) -> None:
-    """Prints the outcome of a refresh; *brief*: omits reasons and paths of results if everything succeeded."""
+    """Prints the outcome of a refresh; *brief*: omit reasons and result paths if everything succeeded."""
     ids = [row["signature_id"] for row in summary["metrics"]]
     signatures = [row for row in store.read(CURRENT_SIGNATURES) if row["signature_id"] in ids]
     ids = [row["signature_id"] for row in signatures]
@@ -198,7 +198,10 @@ def _print_board(
     printed: set[str] | None,
     lm_orders: Sequence[LMOrder],
 ) -> None:
-    """Prints one board. *printed*: notes that were printed before and are not repeated; None: no notes, no controls."""
+    """Prints one board.
+
+    *printed*: the notes that were printed before, which are not repeated; if None, notes and controls are left out.
+    """
     recipe = recipe_of(signature["metric"])
     planned, sampled = rows[0]["plan_papers"] or 0, rows[0]["sampled"]
     papers = counted(sampled, "paper") if planned == sampled else f"pilot: {planned} of {counted(sampled, 'paper')}"
@@ -246,7 +249,7 @@ def _control_beats_ranked(rows: Sequence[LeaderboardRow]) -> bool:
 def _print_other_boards(
     boards: dict[str, list[LeaderboardRow]], first: str, orders: Mapping[str, Sequence[LMOrder]]
 ) -> None:
-    """Prints one line per answer for the boards of other metrics, and one for each other group of the *first* board."""
+    """Prints a line for each group of the *first* board, and one for each answer that other metrics' boards give."""
     for group, members in groupby(boards[first], key=lambda row: row["group_name"]):
         if group is not None:
             own: list[LeaderboardRow] = [{**row, "group_name": None} for row in members]
@@ -333,10 +336,11 @@ def _print_basis(signature: SignatureRow, auc: SeparationRow | None, exposures: 
 
 
 def describe_reference_counts(rows: Sequence[LeaderboardRow]) -> str | None:
-    """Returns how many references per paper the candidates have, if these differ, or why there is no human candidate.
+    """Returns how many references per paper the models and the human baseline have, if the numbers differ.
 
-    Returns None if all have the same number. Papers that the metric leaves out, such as papers without an abstract, do
-    not count. For the human baseline, papers whose only human review is the reference do not count either.
+    Returns None if the numbers are equal, and the reason if there is no human baseline. Papers that the metric leaves
+    out, such as papers without an abstract, do not count. For the human baseline, papers whose only human review is the
+    reference do not count either.
     """
     if lacking := explain_missing_human(rows):
         return lacking
@@ -427,7 +431,7 @@ DETAILS: tuple[tuple[str, Callable[[LeaderboardRow], str], int, str], ...] = (
 """For each column: its head, the function that returns a row's cell, its order and its kind (see `Column`)."""
 
 SHOWN_STRATA = 6
-"""Maximum number of values of a stratum that get a column: the values with the most papers."""
+"""The most values of a stratum that get a column; these are the values with the most papers."""
 
 
 def show_strata(counts: Sequence[Row], rows: Sequence[Row], metrics: dict[str, str]) -> None:

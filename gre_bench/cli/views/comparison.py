@@ -55,7 +55,7 @@ def show_sides(report: Row) -> None:
     for field, (a, b) in report.get("differ_in", {}).items():
         say(f"signatures differ in {field}: {_abbreviate_digests(a)} | {_abbreviate_digests(b)}")
     if rows := report.get("beside"):
-        # For two boards, candidates that only one has are named above; for effects, every row is shown.
+        # A candidate that only one of two boards has is named above. For effects, every row is shown.
         _print_side_by_side(
             first, other, [row for row in rows if "consistency" not in report or (row["printed"] and row["found"])]
         )
@@ -67,7 +67,8 @@ def show_sides(report: Row) -> None:
 def show_candidates(report: Row, details: bool = False) -> None:
     """Prints which of two candidates scores higher and how certain that is, one sentence per metric.
 
-    *details*: also the interval of each part, the papers behind it, and the metrics that are not validated.
+    *details*: whether to also print the interval of each part of the difference, the papers behind it, and the metrics
+    that are not validated.
     """
     first, other = report["compared"]
     rows = report["candidates"]
@@ -97,7 +98,10 @@ def show_candidates(report: Row, details: bool = False) -> None:
 
 
 def _describe_lead(row: Row, first: str, other: str) -> str:
-    """Returns a sentence: who scores higher under the metric of *row*, how surely, by how much, on how many papers."""
+    """Returns a sentence on the two candidates under the metric of *row*.
+
+    It says who scores higher, how certain that is, by how much, and on how many papers.
+    """
     if row["problem"]:
         return row["problem"]
     unit = "" if not is_known(row["metric"]) else f" {recipe_of(row['metric']).unit}"
@@ -132,9 +136,10 @@ def _print_difference_parts(row: Row, first: str, other: str) -> None:
 
 
 def _describe_significance(row: Row, leader: str) -> str:
-    """Returns whether the lead of *leader* is significant, as a text: by the board's corrected p-value, or uncorrected.
+    """Returns a text that says whether the lead of *leader* is significant.
 
-    The uncorrected p-value is for a single question.
+    This is decided by the board's corrected p-value, if there is one. The uncorrected p-value holds only if this
+    comparison is the only question asked.
     """
     board = row["board"]
     p = board and f"p {p_value(board['p_holm'])}, corrected for the board's {counted(board['tests'], 'test')}"
@@ -178,7 +183,10 @@ def _format_figure_cells(figure: Row | None) -> tuple[str, str]:
 
 
 def show_releases(report: Row, details: bool = False) -> None:
-    """Prints who leads now and what changed between two releases, and the cause; *details*: every row and value."""
+    """Prints who leads now, what changed between two releases, and why.
+
+    *details*: whether to also print every row and value.
+    """
     first, second = report["compared"]
     if not details:
         return _print_releases_in_brief(report)
@@ -225,9 +233,9 @@ def show_releases(report: Row, details: bool = False) -> None:
 
 
 def _print_releases_in_brief(report: Row) -> None:
-    """Prints for each metric who led and leads, who is new or has another rank; then the cause.
+    """Prints for each metric who led before, who leads now, and who is new or has another rank; then the cause.
 
-    Metrics with the same text are printed together.
+    Metrics for which this text is the same are printed together.
     """
     first, second = report["compared"]
     say(f"{first} → {second}", style="bold")
@@ -251,7 +259,7 @@ def _print_releases_in_brief(report: Row) -> None:
 
 
 def _describe_scoring_lms(rows: Sequence[Row]) -> list[str]:
-    """Returns a line for each evaluation LM and validation of *rows*, with its metrics."""
+    """Returns a line for each combination of evaluation LM and validation in *rows*; it names the metrics."""
     metrics: dict[str, list[str]] = {}
     for row in rows:
         metrics.setdefault(scored_by(row["evaluation_lm"], row["validation"]), []).append(_metric_title(row["metric"]))
@@ -308,7 +316,10 @@ SHOWN_CAUSES = 4
 
 
 def _find_origin_differences(provenance: Sequence[Row]) -> list[str]:
-    """Returns what differs between the origins of two releases: imported files by name, other values by path."""
+    """Returns what differs between the origins of two releases.
+
+    Imported files are named by their file names, and other values by their paths.
+    """
     causes = []
     for row in provenance:
         parts = row["what"].split(".")
@@ -342,7 +353,10 @@ def _print_changed_scores(row: Row, first: str, second: str) -> None:
 
 
 def has_changed(line: Row) -> bool:
-    """Whether a candidate's scores, pairs or rank differ between two releases; *line* is its row of the comparison."""
+    """Whether a candidate's scores, pairs or rank differ between two releases.
+
+    *line*: the candidate's row of the comparison.
+    """
     own = ("only_first", "only_second", "other_state", "other_score")
     means = line["score"]
     is_new = (means[0] is None) != (means[1] is None)
@@ -369,7 +383,7 @@ def _format_change_cells(row: Row | None) -> tuple[str, str, str]:
 
 
 def show_lms(report: Row) -> None:
-    """Prints how far two evaluation LMs agree on the order of the candidates, and both ranks of each."""
+    """Prints how far two evaluation LMs agree on the order of the candidates, and each candidate's two ranks."""
     first_lm, second_lm = report["compared"]
     for row in report["evaluation_lms"]:
         on = f"{counted(row['pairs'], 'pair')} of {counted(row['papers'], 'paper')}"

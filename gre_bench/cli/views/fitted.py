@@ -30,7 +30,7 @@ class Column:
 
     - *order*: 0 for a required column. Optional columns are added from order 1 upwards while there is room.
     - *kind*: a ``number`` is never cut, a ``name`` is shortened in the middle, a ``note`` is wrapped.
-    - *widest*: the preferred width of a longer name.
+    - *widest*: the preferred width of a column whose names are longer than that.
     - *natural*: the width of the uncut column, in characters.
     - *least*: the smallest possible width.
     - *wanted*: the preferred width.
@@ -93,8 +93,8 @@ def print_columns(
 def table(heads: Sequence[str], rows: Sequence[Sequence[object]], names: Sequence[str] = (), title: str = "") -> None:
     """Prints *rows* as a table with the column heads *heads*.
 
-    *names*: the heads of the columns with names, which may be shortened. The first column has names too. All other
-    columns have numbers.
+    *names*: the heads of columns that contain names. The first column always contains names. Names may be shortened.
+    All other columns contain numbers.
     """
     cells = [[screen.plain(row[index]) for row in rows] for index in range(len(heads))]
     kinds = ["name" if index == 0 or head in names else "number" for index, head in enumerate(heads)]
@@ -118,7 +118,7 @@ def _format_row(columns: Sequence[Column], cells: Sequence[str], widths: Sequenc
 
 
 def _wrap_cell(column: Column, cell: str, width: int) -> list[str]:
-    """Returns *cell* as lines of at most *width*. A name is shortened if the names stay distinct, else wrapped."""
+    """Returns *cell* as lines of at most *width*. A name is shortened if all names stay distinct, else wrapped."""
     if column.kind == "name" and len({shorten_name(name, width) for name in column.cells}) == len(set(column.cells)):
         return [shorten_name(cell, width)]
     if column.kind == "number":

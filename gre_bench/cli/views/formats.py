@@ -30,8 +30,8 @@ KEPT = ("editions", "releases", "snapshots", "replies", "validations", "spending
 def write(rows: Sequence[Row], names: Sequence[str], form: Format, out: Path | None, state: Path) -> None:
     """Writes the columns *names* of *rows* in the format *form* to the file *out*; to standard output if *out* is None.
 
-    Raises `SettingsError` for Parquet without a file, and for a file that cannot be written. Also raises it for a file
-    in a part of the state folder *state* that `KEPT` lists.
+    Raises `SettingsError` if *form* is Parquet and *out* is None, or if *out* cannot be written. Also raises it if
+    *out* lies in a part of the state folder *state* that `KEPT` lists.
     """
     if out is not None and any(out.resolve().is_relative_to((state / name).resolve()) for name in KEPT):
         raise SettingsError(f"cannot write {out}: it lies in what {state} keeps; name a file elsewhere")

@@ -104,7 +104,7 @@ def say(text: str, console: Console | None = None, style: str = "") -> None:
 
 
 def say_nonempty(lines: Iterable[str | None], begins: str = "") -> None:
-    """Prints each non-empty line of *lines*, after the text *begins*."""
+    """Prints each non-empty line of *lines*, and puts the text *begins* before it."""
     for line in lines:
         if line:
             say(begins + line)
@@ -163,8 +163,9 @@ def print_grid(
 ) -> None:
     """Prints *rows* as a table of rich under *heads*; an empty row becomes a separating line.
 
-    - *left*: the number of first columns that are aligned left, or their heads; the others are aligned right.
-    - *fold*: whether a long cell is broken anywhere instead of between words.
+    - *left*: the number of columns, from the first, that are aligned left, or a list of their heads; others are aligned
+      right.
+    - *fold*: whether a long cell may be broken within a word.
     - *marked*: whether cells are already in rich's markup; otherwise they are printed literally.
     - *to*: the console; None: standard output.
     - *look*: further arguments of `rich.table.Table`, such as its title and box; titles are texts without markup.
@@ -197,7 +198,10 @@ def show_counts(metrics: Iterable[Row]) -> None:
 
 
 def show_reasons(reasons: Iterable[Row]) -> None:
-    """Prints why pairs have no score, one line for metrics with equal reasons; METRIC includes ``METRIC_specific``."""
+    """Prints why pairs have no score; metrics with the same reason share a line.
+
+    ``METRIC_specific`` is not named if METRIC is.
+    """
     metrics: dict[tuple[Any, ...], list[str]] = {}
     for row in reasons:
         metrics.setdefault((row["pairs"], row["state"], row["reason"], row["example"]), []).append(row["metric"])

@@ -114,7 +114,7 @@ def _show_verdicts(summary: Row) -> None:
 
 
 def show_certificates(summary: Row) -> None:
-    """Prints a table per metric with a row per harm: the smallest degrees detected, and those that raise the score."""
+    """Prints a table per metric with a row per harm: the degrees from which it is detected, or raises the score."""
     from gre_bench.perturbations.harms import HARMS
     from gre_bench.stats.degrees import PAPERS
 
@@ -251,7 +251,10 @@ TITLES = {
 
 
 def show_references(report: Row) -> None:
-    """Prints up to which share of AI-written references each order holds, and how leads shift without a reviewer."""
+    """Prints up to which share of AI-written references each order holds.
+
+    Also prints how leads shift when a reviewer is left out.
+    """
     for item in report["metrics"]:
         say(item["line"] or f"{item['metric']}: no order has scores on other candidates' reviews.", style="bold")
         say(f"{report['edition']} · {recipe_of(item['metric']).title} by {item['evaluation_lm']}")
@@ -267,7 +270,7 @@ def show_references(report: Row) -> None:
 
 
 def show_committee(report: Row) -> None:
-    """Prints the joint information of LM reviewers as they join a committee, and what a human review adds."""
+    """Prints how the joint information of a committee grows with each LM reviewer, and what a human review adds."""
     for item in report["metrics"]:
         title = f"{report['edition']} · {recipe_of(item['metric']).title} by {item['evaluation_lm']}"
         if item["curve"] is None:
