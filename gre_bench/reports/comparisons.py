@@ -169,7 +169,7 @@ def _side(name: str, kind: Kind, tree: Any) -> ComparedSide:
 
 
 def _rename_models(figures: tuple[Figure, ...]) -> tuple[Figure, ...]:
-    """Returns *figures* with the names that models have in the models file, unless this would give two the same name."""
+    """Returns *figures* with the models' names in the models file, unless two figures would then have the same name."""
     known = names_by_alias()
     named = tuple(replace(figure, item=known.get(figure.item.lower(), figure.item)) for figure in figures)
     return named if len({(item.metric, item.item) for item in named}) == len(named) else figures
@@ -227,7 +227,8 @@ class ReleaseSide(NamedTuple):
 def compare_releases(names: tuple[str, str], state: Path) -> dict[str, Any]:
     """Verifies two releases and returns how they differ in metrics, provenance and tables.
 
-    *names*: their names or folders. Raises `SettingsError` for an unknown release, and `SourceError` for an altered one.
+    *names*: their names or folders. Raises `SettingsError` for an unknown release, and `SourceError` for an altered
+    one.
     """
     first, second = (_release_side(name, state) for name in names)
     pairs = changed_pairs(first.folder, second.folder)

@@ -96,7 +96,7 @@ class ContrastsFile(NamedTuple):
 
 
 def load_contrasts(path: Path) -> ContrastsFile:
-    """Returns the contrasts of the TOML file *path*; raises `SettingsError` if the file is faulty or has no contrast."""
+    """Returns the contrasts of the TOML file *path*; raises `SettingsError` if it is faulty or has no contrast."""
     entries = strict.read_entries(path, "contrasts file", "contrast", PlannedContrast, named=True)
     if not entries:
         raise SettingsError(f"contrasts file {path} has no [[contrast]]; write one for each question")
@@ -106,9 +106,9 @@ def load_contrasts(path: Path) -> ContrastsFile:
 def compare_contrasts(state: Path, edition: str, path: Path, metrics: list[str] | None = None) -> dict[str, Any]:
     """Tests the contrasts of the file *path* on one edition; returns `contrast_rows` and `stability`.
 
-    *metrics*: None means the metrics on the board. Results by the board's evaluation LM come first, followed by those of
-    other LMs that have scored the same metrics. Raises `SettingsError` for an unknown candidate or metric, or a faulty
-    file.
+    *metrics*: None means the metrics on the board. Results by the board's evaluation LM come first, followed by those
+    of other LMs that have scored the same metrics. Raises `SettingsError` for an unknown candidate or metric, or a
+    faulty file.
     """
     file, store = load_contrasts(path), Store(state, edition)
     planned = store.read(PLANNED_SIGNATURES)
@@ -148,8 +148,8 @@ def contrast_rows(
     *tests*: how many tests *p_holm* is corrected over.
 
     - *detectable*: the difference that this number of papers detects with a power of 80%, in a single test at 5%.
-    - *chance*, *above_chance*: the difference of the chance scores, and the rest of the difference; None if there are no
-      chance scores. Papers whose reviews were exchanged depend on each other, as on the board.
+    - *chance*, *above_chance*: the difference of the chance scores, and the rest of the difference; None if there are
+      no chance scores. Papers whose reviews were exchanged depend on each other, as on the board.
     - *at_length*: the difference at equal length, in two forms, *common* and *own*; None if there are no lengths. *p*
       tests both together (`LengthContrast.p`); *why_not*: why there is no result.
     - *problem*: why there is no test.
@@ -240,7 +240,7 @@ def _set_corrected_p(rows: Sequence[dict[str, Any]], tests: HolmFamily) -> None:
 def split_by_chance(
     store: Store, signature: SignatureRow, pairs: ScoredPairs, known: Sequence[SignatureRow]
 ) -> dict[str, ScoredPairs]:
-    """Returns the two parts of the scores of *pairs*: the chance score (that of a review of another paper) and the rest.
+    """Returns the two parts of the scores of *pairs*: the chance score (of a review of another paper) and the rest.
 
     The result is empty if the specific form of *signature* is not among the *known* signatures.
     """
@@ -355,8 +355,8 @@ def compare_candidates(state: Path, edition: str, names: Sequence[str], metrics:
     *metrics*: None means the metrics on the board. Raises `SettingsError` unless *names* are two different candidates.
 
     - *p*: not corrected, so valid only if these two candidates were chosen beforehand. *problem*: why there is no test.
-    - *won*, *lost*: the numbers of papers that the first candidate won and lost. *most*, *least*: the papers that it won
-      or lost by the largest differences.
+    - *won*, *lost*: the numbers of papers that the first candidate won and lost. *most*, *least*: the papers that it
+      won or lost by the largest differences.
     - *board*: *p_holm*, corrected over the *tests* of the board, and which candidate, if any, is *surely_ahead*. It is
       None unless both candidates are ranked in one group.
     - *chance*, *above_chance*: the same test on each part that `split_by_chance` returns; None if there are no parts.

@@ -283,7 +283,7 @@ def _spans(store: ReadCopy, row: Row, recipe: Recipe) -> list[WhySpanRow]:
 
 
 def _gains(terms: Sequence[Row]) -> list[dict[str, Any]]:
-    """Returns each token's log-probability with and without the review, and its gain; [] if the two have other tokens."""
+    """Returns each token's log-probability with and without the review, and its gain; [] if the tokens differ."""
     given, alone = terms
     pieces = given["pieces"] or [f"#{number}" for number in given["ids"]]
     if len(given["logprobs"]) != len(alone["logprobs"]):
@@ -404,7 +404,7 @@ def _index_moved_reviews(
 
 
 def signed_again(store: Store, signature: SignatureRow, source: ScoreOrigin) -> dict[str, Any]:
-    """Returns the fields that the signature would have today; some differ if the evaluation LM or engine has changed."""
+    """Returns the fields that the signature would have today; some differ if the LM or the engine has changed."""
     scoring = source.settings.scoring.model_copy(update={"metrics": (signature["metric"],)})
     assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
     _, signatures = steps.sign_metrics(source.job.backends, scoring, signature["writer"], assw_by)

@@ -120,7 +120,7 @@ OF_PROGRAM = {
 
 
 class ReleaseTables(Store):
-    """The tables of a release as a store. Rows that are written to it are kept in *written*: name of the query → rows."""
+    """The tables of a release as a store. *written*: name of a query → the rows that were written with it."""
 
     def __init__(self, edition: str, connection: Any):
         super().__init__(Path(), edition)

@@ -132,7 +132,7 @@ def scored(job: YearJob) -> Summary:
 
 
 def validated(job: YearJob) -> Summary:
-    """Runs the stage *validate*: validates those of the board's metrics that have no record under their signature yet."""
+    """Runs the stage *validate*: validates the board's metrics that have no record under their signature yet."""
     board = verdicts(job.state, job.work.store.key, map(signature_of, job.work.store.read(CURRENT_SIGNATURES)))
     new = [row["metric"] for row in board if row["verdict"] == "missing"]
     if not new:
@@ -147,8 +147,9 @@ def validated(job: YearJob) -> Summary:
 def judged(job: YearJob) -> Summary:
     """Runs the stage *verdicts*: decides which boards are published (see `gre_bench.pipeline.validation_records`).
 
-    In the summary, ``unproven`` has the metrics that failed validation or have no record; release.unvalidated decides
-    about these. ``hidden`` has the metrics whose boards are left out. The outcome is ``refused`` if nothing is published.
+    In the summary, ``unproven`` has the metrics that failed validation or have no record; the setting
+    release.unvalidated decides about these. ``hidden`` has the metrics whose boards are left out. The outcome is
+    ``refused`` if nothing is published.
     """
     board = verdicts(job.state, job.work.store.key, map(signature_of, job.work.store.read(CURRENT_SIGNATURES)))
     bad = [row for row in board if row["verdict"] in ("fail", "missing")]

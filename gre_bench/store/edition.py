@@ -351,8 +351,7 @@ class Store:
         shutil.copyfile(self.file, beside)
 
     def let_go(self) -> None:
-        """Closes the store's file until the next query, because DuckDB keeps in memory what it read from an open file.
-        """
+        """Closes the store's file until the next query: while it is open, DuckDB keeps in memory what it has read."""
         self._database.close()
 
     def fault(self, error: duckdb.Error) -> StoreError:

@@ -34,7 +34,7 @@ MB = 1_000_000
 MOST_CHARACTERS = 400
 """The maximum number of characters of DuckDB's own message in an error message."""
 PASSED_ON = ("LD_LIBRARY_PATH",)
-"""Environment variables that the process gets because Python may need them. It gets no others: they may hold secrets."""
+"""Environment variables that the process gets because Python may need them. Others may hold secrets."""
 CODES: dict[str, Callable[[Any], Any]] = {
     "dict": lambda pairs: {_to_hashable(decode_cell(key)): decode_cell(value) for key, value in pairs},
     "bytes": base64.b64decode,
