@@ -412,7 +412,7 @@ create table if not exists validations (
 );
 
 -- name: agreements
--- one row per signature and coefficient: the correlation of a metric's scores with reviews' grades, or why there is none
+-- one row per signature and coefficient: correlation of a metric's scores with reviews' grades, or why there is none
 create table if not exists agreements (
     signature_id     varchar not null references signatures (signature_id),
     kind             varchar not null check (kind in ('spearman', 'kendall', 'pearson')),

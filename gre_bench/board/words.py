@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gre_bench.stats.families import HolmFamily
 
 MOST_NAMED = 4
-"""The maximum number of candidates in a list. Of a longer one, only two are named, and the others are counted."""
+"""The maximum number of candidates that a list names. A longer list names only two, and counts the others."""
 FEW = 30
 """An interval from fewer papers than this is shown with a warning.
 
@@ -435,7 +435,7 @@ def _format_ahead(leader: str, ranked: Sequence[LeaderboardRow], lm_order: LMOrd
 
 
 def _no_lead(models: Sequence[str], lm_orders: Sequence[LMOrder], tops: Sequence[tuple[str, list[str]]]) -> str:
-    """Returns a sentence that says that no model leads, and, by evaluation LM, with which models the first one ties."""
+    """Returns a sentence that says that no model leads, and why, by evaluation LM."""
     lms_by_answer: dict[str, list[str]] = {}
     for lm_order, (first, level) in zip(lm_orders, tops, strict=True):
         tests = [test for test in lm_order.tests.tests if {test.first, test.second} <= set(models)]

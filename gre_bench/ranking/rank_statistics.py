@@ -197,10 +197,10 @@ def collect_text_lengths(pairs: ScoredPairs, words: Words) -> TextLengths:
 def scores_at_human_length(pairs: ScoredPairs, words: Words) -> tuple[float | None, dict[str, Interval]]:
     """Returns the length of a human review in words, and each candidate's mean score at that length.
 
-    The length of a human review is the geometric mean over the human baseline's texts or, without a human candidate,
-    over the papers' first human reviews. It is None if there are no such texts. `length_controlled_means` computes the
-    scores; their intervals are by exchange if the scores involve chance. No candidate has a score if the effect of
-    length cannot be estimated because there is only one candidate, or because paper and candidate determine the length.
+    The length of a human review is the geometric mean over the human baseline's texts. Without a human candidate, it is
+    the mean over the papers' first human reviews. It is None if there are no such texts. `length_controlled_means`
+    computes the scores; their intervals are by exchange if the scores involve chance. No candidate has a score if the
+    effect of length cannot be estimated: with a single candidate, or if paper and candidate determine the length.
     """
     texts = collect_text_lengths(pairs, words)
     human = [count for name, count in zip(texts.candidates, texts.words, strict=True) if name == HUMAN]

@@ -28,7 +28,7 @@ from gre_bench.store import now
 FORMAT = 1
 NAME, SUMS, EARLIER_SUMS = "manifest.json", "SHA256SUMS", "manifest.sha256"
 SIGNATURES = (*(f"{SUMS}.{kind}" for kind in ("minisig", "sigstore.json", "sig", "asc")), "manifest.sig")
-"""Additional files that a release may contain: cryptographic signatures of `SUMS` or, earlier, of `EARLIER_SUMS`."""
+"""Additional files that a release may contain: cryptographic signatures of `SUMS`, or formerly of `EARLIER_SUMS`."""
 EPOCH = "SOURCE_DATE_EPOCH"
 """Environment variable with the time that a release states: https://reproducible-builds.org/specs/source-date-epoch"""
 LARGEST = 2**28

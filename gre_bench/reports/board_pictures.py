@@ -62,9 +62,10 @@ def as_markdown(
     wanted: str | None = None,
     more: str = "",
 ) -> str:
-    """Returns the boards of *rows* as Markdown: of each a sentence, six columns and the validation; and one picture.
+    """Returns the boards of *rows* as Markdown.
 
-    A metric's specific form has no board of its own, because the metric's board shows it as *above chance*.
+    Each board has a sentence, six columns and its validation; one board also has a picture. A metric's specific form
+    has no board of its own, because the metric's board shows it as *above chance*.
 
     - *orders*: signature → the order of candidates by each evaluation LM. *lms*: signature → evaluation LM.
     - *wanted*: the metric that the settings name as headline; its board comes first. *more*: text after that board.

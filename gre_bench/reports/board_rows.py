@@ -59,7 +59,7 @@ def release_folder(name: str, state: Path) -> Path | None:
 def release_boards(folder: Path, metric: str | None = None) -> list[LeaderboardRow]:
     """Returns the rows of all boards of a release, or of *metric*'s board.
 
-    Boards of validated metrics come first, and the best rows of each board.
+    Boards of validated metrics come first. On each board, the best rows come first.
 
     Raises `SourceError` if the release was altered, and `SettingsError` if it has no board of *metric*.
     """

@@ -507,9 +507,9 @@ def _signatures_of(name: str, signatures: Sequence[SignatureRow]) -> list[Signat
 def _choose_closest_signatures(
     metric: str, first: Sequence[SignatureRow], second: Sequence[SignatureRow]
 ) -> tuple[SignatureRow, SignatureRow]:
-    """Returns, one from each side, the two signatures of *metric* that differ in the fewest fields besides `LM`.
+    """Returns the two signatures of *metric*, one from each side, that differ in the fewest fields besides `LM`.
 
-    Raises `SettingsError` if both sides have only one signature, the same.
+    Raises `SettingsError` if both sides have only the same signature of *metric*.
     """
     both = [(a, b) for a in first for b in second if a["metric"] == b["metric"] == metric]
     both = [(a, b) for a, b in both if a["signature_id"] != b["signature_id"]]

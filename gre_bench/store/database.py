@@ -106,7 +106,7 @@ DUCKDB_WAIT_S = 30.0
 LOG_SIZE = "128MB"
 """Size at which DuckDB's write-ahead log is merged into the file.
 
-A larger size means fewer merges, but then the run after a killed one has more of the log to replay.
+A larger size means fewer merges, but more to replay for the run that follows a killed one.
 """
 
 

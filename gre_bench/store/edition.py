@@ -130,7 +130,7 @@ class Store:
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the edition was loaded from a release, so that it has only the copy for readers."""
+        """Whether the edition was loaded from a release and therefore has only the copy for readers."""
         return self.release_file.is_file() and self.is_readable
 
     def refuse_loaded(self) -> None:

@@ -138,7 +138,7 @@ def open_private_copy(request: dict[str, Any]) -> duckdb.DuckDBPyConnection:
 
 
 def parse_one_statement(connection: duckdb.DuckDBPyConnection, text: str, parsing: str) -> duckdb.Statement:
-    """Returns the one statement of *text*; raises `Refused` for none, several, or one that does more than read.
+    """Returns the only statement of *text*; raises `Refused` if there is not exactly one, or if it does more than read.
 
     *parsing*: an SQL query that returns a statement's syntax tree as JSON.
     """

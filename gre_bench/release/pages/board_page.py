@@ -154,7 +154,7 @@ def as_csv(board: Board) -> str:
 
 
 def as_link(board: Board) -> str:
-    """Returns the CSV of *board* as a data URL, so that the download works in a saved page, offline."""
+    """Returns the CSV of *board* as a data URL, so that the download also works offline, in a saved page."""
     return "data:text/csv;base64," + base64.b64encode(as_csv(board).encode()).decode()
 
 
