@@ -316,7 +316,7 @@ create table if not exists stand_ins (
     reference_by varchar not null,       -- candidate whose review replaces a human reference
     reference_id varchar not null,
     value        double check (isfinite(value)),
-    cut          double check (isfinite(cut)),  -- the score if this other review is cut to a human reference's length in tokens
+    cut          double check (isfinite(cut)),  -- the score if this other review is cut to a reference's tokens
     problem      varchar,
     predictions  varchar[] not null,     -- ids of its terms in the table spans
     run_id       varchar not null,
