@@ -1,5 +1,5 @@
 -- name: anchored
--- one row per board shown and candidate: its difference to the human baseline, comparable across editions
+-- one row per board shown and candidate: its difference from the human baseline, which is comparable across editions
 select
     s.metric,
     s.signature_id,
@@ -23,7 +23,7 @@ where l.vs_human is not null
 order by w.place, l.candidate;
 
 -- name: boards
--- one row per signature shown and candidate: best first, then those without a rank
+-- one row per signature shown and candidate: the best come first, then those without a rank
 select
     l.*,
     m.title as metric_title,
@@ -91,7 +91,7 @@ group by all
 order by all;
 
 -- name: effects
--- one row per signature and change (perturbation) that was tried with it; the boards' own signatures first
+-- one row per signature and change (perturbation) that was tried with it; the boards' own signatures come first
 select e.*, s.metric, m.title as metric_title, c.title as change_title
 from effects e
 join signatures s using (signature_id)
@@ -101,7 +101,8 @@ left join signatures_shown w using (signature_id)
 order by m.place, w.place nulls last, e.signature_id, e.family, e.change;
 
 -- name: examples
--- one row per candidate: the shortest pair of its review and the human baseline's of one paper, if both texts are public
+-- one row per candidate: its review and the human baseline's review of one paper, if the texts of both are public
+-- Of all such papers, the one with the shortest texts is chosen.
 with words as (
     select r.candidate, r.paper_id, r.review_id, r.text, j.writer, j.text as judgments
     from reviews r
@@ -137,7 +138,8 @@ where writer in (select writer from signatures join signatures_shown using (sign
 order by candidate, writer;
 
 -- name: strata
--- one row per stratum, value, board shown and candidate: scores on these papers; PDF versions first, then by paper count
+-- one row per stratum, value, board shown and candidate: its scores on these papers
+-- PDF versions come first; within a stratum, values with the most papers come first.
 with kinds_of_papers as (
     select paper_id, 'PDF version' as stratum, replace(coalesce(s.pdf_version_status, 'unknown'), '_', ' ') as value
     from papers
@@ -188,8 +190,9 @@ where c.kind not in ('change', 'graded') and p.state = 'scored'
 order by w.place, p.candidate_id, p.paper_id, p.reference_id;
 
 -- name: paper_pairs
--- one row per pair of the boards shown on the papers $papers, paper by paper: its score, and per token of the reference what
--- the candidate's review added to its log-probability (tenths of a nat, joined by commas)
+-- one row per pair of the boards shown on the papers $papers, paper by paper: its score and its gains
+-- gains: how much the candidate's review added to the log-probability of each token of the reference (in tenths of a
+-- nat, joined by commas)
 select
     p.paper_id,
     p.signature_id,
@@ -277,8 +280,8 @@ left join papers p using (paper_id)
 order by c.paper_id;
 
 -- name: rights
--- one row per kind of text, candidate and licence: how many texts there are, and how many are published; for papers
--- also how many titles are published although the other texts of the publisher's own papers are withheld
+-- one row per kind of text, candidate and licence: how many texts there are, and how many are published
+-- titles: how many papers have a published title; the publisher's own papers have one even if their texts are withheld
 -- Judgments have the licence of their review, synopses that of their paper.
 select
     'papers' as texts, null as candidate, licence, count(*) as known,

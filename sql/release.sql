@@ -21,7 +21,7 @@ select
 from parquet_metadata($files);
 
 -- name: paper_licences
--- one row per paper: the licence of its texts, by its note and by its import; both if they differ; null: unknown
+-- one row per paper: the licence of its texts that its note or its import states; both if these differ; null: unknown
 create temp table paper_licences as
 select p.paper_id, nullif(concat_ws(', ', n.licence, nullif(l.licence, n.licence)), '') as licence
 from edition.papers p
@@ -77,7 +77,8 @@ from review_licences r
 where exists (select 1 from free_licences f where f.licence is not distinct from r.licence);
 
 -- name: own_titles
--- one row per paper whose title is published under any licence: the paper comes from the publisher's own files, not a note
+-- one row per paper whose title is published whatever its licence, because the paper comes from the publisher's own
+-- files, not from a note
 -- A title is a bibliographic fact, and a reader needs it to find the paper. $told: false if no text at all is published.
 select a.item as paper_id
 from edition.additions a
@@ -94,7 +95,8 @@ where (
 ) or exists (select 1 from free_licences where licence is null);
 
 -- name: papers
--- one row per known paper: its texts if the licence allows it, else only their SHA-256, and the title of an own paper
+-- one row per known paper: its texts if the licence allows it, else only their SHA-256; papers in own_titles always
+-- have their title
 select
     p.paper_id,
     case when u.paper_id is not null or p.paper_id in (from own_titles) then p.title end as title,
@@ -148,7 +150,8 @@ from edition.review_versions order by review_id;
 from edition.paper_sources order by paper_id;
 
 -- name: texts
--- one row per sampled paper whose text was read from a snapshot; remarks may quote the paper
+-- one row per sampled paper whose text was read from a snapshot; notes may quote the paper, so they are treated as its
+-- text
 select
     t.paper_id,
     t.origin,
@@ -186,7 +189,8 @@ from edition.plan
 order by signature_id, paper_id, candidate_id, reference_id;
 
 -- name: spans
--- one row per evaluation LM and prediction; token ids reveal the reply, so they are published only if the reply may be
+-- one row per evaluation LM and prediction; token ids reveal the reply, so they are published only if the reply is
+-- public
 -- Log-probabilities are rounded to multiples of 1/256 nat, which take half the space. Some are rounded the other way, so
 -- that the sum stays close: a token differs by less than 1/256 nat, and the sum by at most 1/512 nat.
 with rounded as (
@@ -250,7 +254,7 @@ create table models (
 );
 
 -- name: make_changes
--- one row per change (perturbation) of a review that a metric is validated with
+-- one row per change (perturbation) of reviews with which metrics are validated
 create table changes (change varchar, title varchar, family varchar);
 
 -- name: make_signatures_shown
@@ -281,7 +285,7 @@ where g.metric like 'gem%' and s.value is not null
 order by g.signature_id, s.reference_id, s.candidate_id;
 
 -- name: make_pieces
--- one row per signature and reference that may be shown: its text in the tokens of the evaluation LM
+-- one row per signature and reference that may be shown: its text, split into the tokens of the evaluation LM
 create table pieces (signature_id varchar, reference_id varchar, pieces varchar[]);
 
 -- name: judgment_kinds
@@ -323,8 +327,8 @@ insert into runs (run_id, command, started_at, ended_at, outcome, settings, code
 values ($name, 'refresh', $at, $at, 'done', $settings, $version);
 
 -- name: plan_of_others
--- assigns pairs under signatures without a board in the release to a run before its own, except pairs of the specific
--- form of a shown metric, which gives the scores above chance
+-- assigns pairs under signatures that have no board in the release to a run before the release's own
+-- Pairs of the specific form of a shown metric are excepted, because they give the scores above chance.
 update plan
 set run_id = $other
 where signature_id not in (

@@ -13,7 +13,7 @@ create table if not exists runs (
     command      varchar not null,
     started_at   timestamptz not null,
     ended_at     timestamptz,
-    outcome      varchar,                -- done | incomplete | fault | refused | paused | stopped; null while it runs or was killed
+    outcome      varchar,                -- done | incomplete | fault | refused | paused | stopped; null: running or killed
     settings     json not null,
     code_version varchar not null
 );
@@ -54,11 +54,11 @@ create table if not exists papers (
 );
 
 -- name: reviews
--- one row per review, human or of a candidate
+-- one row per review, by a human or by a candidate
 create table if not exists reviews (
     review_id varchar primary key,
     paper_id  varchar not null,
-    candidate varchar not null,          -- 'human', or the candidate who wrote it
+    candidate varchar not null,          -- 'human', or the candidate that wrote it
     text      varchar,
     slot      integer,                   -- number among the paper's human reviews, as stated in the source
     rating    double,
@@ -66,7 +66,7 @@ create table if not exists reviews (
 );
 
 -- name: points
--- one row per labelled point: a single remark of a review, with its labels by people
+-- one row per labelled point: a single remark of a review, with the labels that people gave it
 create table if not exists points (
     point_id  varchar primary key,
     paper_id  varchar not null,
@@ -79,7 +79,7 @@ create table if not exists points (
 );
 
 -- name: judgments
--- one row per review and writer: the judgments of the review, unchanged as the writer wrote them
+-- one row per review and writer: the judgments of the review, exactly as the writer wrote them
 create table if not exists judgments (
     review_id varchar not null,
     writer    varchar not null,
@@ -188,7 +188,7 @@ create table if not exists replies (
 );
 
 -- name: draws
--- one row: how the sample was drawn
+-- one row: how the sample was chosen
 create table if not exists draws (
     papers          integer not null,
     seed            integer not null,
@@ -197,14 +197,14 @@ create table if not exists draws (
     roles           varchar not null,
     candidate_slot  integer not null,
     reference_slots integer[] not null,
-    avoid_learnt    varchar[] default [], -- models and writers whose training papers were not drawn
-    known           integer not null,    -- number of known papers when the sample was drawn
+    avoid_learnt    varchar[] default [], -- models and writers whose training papers were left out
+    known           integer not null,    -- number of known papers when the sample was chosen
     eligible        integer not null,
     drawn_at        timestamptz not null
 );
 
 -- name: sample
--- one row per paper of the drawn sample and human role: the candidate (0) and the references (1, 2, ...)
+-- one row per paper of the sample and human role: the candidate (0) and the references (1, 2, ...)
 create table if not exists sample (
     paper_id  varchar not null,
     position  integer not null,          -- place of the paper in the edition, from 0
@@ -262,7 +262,7 @@ create table if not exists signatures (
 );
 
 -- name: plan
--- one row per planned pair: due to be scored, waiting for a text that must be written first, or why it cannot be scored
+-- one row per planned pair: whether it is due to be scored or waits for a text, or why it cannot be scored
 create table if not exists plan (
     signature_id varchar not null,
     paper_id     varchar not null,
@@ -312,13 +312,13 @@ create table if not exists stand_ins (
     signature_id varchar not null,
     paper_id     varchar not null,
     candidate_id varchar not null,
-    review_id    varchar not null,       -- of the candidate
+    review_id    varchar not null,       -- the candidate's review
     reference_by varchar not null,       -- candidate whose review replaces a human reference
     reference_id varchar not null,
     value        double check (isfinite(value)),
-    cut          double check (isfinite(cut)),  -- the score with this review cut to as many tokens as a human reference has
+    cut          double check (isfinite(cut)),  -- the score if this other review is cut to a reference's tokens
     problem      varchar,
-    predictions  varchar[] not null,     -- ids in spans of its terms
+    predictions  varchar[] not null,     -- ids of its terms in the table spans
     run_id       varchar not null,
     primary key (signature_id, paper_id, review_id, reference_id),
     check ((value is null) <> (problem is null))
@@ -335,7 +335,7 @@ create table if not exists committees (
     value        double check (isfinite(value)),
     repeats      integer not null,       -- number of repeated lines, which were joined only once
     problem      varchar,
-    predictions  varchar[] not null,     -- ids in spans of its terms
+    predictions  varchar[] not null,     -- ids of its terms in the table spans
     run_id       varchar not null,
     primary key (signature_id, paper_id, reference_id, members),
     check ((value is null) <> (problem is null))
@@ -412,7 +412,7 @@ create table if not exists validations (
 );
 
 -- name: agreements
--- one row per signature and coefficient: correlation of a metric's scores with the grades of reviews, or why there is none
+-- one row per signature and coefficient: correlation of a metric's scores with reviews' grades, or why there is none
 create table if not exists agreements (
     signature_id     varchar not null references signatures (signature_id),
     kind             varchar not null check (kind in ('spearman', 'kendall', 'pearson')),
@@ -427,7 +427,7 @@ create table if not exists agreements (
     at_length        double,             -- with log length held fixed
     at_length_low    double,
     at_length_high   double,
-    over_length      double,             -- minus the coefficient of mere length, on the same reviews
+    over_length      double,             -- less the coefficient of length alone, on the same reviews
     over_length_low  double,
     over_length_high double,
     over_length_p    double,
@@ -459,7 +459,7 @@ create table if not exists exposures (
 
 -- name: rank_statistics
 -- one row per board, signature and ranked candidate: the uncertainty of its rank, as of the last completed refresh
--- The tests are Student's t tests over papers, between all ranked candidates of the signature, and of each of them
+-- The tests are Student's t tests over papers: between every two ranked candidates of a group, and of each candidate
 -- against chance. They are Holm-corrected together.
 create table if not exists rank_statistics (
     board             varchar not null check (board in ('clean', 'all')),
@@ -470,14 +470,14 @@ create table if not exists rank_statistics (
     rank_high         integer,
     likely_low        integer,           -- no longer computed; nor are likely_high and more_papers
     likely_high       integer,
-    next_candidate    varchar,           -- the candidate next below
-    next_difference   double,            -- its difference to the next candidate, paired by paper
+    next_candidate    varchar,           -- the candidate ranked next below
+    next_difference   double,            -- its difference from the next candidate, paired by paper
     next_low          double,            -- 90%
     next_high         double,
     next_p            double,            -- Holm-corrected
-    tied              boolean,           -- the difference to the next is not significant at 5%
+    tied              boolean,           -- whether the difference from the next is not significant at 5%
     more_papers       integer,           -- no longer computed
-    difference_p_holm double,            -- p-value of the difference to the human baseline, Holm-corrected
+    difference_p_holm double,            -- p-value of the difference from the human baseline, Holm-corrected
     tests             integer not null,
     problem           varchar,           -- why there are no tests
     run_id            varchar not null,
@@ -489,7 +489,7 @@ create table if not exists rank_statistics (
 -- name: pair_tests
 -- one row per board, signature and two ranked candidates of a group: the tests of their order, as of the last completed
 -- refresh
--- Holm's correction covers these tests and the tests of rank_statistics against chance together.
+-- Holm's correction covers these tests together with the tests against chance in rank_statistics.
 create table if not exists pair_tests (
     board        varchar not null check (board in ('clean', 'all')),
     signature_id varchar not null,
@@ -514,7 +514,7 @@ create table if not exists pair_tests (
 );
 
 -- name: differences
--- one row per signature and candidate: Student's t test of its difference to the human baseline, as of the last
+-- one row per signature and candidate: Student's t test of its difference from the human baseline, as of the last
 -- completed refresh
 create table if not exists differences (
     signature_id varchar not null references signatures (signature_id),
@@ -547,13 +547,13 @@ create table if not exists profiles (
     conflict       varchar,              -- an evaluation LM or writer of the same model family as the candidate
     run_id         varchar not null,
     median_lines   double,               -- median number of judgments per review, over reviews with judgments
-    human_lines    double,               -- the same of the human baseline
-    covered        double,               -- share of the distinct words of a review that its judgments keep, on average
+    human_lines    double,               -- the same for the human baseline
+    covered        double,               -- mean share of the distinct words of a review that its judgments keep
     primary key (signature_id, candidate_id)
 );
 
 -- name: lengths
--- one row per signature and candidate: words of its shortest and longest text that the metric reads
+-- one row per signature and candidate: the numbers of words of its shortest and longest text that the metric reads
 create table if not exists lengths (
     signature_id varchar not null,
     candidate_id varchar not null,

@@ -1,1 +1,1 @@
-"""The words of a board, the same on screens, pages and in files: the answer, the columns, notes and ties."""
+"""The words of a board: the answer, the columns, notes and ties. Screens, pages and files use the same words."""

@@ -26,10 +26,10 @@ def ranked_models(board: Sequence[LeaderboardRow]) -> list[str]:
 
 
 def committee_of(read: Read, signature_id: str, board: Sequence[LeaderboardRow]) -> dict[str, Any] | None:
-    """Returns the curve of the *board*'s committee; None unless ``study committee`` has scored all of it.
+    """Returns the curve of the *board*'s committee; None unless ``study committee`` has scored the whole committee.
 
-    - *papers*, *steps*, *human*: as in `Curve`. *references*: the number of reviews that were predicted.
-    - *left_out*: reason → number of excluded papers. *repeats*: repeated lines, which count once.
+    - *papers*, *steps*, *human*: as in `CommitteeCurve`. *references*: the number of reviews that were predicted.
+    - *left_out*: reason → number of excluded papers. *repeats*: the number of repeated lines; each counts only once.
     """
     rows = read(COMMITTEES, signature_id=signature_id)
     if not rows:
@@ -55,7 +55,7 @@ def group_committee_scores(
 ) -> tuple[dict[Members, dict[str, float]], list[str], dict[str, str]]:
     """Returns the scores of committees of *names* (`Told`), the papers, and paper → the problem that excludes it.
 
-    *rows*: of the table ``committees``. The scores of single reviewers are those of the board.
+    *rows*: rows of the table ``committees``. The scores of single reviewers are taken from the board.
     """
     references = {(row["paper_id"], row["reference_id"]) for row in rows}
     values: dict[Members, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
@@ -71,7 +71,7 @@ def group_committee_scores(
 
 
 def committee_line(result: dict[str, Any]) -> str:
-    """Returns a sentence on a committee's curve for readers of the board. *result*: what `committee_of` returns."""
+    """Returns the board's sentence on a committee's curve. *result*: a result of `committee_of`."""
     first, last = result["steps"][0], result["steps"][-1]
     kept = next(row for row in result["steps"] if row["value"] >= 0.9 * last["value"])
     human = result["human"]

@@ -1,9 +1,9 @@
-"""Builds the family of significance tests behind a board's order: one for each metric and evaluation LM.
+"""Builds the family of significance tests that a board's order rests on: one family per metric and evaluation LM.
 
 Board, page, JSON, `compare` and planned contrasts all read this family, so they cannot contradict each other.
 
-Contrasts are ordinary members of the family. If they were tested before all other pairs, as gatekeepers, one contrast
-without a difference would leave the board without any order.
+Contrasts are ordinary members of the family. If instead they were gatekeepers, tested before all other pairs, a single
+contrast without a difference would leave the board without any order.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from gre_bench.ranking.rank_statistics import ScoredPairs
 
 Read = Callable[..., list[Any]]
-"""Runs a query with its parameters and returns its rows, such as `Store.read`."""
+"""A function that runs a query with its parameters and returns its rows, such as `Store.read`."""
 
 
 def family_of(read: Read, signature_id: str, rows: Sequence[LeaderboardRow], board: str = "clean") -> HolmFamily:
-    """Returns the stored family of tests of one signature's *board*; *rows*: its candidates, ranked or not."""
+    """Returns the stored family of tests of one signature's *board*; *rows*: the board's rows, ranked or not."""
     tests = tuple(PairTest(**row) for row in read(PAIR_TESTS, signature_id=signature_id, board=board))
     above = {row["candidate"]: p for row in rows if (p := row["above_chance_p_holm"]) is not None}
     alone = {
@@ -45,7 +45,7 @@ def computed_family(read: Read, signature_id: str, rows: Sequence[LeaderboardRow
 
 
 def lm_orders_of(read: Read, signature_id: str, rows: Sequence[LeaderboardRow], board: str = "clean") -> list[LMOrder]:
-    """Returns one metric's order of candidates by each validated evaluation LM, that of *signature_id* first.
+    """Returns one metric's order of candidates by each validated evaluation LM; the LM of *signature_id* comes first.
 
     *rows*: the board of *signature_id*. *board*: ``clean`` or ``all``. The other LMs are those of signatures that
     differ only in the LM. Returns [] if the metric is not validated, because it then orders no candidates.
@@ -62,7 +62,7 @@ def lm_orders_of(read: Read, signature_id: str, rows: Sequence[LeaderboardRow], 
 
 
 def orders_by_signature(read: Read, rows: Sequence[LeaderboardRow], board: str = "clean") -> dict[str, list[LMOrder]]:
-    """Returns signature id → the `lm_orders_of` its board, for the *rows* of several boards."""
+    """Returns signature id → the result of `lm_orders_of` for its board. *rows*: the rows of several boards."""
     boards: dict[str, list[LeaderboardRow]] = defaultdict(list)
     for row in rows:
         boards[row["signature_id"]].append(row)
@@ -70,7 +70,7 @@ def orders_by_signature(read: Read, rows: Sequence[LeaderboardRow], board: str =
 
 
 def pair_rows(lm_orders: Sequence[LMOrder]) -> Iterator[dict[str, Any]]:
-    """Yields one row per evaluation LM and test of two candidates, with all that is known of their difference."""
+    """Yields one row per evaluation LM and test of two candidates, with all that is known about their difference."""
     for lm_order in lm_orders:
         for test in lm_order.tests.tests:
             each = test if test.difference >= 0 else test.flipped()

@@ -1,4 +1,4 @@
-"""Computes how much AI-written text in the references a board's order tolerates, from an edition or a release."""
+"""Computes, for an edition or a release, how much AI-written text in the references a board's order withstands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def tipping_points_of(read: Read, signature_id: str, rows: Sequence[LeaderboardRow]) -> list[TippingPoint]:
     """Returns the tipping points of a board, group by group; *rows*: the rows of the board.
 
-    Returns [] if ``study references`` has not scored any stand-in under this signature.
+    Returns [] if ``study references`` has scored no stand-in under this signature.
     """
     stand_ins = read(STAND_INS, signature_id=signature_id)
     if not stand_ins:
@@ -30,7 +30,10 @@ def tipping_points_of(read: Read, signature_id: str, rows: Sequence[LeaderboardR
 
 
 def format_tipping_line(read: Read, signature_id: str, rows: Sequence[LeaderboardRow]) -> str | None:
-    """Returns the board's line on AI-written references; None if its metric is not validated or has no stand-ins."""
+    """Returns the board's line on AI-written references.
+
+    Returns None if the board's metric is not validated, or if there are no tipping points.
+    """
     points = tipping_points_of(read, signature_id, rows) if is_validated(rows) else []
     if not points:
         return None

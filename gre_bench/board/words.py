@@ -1,7 +1,7 @@
-"""Puts a board into words: who leads, which candidates are not told apart, who has no rank and why.
+"""Puts a board into words: who leads, which candidates no test tells apart, who has no rank and why.
 
-Rows are those of the view ``leaderboard`` (`LeaderboardRow`) for one metric. The answer covers the candidates that
-belong to no group; each group is ranked separately.
+Unless stated otherwise, *rows* are rows of the view ``leaderboard`` (`LeaderboardRow`) for one metric. The answer
+covers the candidates that belong to no group; each group is ranked separately.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from gre_bench.stats.families import HolmFamily
 
 MOST_NAMED = 4
-"""A sentence names no more candidates than this, and counts the others."""
+"""The maximum number of candidates that a list names. A longer list names only two, and counts the others."""
 FEW = 30
-"""An interval with fewer independent units than this is shown with a warning.
+"""An interval from fewer papers than this is shown with a warning.
 
-For a normal distribution, and Student's t with 3 degrees of freedom, the 90% t interval covers the mean in 90% to 92%
-of samples. For a skewed distribution, it covers the mean less often: see `COVERED`.
+In samples from a normal distribution, or from Student's t with 3 degrees of freedom, the 90% t interval covers the mean
+in 90% to 92% of the samples. In samples from a skewed distribution, it covers the mean less often: see `COVERED`.
 """
 COVERED = ((2, 81), (3, 77), (4, 76), (8, 78), (12, 80), (16, 81), (20, 82), (FEW, 84))
-"""Number of papers, and the percentage of 40,000 lognormal samples (σ = 1) of that size whose 90% t interval covers the
-mean."""
+"""(number of papers, percentage): in that percentage of 40,000 lognormal samples (σ = 1) of that size, the 90% t
+interval covers the mean."""
 FEW_MEANS = (
     f"Under {FEW} papers a 90% interval may be too short: where the differences are skewed it covers "
     f"{min(share for _, share in COVERED)}% to {COVERED[-1][1]}%"
@@ -43,7 +43,7 @@ FEW_MEANS = (
 class BoardColumn:
     """A column of a board: its heading, which is the same everywhere, its *meaning*, and the function for its cells.
 
-    The columns are shown in the order of `COLUMNS`. If the screen is too narrow, the last ones are left out.
+    Columns are shown in the order of `COLUMNS`. If the screen is too narrow, the last columns are left out.
     """
 
     head: str
@@ -52,48 +52,65 @@ class BoardColumn:
 
 
 def format_score(value: float | None) -> str:
-    """Returns *value* with its sign and two decimals; empty if None."""
+    """Returns *value* with its sign and two decimals; "" if it is None."""
     return "" if value is None else f"{value:+z.2f}"
 
 
 def format_with_half_width(value: float | None, end: float | None) -> str:
-    """Returns *value* with ± half the width of its interval, such as ``+1.20 ±0.31``; *end* is the upper end.
+    """Formats a number with half the width of its interval, such as ``+1.20 ±0.31``.
 
-    The text is empty if *value* is None, and has no ± if *end* is None.
+    Args:
+        value: the number; None if unknown.
+        end: the upper end of its interval; None if unknown.
+
+    Returns:
+        The text. It is empty if *value* is None, and has no ± if *end* is None.
     """
     return format_score(value) + ("" if value is None or end is None else f" ±{end - value:.2f}")
 
 
 FEWEST_PAPERS = 20
-"""With fewer papers, the slope of scores on length is too uncertain to give a score at another length."""
+"""With fewer papers than this, the slope of scores on length is too uncertain to give a score at another length."""
 
 
 def at_human_length(row: LeaderboardRow) -> float | None:
-    """Returns the score at the length of human reviews; None if unknown or extrapolated, or with few papers."""
+    """Returns the score at the length of human reviews.
+
+    Returns None if this score is unknown or extrapolated, or if there are fewer than `FEWEST_PAPERS` papers.
+    """
     return None if row["extrapolated"] or row["papers"] < FEWEST_PAPERS else row["at_length"]
 
 
 def p_value(p: float | None) -> str:
-    """Returns *p* with three decimals, or ``<0.001``; empty if None. Screens, pages and files use this format."""
+    """Returns *p* with three decimals, or ``<0.001``; "" if it is None. Screens, pages and files use this format."""
     return "" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def rank_range(rank: int | None, low: int | None, high: int | None) -> str:
-    """Returns *rank* with the range that the tests allow, such as ``2 (2–4)``; empty without a rank."""
+    """Formats a rank with the range that the tests allow, such as ``2 (2–4)``.
+
+    Args:
+        rank: the rank of a candidate; None if it has no rank.
+        low: the best rank that the tests allow; None if there are no tests.
+        high: the worst rank that the tests allow.
+
+    Returns:
+        The text. It is empty if *rank* is None, and the rank alone if the range is unknown or is one rank.
+    """
     if rank is None:
         return ""
     return str(rank) if low is None or low == high else f"{rank} ({low}–{high})"
 
 
 def ranks(row: LeaderboardRow) -> str:
-    """Returns the `rank_range` of *row*; a dash if it has no rank or the metric is not validated."""
+    """Returns the `rank_range` of *row*; a dash if the row has no rank or the metric is not validated."""
     if not is_validated([row]):
         return "–"
     return rank_range(row["rank"], row["rank_low"], row["rank_high"]) or "–"
 
 
 def note(row: LeaderboardRow) -> str:
-    """Returns the note on a candidate: why it has no rank, which of its pairs lack a score, and cautions."""
+    """Returns the note on a candidate: why it has no rank, how many of its pairs lack a score, and cautions."""
     states = (f"{row[state]} {state}" for state in ("failed", "missing", "excluded") if row[state])
     no_more = row["surely_above_chance"] is False and row["kind"] != "control"
     chance = "not above chance" if no_more else None
@@ -110,7 +127,7 @@ ONE_LM = "Only one evaluation LM has scored this."
 
 
 def describe_candidate(row: LeaderboardRow) -> str:
-    """Returns what a reader must know about the candidate of *row*, such as what ``human`` is; empty if nothing."""
+    """Returns what a reader must know about the candidate of *row*, such as what ``human`` is; "" if nothing."""
     if row["kind"] == "human" and not row["note"]:
         return HUMAN_IS
     about = ", ".join(filter(None, ["a control, made by rule" if row["kind"] == "control" else None, note(row)]))
@@ -150,7 +167,7 @@ CONTROLS = (
 
 @dataclass(frozen=True, slots=True)
 class LMOrder:
-    """The order of candidates by one evaluation LM: the LM's name, its board's *rows*, and the *tests* behind them."""
+    """The order of candidates by one evaluation LM: its name, the *rows* of its board, and the board's *tests*."""
 
     lm: str
     rows: Sequence[LeaderboardRow]
@@ -158,10 +175,15 @@ class LMOrder:
 
 
 def answer(rows: Sequence[LeaderboardRow], lm_orders: Sequence[LMOrder] = ()) -> str:
-    """Returns the answer of one board: who leads, which candidates are not told apart, who is not ranked and why.
+    """Answers the question of one board: who leads, which candidates no test tells apart, who is not ranked and why.
 
-    *lm_orders*: the orders by all validated evaluation LMs, the board's own LM first. If the metric is not validated,
-    the answer says why, and names no leader.
+    Args:
+        rows: the rows of the board.
+        lm_orders: the orders by all validated evaluation LMs, the board's own LM first. It may be empty only if there
+            is no order to state: the metric is not validated, fewer than two candidates are ranked, or no test exists.
+
+    Returns:
+        Sentences. If the metric is not validated, they say why, and name no leader.
     """
     own = [row for row in rows if row["group_name"] is None]
     ranked = [row for row in own if row["rank"] is not None]
@@ -184,15 +206,28 @@ LIKELY = "where papers have one human review each, it is the reference"
 
 
 def format_missing_pairs(metric: str, candidates: Sequence[str]) -> str:
-    """Returns a phrase saying that *metric* has no pair of *candidates*; for ``human``, also the likely reason."""
+    """Explains that a metric has no pair of some candidates.
+
+    Args:
+        metric: the name of the metric.
+        candidates: the names of the candidates that have no pair.
+
+    Returns:
+        A phrase. If ``human`` is one of the candidates, it includes the likely reason.
+    """
     reason = f" ({LIKELY})" if HUMAN in candidates else ""
     return f"{metric} has no pair of candidate {', '.join(candidates)}{reason}"
 
 
 def explain_missing_human(rows: Sequence[LeaderboardRow]) -> str:
-    """Returns why the board of one metric has no human candidate; "" if it has one or the reason is another one.
+    """Explains why the board of one metric has no human candidate.
 
-    Possible reasons: the papers have one human review each, or too few papers have a second one.
+    Args:
+        rows: the rows of the board.
+
+    Returns:
+        A sentence with one of two reasons: the papers have one human review each, or too few papers have a second one.
+        It is "" if the board has a human candidate, or lacks one for any other reason.
     """
     if not rows or not is_known(rows[0]["metric"]) or any(row["kind"] == "human" for row in rows):
         return ""
@@ -205,7 +240,14 @@ def explain_missing_human(rows: Sequence[LeaderboardRow]) -> str:
 
 
 def format_untested_warning(ranked: Sequence[LeaderboardRow]) -> str:
-    """Returns a sentence if the order of the *ranked* candidates is not tested; else ""."""
+    """Warns if the order of candidates is not tested.
+
+    Args:
+        ranked: the rows of the ranked candidates of one board.
+
+    Returns:
+        A sentence that says why the order is not tested; "" if it is tested.
+    """
     if problems := sorted({row["untested"] for row in ranked if row["untested"]}):
         return f"The order is not tested: {'; '.join(problems)}."
     if len(ranked) > 1 and all(row["tests"] is None for row in ranked):
@@ -219,22 +261,35 @@ def is_validated(rows: Sequence[LeaderboardRow]) -> bool:
 
 
 def choose_headline_signature(rows: Sequence[LeaderboardRow], wanted: str | None = None) -> str:
-    """Returns the id of the signature whose board is to be read first: *wanted*'s, else the first one of *rows*.
+    """Chooses the signature whose board comes first.
 
-    *wanted*: a metric. Boards of validated metrics come first in *rows*.
+    Args:
+        rows: the rows of all boards, those of validated metrics first.
+        wanted: the headline metric of the settings, if any.
+
+    Returns:
+        The id of the signature of *wanted*'s board; if there is no such board, of the first board of *rows*.
     """
     return next((row["signature_id"] for row in rows if row["metric"] == wanted), rows[0]["signature_id"])
 
 
 def format_headline_warning(rows: Sequence[LeaderboardRow], wanted: str | None) -> str:
-    """Returns a sentence if the settings' headline metric, *wanted*, is not among *rows*; else ""."""
+    """Warns if the headline metric of the settings has no board.
+
+    Args:
+        rows: the rows of all boards.
+        wanted: the headline metric of the settings, if any.
+
+    Returns:
+        A sentence if no row is of the metric *wanted*; else "".
+    """
     if wanted is None or not rows or any(row["metric"] == wanted for row in rows):
         return ""
     return f"board.headline names {wanted}, which has no board here: {rows[0]['metric']} comes first."
 
 
 def unranked(rows: Sequence[LeaderboardRow]) -> str:
-    """Returns a sentence on the candidates without a rank, with the reasons; empty if there are none."""
+    """Returns a sentence on the candidates that have no rank, with the reasons; "" if all have one."""
     without = [row for row in rows if row["rank"] is None and row["kind"] != "control"]
     if not without:
         return ""
@@ -246,7 +301,7 @@ def unranked(rows: Sequence[LeaderboardRow]) -> str:
 
 
 def ties(rows: Sequence[LeaderboardRow]) -> Iterator[str]:
-    """Yields a sentence for each two neighbours in rank that no test tells apart."""
+    """Yields a sentence for every two neighbours in rank that no test tells apart."""
     for row in rows:
         if row["rank"] is not None and row["tied"]:
             p = f"p {p_value(row['next_p'])}" if row["next_p"] is not None else "no test"
@@ -254,7 +309,14 @@ def ties(rows: Sequence[LeaderboardRow]) -> Iterator[str]:
 
 
 def contamination_gap(gap: CleanGapRow | None) -> str:
-    """Returns a sentence on how much higher contaminated candidates score than the others; empty if none has scores."""
+    """States how much higher contaminated candidates score than the others.
+
+    Args:
+        gap: a row of the query ``clean_gap``; None if no contaminated candidate has scores.
+
+    Returns:
+        A sentence; "" if *gap* is None.
+    """
     if gap is None:
         return ""
     between = "" if gap["low"] is None else f" (90% {format_score(gap['low'])} to {format_score(gap['high'])})"
@@ -265,16 +327,24 @@ def contamination_gap(gap: CleanGapRow | None) -> str:
 
 
 def is_small(evaluation_lm: str) -> bool:
-    """Whether *evaluation_lm* is the included count model, whose scores cannot be compared with a large LM's."""
+    """Whether *evaluation_lm* is the included count model. Its scores cannot be compared with those of a large LM."""
     return evaluation_lm.startswith("cache-ngram")
 
 
 ROLES = {"evaluation_lm": "evaluation LM", "writer": "writer", "synopsis_writer": "writer of synopses"}
-"""Field of a signature that names an LM behind the scores → what the board calls this LM."""
+"""Field of a signature that names an LM → what the board calls this LM."""
 
 
 def format_contaminated_lms(signature: SignatureRow, exposures: Iterable[ContaminationRow]) -> Iterator[str]:
-    """Yields a sentence for each LM of *signature* that may have been trained on the reviews of these papers."""
+    """Finds the LMs of a signature that may have been trained on the reviews or papers of an edition.
+
+    Args:
+        signature: the signature of a board.
+        exposures: the rows of the edition's table ``exposures``.
+
+    Yields:
+        One sentence for each such LM.
+    """
     for row in exposures:
         mine = row["role"] in ROLES and signature[row["role"]] == row["name"]
         if mine and row["learnt"]:
@@ -287,7 +357,15 @@ def format_contaminated_lms(signature: SignatureRow, exposures: Iterable[Contami
 
 
 def training_overlap_line(signature: Mapping[str, Any], exposures: Iterable[ContaminationRow]) -> str:
-    """Returns on how many of an edition's papers the LMs and rules of *signature* were trained; empty if unknown."""
+    """States on how many of an edition's papers the LMs and rules of a signature were trained.
+
+    Args:
+        signature: the signature of a board.
+        exposures: the rows of the edition's table ``exposures``.
+
+    Returns:
+        A list in words, which leaves out LMs and rules without a known number; "" if no number is known.
+    """
     return ", ".join(
         f"{row['name']} {row['learnt']:,} of {counted(row['papers'] or 0, 'paper')}"
         for row in exposures
@@ -296,7 +374,7 @@ def training_overlap_line(signature: Mapping[str, Any], exposures: Iterable[Cont
 
 
 def _format_order(ranked: Sequence[LeaderboardRow], lm_orders: Sequence[LMOrder]) -> list[str]:
-    """Returns sentences on who leads, where human stands, and which neighbours in rank are not told apart."""
+    """Returns sentences on who leads, where human stands, and which neighbours in rank no test tells apart."""
     models = [row["candidate"] for row in ranked if row["kind"] == "model"]
     tops = [_find_top_model(lm_order, models) for lm_order in lm_orders]
     leader = tops[0][0] if tops and len(models) > 1 and all(top == (tops[0][0], []) for top in tops) else None
@@ -321,7 +399,8 @@ def _format_order(ranked: Sequence[LeaderboardRow], lm_orders: Sequence[LMOrder]
 def _find_top_model(lm_order: LMOrder, models: Sequence[str]) -> tuple[str, list[str]]:
     """Returns the best of the *models* by one evaluation LM, and the models that it is not surely ahead of.
 
-    A model is surely ahead if it leads by the mean, by the trimmed mean and on more papers (`PairTest.surely_ahead`).
+    A model is surely ahead of another if it leads by the mean and by the trimmed mean, and is ahead on more papers
+    (`PairTest.surely_ahead`).
     """
     rank = {row["candidate"]: row["rank"] or math.inf for row in lm_order.rows}
     first, *others = sorted(models, key=lambda name: rank.get(name, math.inf))
@@ -330,7 +409,7 @@ def _find_top_model(lm_order: LMOrder, models: Sequence[str]) -> tuple[str, list
 
 
 def _format_lead(leader: str, ranked: Sequence[LeaderboardRow], lm_orders: Sequence[LMOrder]) -> str:
-    """Returns who leads by which LMs, the next model, and the number of words of the leader's and of human texts.
+    """Returns who leads by which LMs, the next model, and how many words the leader's texts and human texts have.
 
     Numbers of words are given because scores grow with length. The human baseline never leads: it is the yardstick.
     """
@@ -346,7 +425,7 @@ def _format_lead(leader: str, ranked: Sequence[LeaderboardRow], lm_orders: Seque
 
 
 def _format_ahead(leader: str, ranked: Sequence[LeaderboardRow], lm_order: LMOrder) -> str:
-    """Returns ``, ahead of NEXT (p 0.012) on 81 of 113 papers``: the test of *leader* against the next model."""
+    """Returns the test of *leader* against the next model: ``, ahead of NEXT (p = 0.012) on 81 of 113 papers``."""
     after = next(row["candidate"] for row in ranked if row["kind"] == "model" and row["candidate"] != leader)
     test = lm_order.tests.between(leader, after)
     if test is None:
@@ -356,7 +435,7 @@ def _format_ahead(leader: str, ranked: Sequence[LeaderboardRow], lm_order: LMOrd
 
 
 def _no_lead(models: Sequence[str], lm_orders: Sequence[LMOrder], tops: Sequence[tuple[str, list[str]]]) -> str:
-    """Returns a sentence saying that no model leads, and which models the first one ties with, by evaluation LM."""
+    """Returns a sentence that says that no model leads, and why, by evaluation LM."""
     lms_by_answer: dict[str, list[str]] = {}
     for lm_order, (first, level) in zip(lm_orders, tops, strict=True):
         tests = [test for test in lm_order.tests.tests if {test.first, test.second} <= set(models)]
@@ -374,7 +453,10 @@ def _no_lead(models: Sequence[str], lm_orders: Sequence[LMOrder], tops: Sequence
 
 
 def _format_human_position(human: LeaderboardRow, models: Sequence[str], lm_orders: Sequence[LMOrder]) -> str:
-    """Returns how many models the human baseline scores above and below, by evaluation LM, and whose wording it has."""
+    """Returns a sentence that says, by evaluation LM, above and below how many models the human baseline scores.
+
+    If the baseline has a note, such as one on whose wording it has, the sentence includes the note.
+    """
     lms_by_answer: dict[str, list[str]] = {}
     for lm_order in lm_orders:
         tests = [test for name in models if (test := lm_order.tests.between(HUMAN, name))]
@@ -400,7 +482,7 @@ def _share_of(count: int, models: int) -> str:
 
 
 def _format_p_equals(p: float) -> str:
-    """Returns *p* as text to follow the letter ``p``: ``= 0.012`` or ``<0.001``."""
+    """Returns *p* as the text that follows the letter ``p``: ``= 0.012`` or ``<0.001``."""
     return text if (text := p_value(p)).startswith("<") else f"= {text}"
 
 
@@ -412,9 +494,10 @@ def _short(name: str) -> str:
 def _find_tied_runs(
     ranked: Sequence[LeaderboardRow], leader: str | None, tests: HolmFamily
 ) -> list[tuple[list[LeaderboardRow], bool]]:
-    """Returns the runs of two or more neighbours in rank, best first, where no test tells a candidate from the next.
+    """Returns the runs of two or more neighbours in rank, best first, in which no test tells a candidate from the next.
 
-    A leader belongs to no run, and ends the run before it. Each run comes with whether no two of it are told apart.
+    A leader belongs to no run, and ends the run before it. With each run comes whether no test tells any two of its
+    candidates apart.
     """
     runs: list[list[LeaderboardRow]] = []
     for row in ranked:
@@ -432,7 +515,7 @@ def _is_tied(first: LeaderboardRow, second: LeaderboardRow, tests: HolmFamily) -
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Returns *names* as a list in words, without the makers of models; of many, only the first two are named."""
+    """Returns *names* as a list in words, without the makers of models; of many names, only the first two appear."""
     if len(names) == 1:
         return _short(names[0])
     short = [_short(name) for name in names]
@@ -443,21 +526,40 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def unvalidated(validation: str) -> str:
-    """Returns ``not validated``, and the reason if *validation*, a board's, has one: ``(failed on ICLR-2020)``."""
+    """States that a metric is not validated.
+
+    Args:
+        validation: the column of that name of a board's row.
+
+    Returns:
+        ``not validated``, followed by the reason if *validation* has one, such as ``(failed on ICLR-2020)``.
+    """
     known = validation.partition(": ")[2]
     return f"not validated ({known.replace('fail on', 'failed on')})" if known else "not validated"
 
 
 def scored_by(evaluation_lm: str, validation: str) -> str:
-    """Returns which LM scored a board, and whether the metric is validated with it; a metric may need no LM."""
+    """States which LM scored a board, and whether the metric is validated with it.
+
+    Args:
+        evaluation_lm: the name of the LM; ``none`` for a metric that needs no LM.
+        validation: the column of that name of the board's rows.
+
+    Returns:
+        A phrase such as ``scored by NAME: validated on EDITION``.
+    """
     by = f"{evaluation_lm}, a small count model" if is_small(evaluation_lm) else evaluation_lm
     return f"scored by {'rule' if evaluation_lm == 'none' else by}: {validation}"
 
 
 def few_papers(counts: Iterable[int | None]) -> str | None:
-    """Returns a warning if the smallest of *counts*, numbers of papers, is below `FEW`; else None.
+    """Warns if a number of papers is below `FEW`.
 
-    The warning states the smallest count. A count of None or 0 is ignored.
+    Args:
+        counts: numbers of papers; None and 0 are ignored.
+
+    Returns:
+        A warning that states the smallest number; None if it is not below `FEW`.
     """
     fewest = min((count for count in counts if count), default=FEW)
     return (
@@ -468,9 +570,14 @@ def few_papers(counts: Iterable[int | None]) -> str | None:
 
 
 def warn_of_small_samples(papers: Iterable[tuple[str, int]], most: int = 20) -> str:
-    """Returns a warning that lists the entries of *papers*, (name, number of papers), below `FEW`; else "".
+    """Warns of everything that has fewer than `FEW` papers.
 
-    The warning names at most *most* entries, and counts the others.
+    Args:
+        papers: (name, number of papers) for each edition or the like.
+        most: the maximum number of names in the warning, which only counts the others.
+
+    Returns:
+        The warning; "" if no number is below `FEW`.
     """
     small = [f"{name} {count}" for name, count in papers if count < FEW]
     more = f", and {len(small) - most} more" if len(small) > most else ""
@@ -478,11 +585,25 @@ def warn_of_small_samples(papers: Iterable[tuple[str, int]], most: int = 20) -> 
 
 
 def describe_interval_coverage(papers: int) -> str:
-    """Returns a sentence, without its full stop, on how often an interval from so few *papers* covers the mean."""
+    """States how often an interval from few papers covers the mean.
+
+    Args:
+        papers: the number of papers.
+
+    Returns:
+        A sentence without its full stop.
+    """
     covered = next((share for size, share in reversed(COVERED) if size <= papers), COVERED[0][1])
     return f"A 90% interval may be too short: where the differences are skewed it covers about {covered}%"
 
 
 def warn_of_other_signature(metrics: Sequence[str]) -> str:
-    """Returns a warning that planted flaws were scored under *metrics* with other signatures than the board's."""
+    """Warns that planted flaws were scored with other signatures than the board's.
+
+    Args:
+        metrics: the metrics whose signatures differ.
+
+    Returns:
+        The warning, without a full stop.
+    """
     return f"{', '.join(metrics)} was scored otherwise than the board: by another LM, prompt or writer of judgments"

@@ -1,8 +1,8 @@
 """Compares editions side by side: each candidate's difference from the anchors, and how it changed.
 
 A row has *edition*, *venue*, *metric*, *signature_id*, *candidate*, *kind*, *difference*, its standard error *se*,
-*papers*, and *units*: the number of independent papers, or of exchanges of reviews. Rows of one series are in the order
-of their editions.
+*papers*, and *units*: the number of independent units, which are papers or exchanges of reviews. Rows of one series are
+in the order of their editions.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Draws pictures as SVG; every package may import this one."""
+"""Draws pictures as SVG. Every package may import this one."""

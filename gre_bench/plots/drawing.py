@@ -1,7 +1,8 @@
 """Draws pictures as SVG from one template: rows with intervals, and curves in panels.
 
 A picture has no script and sends no request. Its texts are escaped. A picture in a file has its own light and dark
-colours, without CSS variables, which some renderers cannot read. On a page, it takes the page's colours and width.
+colours. They are not CSS variables, because some renderers cannot read these. A picture on a page takes the page's
+colours and width.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ from gre_bench.core.terminal import without_controls
 
 FOLDER = Path(__file__).parent
 CSS = (FOLDER / "plot.css").read_text(encoding="utf-8")
-"""The rules of all pictures. Their colours are variables, which a page sets."""
+"""The CSS rules of all pictures. Their colours are variables, which a page sets."""
 COLOURS = {
     "card": ("#ffffff", "#1a1e22"), "ink": ("#1d2126", "#e8e6e1"), "soft": ("#59626c", "#a2abb5"),
     "line": ("#e3e0d8", "#2c3238"), "tint": ("#f3f1eb", "#20252a"), "human": ("#7b828c", "#9aa3ad"),
     "band": ("#7b828c2e", "#9aa3ad33"), "dot": ("#1c5a9e", "#86b9f3"), "good": ("#17693f", "#62c593"),
     "bad": ("#a32d26", "#f29389"), "open": ("#85590a", "#e2b85c"),
 }  # fmt: skip
-"""Variable → its colour on a light and on a dark ground."""
+"""Variable → its colour on a light and on a dark background."""
 WIDTH, SCALE, EDGE = 448, 1.25, 12
-"""Of a picture in a file: its width in units, pixels per unit, and the margin on each side in units."""
+"""Sizes of a picture in a file: its width in units, the pixels per unit, and the margin on each side in units."""
 ROW = 28
 """Height of a row in units."""
 NAME = {"file": 46, "wide": 46, "narrow": 38}
@@ -65,7 +66,7 @@ class Interval(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """Points joined by a line, in their order; *look*: pale, main, second or level (dashed grey)."""
+    """Points joined by a line, in their order. *look*: pale, main, second or level (dashed grey)."""
 
     name: str
     points: Sequence[tuple[float, float]]
@@ -82,9 +83,9 @@ def intervals(
     band: Span | None = None,
     layout: Layout = "file",
 ) -> Markup:
-    """Returns *rows* as SVG, from top to bottom, on an axis from one end of *span* to the other.
+    """Returns *rows* as SVG, from top to bottom, on an axis that covers *span*.
 
-    - *rows*: a text among them is a heading. *axis*: what the axis measures.
+    - *rows*: a text among them becomes a heading. *axis*: what the axis measures.
     - *centre*, *band*: a value to compare with, and its interval.
     - *layout*: ``file`` is a file of its own. On a page, names stand left of the intervals (``wide``) or above them
       (``narrow``).
@@ -101,7 +102,7 @@ def intervals(
 def curves(panels: Mapping[str, Sequence[Curve]], across_axis: str, up_axis: str, *, title: str = "") -> Markup:
     """Returns curves as an SVG file, with one panel per title in *panels*; all panels have the same axes.
 
-    Curves of the same name look the same. A point that is not finite is left out.
+    Curves of the same name must have the same look. A point that is not finite is left out.
     """
     panels = {name: [curve._replace(points=[point for point in curve.points if all(map(math.isfinite, point))])
                      for curve in shown] for name, shown in panels.items()}  # fmt: skip
@@ -159,7 +160,7 @@ def _template() -> Any:
 
 
 def _shorten_name(name: str, note: str, most: int) -> str:
-    """Returns *name*, without its middle if name and *note* have more than *most* characters."""
+    """Returns *name*, without its middle if *name* and *note* together have more than *most* characters."""
     room = max(12, most - len(note) - bool(note))
     return name if len(name) <= room else f"{name[: room // 2 - 1]}…{name[len(name) - (room - room // 2) :]}"
 
@@ -180,7 +181,7 @@ def format_width(low: float, high: float, span: Span) -> str:
 
 
 def ticks(span: Span) -> list[float]:
-    """Returns two to five round values on the axis *span*, far enough from its ends for their labels.
+    """Returns two to five round values on the axis *span*, far enough from its ends to leave room for their labels.
 
     Their step is the largest number of the form 1, 2 or 5 times a power of ten that gives at least two values.
     """

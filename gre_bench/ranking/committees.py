@@ -1,7 +1,8 @@
-"""Computes a committee's score as reviewers join it, and how much a human review adds to the score.
+"""Computes how a committee's score grows as reviewers join it, and how much a human review adds to the score.
 
-A committee's score is the score of its members' reviews, joined into one. The next reviewer is the one that raises the
-mean score most on one half of the papers. The committee is then scored on the other half. Both halves take both roles.
+A committee's score is the score of its members' reviews, joined into one. The reviewer that joins next is the one that
+raises the mean score most on one half of the papers. The committee is then scored on the other half. Each half takes
+both roles in turn.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ Told = Mapping[Members, Mapping[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class CommitteeStep:
-    """The score of the first *reviewers* members: the mean over papers of both halves, and its 90% interval.
+    """The score of the first *reviewers* members: the mean over the papers of both halves, with its 90% interval.
 
-    *added*: the reviewer that joined last, as chosen on the first half and on the second half.
+    *added*: the reviewers that joined last: the one chosen on the first half, and the one chosen on the second half.
     """
 
     reviewers: int
@@ -38,7 +39,7 @@ class CommitteeStep:
 
 @dataclass(frozen=True, slots=True)
 class CommitteeCurve:
-    """The score of a growing committee on *papers* papers. *human*: the gain when the human baseline joins it all."""
+    """The score of a growing committee on *papers* papers. *human*: the gain when the human baseline joins last."""
 
     papers: int
     steps: tuple[CommitteeStep, ...]
@@ -50,7 +51,7 @@ def sort_members(*names: str) -> Members:
 
 
 def halves(papers: Sequence[str]) -> list[list[str]]:
-    """Returns two random halves of *papers*, which depend only on the number and the order of the papers."""
+    """Returns two random halves of *papers*. The split depends only on the number and the order of the papers."""
     places: list[int] = np.random.default_rng(SEED).permutation(len(papers)).tolist()
     middle = (len(papers) + 1) // 2
     return [[papers[place] for place in sorted(part)] for part in (places[:middle], places[middle:])]
@@ -59,9 +60,9 @@ def halves(papers: Sequence[str]) -> list[list[str]]:
 def choose_joining_orders(
     scores: Told, names: Sequence[str], papers: Sequence[str], without: set[str] | frozenset[str] = frozenset()
 ) -> tuple[list[list[str]], set[tuple[Members, str]]]:
-    """Returns the order in which *names* join, as chosen on each half, and (committee, paper) pairs without a score.
+    """Returns the orders in which *names* join, one chosen on each half, and (committee, paper) pairs without a score.
 
-    The orders are as long as *scores* allow, and complete if no score is missing. *without*: papers to ignore.
+    The orders are as long as *scores* allow; if no score is missing, they are complete. *without*: papers to ignore.
     """
     sides = [[paper for paper in half if paper not in without] for half in halves(papers)]
     both: list[list[str]] = []
@@ -88,7 +89,10 @@ def choose_joining_orders(
 def compute_committee_curve(
     scores: Told, names: Sequence[str], papers: Sequence[str], without: set[str] | frozenset[str] = frozenset()
 ) -> CommitteeCurve | None:
-    """Returns the curve of *names*; None if scores are missing, or for fewer than two papers per half."""
+    """Returns the curve of *names*.
+
+    Returns None if scores are missing, if there are fewer than two names, or if a half has fewer than two papers.
+    """
     both, lacking = choose_joining_orders(scores, names, papers, without)
     sides = [[paper for paper in half if paper not in without] for half in halves(papers)][::-1]
     if lacking or min(map(len, sides)) < 2 or len(names) < 2:

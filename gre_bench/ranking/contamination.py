@@ -1,17 +1,17 @@
-"""Determines contamination: whether a model may have been trained on an edition's reviews. Also finds related judges.
+"""Determines contamination: whether a model may have been trained on an edition's reviews. Also finds related models.
 
-The candidates that are models, the evaluation LM and the writers have a *status* for an edition:
+Each candidate that is a model, the evaluation LM and the writers have a *status* for an edition:
 
 - *clean*: the knowledge cutoff precedes the day on which the edition's reviews were first shown;
 - *contaminated*: the knowledge cutoff does not precede that day;
 - *unknown*: one of the two days is unknown;
 - *none*: the writer is a rule without trained weights, not an LM.
 
-A model trained by this program, such as an adapter or the weights of a rule, has a register of its training data. It is
-contaminated if it was trained on any of the edition's papers, and unknown without a register. If it was trained on none
-of them, its pretrained base decides; without a base it is clean.
+A model trained by this program, such as an adapter or the weights of a rule, has a register of its training data. The
+model is contaminated if it was trained on any of the edition's papers; without a register, its status is unknown. If it
+was trained on none of them, it has the status of its pretrained base; without a base, it is clean.
 
-The status of the evaluation LM matters, too: if it was trained on a reference, it gives that reference a higher
+The status of the evaluation LM matters, too. If this LM was trained on a reference, it gives that reference a higher
 probability even without a review.
 
 A candidate has a *conflict* if it shares a family or a maker with the evaluation LM or with a writer. An LM may assign
@@ -33,7 +33,7 @@ Role = Literal["candidate", "evaluation_lm", "writer", "synopsis_writer"]
 Status = Literal["clean", "contaminated", "unknown", "none"]
 
 BASE_RELEASED = {"smollm2-135m": date(2024, 11, 2)}
-"""The release days of bases without a stated cutoff: they cannot have been trained on texts first shown later."""
+"""The release days of bases whose cutoff is not stated. A base cannot have been trained on texts first shown later."""
 
 _PLAIN = ("rule", "none", "extractive", "the paper's own", "the item's own", "unchanged")
 """The beginnings of names that do not refer to an LM."""
@@ -52,8 +52,9 @@ class Contamination:
 
     - *status*: as the module's docstring defines it.
     - *cutoff*: the model's knowledge cutoff. *released*: the day on which the edition's reviews were first shown.
-    - *trained_on*: how many of the edition's *papers* are in the model's register; None without a register.
-    - *register*: the digest of the register; None without one.
+    - *learnt*: how many of the edition's papers the model was trained on; None if it has no register.
+    - *papers*: for how many of the edition's papers this is known; None if it has no register.
+    - *register*: the digest of the register; None if there is none.
     """
 
     role: Role
@@ -77,8 +78,8 @@ def contamination(
 ) -> Contamination:
     """Returns whether the model *name* may have been trained on reviews that were first shown on the day *released*.
 
-    - *own*: for a model trained by this program: its register, how many papers of the edition it was trained on, and
-      for how many papers this is known. *base*: the name of its pretrained base.
+    - *own*: for a model trained by this program: its register, on how many papers of the edition it was trained, and
+      for how many papers this is known. *base*: the name of the model's pretrained base.
     """
     if own is None and role != "candidate" and name.startswith(_PLAIN):
         return Contamination(role, name, "none", None, None, released)
@@ -100,14 +101,14 @@ def contamination(
 
 
 def entry_of(name: str, models: Mapping[str, Model]) -> Model | None:
-    """Returns the catalogue's entry of the model behind *name*: the name of a candidate, a writer or an evaluation LM.
+    """Returns the catalogue's entry of the model that a candidate, a writer or an evaluation LM called *name* uses.
 
     Returns None if no model fits, or if several models fit that differ in family or knowledge cutoff. *name* may have
     these forms:
 
-    - a candidate: ``name``, ``name@condition`` or ``name+protocol``;
-    - a writer: ``name@revision · prompt ...``;
-    - an evaluation LM: the name of its folder, the model's own name, or ``maker/name``.
+    - for a candidate: ``name``, ``name@condition`` or ``name+protocol``;
+    - for a writer: ``name@revision · prompt ...``;
+    - for an evaluation LM: the name of its folder, the model's own name, or ``maker/name``.
     """
     bare = name.split(" · ")[0].partition("+")[0]
     known = names_by_alias(models)
@@ -124,7 +125,7 @@ def entry_of(name: str, models: Mapping[str, Model]) -> Model | None:
 
 
 def conflict(candidate: str, others: Mapping[Role, str], models: Mapping[str, Model]) -> str | None:
-    """Returns in words which of *others* share a family or a maker with *candidate*; None if none are known to.
+    """Returns in words which of *others* share a family or a maker with *candidate*; None if none is known to do so.
 
     *others*: role → name of the evaluation LM or of a writer.
     """

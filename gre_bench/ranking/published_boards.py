@@ -1,4 +1,4 @@
-"""The printed numbers of Xu et al. 2025 (``data/published``: tables 1 to 14, running text), and comparisons with them.
+"""The numbers that Xu et al. 2025 print in tables 1 to 14 and in running text (``data/published``), and comparisons.
 
 Boards are compared with each other and with printed results, by rank correlation.
 
@@ -24,17 +24,17 @@ LMS = {
     "table7": ("Llama-3.1-8B-Instruct", "openai/gpt-4o"),
     "table10": ("Llama-3.1-8B-Instruct", "meta-llama/llama-3.2-90b-vision-instruct"),
 }
-"""The evaluation LM and the writer of the judgments of each published table that is a board."""
+"""Published table that is a board → its evaluation LM and the writer of its judgments."""
 SIZE = "parameters_billion"
-"""The `metric` name of the model sizes that a board prints next to the scores."""
+"""The value of `metric` for the sizes of models, which a board prints next to the scores."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number that a paper prints, or the number of a run to compare with it.
+    """A number that a paper prints, or a run's number to compare with it.
 
     - *item*: what the metric is applied to, such as a perturbation, a model or a benchmark.
-    - *table*, *row*, *column*: where the number is printed, with the names as printed.
+    - *table*, *row*, *column*: where the number is printed; the names are those that the paper prints.
     - *anomaly*: a code, listed in ``data/published/README.md``, if the number should not be taken at face value.
       *note*: the reason in words.
     """
@@ -75,9 +75,9 @@ def load(table: str) -> tuple[Figure, ...]:
 
 
 def printed_consistency(first: str, second: str) -> dict[str, float]:
-    """Returns metric → Spearman's coefficient that the running text prints between two published boards, in any order.
+    """Returns metric → Spearman's coefficient between two published boards, as printed in the running text.
 
-    The result is empty if the text prints none for these two.
+    The order of the two boards does not matter. The result is empty if the text prints no coefficient for them.
     """
     pairs = {f"{first}~{second}", f"{second}~{first}"}
     return {figure.metric: figure.value for figure in load("text") if figure.item in pairs}
@@ -91,7 +91,7 @@ FEWEST = 3
 class BoardConsistency:
     """How well two boards agree on the ranks of the *n* models that are on both, by one metric.
 
-    *spearman*, *p*: None if *n* is below `FEWEST`, or if all their scores on one board are equal.
+    *spearman*, *p*: None if *n* is below `FEWEST`, or if all scores of these models on one board are equal.
     """
 
     metric: str
@@ -109,7 +109,7 @@ class FigurePair:
     - *difference*: the run's value less the printed value.
     - *overlap*: whether the intervals of the two figures overlap; None if either has no interval.
     - *within*: whether each figure's interval contains the other figure's value. A figure without an interval is not
-      checked; None if neither figure has one.
+      checked. None if neither figure has an interval.
     """
 
     metric: str
@@ -122,7 +122,10 @@ class FigurePair:
 
 
 def compare_board_ranks(left: Iterable[Figure], right: Iterable[Figure]) -> list[BoardConsistency]:
-    """Returns how well two boards agree on the ranks of models, by shared metric (Xu et al. 2025, A.2, A.3)."""
+    """Returns, for each metric that two boards share, how well they agree on the ranks of models.
+
+    See Xu et al. 2025, A.2 and A.3.
+    """
     first, second = _by_metric(left), _by_metric(right)
     rows = []
     for metric in (name for name in first if name in second):

@@ -2,8 +2,8 @@
 
 Every claim about the order of candidates comes from one family of Student's paired tests by paper (`HolmFamily`):
 
-- Holm's correction covers the tests of every two ranked candidates of a group, and each candidate's test against
-  chance; all groups of a board are one family.
+- Holm's correction covers the test of every two ranked candidates of a group, and each candidate's test against chance.
+  All groups of a board together are one family.
 - Two candidates are tied unless their test is significant at 5%.
 - The interval of a rank follows from these tests.
 
@@ -32,7 +32,8 @@ SEED = 0
 class ScoredPairs:
     """The scores of one signature, in columns of equal length.
 
-    *units*: the exchange of reviews that a score above chance depends on; None as an entry, or (): the paper alone.
+    *units*: the exchange of reviews that each score above chance depends on. An entry of None, or () for the whole
+    column, means that scores depend on their paper alone.
     """
 
     candidates: Sequence[str]
@@ -60,12 +61,12 @@ class ScoredPairs:
         return self.units if any(self.units) else None
 
     def exchanges_of(self, candidate: str) -> dict[str, str]:
-        """Returns paper → the exchange that the scores of *candidate* on that paper depend on; {} without exchanges."""
+        """Returns paper → the exchange that the scores of *candidate* on it depend on; {} if there are no exchanges."""
         rows = zip(self.candidates, self.papers, self.units, strict=False)
         return {paper: unit for name, paper, unit in rows if name == candidate and unit is not None}
 
     def tests(self, level: float = 0.90) -> list[PairTest]:
-        """Returns `pair_tests` of every two candidates, which raises ValueError for too few papers."""
+        """Returns `pair_tests` of every two candidates; raises ValueError if there are too few papers."""
         return pair_tests(self.values, self.papers, self.candidates, self.references, level, self.exchanges)
 
 
@@ -78,9 +79,10 @@ class RankStatistics:
     - *next_candidate*: the candidate that follows on the board; None for the last one.
     - *next_difference*: this candidate's mean lead over the next. *next_low*, *next_high*: the lead's 90% interval.
       *next_p*: its Holm-corrected p-value. *tied*: whether the lead is not significant at 5%.
-    - *difference_p_holm*, *above_p_holm*: Holm-corrected p-values against the human baseline and against chance.
-    - *tests*: the number of tests in the board's family. *problem*: why no test of another candidate against this one
-      exists.
+    - *difference_p_holm*, *above_p_holm*: Holm-corrected p-values of the tests against the human baseline and against
+      chance.
+    - *tests*: the number of tests in the board's family. *problem*: why there is no test of this candidate against
+      another one.
     """
 
     candidate_id: str
@@ -102,9 +104,10 @@ class RankStatistics:
 def build_test_family(
     pairs: ScoredPairs, groups: Iterable[Iterable[str]], above: Mapping[str, float] | None = None
 ) -> HolmFamily:
-    """Returns the family of tests of a board with the ranked candidates *groups*.
+    """Returns the family of tests of a board.
 
-    *above*: candidate → p-value of its test against chance; candidates without a rank are ignored.
+    *groups*: the ranked candidates of each group. *above*: candidate → p-value of its test against chance; candidates
+    without a rank are ignored.
     """
     tests: list[PairTest] = []
     problems: dict[str, str] = {}
@@ -129,7 +132,7 @@ def rank_statistics(pairs: ScoredPairs, groups: Sequence[Mapping[str, int]], tes
         tests: the board's `build_test_family`.
 
     Returns:
-        One row per candidate, group by group, best first. Where tests could not be made, it has the problem.
+        One row per candidate, group by group, best first. If a group could not be tested, its rows state the problem.
     """
     return [row for ranked in groups for row in _rank_statistics_of_group(pairs, ranked, tests)]
 
@@ -194,11 +197,10 @@ def collect_text_lengths(pairs: ScoredPairs, words: Words) -> TextLengths:
 def scores_at_human_length(pairs: ScoredPairs, words: Words) -> tuple[float | None, dict[str, Interval]]:
     """Returns the length of a human review in words, and each candidate's mean score at that length.
 
-    The length of a human review is the geometric mean over the human baseline's texts; without a human candidate, over
-    the papers' first human reviews. It is None if they have no texts. `length_controlled_means` computes the scores,
-    with
-    intervals by exchange if the scores involve chance. No candidate has a score if the effect of length cannot be
-    estimated: with a single candidate, or if paper and candidate determine the length.
+    The length of a human review is the geometric mean over the human baseline's texts. Without a human candidate, it is
+    the mean over the papers' first human reviews. It is None if there are no such texts. `length_controlled_means`
+    computes the scores; their intervals are by exchange if the scores involve chance. No candidate has a score if the
+    effect of length cannot be estimated: with a single candidate, or if paper and candidate determine the length.
     """
     texts = collect_text_lengths(pairs, words)
     human = [count for name, count in zip(texts.candidates, texts.words, strict=True) if name == HUMAN]

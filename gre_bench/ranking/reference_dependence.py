@@ -1,15 +1,17 @@
 """Computes how much a board depends on who wrote the references.
 
-- *orders*: which share of the references may be like another candidate's reviews before an order reverses; how the
-  order changes without the most AI-like references; and without as many random references (`stats.references`).
+- *orders*: what share of the references may be like another candidate's reviews before an order reverses; and how an
+  order changes without the most AI-like references, compared with leaving out as many random references
+  (`stats.reference_shares`).
 - *reviewers*: how far leads and ranks move if one human reviewer of each paper, such as the first, is left out.
 - *strata*: each lead on references that an LM probably wrote, less the lead on the other references. The caller
   supplies the likelihoods, which may come from any detector.
 
 The last two look at a candidate's lead: its score less the human baseline's score on the same paper and reference.
-Effects of references that are easy or hard for everybody cancel in a lead. Their intervals are 90%, by Student's t, and
-treat all pairs of one paper as dependent. Means are over papers, as on the board, where each paper counts with the mean
-of its pairs. If the scores involve chance, intervals are by exchange of reviews, as on the board (`exchange_error`).
+Effects of references that are easy or hard for everybody cancel in a lead. The intervals of leads are 90% intervals by
+Student's t, and treat all pairs of one paper as dependent. Means are over papers: as on the board, each paper counts
+with the mean of its pairs. If the scores involve chance, intervals are by exchange of reviews, as on the board
+(`exchange_error`).
 """
 
 from __future__ import annotations
@@ -54,8 +56,9 @@ NO_HUMAN = (
 class Shift:
     """How far the lead of one candidate over the human baseline moves if the references change.
 
-    - *what*: the change of the references, in words. *lead*: the lead before it, in the metric's unit.
-    - *shift*: the lead after the change less the lead before. *low*, *high*: its interval; None for only one paper.
+    - *what*: how the references change, in words. *lead*: the lead before the change, in the metric's unit.
+    - *shift*: the lead after the change less the lead before. *low*, *high*: the shift's interval; None if there is
+      only one paper.
     - *rank*, *new_rank*: the candidate's ranks before and after the change; None if ranks are not compared.
     """
 
@@ -78,12 +81,14 @@ StandIns = Sequence[Mapping[str, Any]]
 class TippingPoint:
     """How much AI writing in the references the order of two LM candidates withstands.
 
-    - *first*, *second*: the candidates, whose mean *difference* is positive; *p_holm*: as on the board, in its group.
-    - *share*: the largest share of references like a stand-in's at which the order still holds, for the stand-in *by*
-      that reverses it first (`tipping_share`). Its judgments are cut to the tokens of the reference that they replace.
+    - *first*, *second*: the candidates. Their mean *difference*, first less second, is positive. *p_holm*: as on the
+      board.
+    - *share*: the largest share of references like a stand-in's at which the order still holds (`tipping_share`). *by*:
+      the stand-in that reverses the order first. Its judgments are cut to the length of the references that they
+      replace, in tokens.
     - *uncut*: the same with whole judgments. *worst*: the same for the worst assignment to papers (`worst_share`).
-    - *turned*: the share from which the order is significantly reversed, Bonferroni-corrected over stand-ins; None:
-      none.
+    - *turned*: the share from which the order is significantly reversed, Bonferroni-corrected over stand-ins; None if
+      there is no such share.
 
     The last five fields are None if the two candidates do not differ significantly.
     """
@@ -105,8 +110,8 @@ def tipping_points(
 ) -> list[TippingPoint]:
     """Returns the tipping point of every two LM candidates that are neighbours or differ significantly, in rank order.
 
-    *ranked*: the candidates of one group, best first. *tests*: the board's tests. Returns [] without scores on
-    stand-ins, or for fewer than two LM candidates.
+    *ranked*: the candidates of one group, best first. *tests*: the board's tests. Returns [] if there are no scores on
+    stand-ins, or fewer than two LM candidates.
     """
     models = [name for name in ranked if name != HUMAN]
     if not stand_ins or len(models) < 2:
@@ -161,9 +166,10 @@ def group_stand_ins(stand_ins: StandIns) -> dict[str, dict[str, dict[str, Any]]]
 def paired_stand_in_differences(
     human: Mapping[str, float], scored: Mapping[str, Mapping[str, Any]], first: str, second: str, text: str
 ) -> tuple[list[float], list[float]]:
-    """Returns δ_i and δ_Z,i of two candidates on the papers that have both. *scored*: candidate → paper → Z's row.
+    """Returns two differences between two candidates for each paper i that has both: δ_i and δ_Z,i.
 
-    *human*: paper → δ_i. *text*: ``cut`` or ``value``, the column to read.
+    δ_i is the difference on human references, and δ_Z,i the one on a reference by the stand-in Z. *human*: paper → δ_i.
+    *scored*: candidate → paper → Z's row. *text*: ``cut`` or ``value``, the column to read.
     """
     rows = scored.get(first, {}), scored.get(second, {})
     papers = [paper for paper in human if all(paper in own and own[paper][text] is not None for own in rows)]
@@ -171,7 +177,7 @@ def paired_stand_in_differences(
 
 
 def paper_differences(pairs: ScoredPairs, first: str, second: str) -> dict[str, float]:
-    """Returns paper → mean difference of the candidates *first* and *second* on the references that both have."""
+    """Returns paper → mean difference of *first* and *second* on the references that both are scored on."""
     by_paper: dict[str, list[float]] = defaultdict(list)
     for paper, _, difference in _differences(pairs, first, second):
         by_paper[paper].append(difference)
@@ -213,10 +219,10 @@ def percent(share: float | None) -> str:
 def compute_reference_likeness(
     pairs: ScoredPairs, stand_ins: StandIns, without: Iterable[str] = ()
 ) -> tuple[dict[tuple[str, str], float], list[str]]:
-    """Returns (paper, reference) → how AI-like the reference is, and the LM candidates whose scores this is based on.
+    """Returns (paper, reference) → how AI-like the reference is, and the LM candidates whose scores show this.
 
-    *without*: the LM candidates to leave out. Their scores on a reference are compared with those of other human
-    reviews.
+    The scores of LM candidates on a reference are compared with those of other human reviews. *without*: LM candidates
+    to leave out.
     """
     left_out = {HUMAN, *without}
     names = [name for name in dict.fromkeys(pairs.candidates) if name not in left_out]
@@ -246,8 +252,8 @@ def shifts_without_each_reviewer(pairs: ScoredPairs, position_of: Mapping[str, i
     """Returns how far each candidate's lead and rank move if the references of one human reviewer are left out.
 
     *position_of*: reference → the position of its reviewer among the paper's reviewers, such as 1 or 2. Each position
-    is left out in turn, on all papers; a reference without a position always stays. Returns [] if all have the same
-    position.
+    is left out in turn, on all papers; references without a position always stay. Returns [] if all references have the
+    same position.
     """
     leads = _leads(pairs)
     known = sorted(set(position_of.values()))
@@ -269,11 +275,12 @@ def shifts_without_each_reviewer(pairs: ScoredPairs, position_of: Mapping[str, i
 
 
 def shifts_by_lm_likelihood(pairs: ScoredPairs, likelihood: Mapping[str, float], threshold: float) -> list[Shift]:
-    """Returns how far each candidate's lead over the human baseline depends on whether an LM wrote the references.
+    """Returns how much each candidate's lead over the human baseline depends on whether an LM wrote the references.
 
-    *likelihood*: reference → the likelihood that an LM wrote it; references without one are left out. References from
-    *threshold* upwards count as LM-written. *lead* is the lead on references below *threshold*; *shift* is the lead on
-    LM-written references less *lead*. A candidate is left out if all its references are on one side of *threshold*.
+    *likelihood*: reference → the likelihood that an LM wrote it; references without a likelihood are left out.
+    References count as LM-written if their likelihood is at least *threshold*. *lead* is the lead on the other
+    references; *shift* is the lead on LM-written references less *lead*. A candidate is left out if all its references
+    are on one side of *threshold*.
     """
     shifts = []
     for name, leads in _leads(pairs).items():
@@ -306,7 +313,7 @@ def shifts_by_lm_likelihood(pairs: ScoredPairs, likelihood: Mapping[str, float],
 def _shift_interval(
     pairs: ScoredPairs, name: str, papers: Iterable[str], change: Sequence[float]
 ) -> tuple[float, float] | tuple[None, None]:
-    """Returns the interval of the mean *change* (one per paper) of the lead of *name*; Nones for too few papers."""
+    """Returns the interval of the mean *change* (one per paper) in the lead of *name*; two Nones for too few papers."""
     try:
         exchanges = _exchanges(pairs, name, papers)
         test = exchange_test(change, *exchanges, LEVEL) if exchanges else paired_test(change, LEVEL)
@@ -316,7 +323,7 @@ def _shift_interval(
 
 
 def _exchanges(pairs: ScoredPairs, name: str, papers: Iterable[str]) -> tuple[list[str], list[str]] | None:
-    """Returns the exchanges that the lead of *name* on *papers* depends on: its own and the human baseline's."""
+    """Returns the exchanges that the lead of *name* on *papers* depends on: its own and those of the human baseline."""
     own, human = (pairs.exchanges_of(each) for each in (name, HUMAN))
     return ([own[paper] for paper in papers], [human[paper] for paper in papers]) if own else None
 

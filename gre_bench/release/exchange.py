@@ -1,11 +1,11 @@
 """Writes a release in the exchange schema Every Eval Ever, version 0.3.0 (https://evalevalai.com).
 
-A model has two files: its rows of the boards of all metrics, and its mean scores on each paper.
+Each model has two files: one with its rows on the boards of all metrics, one with its mean scores on each paper.
 
     data/gre-bench-EDITION/DEVELOPER/MODEL/UUID.json      data/gre-bench-EDITION/DEVELOPER/MODEL/UUID_samples.jsonl
 
-A sample is a paper, because a board's score is the mean over papers. Samples do not contain texts, but refer to those
-of the release by id. The schema has fields for intervals and a human baseline. Everything else is text in
+A sample is a paper, because a board's score is the mean over papers. Samples contain no texts, but refer by id to the
+texts in the release. The schema has fields for intervals and a human baseline. Everything else is text in
 ``additional_details`` or ``details``: the signature, ranks, p-values, the verdict of the validation.
 
 The same release always gives the same files.
@@ -34,14 +34,14 @@ SCHEMA = "0.3.0"
 LEVEL = 0.9
 """The confidence level of a board's intervals."""
 UNSTATED = {"deployment_type": "unknown", "model_availability": "unknown"}
-"""Values for facts about a model that the schema requires and a release does not state."""
+"""Values for facts about a model that the schema requires but a release does not state."""
 _UNSAFE = re.compile(r'[<>:"\\|?*\x00-\x1f/]+')
 
 
 def write_exchange(release: Path, out: Path) -> list[Path]:
-    """Writes the files of all models of the release in the folder *release* under the folder *out*; returns them.
+    """Writes the files of all models in the release folder *release* to the folder *out*; returns the files' paths.
 
-    Raises `SourceError` if the release was altered, or has no model with a score.
+    Raises `SourceError` if the release was altered or has no model with a score.
     """
     about, digest = verify(release), digest_of(release)
     with opened(release) as connection:
@@ -183,7 +183,7 @@ def _build_judge(signature: Mapping[str, Any], human: float | None) -> dict[str,
 
 
 def _samples(head: Mapping[str, Any], papers: Sequence[Row]) -> list[dict[str, Any]]:
-    """Returns one sample per paper and metric, with the ids of the release's texts where the schema expects texts."""
+    """Returns one sample per paper and metric; where the schema expects texts, it has their ids in the release."""
     return [
         {
             "schema_version": SCHEMA,

@@ -1,7 +1,7 @@
-"""Draws the pictures of boards: every candidate's score and interval, and model families' colours and shapes.
+"""Draws the pictures of boards, which show every candidate's score and interval; also assigns colours and shapes.
 
-Colours of families follow Okabe and Ito; each has a contrast of at least 3:1 on light and dark pages. Shapes help
-readers who are colour-blind.
+Each model family has a colour and a shape. The colours follow Okabe and Ito; each has a contrast of at least 3:1 on
+light and dark pages. The shapes help readers who are colour-blind.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ SHAPES = (
 
 
 class Mark(NamedTuple):
-    """The look of a model family's points in figures: the colour, and the shape as an SVG path."""
+    """How figures show a model family's points: the colour, and the shape as an SVG path."""
 
     colour: str
     shape: str
 
 
 def families(boards: Iterable[Board]) -> dict[str, Mark]:
-    """Returns model family → mark, for the families on *boards*; models without a family belong to ``other``."""
+    """Returns model family → mark for the families on *boards*; models without a family belong to ``other``."""
     names = sorted({entry.family or "other" for board in boards for entry in board.entries if entry.kind == "model"})
     return {name: Mark(COLOURS[index % len(COLOURS)], SHAPES[index % len(SHAPES)]) for index, name in enumerate(names)}
 
 
 def board_picture(board: Board, layout: Layout = "file") -> Markup:
-    """Returns *board* as SVG: a row for each candidate with a score, in the board's order, with groups below.
+    """Returns *board* as SVG: one row for each candidate with a score, in the board's order, with groups at the end.
 
     For a board with fewer than two scores, the result is empty. *layout*: see `intervals`.
     """
@@ -79,7 +79,10 @@ def board_picture(board: Board, layout: Layout = "file") -> Markup:
 
 
 def committee_picture(board: Board, layout: Layout = "file") -> Markup:
-    """Returns, as SVG, the score of the committee of LM candidates: a row per added member, and what human adds."""
+    """Returns, as SVG, the scores of the committee of LM candidates.
+
+    There is one row for each added member, and a last row for what the human review adds.
+    """
     committee = board.committee
     if committee is None:
         return Markup()
@@ -116,6 +119,6 @@ def write_figures(boards: Sequence[Board], folder: Path) -> list[Path]:
 
 
 def _to_file_name(metric: str) -> str:
-    """Returns *metric* as a part of a file name, because an examiner's name may contain any character."""
+    """Returns *metric* as part of a file name; the name of an examiner's metric may contain any character."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", metric)
     return plain if plain == metric else f"{plain}-{hashlib.sha256(metric.encode()).hexdigest()[:8]}"

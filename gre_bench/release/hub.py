@@ -1,11 +1,11 @@
-"""Makes the folder of a release a data set for the Hugging Face Hub, with a card, a benchmark and a Croissant file.
+"""Turns the folder of a release into a data set for the Hugging Face Hub, by adding three files.
 
-- ``README.md``: the card. It has a configuration for each table with rows; the board comes first.
+- ``README.md``: the card. It has a configuration for each table that has rows; the board comes first.
 - ``eval.yaml``: the benchmark, with a task for each metric (https://huggingface.co/docs/hub/eval-results).
 - ``croissant.json``: the tables and their columns (https://docs.mlcommons.org/croissant/docs/croissant-spec-1.1.html).
 
-All three are made from the boards, the manifest and the tables. They do not state the release's URL, which is not
-known when it is published.
+All three are made from the boards, the manifest and the tables. They do not state the release's URL, which is unknown
+when the release is published.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ CONTEXT: dict[str, Any] = {
     "examples": {"@id": "cr:examples", "@type": "@json"},
     **{name: f"cr:{name}" for name in _CROISSANT},
 }
-"""The JSON-LD context of a Croissant file, as the specification prescribes it."""
+"""The JSON-LD context that the specification prescribes for a Croissant file."""
 LICENCE = "Scores are free to use. Texts keep the licence that their authors gave them: see index.html, Licences"
 
 

@@ -35,13 +35,14 @@ from gre_bench.store.queries import VERSION
 INCLUDED = resource("data", "releases")
 """The folder of the releases that come with the program."""
 _STATED = {"run_id": "name", "created_at": "at", "drawn_at": "at", "validated_at": "at"}
-"""Column that no release has → what fills it in the loaded edition: the release's name or its date."""
+"""Column that releases lack → what fills it in the loaded edition: the release's name or its date."""
 
 
 def find_release(name: str) -> Path:
-    """Returns the release folder *name*, or the folder of the release or edition *name* that comes with the program.
+    """Returns the folder of the release *name*.
 
-    Raises `SettingsError` if there is no such release.
+    *name*: a release's folder, or the name of a release or an edition that comes with the program. Raises
+    `SettingsError` if there is no such release.
     """
     included = sorted(path for path in INCLUDED.glob("*-r*") if manifest.is_release(path))
     for folder in (Path(name), *(path for path in included if name in (path.name, path.name.rpartition("-r")[0]))):
@@ -54,11 +55,11 @@ def find_release(name: str) -> Path:
 def load_release(folder: Path, state: Path) -> Store:
     """Makes a read-only edition from the release in *folder*, and copies the release into *state*; returns the edition.
 
-    All commands that only read work on such an edition. It has the texts that the release has. Loading a release again
+    Commands that only read work on such an edition. It has only the texts that the release has. Loading a release again
     changes nothing.
 
-    Raises `SourceError` for a damaged release, and `StoreError` for one of another schema version. Raises
-    `SettingsError` if *state* already has an edition of this name.
+    Raises `SourceError` if the release is damaged, and `StoreError` if the program cannot read its schema version.
+    Raises `SettingsError` if *state* has an edition of this name that was not loaded from a release.
     """
     about = manifest.verify(folder)
     store = Store(state, about["edition"])
@@ -83,7 +84,7 @@ def load_release(folder: Path, state: Path) -> Store:
 
 
 def _write_edition_file(folder: Path, tables: Mapping[str, Path], about: Mapping[str, Any], target: Path) -> None:
-    """Writes the *tables* of the release in *folder* to the new DuckDB file *target*, with the views of an edition."""
+    """Writes the new DuckDB file *target*, with the *tables* of the release in *folder* and the views of an edition."""
     given = {"name": about["release"], "at": about["created_at"]}
     settings = json.dumps(manifest.drop_unpublished_settings(about["settings"]))
     run = given | {"settings": settings, "version": about["program"]["version"]}

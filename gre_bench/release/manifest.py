@@ -1,7 +1,7 @@
-"""The manifest of a release: SHA-256 of every file, and the provenance of the scores.
+"""The manifest of a release: the SHA-256 of every file, and the provenance of the scores.
 
-``SHA256SUMS`` lists the digest of ``manifest.json`` and then of every other file: ``sha256sum --check SHA256SUMS``. To
-sign a release, sign this file. In releases of earlier versions, it is called ``manifest.sha256``.
+``SHA256SUMS`` lists the digest of ``manifest.json`` and then of every other file, for ``sha256sum --check SHA256SUMS``.
+To sign a release, sign this file. Releases of earlier versions call it ``manifest.sha256``.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from gre_bench.store import now
 FORMAT = 1
 NAME, SUMS, EARLIER_SUMS = "manifest.json", "SHA256SUMS", "manifest.sha256"
 SIGNATURES = (*(f"{SUMS}.{kind}" for kind in ("minisig", "sigstore.json", "sig", "asc")), "manifest.sig")
-"""Additional files that a release may contain: cryptographic signatures of `SUMS`, or of an earlier version's list."""
+"""Additional files that a release may contain: cryptographic signatures of `SUMS`, or formerly of `EARLIER_SUMS`."""
 EPOCH = "SOURCE_DATE_EPOCH"
-"""Environment variable for the time to state for a release: https://reproducible-builds.org/specs/source-date-epoch"""
+"""Environment variable with the time that a release states: https://reproducible-builds.org/specs/source-date-epoch"""
 LARGEST = 2**28
 """The maximum size, in bytes, of a manifest and of a list of digests."""
 _AGAIN = "get the release again from where it came"
@@ -106,7 +106,7 @@ class _Manifest(BaseModel, strict=True, extra="allow"):
 def write_manifest(folder: Path, about: Mapping[str, Any]) -> str:
     """Writes the manifest of the release in *folder*, and the list of all digests; returns the manifest's digest.
 
-    *about*: the entries of the manifest before the list of files.
+    *about*: the manifest's entries that come before its list of files.
     """
     files = {
         path.relative_to(folder).as_posix(): {"bytes": path.stat().st_size, "sha256": sha256(path)}
@@ -121,17 +121,17 @@ def write_manifest(folder: Path, about: Mapping[str, Any]) -> str:
 
 
 def _text(value: object) -> str:
-    """Returns *value*, of a type that JSON lacks, as text; a time is in UTC."""
+    """Returns *value*, whose type JSON lacks, as text; times are in UTC."""
     return value.astimezone(UTC).isoformat() if isinstance(value, datetime) else str(value)
 
 
 def plain(about: Mapping[str, Any]) -> dict[str, Any]:
-    """Converts *about* to plain JSON types, as stored in a manifest."""
+    """Converts *about* to the plain JSON types in which a manifest stores it."""
     return json.loads(json.dumps(about, default=_text))
 
 
 def stated_release_time() -> datetime:
-    """Returns the time to state for a release, in UTC: SOURCE_DATE_EPOCH (seconds since 1970) if set, else now."""
+    """Returns the time that a release states, in UTC: SOURCE_DATE_EPOCH (seconds since 1970) if set, else now."""
     stated = os.environ.get(EPOCH)
     try:
         return datetime.fromtimestamp(int(stated), UTC) if stated else now()
@@ -140,7 +140,7 @@ def stated_release_time() -> datetime:
 
 
 def is_release(folder: Path) -> bool:
-    """Returns whether *folder* looks like a release, which may be damaged."""
+    """Returns whether *folder* looks like a release, even a damaged one."""
     named = (SUMS, EARLIER_SUMS, "tables/scores.parquet")
     return any((folder / name).is_file() for name in named)
 
@@ -187,7 +187,7 @@ def _sums(digest: str, files: Mapping[str, Mapping[str, Any]]) -> bytes:
 
 
 def _read_limited(folder: Path, name: str) -> bytes:
-    """Returns the contents of the file *name*; raises `SourceError` if it is not a regular file or too large."""
+    """Returns the contents of the file *name*; raises `SourceError` if it is too large or not a regular file."""
     try:
         handle = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with open(handle, "rb") as file:
@@ -247,9 +247,10 @@ def digest_of(folder: Path) -> str:
 
 
 def public_settings(settings: Any, name: str = "") -> Any:
-    """Returns a tree of *settings* without logins and details of the machine; paths are reduced to file names.
+    """Returns a tree of *settings* that reveals neither logins nor details of the machine.
 
-    *name*: the setting's name if *settings* is the value of one setting.
+    Placeholders replace such values, and absolute paths are reduced to file names. *name*: the setting's name if
+    *settings* is the value of one setting.
     """
     if isinstance(settings, Mapping):
         return {key: public_settings(value, key) for key, value in settings.items()}
@@ -263,7 +264,7 @@ def public_settings(settings: Any, name: str = "") -> Any:
 
 
 def drop_unpublished_settings(settings: Any) -> Any:
-    """Returns *settings*, a result of `public_settings`, without the settings that it replaced by a placeholder."""
+    """Returns *settings*, a result of `public_settings`, without the values that a placeholder replaced there."""
     if not isinstance(settings, Mapping):
         return settings
     return {key: drop_unpublished_settings(value) for key, value in settings.items() if value != _NOT_PUBLISHED}

@@ -1,7 +1,7 @@
 """Writes and reads the public tables of an edition, as Parquet files.
 
 Ids, hashes, scores and log-probabilities are public. A text is public only if its licence allows redistribution.
-Tables in `WHOLE` are copied. From tables in `REDACTED`, ``sql/release.sql`` removes what is not public.
+Tables in `WHOLE` are copied. ``sql/release.sql`` removes what is not public from the tables in `REDACTED`.
 
 The manifest, not the tables, states when and by which run a row was stored (`HISTORY`, `RECORDS`). So the same inputs
 give the same bytes. This would not hold for a DuckDB file, which contains random ids. The views of the store also work
@@ -53,22 +53,23 @@ ADDED = ("metrics", "models", "changes", "signatures_shown", "judgment_kinds", "
 FILLED = ("board", "strata")
 """Tables that are computed from the others whenever a release is read. Earlier releases lack them."""
 LATER = ("stand_ins", "pair_tests", "committees")
-"""Tables that earlier releases lack: ``pair_tests`` is computed then (`add_pair_tests`), the others are empty."""
+"""Tables that earlier releases lack. For these releases ``pair_tests`` is computed (`add_pair_tests`), and the others
+are empty."""
 RECORDS = ("additions", "imports", "points", "runs")
-"""Tables that no release has: records of commands, which the manifest states instead, and labelled points."""
+"""Tables that no release has: labelled points, and records of commands, which the manifest states instead."""
 HISTORY = ("run_id", "created_at", "drawn_at", "validated_at")
 """Columns that differ between two runs with the same inputs."""
 FOLDER, VIEWS_FILE = "tables", "views.sql"
 PART = 20_480
-"""Rows of a part of a Parquet file, a multiple of 2,048: a writer holds one part in memory, a reader too."""
+"""The number of rows of a part of a Parquet file, a multiple of 2,048. Writers and readers hold one part in memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Additions:
     """The rows of the tables that a release has in addition to the edition's; ``sql/release.sql`` creates the tables.
 
-    *shown*: one row per board of the page, with *lm_id*, the evaluation LM of its heat maps. *word_counts*: one row per
-    text that a metric reads.
+    *shown*: one row per board on the page, including *lm_id*, the evaluation LM of its heat maps. *word_counts*: one
+    row per text that a metric reads.
     """
 
     metrics: Sequence[dict[str, Any]] = ()
@@ -92,9 +93,9 @@ def write_database(
     Returns the number of rows of each table. Raises `StoreError` if *source* cannot be read or has another schema
     version, or if *target* cannot be written.
 
-    - *is_free*: takes a licence, or None if none is stated; returns whether it allows redistribution.
+    - *is_free*: a function that takes a licence (None if none is stated) and returns whether it allows redistribution.
     - *everything*: whether to include all texts, for a release that is not redistributed.
-    - *own_licence*: the licence of the reviews that models wrote for this edition; None: unknown.
+    - *own_licence*: the licence of the reviews that models wrote for this edition; None if unknown.
     - *scores_only*: whether to leave out all texts and log-probabilities.
     """
     try:
@@ -153,7 +154,7 @@ def write_parquet(database: Path, release: Path) -> None:
     with opened(database) as connection:
         names = tables_of(connection)
     for name in names:
-        # Of an open database, DuckDB keeps in memory what it has read, and each thread holds a part of its own.
+        # DuckDB keeps in memory what it read from an open database, and each thread holds a part of its own.
         with opened(database, writable=folder) as connection:
             options = f"format parquet, codec zstd, compression_level 9, row_group_size {PART}"
             connection.execute(f"copy {name} to {quoted(folder / f'{name}.parquet')} ({options})")
@@ -161,7 +162,7 @@ def write_parquet(database: Path, release: Path) -> None:
 
 
 def views_of(tables: Sequence[str]) -> str:
-    """Returns SQL text that creates a view for each of the Parquet *tables*, and the store's views on these."""
+    """Returns SQL text that creates a view of each of the Parquet *tables*, and on top of them the store's views."""
     lines = ["-- in this folder: duckdb -init views.sql"]
     lines += [f"create or replace view {name} as from '{FOLDER}/{name}.parquet';" for name in tables]
     views = [statement("views", name).rstrip().removesuffix(";") + ";" for name in VIEWS]
@@ -199,7 +200,7 @@ def opened(
     try:
         yield connection
     except duckdb.Error as error:
-        # A release from elsewhere may have other columns; in a database that was made here, this would be a bug.
+        # A release from elsewhere may have other columns. For a database that was made here, such an error is a bug.
         if is_statement_error(error) and not release.is_dir():
             raise
         raise _unusable_error(named, error, "is damaged, or the disk is full") from None
@@ -229,7 +230,8 @@ def checked_tables(source: Path) -> dict[str, Path]:
 def _make_views(connection: duckdb.DuckDBPyConnection, source: Path) -> None:
     """Creates the views of a release on its Parquet files in the folder *source*; see `checked_tables`.
 
-    The tables `FILLED` are computed from the others; the release's own ones are available as ``stated_NAME``.
+    The tables `FILLED` are computed from the others. The release's own versions of them are available as
+    ``stated_NAME``.
     """
     files = checked_tables(source)
     for table, file in files.items():
@@ -329,14 +331,15 @@ def _add_tables(connection: duckdb.DuckDBPyConnection, additions: Additions) -> 
 
 
 Pieces = Callable[[str, Sequence[int]], Sequence[str] | None]
-"""A function that takes a text and its token ids and returns each token's piece of text; None if they do not match."""
+"""A function that takes a text and its token ids. It returns each token's piece of the text, or None if the ids do not
+match the text."""
 
 
 def add_pieces(database: Path, pieces_of: Pieces | None) -> int:
     """Adds the table ``pieces`` to a release's *database*, for heat maps; returns its number of rows.
 
-    It has one row per signature and reference whose text may be shown, with one piece of text per token. Without
-    *pieces_of* it is empty.
+    It has one row for each signature and each reference whose text may be shown, with one piece of text per token.
+    Without *pieces_of* it is empty.
     """
     connection = connect(database)
     try:
@@ -362,19 +365,19 @@ _FIXED = re.compile(
     r"(?:BOOLEAN|U?(?:TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)|DATE|"
     r"TIMESTAMP(?: WITH TIME ZONE|_NS|_MS|_S)?)(?:\[\])?"
 )
-"""Types whose values have a fixed size, and lists of them."""
+"""Types whose values have a fixed size, and lists of such values."""
 _CHARACTERS = {
     "VARCHAR": "coalesce(sum(strlen({})), 0)",
     "VARCHAR[]": "coalesce(sum(list_sum(list_transform({}, lambda text: strlen(text)))), 0)",
 }
-"""Type of a column of texts → the SQL expression for the bytes of all its texts."""
+"""Type of a column of texts → the SQL expression for the number of bytes of all its texts."""
 
 
 def check_unpacked(folder: Path, files: Sequence[Path]) -> None:
     """Raises `SourceError` if the tables in *files*, of the release in *folder*, are too large when decompressed.
 
-    The limit for all tables together is `EXPANSION` times their size, or `FREE` bytes if that is more. No rows are
-    fetched from DuckDB for this check. Also raises `SourceError` if a file cannot be read.
+    The limit for all tables together is `EXPANSION` times their size, or `FREE` bytes if that is more. This check
+    fetches no rows from DuckDB. Also raises `SourceError` if a file cannot be read.
     """
     try:
         _check_unpacked_size(folder, tuple((file, file.stat().st_size, file.stat().st_mtime_ns) for file in files))
@@ -406,7 +409,10 @@ def _check_unpacked_size(folder: Path, files: tuple[tuple[Path, int, int], ...])
 
 
 def _count_text_bytes(connection: duckdb.DuckDBPyConnection, folder: Path, path: Path) -> int:
-    """Returns the bytes of all texts in the table file *path*; raises `SourceError` for types that no release has."""
+    """Returns the number of bytes of all texts in the table file *path*.
+
+    Raises `SourceError` if a column has a type that no release has.
+    """
     table, sums = connection.read_parquet(str(path)), []
     for name, kind in zip(table.columns, map(str, table.types), strict=True):
         column = '"' + name.replace('"', '""') + '"'
@@ -425,14 +431,14 @@ _OWN = {
 
 
 def changed_pairs(first: Path, second: Path) -> dict[tuple[str, str], dict[str, Any]]:
-    """Returns (signature, candidate) → the counts of the query ``changed_pairs`` on two releases."""
+    """Returns (signature, candidate) → the counts that the query ``changed_pairs`` returns for two releases."""
     with opened(first, second) as connection:
         pairs = rows(connection, "changed_pairs")
     return {(row.pop("signature_id"), row.pop("candidate")): row for row in pairs}
 
 
 def provenance_differences(older: Mapping[str, Any], newer: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Returns one row for each value that differs between two manifests, except those that always do.
+    """Returns one row for each value that differs between two manifests, except values that always differ.
 
     *what*: the value's path, such as ``settings.scoring.form``. *first*, *second*: the values; None if absent.
     """

@@ -67,7 +67,7 @@ class Publication:
 class Published:
     """The result of publishing: a release.
 
-    *new*: False if it is the previous release, because nothing has changed. *tables*: table → number of rows.
+    *new*: False if this is the previous release because nothing has changed. *tables*: table → number of rows.
     """
 
     name: str
@@ -82,8 +82,8 @@ def publish(
 ) -> Published:
     """Makes a new release, or returns the latest release if a new one would be equal.
 
-    *at*: called before each step with its name. Raises `LockedError` if another process is making a release of the
-    edition.
+    *at*: a function that is called with each step's name before the step. Raises `LockedError` if another process is
+    making a release of the edition.
     """
     with release_store.lock():
         at("database")
@@ -141,8 +141,7 @@ def write_pages(
 ) -> None:
     """Writes the pages, figures and card of a release to the folder *target*, only from its tables and manifest.
 
-    *tables*: a folder or a database, as for `opened`; the Parquet files must be next to a database. *at*: as for
-    `publish`.
+    *tables*: a folder or a database, as for `opened`. Parquet files must be next to a database. *at*: as for `publish`.
     """
     with opened(tables) as connection:
         shown = write_site(connection, target, about, at)
@@ -169,12 +168,12 @@ def _has_same_contents(latest: Path, building: Path, about: Mapping[str, Any]) -
 def histories(release_store: ReleaseStore, release: Path) -> list[dict[str, Any]]:
     """Returns differences from the human baseline, edition by edition, for each signature that editions share.
 
-    Raw scores of editions are never compared. *release*: the new release (see `opened`). *release_store*: its store,
-    whose folder contains the latest releases of other editions; those of the same venue and sample are compared.
-    Raises `SourceError` if one of these was altered. Keys of a row:
+    Raw scores of different editions are never compared. *release*: the new release (see `opened`). *release_store*: its
+    store. The store's folder contains the latest releases of other editions; those of the same venue and sample are
+    compared. Raises `SourceError` if one of these was altered. Keys of a row:
 
     - *title*: the metric's title. *editions*: keys of the editions, oldest first.
-    - *lines*: (candidate, its values in each edition). All values are None if the candidate is not in the edition.
+    - *lines*: (candidate, its values in each edition). All values of an edition without the candidate are None.
     - *changes*: see `gre_bench.board.years`; *p* is Holm-corrected.
     """
     tables = {release_store.edition: _anchored(release)}

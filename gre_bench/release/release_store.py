@@ -30,7 +30,7 @@ from gre_bench.store import now
 
 
 class ReleaseStore:
-    """The releases of one edition in *folder*; *edition*: the edition or its key."""
+    """The releases of one edition in *folder*. *edition*: the edition or its key."""
 
     def __init__(self, folder: Path, edition: Edition | str):
         self.folder = Path(folder)
@@ -93,9 +93,10 @@ class ReleaseStore:
         return self.folder / name
 
     def newest(self) -> dict[str, Any] | None:
-        """Returns the log line that published the latest release, by date and then by position in the log.
+        """Returns the log line that published the latest release.
 
-        Retired releases, and releases whose manifest is missing or changed, do not count.
+        Among releases with the same date, the one with the last line is the latest. Retired releases, and releases
+        whose manifest is missing or changed, do not count.
         """
         entries, latest = self.log.entries(), None
         valid = {*self.names()} - {entry["release"] for entry in entries if entry["what"] == "retired"}
@@ -106,7 +107,7 @@ class ReleaseStore:
         return latest
 
     def check_clock(self) -> None:
-        """Raises `SettingsError` if the latest release is dated in the future, by this machine's clock."""
+        """Raises `SettingsError` if the date of the latest release is in the future by this machine's clock."""
         latest = self.newest()
         if latest and _dated(latest) > now():
             raise SettingsError(
@@ -136,7 +137,7 @@ class ReleaseStore:
         return name
 
     def take_in(self, folder: Path, name: str) -> None:
-        """Copies the release *name* from *folder*, with the log next to it, into this store.
+        """Copies the release *name* from *folder* into this store, together with the log next to *folder*.
 
         Does nothing if the store already has the release. Raises `SettingsError` if the store has another release of
         this name, or if releases of the edition were published here.
@@ -161,7 +162,7 @@ class ReleaseStore:
             self.point()
 
     def log_event(self, event: str, release: str, more: Mapping[str, Any]) -> None:
-        """Adds a line to the log, as `ReleaseLog.add` does; raises `SettingsError` if *release* does not exist."""
+        """Adds a line to the log with `ReleaseLog.add`; raises `SettingsError` if *release* does not exist."""
         if release not in self.names():
             known = ", ".join(self.names()) or "none yet"
             raise SettingsError(f"no release {release} in {self.folder}; known: {known}")
@@ -211,7 +212,7 @@ class ReleaseLog:
         self.edition = path.name.removesuffix(".log.jsonl")
 
     def entries(self, release: str | None = None) -> list[dict[str, Any]]:
-        """Returns the lines in order (if given, only those about *release*), without an incomplete last line.
+        """Returns the lines in order, without an incomplete last line; if *release* is given, only the lines about it.
 
         Raises `SourceError` if the log cannot be read or a line is malformed.
         """

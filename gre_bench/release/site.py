@@ -97,7 +97,7 @@ def write_site(
 
     - *connection*: a connection to the release's database.
     - *about*: the release's manifest. If it has no key ``tables`` (rows by table), the page offers no downloads.
-    - *at*: called before each step with the step's name.
+    - *at*: a function that is called with each step's name before the step.
     """
     shown_boards = boards(connection, about["settings"]["board"]["headline"])
     with_papers = about["texts"] != SCORES_ONLY
@@ -168,7 +168,7 @@ def boards(connection: duckdb.DuckDBPyConnection, wanted: str | None = None) -> 
 
 
 UNORDERED = dict.fromkeys(("rank", "rank_low", "rank_high", "p"))
-"""What a row is without on a page, if its metric is not validated: such a board orders nobody."""
+"""The fields that are None in the rows of a page if the metric is not validated: such a board ranks nobody."""
 
 
 def _board(
@@ -251,8 +251,8 @@ def _facts(shown_boards: Sequence[Board], about: Mapping[str, Any]) -> tuple[tup
 def _validations(connection: duckdb.DuckDBPyConnection) -> tuple[dict[str, Any], ...]:
     """Returns the validations of the boards' metrics; metrics with effects come first.
 
-    *effects* are measured on this edition's reviews. A metric that was validated on another edition has none; *detail*
-    then lists the perturbations that it does not pass.
+    *effects* are measured on this edition's reviews. A metric that was validated on another edition has no effects;
+    *detail* then lists the perturbations that it does not pass.
     """
     signatures = {row["signature_id"]: row for row in rows(connection, "signatures")}
     titles = {row["metric"]: row["metric_title"] for row in rows(connection, "boards")}
@@ -280,8 +280,8 @@ def _validations(connection: duckdb.DuckDBPyConnection) -> tuple[dict[str, Any],
 def _strata(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
     """Returns the strata of the sampled papers: *name*, *sizes* (papers by value), and *tables*.
 
-    There is one table per metric, with each candidate's row for each value, or None. If all papers have the same value,
-    there are no tables.
+    There is one table per metric. It has a row, or None, for each candidate and value. If all papers have the same
+    value, there are no tables.
     """
     sections = []
     for name, group in groupby(rows(connection, "strata"), key=lambda row: row["stratum"]):
@@ -297,7 +297,7 @@ def _strata(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
 def _provenance(about: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Returns the facts at the bottom of the page, such as the program's version, snapshots and seeds.
 
-    The page does not say when the release was made, so that the same inputs give the same page; the manifest does.
+    The manifest says when the release was made. The page does not, so that the same inputs give the same page.
     """
     made = "see manifest.json" if about.get("tables") else about["created_at"]
     lines = [("made", made), ("program", f"gre-bench {about.get('program', {}).get('version', '')}")]
@@ -334,7 +334,8 @@ def _rights(connection: duckdb.DuckDBPyConnection, about: Mapping[str, Any]) -> 
 def describe_included_texts(licences: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yields a line for each kind of text and licence: how many texts there are, by whom, and how many are included.
 
-    *licences*: the rows of the query ``rights``. Candidates share a line if all of their texts are included, or none.
+    *licences*: the rows of the query ``rights``. Candidates share a line if all of their texts are included, or if none
+    are.
     """
     by_licence: dict[tuple[str, str, str], list[tuple[int, str | None]]] = {}
     for row in licences:
@@ -352,7 +353,7 @@ def describe_included_texts(licences: Sequence[Mapping[str, Any]]) -> Iterator[s
 
 
 def citation(about: Mapping[str, Any]) -> str:
-    """Returns BibTeX entries for the release, dated by its edition's year, and for the method."""
+    """Returns BibTeX entries for the method and for the release, which is dated by its edition's year."""
     name, year = about["release"], edition_of(about["edition"]).year
     snapshots = ", ".join(snapshot["digest"][:16] for snapshot in about.get("snapshots", ()))
     program = f"gre-bench {about.get('program', {}).get('version', '')}".strip()

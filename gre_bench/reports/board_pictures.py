@@ -31,7 +31,7 @@ SIX = COLUMNS[:6]
 
 
 def board_picture(rows: Sequence[Mapping[str, Any]], title: str) -> str:
-    """Returns scores and 90% intervals of *rows*, a board of one metric, as SVG; empty for fewer than two scores.
+    """Returns scores and 90% intervals of *rows*, a board of one metric, as SVG; "" for fewer than two scores.
 
     A row has *candidate*, *kind*, *score*, *low* and *high*; the last three may be None.
     """
@@ -62,12 +62,13 @@ def as_markdown(
     wanted: str | None = None,
     more: str = "",
 ) -> str:
-    """Returns the boards of *rows* as Markdown: a sentence, six columns and the validation of each, and one picture.
+    """Returns the boards of *rows* as Markdown.
 
-    A metric's specific form has no board of its own beside the metric's, which has it as *above chance*.
+    Each board has a sentence, six columns and its validation; one board also has a picture. A metric's specific form
+    has no board of its own, because the metric's board shows it as *above chance*.
 
-    - *orders*: signature → what each evaluation LM says of order. *lms*: signature → evaluation LM.
-    - *wanted*: the metric that the settings name as headline; its board comes first. *more*: what follows that board.
+    - *orders*: signature → the order of candidates by each evaluation LM. *lms*: signature → evaluation LM.
+    - *wanted*: the metric that the settings name as headline; its board comes first. *more*: text after that board.
     """
     specific = {row["metric"] + SPECIFIC for row in rows}
     rows = [row for row in rows if row["metric"] not in specific]

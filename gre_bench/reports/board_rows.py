@@ -1,4 +1,4 @@
-"""Reads the boards and the pairs of a release, in the same form as for an edition."""
+"""Reads the boards and the pairs of a release, in the same form as those of an edition."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from gre_bench.store.queries import (
 
 
 def release_store_of(release: str, out: Path) -> tuple[ReleaseStore, str]:
-    """Returns the release store and the name of a *release*, given as a folder or as a name in the folder *out*.
+    """Returns the release store and the name of *release*, which is a folder, or a name in the folder *out*.
 
     Does not check whether the release exists. Raises `SettingsError` if *release* is not the name of a release.
     """
@@ -41,7 +41,10 @@ def release_store_of(release: str, out: Path) -> tuple[ReleaseStore, str]:
 
 
 def release_folder(name: str, state: Path) -> Path | None:
-    """Returns the folder of the release *name* under *state*, or the path *name* if it is a release; else None."""
+    """Returns the folder of the release *name* under *state*, or *name* itself if it is the folder of a release.
+
+    Returns None if neither exists, or if *name* is an edition.
+    """
     if name in find_editions(state):
         return None
     if manifest.is_release(Path(name)):
@@ -54,7 +57,9 @@ def release_folder(name: str, state: Path) -> Path | None:
 
 
 def release_boards(folder: Path, metric: str | None = None) -> list[LeaderboardRow]:
-    """Returns the rows of all boards of a release, or of *metric*'s board: validated metrics first, best rows first.
+    """Returns the rows of all boards of a release, or of *metric*'s board.
+
+    Boards of validated metrics come first. On each board, the best rows come first.
 
     Raises `SourceError` if the release was altered, and `SettingsError` if it has no board of *metric*.
     """
@@ -63,16 +68,20 @@ def release_boards(folder: Path, metric: str | None = None) -> list[LeaderboardR
 
 
 def release_sentence(folder: Path) -> str:
-    """Returns a sentence on who leads the first board of a release, and how surely; raises as `release_boards` does."""
+    """Returns a sentence on who leads the first board of a release, and with what certainty.
+
+    Raises `SourceError` if the release was altered.
+    """
     with _open_verified(folder, None) as (connection, signatures):
         read = partial(fetch, connection)
         return format_first_sentence(read, read(LEADERBOARD, signature_ids=list(signatures.values())))
 
 
 def release_pairs(folder: Path, metric: str, candidate: str | None = None) -> list[CandidatePairRow]:
-    """Returns the planned pairs of *metric* in a release, or only those of *candidate*, a name or the end of one.
+    """Returns the planned pairs of *metric* in a release; if *candidate* is given, only the pairs of that candidate.
 
-    Raises `SettingsError` for an unknown candidate, and the errors of `release_boards`.
+    *candidate*: a name, or the end of one. Raises `SettingsError` for an unknown candidate, and the errors of
+    `release_boards`.
     """
     with _open_verified(folder, metric) as (connection, signatures):
         signature_id = signatures[metric]
@@ -97,7 +106,7 @@ def papers_of_release(folder: Path) -> tuple[str, list[str], list[str]]:
 
 @contextmanager
 def _open_verified(folder: Path, metric: str | None) -> Iterator[tuple[Any, dict[str, str]]]:
-    """Verifies a release; yields a connection to its tables, and metric → signature id, for all metrics or *metric*."""
+    """Verifies a release; yields a connection to its tables, and metric → signature id for *metric* (None: for all)."""
     manifest.verify(folder)
     with opened(folder) as connection:
         signatures = {row["metric"]: row["signature_id"] for row in rows(connection, "signatures")}
@@ -135,11 +144,11 @@ def load_candidate(store: Store, name: str) -> dict[str, Any]:
 
 
 def paper_leads(store: Store, signature_id: str, name: str) -> list[dict[str, Any]]:
-    """Returns one row per paper of a candidate, sorted by its lead over the human baseline, largest first.
+    """Returns one row per paper of a candidate, sorted by the lead over the human baseline, largest first.
 
     *mean*: the candidate's mean score over the paper's references, in nats. *human*, *lead*: the baseline's mean, and
-    the mean difference, over the references that both were scored against. They are None without such references, and
-    for the baseline itself. Papers without a lead come last, sorted by *mean*.
+    the mean difference, over the references that both were scored against. Both are None if there are no such
+    references, or if the candidate is the baseline itself. Papers without a lead come last, sorted by *mean*.
     """
     values: dict[tuple[str, str], dict[str, float]] = {}
     for row in store.read(CANDIDATE_PAIRS, signature_id=signature_id, candidates=list({name, HUMAN})):

@@ -1,10 +1,11 @@
-"""Compares two boards or sets of effects: editions, files, releases, published tables.
+"""Compares two boards, or two sets of effects, of editions, files, releases or published tables.
 
 Each side is read as a list of figures. A figure is a number, such as a candidate's mean score or a perturbation's
 effect.
 
-What is compared of two releases depends on them. With the same edition and signature: scores, ranks and pairs. With
-another year or sample: differences from the human baseline. With different signatures: only ranks.
+Two releases of the same edition are compared, under the same signature, by scores, ranks and pairs. Releases of
+different years or samples are compared by differences from the human baseline. If the signatures differ, only ranks are
+compared.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _FIELDS = ("evaluation_lm", "lm_digest", "writer", "synopsis_writer", "form", "a
 
 
 def compare_rankings(first: ComparedSide, second: ComparedSide) -> dict[str, Any]:
-    """Returns how consistently two boards rank candidates, for each metric that both have.
+    """Returns, for each metric that both boards have, how consistently they rank candidates.
 
     Raises `SettingsError` if they have no metric in common. If exactly one board is a published table, the result also
     lists both boards' scores side by side.
@@ -68,7 +69,7 @@ def compare_rankings(first: ComparedSide, second: ComparedSide) -> dict[str, Any
 
 
 def _same_lms(table: ComparedSide, run: ComparedSide, metrics: Sequence[str]) -> bool:
-    """Returns whether *run* used the same evaluation LM and writer as the published *table*, in all *metrics*."""
+    """Returns whether, in all *metrics*, *run* used the same evaluation LM and writer as the published *table*."""
     models = load_models()
     wanted = published_boards.LMS.get(table.name)
     if wanted is None or not run.signatures:
@@ -92,7 +93,7 @@ _ITEM, _VALUE = ("item", "change", "candidate", "model"), ("value", "d", "score"
 
 @dataclass(frozen=True, slots=True)
 class ComparedSide:
-    """One of two boards, or of two sets of effects, that are compared.
+    """One of two boards, or one of two sets of effects, in a comparison.
 
     *left_out*: candidate without a rank, or perturbation without an effect → the reason. *signatures*: metric →
     signature of a run; None for a published table.
@@ -112,9 +113,10 @@ def from_table(name: str) -> ComparedSide:
 
 
 def from_run(name: str, kind: Kind, state: Path) -> ComparedSide:
-    """Returns the board or the effects of an edition under *state*, or of a file that a command wrote with ``--json``.
+    """Returns the board or the effects of the edition or file *name*.
 
-    Raises `SettingsError` or `UnfinishedError` if there is nothing to compare, and `SourceError` for any other file.
+    An edition is looked up in *state*. A file must be one that a command wrote with ``--json``. Raises `SettingsError`
+    or `UnfinishedError` if there is nothing to compare, and `SourceError` for any other file.
     """
     if Path(name).is_file():
         tree = _json(Path(name))
@@ -138,7 +140,7 @@ def _edition(key: str, kind: Kind, state: Path) -> Any:
         raise UnfinishedError(f"edition {key} has no scores yet; run: gre-bench refresh --edition {key}")
     ids = [row["signature_id"] for row in signatures]
     if kind == "effects":
-        # The effects under the last planned signatures; if there are none, all effects of the edition.
+        # Takes the effects under the last planned signatures; if there are none, all effects of the edition.
         effects = store.read(EFFECTS, signature_ids=ids) or store.read(EFFECTS, signature_ids=None)
         if not effects:
             raise SettingsError(f"edition {key} has no effects yet; run: gre-bench study validate --edition {key}")
@@ -167,7 +169,7 @@ def _side(name: str, kind: Kind, tree: Any) -> ComparedSide:
 
 
 def _rename_models(figures: tuple[Figure, ...]) -> tuple[Figure, ...]:
-    """Returns *figures* with models named as in the models file, unless two figures would then have the same name."""
+    """Returns *figures* with the models' names in the models file, unless two figures would then have the same name."""
     known = names_by_alias()
     named = tuple(replace(figure, item=known.get(figure.item.lower(), figure.item)) for figure in figures)
     return named if len({(item.metric, item.item) for item in named}) == len(named) else figures
@@ -223,9 +225,10 @@ class ReleaseSide(NamedTuple):
 
 
 def compare_releases(names: tuple[str, str], state: Path) -> dict[str, Any]:
-    """Verifies two releases, *names* or folders, and returns how they differ in metrics, provenance and tables.
+    """Verifies two releases and returns how they differ in metrics, provenance and tables.
 
-    Raises `SettingsError` for an unknown release, and `SourceError` for an altered one.
+    *names*: their names or folders. Raises `SettingsError` for an unknown release, and `SourceError` for an altered
+    one.
     """
     first, second = (_release_side(name, state) for name in names)
     pairs = changed_pairs(first.folder, second.folder)

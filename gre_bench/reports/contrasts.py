@@ -1,7 +1,7 @@
-"""Compares candidates, and evaluation LMs, of one edition pair by pair.
+"""Compares two candidates, or two evaluation LMs, of one edition.
 
-A file names pairs of candidates, and each pair is compared on a board. Write the file before the first score: the
-program cannot check this.
+A file names pairs of candidates, and each pair is compared on a board. Write the file before the first score; the
+program cannot check that you did.
 
     [[contrast]]
     name = "reflection"
@@ -12,14 +12,14 @@ program cannot check this.
 A contrast covers the metrics of the board, or those that its entry names in ``metrics``. Each release whose settings
 name the file (``board.contrasts``) states the file's SHA-256, so readers can detect later changes.
 
-A contrast of two candidates that are ranked in one group is one of the board's tests, and has the same p-value. The
-other contrasts are corrected over the board's family of tests and themselves. The following tests are corrected
-separately, each over all contrasts and metrics of an LM: of the chance score, of the score above chance, and at equal
-length (`gre_bench.stats.length`).
+A contrast of two candidates that are ranked in one group is one of the board's tests, and has the same p-value. All
+other contrasts are corrected together with the board's family of tests. Three kinds of tests are corrected separately,
+each kind over all contrasts and metrics of an LM: tests of the chance score, of the score above chance, and of the
+difference at equal length (`gre_bench.stats.length`).
 
 Scores of two evaluation LMs have different signatures and cannot be compared. Only quantities without a unit can:
-ranks, correlations, and leads over the human baseline in standard errors. The results also state on how many tests of
-both LMs' boards (Holm-corrected, 5%) the LMs agree.
+ranks, correlations, and leads over the human baseline in standard errors. The results also state on how many of the
+tests that are on both LMs' boards (Holm-corrected, 5%) the LMs agree.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ LEVEL, POWER, SPLITS = 0.95, 0.8, 200
 
 
 class PlannedContrast(strict.NamedEntry, frozen=True):
-    """A question that the difference between two candidates answers; *first*, *second*: names, or ends of names.
+    """A question that the difference between two candidates answers.
 
-    *metrics*: if empty, all metrics of the board.
+    *first*, *second*: the candidates' names, or ends of names. *metrics*: if empty, all metrics of the board.
     """
 
     name: str = Field(pattern=r"^[A-Za-z0-9._-]+$")
@@ -96,7 +96,7 @@ class ContrastsFile(NamedTuple):
 
 
 def load_contrasts(path: Path) -> ContrastsFile:
-    """Returns the contrasts of the TOML file *path*; raises `SettingsError` if the file is faulty or has none."""
+    """Returns the contrasts of the TOML file *path*; raises `SettingsError` if it is faulty or has no contrast."""
     entries = strict.read_entries(path, "contrasts file", "contrast", PlannedContrast, named=True)
     if not entries:
         raise SettingsError(f"contrasts file {path} has no [[contrast]]; write one for each question")
@@ -106,8 +106,9 @@ def load_contrasts(path: Path) -> ContrastsFile:
 def compare_contrasts(state: Path, edition: str, path: Path, metrics: list[str] | None = None) -> dict[str, Any]:
     """Tests the contrasts of the file *path* on one edition; returns `contrast_rows` and `stability`.
 
-    *metrics*: None means the metrics on the board. Results by the board's evaluation LM come first, then those by other
-    LMs that have scored the same metrics. Raises `SettingsError` for an unknown candidate or metric, or a faulty file.
+    *metrics*: None means the metrics on the board. Results by the board's evaluation LM come first, followed by those
+    of other LMs that have scored the same metrics. Raises `SettingsError` for an unknown candidate or metric, or a
+    faulty file.
     """
     file, store = load_contrasts(path), Store(state, edition)
     planned = store.read(PLANNED_SIGNATURES)
@@ -142,14 +143,15 @@ def contrast_rows(
     """Returns one row per signature and contrast.
 
     *known*: further signatures, among them the specific forms of *signatures*. Raises `SettingsError` for an unknown
-    candidate. A difference is the mean by paper of paired differences, with its 95% interval. *p_holm* is the board's,
-    or corrected over the *tests* of the board and the other contrasts, which are counted.
+    candidate. A difference is the mean over papers of paired differences, with its 95% interval. *p_holm* is the
+    board's if the contrast is one of its tests; otherwise it is corrected over those tests and the other contrasts.
+    *tests*: how many tests *p_holm* is corrected over.
 
     - *detectable*: the difference that this number of papers detects with a power of 80%, in a single test at 5%.
-    - *chance*, *above_chance*: the difference of the chance scores, and the rest of the difference; None without these.
-      Papers whose reviews were exchanged depend on each other, as on the board.
-    - *at_length*: the difference at equal length, in two forms, *common* and *own*. *p* tests both together
-      (`LengthContrast.p`); *why_not*: why there is no result. None without lengths.
+    - *chance*, *above_chance*: the difference of the chance scores, and the rest of the difference; None if there are
+      no chance scores. Papers whose reviews were exchanged depend on each other, as on the board.
+    - *at_length*: the difference at equal length, in two forms, *common* and *own*; None if there are no lengths. *p*
+      tests both together (`LengthContrast.p`); *why_not*: why there is no result.
     - *problem*: why there is no test.
     """
     rows: list[dict[str, Any]] = []
@@ -221,7 +223,7 @@ NOT_YET = "the board's tests, which its p-value is corrected over, come when the
 
 
 def _set_corrected_p(rows: Sequence[dict[str, Any]], tests: HolmFamily) -> None:
-    """Sets *p_holm* in *rows* from the board's family of *tests*; contrasts that are not in it are added to it."""
+    """Sets *p_holm* in *rows* from the board's family of *tests*, to which the other contrasts are added."""
     others: dict[frozenset[str], float] = {}
     for row in rows:
         if test := tests.between(row["first"], row["second"]):
@@ -238,7 +240,7 @@ def _set_corrected_p(rows: Sequence[dict[str, Any]], tests: HolmFamily) -> None:
 def split_by_chance(
     store: Store, signature: SignatureRow, pairs: ScoredPairs, known: Sequence[SignatureRow]
 ) -> dict[str, ScoredPairs]:
-    """Returns the two parts of the scores of *pairs*: the chance score (of a review of another paper), and the rest.
+    """Returns the two parts of the scores of *pairs*: the chance score (of a review of another paper) and the rest.
 
     The result is empty if the specific form of *signature* is not among the *known* signatures.
     """
@@ -295,8 +297,8 @@ def _collect_length_arguments(pairs: ScoredPairs, names: Sequence[str], words: A
 def stability(store: Store, signature: SignatureRow) -> dict[str, Any] | None:
     """Returns how stable the order of the ranked models is: Spearman's ρ between random halves, over 200 splits.
 
-    *papers*: the papers are split. *references*: one random reference per paper is compared with the others. Each has a
-    mean and 5% and 95% quantiles. Returns None if the largest group has fewer than three models.
+    *papers*: splits of the papers. *references*: splits of each paper's references into a random one and the others.
+    Both have a mean and 5% and 95% quantiles. Returns None if the largest group has fewer than three models.
     """
     from scipy.stats import rankdata
 
@@ -353,12 +355,13 @@ def compare_candidates(state: Path, edition: str, names: Sequence[str], metrics:
     *metrics*: None means the metrics on the board. Raises `SettingsError` unless *names* are two different candidates.
 
     - *p*: not corrected, so valid only if these two candidates were chosen beforehand. *problem*: why there is no test.
-    - *won*, *lost*: papers that the first candidate won or lost. *most*, *least*: papers with the largest differences.
-    - *board*: *p_holm*, corrected over the *tests* of the board, and which candidate is *surely_ahead*, if any; None
-      unless both are ranked in one group.
-    - *chance*, *above_chance*: the same test on the two `split_by_chance` the scores; None without these.
+    - *won*, *lost*: the numbers of papers that the first candidate won and lost. *most*, *least*: the papers that it
+      won or lost by the largest differences.
+    - *board*: *p_holm*, corrected over the *tests* of the board, and which candidate, if any, is *surely_ahead*. It is
+      None unless both candidates are ranked in one group.
+    - *chance*, *above_chance*: the same test on each part that `split_by_chance` returns; None if there are no parts.
     - *validated*, *validation*: whether the metric is validated with its evaluation LM and writer; the same in words.
-    - *other_lms*: the same test by each other validated *evaluation_lm* that has ranked both.
+    - *other_lms*: the same test by each other validated *evaluation_lm* that has ranked both candidates.
 
     *notes* has what a reader must know about the two candidates.
     """
@@ -421,13 +424,13 @@ def _compare_by_metric(store: Store, signature: SignatureRow, names: Sequence[st
 
 
 def _find_board_test(tests: HolmFamily, names: Sequence[str]) -> dict[str, Any] | None:
-    """Returns the p-value of the two *names*, corrected over a board's *tests*; None unless ranked in one group."""
+    """Returns the test of the two *names* among a board's *tests*; None unless they are ranked in one group."""
     test = tests.between(*names)
     return {"p_holm": test.p_holm, "tests": tests.size, "surely_ahead": _find_surely_ahead(test)} if test else None
 
 
 def _by_other_lm(lm_order: LMOrder, names: Sequence[str]) -> dict[str, Any] | None:
-    """Returns the test of *names* by another evaluation LM, without the difference, which is in that LM's own scale."""
+    """Returns the test of *names* by another evaluation LM, without the difference, which is on that LM's own scale."""
     if (test := lm_order.tests.between(*names)) is None:
         return None
     leader = names[0] if test.difference > 0 else names[1]
@@ -437,7 +440,7 @@ def _by_other_lm(lm_order: LMOrder, names: Sequence[str]) -> dict[str, Any] | No
 
 
 def _find_surely_ahead(test: PairTest) -> str | None:
-    """Returns the candidate that is surely ahead of the other (`PairTest.surely_ahead`); None if neither is."""
+    """Returns the candidate that is ahead of the other by `PairTest.surely_ahead`; None if neither is."""
     return next((each.first for each in (test, test.flipped()) if each.surely_ahead), None)
 
 
@@ -460,13 +463,13 @@ def _tested(scored: Sequence[CandidatePairRow]) -> list[PairTest]:
 
 
 LM = ("evaluation_lm", "lm_digest", "dtype", "quantisation", "attention", "template_digest", "engine_version")
-"""Fields of a signature that identify the evaluation LM; two compared signatures should agree in all others."""
+"""Fields of a signature that identify the evaluation LM. Two signatures to compare should agree in all other fields."""
 
 
 def are_lms(store: Store, names: Sequence[str]) -> bool:
     """Returns whether all *names* are evaluation LMs, or beginnings of signature ids, and none is a candidate.
 
-    Raises `SettingsError` if exactly one name is unknown and the other is not a candidate.
+    Raises `SettingsError` if exactly one name is neither of these nor a candidate, and no other is a candidate.
     """
     signatures = store.read(PLANNED_SIGNATURES)
     candidates = [row["candidate_id"] for row in store.read(CANDIDATES)]
@@ -478,9 +481,10 @@ def are_lms(store: Store, names: Sequence[str]) -> bool:
 
 
 def compare_lms(state: Path, edition: str, names: Sequence[str], metrics: Sequence[str] | None) -> dict[str, Any]:
-    """Compares two evaluation LMs, or two signatures (beginnings of ids); one row per metric that both have scored.
+    """Compares two evaluation LMs, or two signatures; returns one row per metric that both have scored.
 
-    *metrics*: None means all. Raises `SettingsError` if the two share no metric, or fewer than two scored pairs.
+    *names*: the names of the LMs, or beginnings of the signatures' ids. *metrics*: None means all. Raises
+    `SettingsError` if the two share no metric, or fewer than two scored pairs.
     """
     store = Store(state, edition)
     planned = [row for row in store.read(PLANNED_SIGNATURES) if not metrics or row["metric"] in metrics]
@@ -503,9 +507,9 @@ def _signatures_of(name: str, signatures: Sequence[SignatureRow]) -> list[Signat
 def _choose_closest_signatures(
     metric: str, first: Sequence[SignatureRow], second: Sequence[SignatureRow]
 ) -> tuple[SignatureRow, SignatureRow]:
-    """Returns the first two signatures of *metric* that differ in the fewest fields, not counting those in `LM`.
+    """Returns the two signatures of *metric*, one from each side, that differ in the fewest fields besides `LM`.
 
-    Raises `SettingsError` if both sides have the same single signature.
+    Raises `SettingsError` if both sides have only the same signature of *metric*.
     """
     both = [(a, b) for a in first for b in second if a["metric"] == b["metric"] == metric]
     both = [(a, b) for a, b in both if a["signature_id"] != b["signature_id"]]
@@ -566,7 +570,7 @@ def _shared_pairs(left: Sequence[BoardPairRow], right: Sequence[BoardPairRow]) -
 
 
 def _correlate_candidate(first: ScoredPairs, second: ScoredPairs, name: str) -> dict[str, Any]:
-    """Returns a candidate's number of pairs, and Spearman's ρ of the two LMs' scores on these pairs, if defined."""
+    """Returns a candidate's number of pairs, and, if defined, Spearman's ρ of the two LMs' scores on these pairs."""
     from scipy.stats import spearmanr
 
     left, right = (side.of_candidates([name]).values for side in (first, second))

@@ -1,4 +1,4 @@
-"""Reads the results of a study of planted flaws, stored next to an edition's store, and summarises them in a line."""
+"""Reads the results of a study of planted flaws, which lie next to the edition's store; summarises them in a line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ RESULTS = "correctness.json"
 
 
 class MeanWithTest(TypedDict):
-    """A mean with its 95% interval and p-value by paper; *p_holm*: corrected over all families, only for a family."""
+    """A mean over papers with its 95% interval and p-value.
+
+    *p_holm*: the p-value of a family of flaws, corrected over all families; None for other means.
+    """
 
     value: float
     low: float
@@ -28,7 +31,7 @@ class MeanWithTest(TypedDict):
 class ReviewerResult(TypedDict):
     """How well one reviewer's reviews reveal planted flaws, by one metric (`gre_bench.stats.detection`).
 
-    *score*, *other*, *again*, *specific*: the score, its two nulls, and the gain over another paper with the same flaw.
+    *score*, *other*, *again*, *specific*: the score, its two nulls, and its gain over another paper with the same flaw.
     *detected*: the share of flaws detected. *true*: the same share for the control that names every flaw. *rate*: the
     estimated share of flaws that the reviewer names; None if it cannot be estimated.
     """
@@ -58,8 +61,8 @@ class TooFew(TypedDict):
 class FlawResults(TypedDict):
     """The results of a study: see `gre_bench.studies.flaws`.
 
-    *too_few*: reviewers without a row for a metric, because fewer than two papers have scores for all four texts.
-    *unlike*: metrics whose evaluation LM, writer or texts differ from the board's; only `load_flaw_results` adds it.
+    *too_few*: reviewers that lack a row for a metric, because fewer than two papers have scores for all four texts.
+    *unlike*: metrics whose evaluation LM, writer or texts differ from the board's; only `load_flaw_results` adds them.
     """
 
     edition: str
@@ -91,7 +94,7 @@ class _Row(BaseModel, strict=True, defer_build=True):
 
 
 class _Written(BaseModel, strict=True, defer_build=True):
-    """What board and page rely on."""
+    """The fields of the results that boards and pages rely on."""
 
     papers: int
     signatures: dict[str, str]
@@ -104,9 +107,9 @@ def results_file(store: Store) -> Path:
 
 
 def load_flaw_results(store: Store) -> FlawResults | None:
-    """Returns the results of the planted-flaw study of *store*'s edition; None if there was no study.
+    """Returns the results of the study of planted flaws on *store*'s edition; None if there was no such study.
 
-    Raises `StoreError` for a damaged file.
+    Raises `StoreError` if the file is damaged.
     """
     file = results_file(store)
     if not file.is_file():
@@ -127,7 +130,7 @@ NOT_MEASURED = "correctness: not measured"
 
 
 def line(results: FlawResults | None) -> str:
-    """Returns one line for a board: which reviewers find planted flaws, by the first metric."""
+    """Returns a line for a board that says which reviewers find planted flaws by the first metric."""
     if results is None:
         return NOT_MEASURED
     rows = [row for row in results["rows"] if row["metric"] == results["rows"][0]["metric"]] if results["rows"] else []

@@ -1,8 +1,8 @@
 """Explains a number on the board by its pairs, tokens, texts, prompts and digests, and recomputes the number.
 
-The number is the mean over papers of the mean of a paper's pairs. For GEM, the score of a pair is the difference of two
-log-probabilities. A log-probability is a sum over the tokens of a reply to a prompt, and prompts are made of texts.
-Each of these steps is checked, and the results of the checks are recorded.
+The number is a mean over papers; the value of a paper is the mean over its pairs. For GEM, the score of a pair is the
+difference of two log-probabilities. A log-probability is a sum over the tokens of a reply to a prompt, and prompts are
+made of texts. Each of these steps is checked, and the results of the checks are recorded.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def check_mean(answer: Why) -> None:
 
 
 def _check_texts(answer: Why, kept: Mapping[tuple[str, str], Case], source: ScoreOrigin) -> None:
-    """Checks by digests that the current texts and prompts are those that were scored.
+    """Checks, by comparing digests, that the current texts and prompts are those that were scored.
 
     *kept*, here and below: (paper, reference) → the case, rebuilt from the current texts.
     """
@@ -164,10 +164,10 @@ def _rescore_and_compare(
 
 
 def _score_without_each(answer: Why, source: ScoreOrigin, due: Sequence[Case]) -> None:
-    """Adds to *answer* the candidate's judgments, best first, each with the nats that the score loses without it.
+    """Adds to *answer* the candidate's judgments, each with the nats that the score loses without it, largest first.
 
-    *due*: the cases of one paper, whose pairs were scored again. Does nothing if there is only one judgment, or if the
-    metric does not read judgments.
+    *due*: the cases of one paper, whose pairs have been scored again. Does nothing if there is only one judgment, or if
+    the metric does not read judgments.
     """
     lines = [line for line in due[0].candidate.splitlines() if line.strip()] if due else []
     if len(lines) < 2 or due[0].source != "judgments" or not recipe_of(answer.signature["metric"]).formula:
@@ -198,7 +198,7 @@ TERMS = {
     "precision": ("candidate given reference",),
     "f1": ("reference given candidate", "candidate given reference"),
 }
-"""The formula of a metric → the meaning of each log-probability of a score, in the order of its predictions."""
+"""Formula of a metric → the meanings of a score's log-probabilities, in the order of its predictions."""
 
 
 @dataclass(slots=True)
@@ -267,9 +267,9 @@ def detail(answer: Why, store: ReadCopy, kept: Mapping[tuple[str, str], Case], s
 
 
 def _spans(store: ReadCopy, row: Row, recipe: Recipe) -> list[WhySpanRow]:
-    """Returns the spans behind the score of the pair *row*, in the order of its predictions.
+    """Returns the spans from which the score of the pair *row* was computed, in the order of its predictions.
 
-    If several evaluation LMs have spans, takes those that give the stored score, else the first complete ones.
+    If several evaluation LMs have spans, takes those that give the stored score, or else the first complete ones.
     """
     by_lm: dict[str, dict[str, WhySpanRow]] = defaultdict(dict)
     for span in store.rows(WHY_SPANS, predictions=list(row["predictions"])):
@@ -296,17 +296,17 @@ def _gains(terms: Sequence[Row]) -> list[dict[str, Any]]:
 
 _WORD = re.compile(r"[^\W\d_][\w-]{3,}|[A-Z]{3,}")
 NAMED = 4
-"""The maximum number of words that are listed as shared, and as lacking."""
+"""The maximum number of words listed as shared, and of those listed as lacking."""
 LEAST_GAIN, LEAST_SURPRISE = 0.2, 6.0
-"""Minimum gain of a listed word in nats, and minimum surprise without the review, which excludes words like "the"."""
+"""The minimum gain and the minimum surprise of a shared word, in nats; the latter excludes words like "the"."""
 
 
 def _choose_named_words(tokens: Sequence[Row], review: str) -> dict[str, list[str]]:
     """Returns words of the reference: *shared* with the *review*, by gain, and *lacking* from it, by surprise.
 
     A word's gain and surprise are the sums over its *tokens*, in nats. Words that the review has with another ending
-    count as shared. Shared words without a gain, and the opening of a judgment ("The reviewer questions"), are left
-    out.
+    count as shared. Left out are shared words with too little gain or surprise, and the openings of judgments ("The
+    reviewer questions").
     """
     text = "".join(row["token"] for row in tokens)
     ends = list(accumulate(len(row["token"]) for row in tokens))
@@ -333,7 +333,7 @@ def _stem(word: str) -> str:
 
 
 def add_text_origins(answer: Why, store: ReadCopy, paper_id: str, candidate_id: str) -> None:
-    """Adds to *answer* where the texts of a paper come from."""
+    """Adds to *answer* the origins of a paper's texts."""
     answer.paper = (store.rows(WHY_PAPER, paper_id=paper_id) or [None])[0]
     ids = {f"{paper_id}:{candidate_id}", *(row["reference_id"] for row in answer.pairs)}
     if candidate_id == HUMAN:
@@ -363,7 +363,10 @@ class ScoreOrigin:
 
 
 def origin(store: Store, signature: SignatureRow, candidate_id: str, state: Path) -> ScoreOrigin:
-    """Returns the run and the job behind a candidate's scores under *signature*; `StoreError` if no run scored them."""
+    """Returns the run and the job that gave a candidate its scores under *signature*.
+
+    Raises `StoreError` if no run scored the candidate.
+    """
     runs = store.rows(WHY_RUN, signature_id=signature["signature_id"], candidate_id=candidate_id)
     if not runs:
         raise StoreError(f"edition {store.key}: {candidate_id} has no pair that was scored by {signature['metric']}")
@@ -391,7 +394,7 @@ def cases(store: Store, signature: SignatureRow, candidate: Candidate, source: S
 def _index_moved_reviews(
     store: Store, writer: str, entries: Sequence[Entry], candidate: Candidate
 ) -> dict[tuple[str, str], Response]:
-    """Returns (candidate, paper) → the candidate's review of another paper that is scored on this paper."""
+    """Returns (candidate, paper) → the candidate's review of another paper that is scored as a review of this one."""
     responses = (find_response(entries, index, candidate) for index in range(len(entries)))
     by_id = {response.review_id: response for response in responses if response}
     rows = store.rows(MOVED, writer=writer, candidate_id=candidate.candidate_id)
@@ -401,7 +404,7 @@ def _index_moved_reviews(
 
 
 def signed_again(store: Store, signature: SignatureRow, source: ScoreOrigin) -> dict[str, Any]:
-    """Returns the signature's fields as of today, which differ if the evaluation LM or the engine has changed."""
+    """Returns the fields that the signature would have today; some differ if the LM or the engine has changed."""
     scoring = source.settings.scoring.model_copy(update={"metrics": (signature["metric"],)})
     assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
     _, signatures = steps.sign_metrics(source.job.backends, scoring, signature["writer"], assw_by)
@@ -418,10 +421,10 @@ def scored_again(store: Store, signature: SignatureRow, source: ScoreOrigin, due
 
 
 def compare_scores(pairs: Sequence[dict[str, Any]], scored: ScoringResult) -> list[tuple[dict[str, Any], float]]:
-    """Adds new scores to *pairs* as *recount*; returns (row, difference) for each pair that has both scores.
+    """Adds the new scores to *pairs* as *recount*; returns (row, difference) for each pair that has both scores.
 
-    The difference is relative to the sum of the absolute log-probabilities behind the new score; without these, to the
-    stored score.
+    The difference is relative to the sum of the absolute log-probabilities behind the new score or, if there are none,
+    to the stored score.
     """
     by_pair = {(score.paper_id, score.reference_id): score for score in scored.scores}
     rows = []

@@ -1,8 +1,8 @@
 """Compares candidates across years by their differences from anchors, because each edition has its own papers.
 
 An anchor is a candidate that every edition scores. Raw scores of two years also differ because the papers differ. So
-only differences from the anchors' mean score are compared across years. The result has the change of this difference
-and its interval, under one signature.
+only differences from the anchors' mean score are compared across years. The result has the change in this difference,
+with its interval, under one signature.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ def compare_years(
 ) -> dict[str, Any]:
     """Returns each candidate's difference from the mean of the *anchors* in each edition, and how it changed.
 
-    *editions*: editions, or venues, which stand for all their editions. *editions*, *metrics*: None means all.
-    *anchors*: candidates' names or ends of names; the result has them in full.
+    *editions*: keys of editions, or venues, each of which stands for all its editions. For *editions* and *metrics*,
+    None means all. *anchors*: candidates' names or ends of names; the result has the full names.
 
     In the result, *rows* has one row per metric, signature, candidate and edition; *tables* and *changes* are computed
-    from these. *few*: editions with fewer papers than `FEW`. *left_out*: edition without rows → the reason. Raises
-    `SettingsError` if no edition has rows.
+    from these rows. *few*: edition with fewer papers than `FEW` → the number. *left_out*: edition without rows → the
+    reason. Raises `SettingsError` if no edition has rows.
     """
     anchored: list[str] = []
     known = find_editions(state)

@@ -1,4 +1,4 @@
-"""Publishes editions; also writes pages and figures of an unpublished edition, and of published tables."""
+"""Publishes editions; also writes pages and figures of unpublished editions and of published tables."""
 
 from __future__ import annotations
 
@@ -63,15 +63,15 @@ def publish_edition(
     hidden: Sequence[Row] = (),
     scores_only: bool = False,
 ) -> Published:
-    """Publishes a release of what is committed in *store* while no run is writing.
+    """Publishes a release of the data that is committed in *store*, while no run is writing.
 
     - *everything*: include all texts, whatever their licence. *again*: publish even if nothing has changed.
     - *wait_s*: how many seconds to wait for a run that is still writing.
     - *hidden*: boards to leave out, each with metric, signature_id, verdict and detail.
     - *scores_only*: leave out all texts, the log-probabilities of tokens, and the pages of papers.
 
-    Raises `LockedError` if a run is still writing, and `UnfinishedError` without a board or with missing pairs. Raises
-    `SettingsError` if the latest release is dated in the future.
+    Raises `LockedError` if a run is still writing, and `UnfinishedError` if there is no board or pairs are missing.
+    Raises `SettingsError` if the date of the latest release is in the future.
     """
     release_store.check_clock()
     with frozen(store, "publish", wait_s) as edition:
@@ -85,7 +85,7 @@ def build_publication(
     hidden: Sequence[Row] = (),
     scores_only: bool = False,
 ) -> Publication:
-    """Returns the contents of a release of *store*, with the arguments and errors of `publish_edition`.
+    """Returns the contents of a release of *store*. Arguments and errors are as for `publish_edition`.
 
     Also raises `SettingsError` for an edition of planted flaws.
     """
@@ -130,7 +130,7 @@ def _check_complete(store: Store, signatures: Sequence[SignatureRow]) -> None:
 
 
 def additions(store: Store, settings: Settings, signatures: Sequence[SignatureRow]) -> Additions:
-    """Returns the tables that a release adds; the headline metric's board comes first, then validated metrics'."""
+    """Returns the tables that a release adds. The headline metric's board is shown first, then the validated ones."""
     ids = [row["signature_id"] for row in signatures]
     passed = {row["signature_id"] for row in store.read(VALIDATIONS, signature_ids=ids) if row["verdict"] == "pass"}
     named = models.load(settings.writing.models)
@@ -148,7 +148,7 @@ def additions(store: Store, settings: Settings, signatures: Sequence[SignatureRo
 def build_program_additions(
     signatures: Sequence[SignatureRow], passed: Collection[str], headline: str | None
 ) -> Additions:
-    """Returns the `additions` that do not need a store; *passed*: ids of signatures whose metric passed validation."""
+    """Returns those `additions` that need no store. *passed*: ids of signatures whose metric passed validation."""
     places = {name: position for position, name in enumerate(METRICS.own)}
     shown = sorted(signatures, key=lambda row: (row["metric"] != headline, row["signature_id"] not in passed,
                                                 places.get(row["metric"], len(places)), row["metric"]))  # fmt: skip
@@ -187,7 +187,10 @@ def provenance(store: Store, settings: Settings, signatures: Sequence[SignatureR
 
 
 def contrasts_of(store: Store, path: Path | None, signatures: Sequence[SignatureRow]) -> dict[str, Any] | None:
-    """Tests the contrasts of the file *path*; returns its name, digest, entries and result rows, or None without it."""
+    """Tests the contrasts of the file *path*; returns the file's name, digest, entries and result rows.
+
+    Returns None if *path* is None.
+    """
     if path is None:
         return None
     file = contrasts.load_contrasts(path)
@@ -232,7 +235,7 @@ def database_of(store: Store, folder: Path, everything: bool = False) -> Path:
 
 
 def write_edition_pages(store: Store, folder: Path) -> None:
-    """Writes the pages of an edition in its current state to *folder*, without a release.
+    """Writes to *folder* the pages of an edition in its current state, without making a release.
 
     The pages have all texts, whatever their licence. Raises `UnfinishedError` if the edition has no board.
     """
@@ -265,7 +268,7 @@ def _signatures(store: Store) -> list[SignatureRow]:
 
 
 def plot_edition(store: Store, out: Path) -> list[Path]:
-    """Writes the pictures of the edition's boards to the folder *out*, as SVG; returns the files.
+    """Writes the pictures of the edition's boards to the folder *out*, as SVG; returns the files' paths.
 
     Raises `UnfinishedError` if the edition has no board.
     """
@@ -275,9 +278,9 @@ def plot_edition(store: Store, out: Path) -> list[Path]:
 
 
 def plot_table(table: str, out: Path) -> list[Path]:
-    """Writes pictures and a page of the published board *table* to the folder *out*; returns the files.
+    """Writes pictures and a page of the published board *table* to the folder *out*; returns the files' paths.
 
-    They have no intervals, no human baseline and no dates, because published tables lack these. Raises `SettingsError`
+    They show no intervals, no human baseline and no dates, because published tables lack these. Raises `SettingsError`
     if *table* is not a board.
     """
     if table not in published_boards.LMS:

@@ -25,7 +25,7 @@ from gre_bench.store.queries import (
 
 
 def shown_signatures(store: Store, metrics: list[str] | None) -> list[SignatureRow]:
-    """Returns the signatures of the latest plan, or the latest planned signature of each of *metrics*.
+    """Returns the signatures of the latest plan or, if *metrics* are given, the latest planned signature of each.
 
     Raises `SettingsError` for a metric without scores, and `UnfinishedError` for an edition without scores.
     """
@@ -50,7 +50,7 @@ def headline_metric(store: Store) -> str | None:
 
 
 def headline_signature(store: Store) -> SignatureRow:
-    """Returns the signature of the board that is read first; raises `UnfinishedError` for an edition without scores."""
+    """Returns the signature of the first board; raises `UnfinishedError` for an edition without scores."""
     signatures = {row["signature_id"]: row for row in shown_signatures(store, None)}
     rows = store.read(LEADERBOARD, signature_ids=list(signatures))
     return (
@@ -59,7 +59,10 @@ def headline_signature(store: Store) -> SignatureRow:
 
 
 def format_leader_sentence(store: Store) -> str:
-    """Returns a sentence on who leads the edition's first board, and how surely; raises as `shown_signatures` does."""
+    """Returns a sentence on who leads the edition's first board, and with what certainty.
+
+    Raises `UnfinishedError` for an edition without scores.
+    """
     signatures = shown_signatures(store, None)
     rows = store.read(LEADERBOARD, signature_ids=[row["signature_id"] for row in signatures])
     return format_first_sentence(store.read, rows, headline_metric(store)) if rows else ""
@@ -68,7 +71,8 @@ def format_leader_sentence(store: Store) -> str:
 def format_first_sentence(read: Read, rows: Sequence[LeaderboardRow], wanted: str | None = None) -> str:
     """Returns the first sentence of the first board's answer, with its metric and number of papers.
 
-    *read*: runs queries on the store or release of the boards' *rows*. *wanted*: the headline metric of the settings.
+    *read*: a function that runs queries on the store or release from which the boards' *rows* come. *wanted*: the
+    headline metric of the settings.
     """
     first = choose_headline_signature(rows, wanted)
     own = [row for row in rows if row["signature_id"] == first and row["group_name"] is None]
@@ -77,7 +81,7 @@ def format_first_sentence(read: Read, rows: Sequence[LeaderboardRow], wanted: st
 
 
 def with_specific(store: Store, signatures: Sequence[SignatureRow]) -> list[SignatureRow]:
-    """Returns *signatures* and, if planned, the signatures of their specific forms, which give scores above chance."""
+    """Returns *signatures* and, if these are planned, their specific forms, which give scores above chance."""
     planned = store.read(PLANNED_SIGNATURES)
     by_id = {row["signature_id"]: row for row in planned}
     specific = [by_id[name] for row in signatures if (name := find_specific_signature(row, planned))]
@@ -93,8 +97,8 @@ def resolve_candidate(store: Store, name: str) -> str:
 def resolve_edition(edition: str | None, state: Path) -> str:
     """Returns *edition*; if it is None, the key of the only edition under *state* that a run has written.
 
-    If there is no such edition, returns the only one that was loaded from a release. Raises `SettingsError` if
-    *edition* is None and there is not exactly one.
+    If runs have written no edition, returns the only one that was loaded from a release. Raises `SettingsError` if
+    *edition* is None and there is not exactly one such edition.
     """
     if edition is not None:
         return edition

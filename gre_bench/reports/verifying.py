@@ -49,7 +49,7 @@ from gre_bench.store.queries import OWN_VIEWS, SignatureRow
 def verify_release(folder: Path, again: bool = False) -> dict[str, Any]:
     """Verifies the release in *folder* and returns facts about it; raises `SourceError` for the first fault.
 
-    *again*: also recompute its numbers, pages and figures, as `make_again` does.
+    *again*: whether to also recompute the release's numbers, pages and figures with `make_again`.
     """
     about = manifest.verify(folder)
     release_store, name = release_store_of(str(folder.resolve()), folder.parent)
@@ -68,7 +68,10 @@ def verify_release(folder: Path, again: bool = False) -> dict[str, Any]:
 
 
 def _check_logged(release_store: ReleaseStore, folder: Path, name: str, digest: str) -> None:
-    """Raises `SourceError` unless the log lists this release and *digest*; if *folder* is a link, as the newest."""
+    """Raises `SourceError` unless the log lists this release with *digest*.
+
+    If *folder* is the link to the latest release, the log must also list this release as the newest.
+    """
     stated = [entry["digest"] for entry in release_store.log.entries(name) if entry["what"] == "published"]
     if not stated:
         raise SourceError(
@@ -82,7 +85,7 @@ def _check_logged(release_store: ReleaseStore, folder: Path, name: str, digest: 
 
 
 NEAR = 1e-9
-"""The largest relative difference at which statistics count as equal: their last digits depend on the processor."""
+"""The largest relative difference at which statistics count as equal, because last digits depend on the processor."""
 STATISTICS = {
     "separation": ("signature_id",),
     "chance": ("signature_id", "candidate_id"),
@@ -94,7 +97,7 @@ STATISTICS = {
     "board": ("board", "signature_id", "candidate"),
     "strata": ("signature_id", "stratum", "value", "candidate"),
 }
-"""The tables that a refresh computes from scores and texts, with their keys."""
+"""The tables that a refresh computes from scores and texts → the columns that identify a row."""
 OF_CATALOGUE = {"usd", "conflict"}
 """Columns of ``profiles`` that depend on prices and families of models."""
 NOT_COMPUTED = {"likely_low", "likely_high", "more_papers", "needed"}
@@ -113,11 +116,11 @@ OF_PROGRAM = {
     "changes": ("change",),
     "signatures_shown": ("signature_id",),
 }
-"""The tables whose rows come from the program itself, with their keys."""
+"""The tables whose rows come from the program itself → the columns that identify a row."""
 
 
 class ReleaseTables(Store):
-    """The tables of a release as a store; rows that are written to it go to *written*: name of the query → rows."""
+    """The tables of a release as a store. *written*: name of a query → the rows that were written with it."""
 
     def __init__(self, edition: str, connection: Any):
         super().__init__(Path(), edition)
@@ -149,10 +152,10 @@ def make_again(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
 
         scores ← log-probabilities      statistics ← scores      boards, contrasts, pages, figures ← both
 
-    *about*: its manifest; files and manifest must be verified before. Whatever can be recomputed is compared. In the
-    result, *stated* lists what is taken from the release unchecked, and *left_out* what was not recomputed here.
-    *to_the_last_digit*: whether statistics are exactly equal; otherwise they differ by less than `NEAR`. Raises
-    `SourceError`, which names the first difference.
+    *about*: the release's manifest. The caller must have verified the manifest and the files. Whatever can be
+    recomputed is compared. In the result, *stated* lists what is taken from the release unchecked, and *left_out* lists
+    what could not be recomputed here. *to_the_last_digit*: whether statistics are exactly equal; otherwise they differ
+    by less than `NEAR`. Raises `SourceError`, which names the first difference.
     """
     try:
         return _recompute_tables_and_pages(folder, about)
@@ -208,8 +211,10 @@ def _recompute_tables_and_pages(folder: Path, about: Mapping[str, Any]) -> dict[
 
 
 def _compare_with_manifest(name: str, stated: object, made: object) -> bool:
-    """Returns whether *made* equals *stated*, the manifest's *name*, exactly; raises `_Difference` unless nearly
-    equal."""
+    """Returns whether *made* and *stated*, the manifest's value of *name*, are exactly equal.
+
+    Raises `_Difference` if they are not even nearly equal.
+    """
     made = plain({name: made})[name]
     if not _near(stated, made):
         raise _Difference(f"{name} of its manifest.json are others")
@@ -217,7 +222,7 @@ def _compare_with_manifest(name: str, stated: object, made: object) -> bool:
 
 
 def _scores(connection: Any, signature: SignatureRow) -> int:
-    """Recomputes the scores of *signature* from log-probabilities, if its metric uses these; returns how many."""
+    """Recomputes the scores of *signature* from log-probabilities if its metric uses these; returns their number."""
     recipe = recipe_of(signature["metric"])
     if recipe.formula is None:
         return 0
@@ -236,7 +241,10 @@ def _pair(signature: SignatureRow, row: Row) -> str:
 
 
 def _statistics(connection: Any, edition: str, signatures: Sequence[SignatureRow], withheld: bool) -> bool:
-    """Recomputes the `STATISTICS`, except those of *withheld* texts; returns whether all are exactly equal."""
+    """Recomputes the `STATISTICS`; returns whether all are exactly equal.
+
+    *withheld*: whether texts are withheld. If so, the columns `OF_TEXTS` are not compared.
+    """
     store = ReleaseTables(edition, connection)
     ids, exact = {row["signature_id"] for row in signatures}, True
     views = {row["view_name"] for row in fetch(connection, OWN_VIEWS)}
@@ -321,7 +329,7 @@ def _near(first: object, second: object, scale: float = 0.0) -> bool:
 
 
 def _pages(folder: Path, about: Mapping[str, Any]) -> tuple[int, int]:
-    """Rebuilds all files except tables and compares their bytes; returns the numbers of pages and of figures."""
+    """Rebuilds all files except tables and compares them byte by byte; returns the numbers of pages and figures."""
     stated = {name for name in about["files"] if not name.startswith(f"{FOLDER}/")}
     with TemporaryDirectory(prefix="gre-bench-") as scratch:
         target = Path(scratch)

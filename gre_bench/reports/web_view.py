@@ -38,8 +38,8 @@ _SHOWN = (
 class Viewing:
     """The pages of the folder *state*, made without writing to it.
 
-    The pages are only shown on this machine, so they have texts of any licence. They are made on request, in a
-    temporary folder that `close` deletes. Raises `SettingsError` if there is no room for it.
+    The pages are only shown on this machine, so they include texts of any licence. They are made on request, in a
+    temporary folder that `close` deletes. Raises `SettingsError` if the folder cannot be made.
     """
 
     def __init__(self, state: Path):
@@ -69,8 +69,8 @@ class Viewing:
     def file(self, parts: tuple[str, ...]) -> Path | None:
         """Returns the file to send for the *parts* of an address, such as ``("editions", KEY, "index.html")``.
 
-        Returns None for all but pages of an edition and files that a release's manifest lists; links are not followed.
-        Raises `GreBenchError` if an edition has no pages to show, or a release's manifest was altered.
+        Returns None unless this is a page of an edition or a file that a release's manifest lists; links are not
+        followed. Raises `GreBenchError` if an edition has no pages to show, or if a release's manifest was altered.
         """
         if len(parts) < 3 or any(part in ("", ".", "..") or re.search(r"[\x00-\x1f/\\]", part) for part in parts):
             return None
@@ -111,7 +111,7 @@ class Viewing:
                        "releases": names}  # fmt: skip
 
     def _sentence(self, name: str, read: Callable[[], str]) -> str:
-        """Returns the result of *read*, the sentence on the board *name*, from a cache: this board never changes."""
+        """Returns the result of *read*, a sentence on the board *name*; caches it, because this board never changes."""
         if name not in self._sentences:
             try:
                 self._sentences[name] = read()
@@ -125,7 +125,10 @@ class Viewing:
         )
 
     def _pages(self, key: str) -> Path:
-        """Returns the folder of an edition's pages; rebuilds them if its store has changed, at most every `FRESH_S`."""
+        """Returns the folder of an edition's pages.
+
+        If the edition's store has changed, the pages are rebuilt, but at most every `FRESH_S` seconds.
+        """
         store = Store(self.state, key)
         with self._guard:
             lock = self._locks.setdefault(key, threading.Lock())
@@ -162,11 +165,12 @@ OF_RELEASES = {
     "Content-Security-Policy": "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
     "sandbox allow-scripts allow-downloads; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }
-"""Headers for a release's files, whose scripts may be malicious: they may send no requests nor access other pages."""
+"""Headers for a release's files. Their scripts may be malicious, so they can neither send requests nor access other
+pages."""
 
 
 def server_of(viewing: Viewing, port: int) -> ThreadingHTTPServer:
-    """Returns a server on *port* of this machine (0: any free port); raises `SettingsError` if it cannot be used."""
+    """Returns a server on *port* of this machine (0: any free port); raises `SettingsError` if the port is unusable."""
     handler = type("Handler", (_Handler,), {"viewing": viewing})
     try:
         return _Server((HOST, port), handler)
@@ -214,7 +218,7 @@ class _Handler(BaseHTTPRequestHandler):
         except ConnectionError:
             raise
         except OSError as error:
-            # Newer pages may just have replaced the file, or its name is too long.
+            # Newer pages may just have replaced the file, or its name may be too long.
             line = fault_of_the_machine(error)
             self._text(HTTPStatus.SERVICE_UNAVAILABLE if line else HTTPStatus.NOT_FOUND, line or NOTHING)
 
@@ -227,7 +231,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_CONNECT = do_TRACE = _refused
 
     def log_message(self, format: str, *_: object) -> None:
-        """Logs nothing, because it is private which pages a user looks at."""
+        """Logs nothing, because which pages a user looks at is private."""
 
     def version_string(self) -> str:
         return "gre-bench"

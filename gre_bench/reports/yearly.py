@@ -2,7 +2,7 @@
 
     fetch → write → score → validate → verdicts → publish → history
 
-Every stage continues where it was stopped, and does nothing if its work is done; so a run that is killed at any point
+Every stage continues where it was stopped, and does nothing if its work is done. So a run that was killed at any point
 can be started again. If the caller names no year, the newest year whose reviews are public is used.
 """
 
@@ -35,19 +35,19 @@ from gre_bench.store.queries import CURRENT_SIGNATURES
 from gre_bench.tasks import steps
 
 SCORE, VALIDATE = "annual-refresh/score", "validate-metrics/validate-on-gpu"
-"""Deployments in the pool of GPUs, which score and validate if `YearJob.gpu` is set."""
+"""The deployments that score and validate in the pool of GPUs, if `YearJob.gpu` is set."""
 
 LOG = logging.getLogger("gre_bench.year")
 
 YEARLY = "yearly"
-"""The roster of a board that names no candidates."""
+"""The roster for a board whose settings name no candidates."""
 
 Summary = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class YearJob:
-    """The job of a year's board.
+    """The job that makes the board of a year.
 
     *gpu*: whether scoring and validation run in the work pool of GPUs, whose workers must see the same state folder.
     *reached*: (name, summary) of each stage that has run.
@@ -71,8 +71,9 @@ def year_job(
 ) -> YearJob:  # fmt: skip
     """Returns the job that makes the board of a venue's year.
 
-    - *roster*: a list of models to rank. If None, they are those that the settings name, or else of ``yearly``.
-    - *year*: if None, the newest year whose reviews are public on the day *on* (if that is None, today).
+    - *roster*: the name of a list of models to rank. None stands for the models that the settings name or, if they name
+      none, for the roster ``yearly``.
+    - *year*: None stands for the newest year whose reviews are public on the day *on* (None: today).
 
     Raises `SettingsError` for an impossible request, before anything is sent.
     """
@@ -87,10 +88,11 @@ def year_job(
 def make_board(
     job: YearJob, run_stage: Callable[[str, Callable[[], Summary]], Summary] = lambda _, stage: stage()
 ) -> Summary:
-    """Makes the board and publishes it; the summary has those of all stages. Ends at the first that is not done.
+    """Makes the board and publishes it; returns a summary that contains those of all stages.
 
-    *run_stage*: takes the name and the function of a stage, and returns the stage's summary.
-    Raises `LMError` or `SettingsError`, before the first stage, if a model of the roster cannot be asked.
+    Ends at the first stage that is not done. *run_stage*: a function that takes the name and the function of a stage,
+    and returns the stage's summary. Raises `LMError` or `SettingsError`, before the first stage, if a model of the
+    roster cannot be asked.
     """
     check_models(job.settings)
     for name, stage in STAGES.items():
@@ -111,10 +113,10 @@ def make_board(
 
 
 def fetched(job: YearJob) -> Summary:
-    """Stage *fetch*: fetches the year's papers and reviews into a snapshot, whose folder is the summary's ``snapshot``.
+    """Runs the stage *fetch*: downloads the year's papers and reviews into a snapshot.
 
-    It is None, and nothing is fetched, if the settings name files or a snapshot. The outcome is ``waiting`` while the
-    service allows no more requests.
+    The summary's ``snapshot`` is the folder of this snapshot. If the settings name files or a snapshot, nothing is
+    downloaded and ``snapshot`` is None. The outcome is ``waiting`` while the service allows no more requests.
     """
     sources = job.settings.sources
     if sources.notes or sources.papers or sources.snapshot:
@@ -125,12 +127,12 @@ def fetched(job: YearJob) -> Summary:
 
 
 def scored(job: YearJob) -> Summary:
-    """Stage *score*: plans, scores and ranks, by a refresh of the edition, whose texts are written already."""
+    """Runs the stage *score*: refreshes the edition, whose texts already exist, to plan, score and rank it."""
     return _in_pool(SCORE, job, job.settings) if job.gpu else refresh(job.work, show_board)
 
 
 def validated(job: YearJob) -> Summary:
-    """Stage *validate*: validates the board's metrics that have no validation record under their signature yet."""
+    """Runs the stage *validate*: validates the board's metrics that have no record under their signature yet."""
     board = verdicts(job.state, job.work.store.key, map(signature_of, job.work.store.read(CURRENT_SIGNATURES)))
     new = [row["metric"] for row in board if row["verdict"] == "missing"]
     if not new:
@@ -143,10 +145,11 @@ def validated(job: YearJob) -> Summary:
 
 
 def judged(job: YearJob) -> Summary:
-    """Stage *verdicts*: decides which boards are published (see `gre_bench.pipeline.validation_records`).
+    """Runs the stage *verdicts*: decides which boards are published (see `gre_bench.pipeline.validation_records`).
 
-    ``unproven`` has the metrics that failed validation or have no record, about which release.unvalidated decides;
-    ``hidden`` those whose boards are left out. The outcome is ``refused`` if nothing is published.
+    In the summary, ``unproven`` has the metrics that failed validation or have no record; the setting
+    release.unvalidated decides about these. ``hidden`` has the metrics whose boards are left out. The outcome is
+    ``refused`` if nothing is published.
     """
     board = verdicts(job.state, job.work.store.key, map(signature_of, job.work.store.read(CURRENT_SIGNATURES)))
     bad = [row for row in board if row["verdict"] in ("fail", "missing")]
@@ -164,7 +167,7 @@ def judged(job: YearJob) -> Summary:
 
 
 def published(job: YearJob) -> Summary:
-    """Stage *publish*: publishes a release of the edition, unless the latest release holds the same tables."""
+    """Runs the stage *publish*: publishes a release of the edition, unless the latest release has the same tables."""
     hidden = dict(job.reached)["verdicts"]["hidden"]
     made = publish_edition(job.work.store, releases(job.state, job.work.store.key), hidden=hidden)
     return {"outcome": DONE, "release": made.name, "board": release_sentence(made.folder),
@@ -172,7 +175,7 @@ def published(job: YearJob) -> Summary:
 
 
 def compared(job: YearJob) -> Summary:
-    """Stage *history*: compares the candidates across the venue's editions up to this year."""
+    """Runs the stage *history*: compares the candidates across the venue's editions up to this year."""
     own = job.settings.edition.edition
     same = [key for key in find_editions(job.state) if (other := edition_of(key)).year <= own.year
             and (other.venue, other.sample) == (own.venue, own.sample)]  # fmt: skip

@@ -1,18 +1,18 @@
 """The store of one edition. Only this package and `gre_bench.release` use DuckDB and ``sql/``.
 
 An edition lives in one folder: ``edition.duckdb`` (written and opened only under ``edition.lock``),
-``read-HASH.duckdb`` (a copy for readers, named by its content), ``current`` (the name of the copy), ``status.json``.
+``read-HASH.duckdb`` (a copy for readers, named by its content), ``current`` (the name of that copy), ``status.json``.
 The store is the checkpoint: a run asks the store what is missing and continues from there.
 
-edition     the store: creating, writing, reading and copying it
-database    the edition's DuckDB file: connections, transactions, error messages
-read_copy   the copy for readers: replacing and opening it
-asking      runs a user's own query in a separate process, with limits
-sandbox     the program of this separate process
-schema      tables, views and their version
-statements  SQL by name
-queries     the queries of ``sql/queries`` by name, the types of their rows, and bulk data for DuckDB
-files       the edition's lock, and errors while writing files
+edition       the store: creating, writing, reading and copying it
+database      the edition's DuckDB file: connections, transactions, error messages
+read_copy     the copy for readers: replacing and opening it
+user_queries  runs a user's own query in a separate process, with limits
+sandbox       the program that this separate process runs
+schema        the tables and views, and the schema's version
+statements    the program's SQL statements, by name
+queries       the queries of ``sql/queries`` by name, the types of their rows, and bulk data for DuckDB
+files         the edition's lock, and errors while writing files
 """
 
 from gre_bench.store.database import connect, explain_lack, is_interruption, is_statement_error, quoted

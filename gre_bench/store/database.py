@@ -1,7 +1,8 @@
 """Opens the DuckDB file of an edition, and all other connections except those of users' queries (see `sandbox`).
 
 A database file may come from anybody, and its views and macros run whenever a query names them. Every connection is
-therefore locked down: it opens only the files it was made for, loads no extension, and no statement can change this.
+therefore locked down: it opens only the files that it was made for and loads no extension. No statement can change
+this.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ def connect(
 ) -> duckdb.DuckDBPyConnection:
     """Returns a locked-down connection to the database *file*, or to an empty database in memory.
 
-    - *attached*: catalogue name → database file that the connection can also read; None: an empty one in memory.
+    - *attached*: catalogue name → a database file that the connection can also read. None stands for an empty database
+      in memory.
     - *config*, *settings*: DuckDB settings to apply before and after *file* is opened.
     - *folders*: folders in which statements may read and write files, such as Parquet files.
     - *read_only*: whether to open *file* only for reading.
@@ -79,7 +81,7 @@ def connect(
 def reader(file: Path) -> duckdb.DuckDBPyConnection:
     """Returns a locked-down connection that reads *file*, an edition's database that never changes.
 
-    The views are those of the program version that wrote it. Raises `duckdb.Error` if the file cannot be opened.
+    The views are those of the program version that wrote *file*. Raises `duckdb.Error` if it cannot be opened.
     """
     return connect(file, config={"threads": "1"}, read_only=True)
 
@@ -104,14 +106,14 @@ DUCKDB_WAIT_S = 30.0
 LOG_SIZE = "128MB"
 """Size at which DuckDB's write-ahead log is merged into the file.
 
-With a larger size there are fewer merges, but after a kill the next run has more to replay.
+A larger size means fewer merges, but more to replay for the run that follows a killed one.
 """
 
 
 class Database:
-    """The DuckDB *file* of edition *key*, which is opened for each transaction, unless a block keeps it open.
+    """The DuckDB *file* of edition *key*, which is opened for each transaction unless `kept_open` keeps it open.
 
-    *copy*: returns the path of the copy for readers, for error messages.
+    *copy*: a function that returns the path of the copy for readers, which error messages name.
     """
 
     def __init__(self, key: str, file: Path, copy: Callable[[], Path]):
@@ -134,7 +136,7 @@ class Database:
 
     @contextmanager
     def transaction(self, then: str | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Yields a connection inside one transaction, which is committed at the end, and rolled back on an error.
+        """Yields a connection inside one transaction, which is committed at the end, or rolled back on an error.
 
         A nested transaction is part of the outer one. *then*: a statement to execute after the commit. Raises `Clash`
         if a statement adds a row with an existing key. Raises `StoreError` if the disk or the file fails, and `Stopped`
@@ -194,7 +196,7 @@ class Database:
             pass
 
     def close(self) -> None:
-        """Closes the file if a block keeps it open; the next transaction opens it again."""
+        """Closes the file if `kept_open` keeps it open; the next transaction opens it again."""
         if self._open is not None:
             self._open.close()
             self._open = None
@@ -215,7 +217,7 @@ class Database:
                 time.sleep(0.1)
 
     def fault(self, file: Path, error: duckdb.Error) -> StoreError:
-        """Returns a `StoreError` for DuckDB's *error* on *file*, whose message says what is wrong and what to do."""
+        """Returns a `StoreError` for DuckDB's *error* on *file*; its message says what is wrong and what to do."""
         reason = str(error).splitlines()[0]
         if lack := explain_lack(error):
             return StoreError(f"edition {self.key}: {file}: {lack}")
@@ -236,8 +238,8 @@ class Database:
 def is_interruption(error: Exception) -> bool:
     """Whether *error* is the one that DuckDB raises if a signal interrupts a query.
 
-    DuckDB raises it instead of the exception of Python's signal handler. While DuckDB reads a Python object, the
-    message of its error ends with that exception.
+    DuckDB raises it instead of the exception of Python's signal handler. If the signal comes while DuckDB reads a
+    Python object, the message of DuckDB's error ends with that exception.
     """
     ends = tuple(f": {Stopped.__name__}: {sign}" for sign in ("SIGINT", "SIGTERM"))
     return str(error) == "Query interrupted" or str(error).endswith(ends)

@@ -1,4 +1,4 @@
-"""The store of one edition, with one writer and many readers, and private copies of it."""
+"""The store of one edition, which has one writer and many readers, and private copies of a store."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def find_editions(state: Path) -> list[str]:
 
 
 BESIDE = ("start_run", "end_run")
-"""Queries that change nothing that a board depends on."""
+"""Names of the queries whose changes cannot affect a board."""
 LOADED = "release"
 """The file that marks an edition as loaded from a release, and names the release."""
 SAMPLE_EDITION = "SAMPLE-2026"
@@ -78,7 +78,7 @@ class _Counts(BaseModel, strict=True, extra="allow", defer_build=True):
 
 
 class _Status(BaseModel, strict=True, extra="allow", defer_build=True):
-    """What readers of a status rely on."""
+    """The fields of a status that its readers rely on."""
 
     state: str
     stage: str
@@ -116,7 +116,7 @@ class Store:
 
     @property
     def read_file(self) -> Path:
-        """The path of the copy for readers, which is missing until something was committed."""
+        """The path of the copy for readers; the file is missing until something has been committed."""
         return self.copy.file
 
     @property
@@ -130,7 +130,7 @@ class Store:
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the edition was loaded from a release, so that it has only the copy for readers."""
+        """Whether the edition was loaded from a release and therefore has only the copy for readers."""
         return self.release_file.is_file() and self.is_readable
 
     def refuse_loaded(self) -> None:
@@ -145,11 +145,11 @@ class Store:
     def lock(self, command: str, wait_s: float = 0.0) -> Iterator[None]:
         """Holds the edition's write lock in the name of *command*; first creates the store if there is none.
 
-        Raises `LockedError`, which names the holder, if another process still holds it after *wait_s* seconds, and
-        `StoreError` for a store of another schema version.
+        Raises `LockedError`, which names the holder, if another process still holds the lock after *wait_s* seconds.
+        Raises `StoreError` if the program cannot write the store's schema version.
         """
         with files.edition_lock(self.key, self.lock_file, command, wait_s):
-            # Files that killed writers left: no other process is writing them, because this one holds the lock.
+            # Killed writers may have left these files. This process holds the lock, so no other is writing them.
             for left in (*self.folder.glob(".read.*"), *self.folder.glob(".*.json.[0-9]*")):
                 left.unlink(missing_ok=True)
             self.refuse_loaded()
@@ -176,7 +176,7 @@ class Store:
                 beside.unlink(missing_ok=True)
 
     def discard(self) -> None:
-        """Deletes the store if it is empty; does nothing if another process is writing it."""
+        """Deletes the store, which must be empty; does nothing if another process is writing it."""
         if not self.is_being_written():
             for file in self.folder.glob("*"):
                 if file.is_file():
@@ -206,7 +206,7 @@ class Store:
     def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """Yields a connection to the store itself inside one transaction, as `Database.transaction` does.
 
-        The block may change what the board depends on; see `fill_board`.
+        The block may change what the board depends on, so `fill_board` will fill the board again.
         """
         self._filled = False
         try:
@@ -233,7 +233,7 @@ class Store:
         self._filled = True
 
     def write(self, *steps: tuple[str, Sequence[Any] | Mapping[str, Any]]) -> None:
-        """Runs the queries *steps*, pairs of a query's name and its values, in one transaction.
+        """Runs queries in one transaction; each of *steps* is a pair of a query's name and its values.
 
         If the values are a mapping, they are the query's parameters. If they are a list of records, they are its table
         ``incoming``; for an empty list, the query is skipped.
@@ -272,7 +272,8 @@ class Store:
                 raise self.copy.fault(error) from None
 
     def read_mended(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
-        """Returns the same as `read`, after replacing a damaged copy; takes the lock, so it is for writing runs."""
+        """Does the same as `read`, but first replaces a damaged copy. This takes the lock: only runs that write may
+        call it."""
         try:
             return self.read(query, **parameters)
         except StoreError:
@@ -298,7 +299,7 @@ class Store:
 
     @contextmanager
     def reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Yields one read-only connection to the copy for readers, so that all queries of a block read the same one."""
+        """Yields a read-only connection to the copy for readers, so that all queries of a block read the same copy."""
         self._check_there()
         with self.copy.opened() as connection:
             try:
@@ -324,7 +325,7 @@ class Store:
         return f"run: gre-bench refresh --edition {self.key}"
 
     def copy_for_readers(self, at_most_every_s: float = 0.0) -> None:
-        """Replaces the copy for readers by a copy of the store as it is now.
+        """Replaces the copy for readers with a copy of the store as it is now.
 
         Does nothing if this object made a copy less than *at_most_every_s* seconds ago. If copying is slow, this
         interval is lengthened, so that copying takes at most a twentieth of a run.
@@ -350,11 +351,11 @@ class Store:
         shutil.copyfile(self.file, beside)
 
     def let_go(self) -> None:
-        """Closes the store's file until the next query: of an open file, DuckDB keeps in memory what it has met."""
+        """Closes the store's file until the next query: while it is open, DuckDB keeps in memory what it has read."""
         self._database.close()
 
     def fault(self, error: duckdb.Error) -> StoreError:
-        """Returns a `StoreError` for DuckDB's *error* while it read a private copy of the store."""
+        """Returns a `StoreError` for an *error* that DuckDB raised while reading a private copy of the store."""
         return self._database.fault(self.file, error)
 
     def save_status(self, values: Mapping[str, Any]) -> None:
@@ -392,7 +393,7 @@ class ReadCopy(Store):
 
 
 class Frozen(ReadCopy):
-    """A private copy of *store* in *file*, with an open connection. Reading never waits, and no run changes it."""
+    """A private copy of *store* in *file*, with an open connection. Reading it never waits, and no run changes it."""
 
     def __init__(self, store: Store, file: Path, connection: duckdb.DuckDBPyConnection):
         super().__init__(store.folder.parent.parent, store.key)
@@ -431,7 +432,7 @@ def frozen(store: Store, command: str, wait_s: float = 0.0) -> Iterator[Frozen]:
 def copy_to_scratch(store: Store) -> Iterator[Store]:
     """Yields a temporary edition that starts as a copy of *store* and can be written; deletes it at the end.
 
-    *store* may be loaded from a release. Rows are left out if the release withholds the text that they must have.
+    *store* may have been loaded from a release. A row is left out if it needs a text that the release withholds.
     """
     store._check_there()
     with TemporaryDirectory(prefix="gre-bench-") as folder:
@@ -454,7 +455,7 @@ def copy_to_scratch(store: Store) -> Iterator[Store]:
 _MADE = ("meta", "student_t", "board", "strata")
 """Tables that are not copied: a new edition has them already, or fills them from the others."""
 _WITHHELD = {"VARCHAR": "''", "VARCHAR[]": "[]", "TIMESTAMP WITH TIME ZONE": "now()"}
-"""Type → the SQL value of a required cell whose value a release leaves out."""
+"""Type of a column → the SQL value for a required cell that a release leaves empty."""
 
 
 def _copy_table(run: duckdb.DuckDBPyConnection, table: str) -> None:

@@ -35,7 +35,7 @@ def convert_write_errors(key: str, *files: Path) -> Iterator[None]:
 
 
 SETTLE_S = 0.5
-"""The minimum number of seconds to try for the lock, because `is_held` in another process holds it for a moment."""
+"""The minimum number of seconds to try for the lock: `is_held`, in another process, may hold it for a moment."""
 
 
 @contextmanager

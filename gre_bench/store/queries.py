@@ -1,9 +1,9 @@
-"""The queries of ``sql/queries`` that return rows, with the types of rows that other packages rely on.
+"""The queries of ``sql/queries`` that return rows, and the types of those rows that other packages rely on.
 
 The SQL defines the rows, and ``docs/columns.toml`` explains the columns. Tests compare the types with DuckDB's
 ``describe``. Functions here convert records to columns for bulk queries, and DuckDB's rows to dictionaries.
 """
-# ruff: noqa: UP013 - a class for each of these tables of columns would be four times as long
+# ruff: noqa: UP013 - written as classes, these types of rows would be four times as long
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Row_co = TypeVar("Row_co", covariant=True)
 QueryRow = TypeVar("QueryRow")
 
 Row = Mapping[str, Any]
-"""A row of a release or of a user's own query, whose columns no type declares."""
+"""A row of a release or of a user's own query; no type declares its columns."""
 
 Plain = dict[str, Any]
 """A row whose columns are declared only by its SQL."""
@@ -219,7 +219,7 @@ WHY_SPANS = Query("why_spans", WhySpanRow)
 
 
 def columns(values: Sequence[Any]) -> dict[str, list[Any]]:
-    """Returns column → list of values, for records that are all dataclasses or all mappings; at least one record."""
+    """Returns column → list of values for the records *values*: at least one, and all dataclasses or all mappings."""
     if is_dataclass(values[0]):
         return {field.name: [getattr(value, field.name) for value in values] for field in fields(values[0])}
     return {name: [row[name] for row in values] for name in values[0]}

@@ -25,7 +25,7 @@ from gre_bench.store.database import explain_lack, reader
 CURRENT = "current"
 """A file of one line: the name of the copy to open."""
 EARLIER = "read.duckdb"
-"""The name of the copy in editions that earlier versions of the program wrote, which lack a board."""
+"""The name of the copy in editions that earlier versions of the program wrote. Such a copy has no board."""
 _CLONE = 0x40049409
 _Result = TypeVar("_Result")
 
@@ -79,7 +79,7 @@ class CopyForReaders:
         return (self.folder / CURRENT).is_file() or (self.folder / EARLIER).is_file()
 
     def put(self, beside: Path) -> None:
-        """Makes *beside*, a new file with a copy of the store, the current copy; only the writer may call this.
+        """Moves *beside*, a new copy of the store, into place as the current copy; only the writer may call this.
 
         Even if the process is killed halfway, ``current`` names a complete copy.
         """
@@ -107,7 +107,7 @@ class CopyForReaders:
             yield kept[self.folder][1]
 
     def copy_to(self, target: Path) -> None:
-        """Writes a private copy of the current copy to the file *target*."""
+        """Copies the current copy for readers to the file *target*, for private use."""
 
         def copy(file: Path) -> None:
             with file.open("rb") as source, target.open("wb") as private:
@@ -132,7 +132,7 @@ class CopyForReaders:
         return StoreError(f"edition {self.key}: {self.file} cannot be read ({reason}); {todo}")
 
     def _of_current(self, use: Callable[[Path], _Result]) -> _Result:
-        """Calls *use* with the path of the current copy, and again if the writer replaced the copy meanwhile."""
+        """Calls *use* with the path of the current copy; calls it again if the writer replaced the copy meanwhile."""
         file = self.file
         while True:
             try:

@@ -33,14 +33,14 @@ HIDDEN = {
     '"COPY_QUERY_NODE"': "a query changes nothing, not even by a copy within a with",
     '"function_name":"json_execute_serialized_sql"': "json_execute_serialized_sql is refused; give the query itself",
 }
-"""Name in DuckDB's syntax tree of a query part that does more than read → the message that refuses it."""
+"""What DuckDB's syntax tree calls a part of a query that does more than read → the message that refuses it."""
 PLAIN = {
     "BIGINT", "BOOLEAN", "DOUBLE", "FLOAT", "HUGEINT", "INTEGER", "SMALLINT", "TINYINT", "UBIGINT", "UHUGEINT",
     "UINTEGER", "USMALLINT", "UTINYINT", "VARCHAR",
 }  # fmt: skip
 """Types whose values, and lists of values, JSON can represent."""
 RULESET, RULE, RESTRICT, NO_NEW_PRIVILEGES, TCP = 444, 445, 446, 38, 3
-"""Linux constants for landlock, which needs no privileges and restricts root too: system calls and arguments."""
+"""System calls and arguments for Linux's landlock, which needs no privileges and also restricts root."""
 READING, READ_FILE = 0b1101, 0b100
 """Landlock rights for a folder (to execute and read files, and to list folders) and for a single file (to read)."""
 MACHINE = ("/proc/self", "/proc/stat", "/sys/devices/system/cpu", "/sys/fs/cgroup")
@@ -138,7 +138,7 @@ def open_private_copy(request: dict[str, Any]) -> duckdb.DuckDBPyConnection:
 
 
 def parse_one_statement(connection: duckdb.DuckDBPyConnection, text: str, parsing: str) -> duckdb.Statement:
-    """Returns the one statement of *text*; raises `Refused` for none, several, or one that does more than read.
+    """Returns the only statement of *text*; raises `Refused` if there is not exactly one, or if it does more than read.
 
     *parsing*: an SQL query that returns a statement's syntax tree as JSON.
     """
@@ -156,7 +156,7 @@ def parse_one_statement(connection: duckdb.DuckDBPyConnection, text: str, parsin
         # EXPLAIN ANALYZE runs the explained statement, which must therefore be a query too.
         parse_one_statement(connection, re.sub(r"(?i)^explain(\s+analy[sz]e)?", " ", statement.query), parsing)
     elif kind == duckdb.StatementType.MULTI:
-        # The parser splits a pivot without named columns into several statements, and so a COPY of such a pivot.
+        # The parser splits a pivot without named columns, and a COPY of such a pivot, into several statements.
         if not re.match(r"(?i)[\s(]*(pivot|unpivot|from|select|with|describe|summarize)\b", statement.query):
             raise Refused("a pivot must stand alone or within select, from or with; name its columns by in (...)")
     elif kind != duckdb.StatementType.SELECT:

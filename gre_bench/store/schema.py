@@ -17,7 +17,8 @@ EARLIEST = 9
 NEW_FILE = {"storage_compatibility_version": "v1.4.0", "default_block_size": "65536"}
 """DuckDB settings for new files of editions and releases: the oldest format that readers are likely to use.
 
-The block size, in bytes, is a quarter of DuckDB's default. It makes a small file 2.7 times smaller, a large one 20%.
+The block size, in bytes, is a quarter of DuckDB's default. It makes a small file 2.7 times smaller, and a large file
+20% smaller.
 """
 
 TABLES = tuple(statements("schema"))
@@ -49,7 +50,7 @@ def _definitions() -> tuple[list[str], str]:
 
 
 def fill(connection: duckdb.DuckDBPyConnection) -> None:
-    """Fills the tables ``board`` and ``strata`` from the other tables, in place of their earlier rows."""
+    """Fills the tables ``board`` and ``strata`` from the other tables, replacing their earlier rows."""
     connection.execute(statement("queries", "fill_board"))
     connection.execute(statement("queries", "fill_strata"))
 

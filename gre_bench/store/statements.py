@@ -2,7 +2,7 @@
 
 A kind is a file ``sql/<kind>.sql`` or all files of a folder ``sql/<kind>/``. Names are unique within a kind. In a file,
 ``-- name: papers`` starts the statement *papers*, which ends at the next ``-- name:`` line. A file without ``-- name:``
-lines holds one statement, named like the file. Each file is read once. `CHANGES` are statements that fit any table.
+lines holds one statement, named after the file. Each file is read once. `CHANGES` are statements that fit any table.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ CHANGES = {
 
 
 def statement(kind: str, name: str) -> str:
-    """Returns the SQL text of the statement *name* of a *kind*, such as ``queries``; raises `StoreError` if missing.
+    """Returns the SQL text of the statement *name* of a *kind*, such as ``queries``.
 
-    A query that is in no file may be one of `CHANGES`, such as ``put_papers``.
+    A query that is in no file may be one of `CHANGES`, such as ``put_papers``. Raises `StoreError` if there is no such
+    statement.
     """
     known = statements(kind)
     if name not in known:
@@ -54,7 +55,7 @@ def statements(kind: str) -> Mapping[str, str]:
 
 @cache
 def read_statements(folder: Path, kind: str) -> Mapping[str, str]:
-    """Returns the same as `statements`, from *folder* instead of ``sql/``."""
+    """Does the same as `statements`, but reads from *folder* instead of ``sql/``."""
     single = folder / f"{kind}.sql"
     files = [single] if single.is_file() else sorted((folder / kind).glob("*.sql"))
     if not files:

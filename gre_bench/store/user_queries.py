@@ -34,7 +34,7 @@ MB = 1_000_000
 MOST_CHARACTERS = 400
 """The maximum number of characters of DuckDB's own message in an error message."""
 PASSED_ON = ("LD_LIBRARY_PATH",)
-"""Environment variables that the process gets, because Python may need them; others may hold secrets."""
+"""Environment variables that the process gets because Python may need them. Others may hold secrets."""
 CODES: dict[str, Callable[[Any], Any]] = {
     "dict": lambda pairs: {_to_hashable(decode_cell(key)): decode_cell(value) for key, value in pairs},
     "bytes": base64.b64decode,
@@ -136,7 +136,8 @@ def _lines(
 ) -> Iterator[dict[str, Any]]:
     """Sends *request* to the process and yields its replies, one parsed line of JSON at a time.
 
-    Yields ``{"bound": "seconds"}`` when the time of *bounds* is up, and ``{"bound": "result"}`` for too much output.
+    Yields ``{"bound": "seconds"}`` when the time that *bounds* allows is up, and ``{"bound": "result"}`` if there is
+    too much output.
     """
     until = time.monotonic() + bounds.seconds
     assert process.stdin is not None and process.stdout is not None

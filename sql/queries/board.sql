@@ -1,20 +1,21 @@
 -- name: leaderboard
--- one row per candidate of the requested signatures: validated metrics first, best first, then those without a rank
--- On the board 'all' contaminated candidates are ranked too, on the board 'clean' they are not.
+-- one row per candidate of the requested signatures: validated metrics come first, and on each board the best
+-- candidates; those without a rank come last
+-- The board 'all' also ranks contaminated candidates; the board 'clean' does not.
 select l.* exclude (board)
 from board l
 where l.board = $board and l.signature_id in (select unnest($signature_ids::varchar[]))
 order by not starts_with(l.validation, 'validated'), l.metric, l.group_name nulls first, l.unranked is not null, l.score desc nulls last, l.candidate;
 
 -- name: ranked
--- one row per requested signature, board and ranked candidate: group by group, best first
+-- one row per requested signature, board and ranked candidate: group by group, the best first
 select signature_id, board, group_name, candidate, rank
 from board
 where signature_id in (select unnest($signature_ids::varchar[])) and rank is not null
 order by signature_id, board, group_name nulls first, rank, candidate;
 
 -- name: pair_tests
--- one row per two ranked candidates of a group on a board: the test between them
+-- one row for every two ranked candidates of a group on a board: the test between them
 select
     first, second, difference, low, high, sd, p, p_holm, papers, ahead, behind, median, trimmed, trimmed_low, trimmed_high,
     sign_p
@@ -35,7 +36,7 @@ from ((from on_boards except from stated) union all (from stated except from on_
 where signature_id in (select unnest($signature_ids::varchar[]));
 
 -- name: board_settings
--- at most one row: settings of the run that planned the signatures of the leaderboard; later runs may have others
+-- at most one row: the settings of the run that planned the leaderboard's signatures; later runs' settings may differ
 select settings
 from runs
 where run_id = (
@@ -73,9 +74,11 @@ group by all
 order by all;
 
 -- name: board_judgments
--- one row per candidate: its reviews judged by one writer, those of them judged in vain, lines that are no judgment, the
--- median of lines a review, and the share of a review's distinct words that its judgments keep
--- In vain: nothing in the text judges, or an LM's reply could not be read as judgments.
+-- one row per candidate: how many of its reviews one writer judged, and how many of these in vain; how many lines the
+-- writer wrote, and how many of these are no judgments; the median number of judgments per review; and the share of a
+-- review's distinct words that its judgments keep
+-- A review is judged in vain if nothing in its text makes a judgment, or if an LM's reply could not be read as
+-- judgments.
 with texts as (
     select candidate as candidate_id, review_id, text
     from reviews
@@ -105,7 +108,8 @@ group by all
 order by all;
 
 -- name: board_lengths
--- one row per candidate of the boards and paper: words of the text that a metric reads (source: judgments or review)
+-- one row per candidate of the boards and paper: the number of words of the text that a metric reads (source: judgments
+-- or review)
 with read_by_metric as (
     select
         r.candidate as candidate_id,
@@ -137,9 +141,10 @@ where w.source = $source and w.writer = $writer and w.form = $form and w.cut = $
 order by candidate_id, paper_id;
 
 -- name: anchored
--- one row per signature and candidate that is no anchor: its difference to the mean of the anchors, paired by pair
--- A metric with chance in its score has the interval of the board if the human baseline is the only anchor, else none:
--- papers depend on each other by the exchanges of all anchors.
+-- one row per signature and candidate that is not an anchor: its difference from the mean of the anchors on the same
+-- pairs
+-- If a metric has chance in its score, papers depend on each other by the exchanges of all anchors. Only if the human
+-- baseline is the only anchor is there then an interval: that of the board.
 with anchor as (
     select signature_id, paper_id, reference_id, avg(value order by value) as value
     from pairs
@@ -199,7 +204,8 @@ left join student_t t on t.df = least(case when s.chance = 'none' then f.papers 
 order by s.metric, f.signature_id, f.candidate_id;
 
 -- name: strata
--- one row per requested signature, stratum, its value and candidate: scores there, the most papers first
+-- one row per requested signature, stratum, value of the stratum and candidate: its scores on these papers; values with
+-- the most papers come first
 select * exclude (vs_human_papers)
 from strata
 where signature_id in (select unnest($signature_ids::varchar[]))
@@ -207,7 +213,7 @@ order by signature_id, stratum, max(papers) over (partition by signature_id, str
          kind <> 'human', score desc, candidate;
 
 -- name: sampled_strata
--- one row per stratum of the sampled papers and value: how many papers, by version of the PDF first
+-- one row per stratum and value: the number of sampled papers; the stratum 'PDF version' comes first
 with kinds_of_papers as (
     select paper_id, 'PDF version' as stratum, replace(coalesce(s.pdf_version_status, 'unknown'), '_', ' ') as value
     from papers
@@ -223,14 +229,15 @@ group by stratum, value
 order by stratum <> 'PDF version', stratum, papers desc, value;
 
 -- name: clean_gap
--- one row per requested signature that has both in one group: contaminated candidates against the others of their group,
--- paired by paper and reference
--- No interval for a metric with chance in its score: papers depend on each other by the exchanges of all candidates.
+-- one row per requested signature: how much higher contaminated candidates score than the others of their group, paired
+-- by paper and reference
+-- Only signatures that have both kinds of candidates in one group have a row. A metric with chance in its score has no
+-- interval, because papers depend on each other by the exchanges of all candidates.
 with models as (
     select c.candidate_id, c.group_name, x.status is not distinct from 'contaminated' as contaminated
     from candidates c
     left join exposures x on x.role = 'candidate' and x.name = c.candidate_id
-    -- if no candidate is contaminated there is no gap, and no pair is read
+    -- if no candidate is contaminated, there is no gap, so no pair is read
     where c.kind = 'model' and exists (select 1 from exposures where role = 'candidate' and status = 'contaminated')
 ),
 by_pair as (
@@ -279,9 +286,10 @@ from exposures
 order by role, name;
 
 -- name: human_differences
--- one row per candidate and paper of one signature: how far its mean score is above the human baseline's, pair by pair
--- own, human: the exchanges of reviews that this depends on, the candidate's and the human baseline's; null unless the
--- metric has chance in its score
+-- one row per candidate and paper of one signature: how far its mean score on shared references is above the human
+-- baseline's
+-- own, human: the exchanges of reviews that this difference depends on, those of the candidate and of the human
+-- baseline; null unless the metric has chance in its score
 select
     p.candidate_id,
     p.paper_id,

@@ -1,15 +1,18 @@
 -- name: fill_board
--- one row per board, signature and candidate: mean score, its 90% intervals, its difference to the human baseline, how
--- sure its rank is, its length and cost; changed reviews are in effects
--- Candidates of a group are ranked among themselves, by the tests between them.
--- The board 'clean' ranks no candidate that is known to be contaminated, the board 'all' ranks these too. If every
--- model of a group is contaminated, both rank them: the comparison is then among equals.
--- A mean is over papers, each the mean of its pairs: papers weigh alike, however many references they have.
--- Expected pairs: the (paper, reference) pairs that any candidate has under the signature. With under 98%: no rank.
--- The human baseline is not expected against itself, where its review is a reference of the models.
+-- one row per board, signature and candidate: its mean score with 90% intervals, its difference from the human
+-- baseline, how certain its rank is, and its length and cost; changed reviews are in the table effects
+-- Candidates are ranked only within their group.
+-- The board 'clean' ranks no candidate that is known to be contaminated; the board 'all' ranks these too. If every
+-- model of a group is contaminated, both boards rank them, because like is then compared with like.
+-- A score is a mean over papers, and each paper counts with the mean of its pairs. So all papers have the same weight,
+-- however many references they have.
+-- The expected pairs are the (paper, reference) pairs that any candidate has under the signature. A candidate with
+-- scores for fewer than 98% of them has no rank.
+-- Where the human baseline's own review is a reference for the models, no pair of the human baseline is expected.
 -- The interval by paper treats the pairs of one paper as one cluster; the flat one (Xu et al. 2025, figure 4) does not.
--- Where scores have the score by chance in them, papers that exchange reviews depend on each other: a mean is then by
--- exchange, and a difference by the exchanges of both candidates (exchange_error in gre_bench/stats/intervals.py).
+-- Where scores involve the chance score, papers that exchange reviews depend on each other. The error of a mean is then
+-- computed by exchange, and that of a difference by the exchanges of both candidates (exchange_error in
+-- gre_bench/stats/intervals.py).
 delete from board;
 insert into board by name
 with known as materialized (
@@ -62,7 +65,7 @@ means as (
     left join (select signature_id, candidate_id, avg(mean order by mean) as mean from papers_of group by all) m
         using (signature_id, candidate_id)
 ),
--- the independent units: papers, or for scores by chance, papers that exchange their reviews
+-- the independent units: papers or, if scores involve the chance score, sets of papers that exchange their reviews
 units as (
     select signature_id, candidate_id, 1 as papers, mean as total
     from papers_of
@@ -200,7 +203,7 @@ judged as (
 select
     j.board,
     s.metric,
-    -- rounded, so that equal scores share a rank in whatever order they were added up
+    -- rounded, so that equal scores share a rank even if their parts were added in another order
     case when j.ranked
         then rank() over (partition by j.board, j.signature_id, j.group_name, j.ranked order by round(j.mean, 9) desc)
     end as rank,
@@ -223,7 +226,7 @@ select
     ch.above_high as above_chance_high,
     ch.above_p as above_chance_p,
     st.above_p_holm as above_chance_p_holm,
-    -- ranked candidates: by the corrected p; others, which belong to no family of tests: by their own p
+    -- the corrected p decides for ranked candidates; their own p for the others, which belong to no family of tests
     case when ch.above is not null
         then coalesce(ch.above > 0 and case when j.ranked then st.above_p_holm else ch.above_p end < 0.05, false)
     end as surely_above_chance,
@@ -260,7 +263,7 @@ select
     pr.at_length,
     pr.at_length_low,
     pr.at_length_high,
-    -- the human length is one that the candidate never wrote at: its score there is an extrapolation
+    -- if the candidate wrote no text of about the human length, its score at that length is an extrapolation
     case when pr.at_length is not null then pr.human_words not between ln.shortest and ln.longest end as extrapolated,
     ln.shortest,
     ln.longest,
@@ -303,10 +306,10 @@ left join lengths ln using (signature_id, candidate_id);
 
 -- name: fill_strata
 -- one row per signature, human baseline or model, and stratum of papers, such as the version of the PDF or the decision:
--- its mean score there, its 90% interval, and its difference to the human baseline, paired by paper
--- Papers that come from no notes have no strata.
--- The pairs of one paper are one cluster, and papers weigh alike, as on the boards. Where scores have the score by chance
--- in them, papers of a stratum that exchange reviews depend on each other, as on the boards too.
+-- its mean score on these papers with a 90% interval, and its difference from the human baseline, paired by paper
+-- Papers that do not come from notes have no strata.
+-- As on the boards, the pairs of one paper are one cluster, and all papers have the same weight. Also as on the boards,
+-- papers of a stratum that exchange reviews depend on each other where scores involve the chance score.
 delete from strata;
 insert into strata by name
 with kinds_of_papers as (

@@ -1,5 +1,6 @@
 -- name: papers
--- one row per known paper, or per paper of $ids; without its body unless $bodies: bodies are most of a store
+-- one row per known paper, or per paper of $ids; bodies, which take up most of a store, are left out unless $bodies is
+-- true
 select paper_id, title, abstract, case when $bodies then text end as text, source_row
 from papers
 where $ids::varchar[] is null or paper_id in (select unnest($ids::varchar[]))
@@ -33,19 +34,20 @@ insert or replace into snapshots (digest, path, imported_at) values (
 );
 
 -- name: texts
--- one row per paper whose text was read from a snapshot, as in the query papers
+-- one row per paper whose text was read from a snapshot; $ids, $bodies: as in the query papers
 select paper_id, origin, sha256, status, pages, abstract, case when $bodies then text end as text, notes
 from texts
 where $ids::varchar[] is null or paper_id in (select unnest($ids::varchar[]))
 order by paper_id;
 
 -- name: name_untitled
--- gives the incoming titles, which were read in PDFs, to papers that have none
+-- gives papers without a title the incoming one, which was read from the PDF
 update papers set title = i.title from incoming i where papers.paper_id = i.paper_id and trim(papers.title) = '';
 
 -- name: text_states
--- one row per paper whose text was read from a snapshot: the outcome of the reading, papers without text first
--- Words are null if no counts are known: for papers without text, or read by an earlier version of the program.
+-- one row per paper whose text was read from a snapshot: the outcome of the reading; papers without text come first
+-- The numbers of words are null if unknown: for papers without text, and papers that an earlier version of the program
+-- read.
 with counted as (
     select
         paper_id,
@@ -71,12 +73,12 @@ left join counted c using (paper_id)
 order by t.text is not null, t.status, t.paper_id;
 
 -- name: text_words
--- one row per paper, page and fate of words there
+-- one row per paper, page and fate of words: how many words on the page have this fate
 from text_words
 order by paper_id, page, words desc, fate;
 
 -- name: forget_text_words
--- deletes the fates of the words of some papers, which were read again
+-- deletes the fates of the words of papers that were read again
 delete from text_words where paper_id in (select unnest($paper_id::varchar[]));
 
 -- name: imported_domain
@@ -92,7 +94,7 @@ limit 1;
 select distinct parse_filename(file) as file, sha256, kind from imports order by all;
 
 -- name: forget_licences
--- deletes the licence of papers or reviews, which an import calls unknown
+-- deletes the licences of papers or reviews whose licence an import calls unknown
 delete from licences where kind = $kind and item in (select unnest($item::varchar[]));
 
 -- name: add_import
@@ -104,7 +106,8 @@ values (
 );
 
 -- name: note_additions
--- records which import added the incoming papers, reviews and judgments; papers and reviews that are there already stay
+-- records which import added the incoming papers, reviews and judgments; papers and reviews that already exist keep
+-- their record
 insert or replace into additions by name
 select *
 from incoming
@@ -118,8 +121,8 @@ from points
 order by paper_id, review_id nulls last, candidate, place;
 
 -- name: imports
--- one row per imported file, the first first: its number, how many records that it added are still there, and whose
--- reviews are
+-- one row per imported file, the earliest first: its number, how many of the records that it added still exist, and the
+-- candidates that wrote these reviews
 with left_over as (
     select
         a.run_id,
@@ -149,11 +152,11 @@ group by i.run_id, i.file, i.happened_at
 order by number;
 
 -- name: name_undone
--- names the imported file that undo_import takes back
+-- sets the imported file that undo_import undoes
 set variable undone = {'run_id': $run_id, 'file': $file};
 
 -- name: undone_candidates
--- one row per candidate whose reviews are all ones that an import added
+-- one row per candidate all of whose reviews were added by one import
 select r.candidate
 from reviews r
 left join additions a
@@ -165,9 +168,11 @@ having bool_and(a.item is not null)
 order by r.candidate;
 
 -- name: undo_import
--- deletes what the import named by name_undone added and is still there, with the scores that it was part of
--- A review of a candidate takes that candidate's scores of the paper with it, anything else all scores of the paper. If
--- the sample holds such a paper, the sample and all plans go. Token log-probabilities stay: they hold no text.
+-- deletes the records that were added by the import that name_undone sets and still exist, with the scores that depend
+-- on them
+-- With a review by a candidate, that candidate's scores on the paper are deleted; with any other record, all scores on
+-- the paper. If the sample contains such a paper, the sample and all plans are deleted. Token log-probabilities are
+-- kept, because they contain no text.
 create or replace temp table undone as
 select kind, item, writer
 from additions

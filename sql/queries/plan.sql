@@ -1,5 +1,5 @@
 -- name: draw
--- at most one row: how the sample was drawn
+-- at most one row: how the sample was chosen
 from draws;
 
 -- name: sample
@@ -33,11 +33,11 @@ where kind <> 'graded'
 order by candidate;
 
 -- name: candidate_models
--- one row per model that is a candidate: the name by which the models file may know it
+-- one row per model that is a candidate: its name, which the models file may list
 select distinct model from candidates where model is not null order by model;
 
 -- name: change_makers
--- one row per candidate that a change makes: the writer of the change when it was first planned
+-- one row per candidate that consists of changed reviews: the writer of the change when it was first planned
 select candidate_id, prompt
 from candidates
 where kind = 'change';
@@ -51,11 +51,11 @@ select
     (select max(kind) from candidates where candidate_id = $candidate) as kind;
 
 -- name: name_candidate
--- names the candidate that forget_candidate deletes
+-- sets the candidate that forget_candidate deletes
 set variable candidate = $candidate;
 
 -- name: forget_candidate
--- deletes the candidate named by name_candidate: its reviews, their judgments, its pairs and their scores
+-- deletes the candidate that name_candidate sets: its reviews, their judgments, its pairs and their scores
 -- Token log-probabilities that another candidate's score needs are kept.
 delete from spans
 where prediction in (
@@ -103,8 +103,9 @@ where task in ('review', 'judgments') and (
 delete from reviews where candidate = getvariable('candidate');
 
 -- name: current_signatures
--- one row per signature that the last refresh planned (the last run of any kind, if none did): the default of a leaderboard
--- Left out: specific metrics that the settings do not name, which were planned for other metrics' chance.
+-- one row per signature that the last refresh planned or, without a refresh, the last run of any kind: the default of a
+-- leaderboard
+-- Specific metrics that the settings do not name are left out: they were planned only for other metrics' chance scores.
 with last_run as (
     select r.run_id, json_extract_string(r.settings, '$.scoring.metrics[*]') as metrics
     from runs r
@@ -120,7 +121,7 @@ where s.signature_id in (select signature_id from plan where run_id = l.run_id)
 order by s.metric;
 
 -- name: planned_signatures
--- one row per signature that has planned pairs, the one planned last first
+-- one row per signature that has planned pairs; the most recently planned comes first
 with planned as (
     select p.signature_id, max(r.started_at) as planned_at
     from plan p
@@ -133,8 +134,9 @@ join planned using (signature_id)
 order by planned_at desc, s.metric;
 
 -- name: lms_of_metric
--- one row per evaluation LM that scored as one signature does but for the LM: that of the signature first, then by name
--- Of several signatures of an LM, the one with the most scores counts.
+-- one row per evaluation LM that has a signature like the given one, apart from the LM: the given signature's LM comes
+-- first, then the others by name
+-- If an LM has several such signatures, the one with the most scores is returned.
 with alike as (
     select s.evaluation_lm, s.signature_id, s.signature_id = o.signature_id as own
     from signatures s
@@ -153,7 +155,7 @@ group by all
 order by bool_or(own) desc, evaluation_lm;
 
 -- name: candidate_signatures
--- one row per signature that a candidate has planned pairs under
+-- one row per signature under which a candidate has planned pairs
 select *
 from signatures
 where signature_id in (select signature_id from plan where candidate_id = $candidate_id)
@@ -174,12 +176,14 @@ group by candidate_id
 having count(distinct signature_id) = len($signature_ids::varchar[]);
 
 -- name: add_plan_beside
--- adds or replaces planned pairs; pairs of a refresh stay marked as its own, which a leaderboard needs
+-- adds or replaces planned pairs; pairs that a refresh planned keep the run_id of that refresh, which a leaderboard
+-- needs
 insert into plan by name from incoming
 on conflict do update set state = excluded.state, reason = excluded.reason, detail = excluded.detail;
 
 -- name: clear_plan
--- deletes other runs' plans under one signature: of the named candidates, or if null, of all that a refresh plans
+-- deletes the pairs that other runs planned under one signature: those of $candidates or, if that is null, of all
+-- candidates that a refresh plans
 delete from plan
 where signature_id = $signature_id
   and run_id <> $run_id
@@ -190,7 +194,7 @@ where signature_id = $signature_id
   );
 
 -- name: forget_moved_scores
--- deletes scores by chance whose review of another paper is no longer the set one
+-- deletes scores that involve chance if they used another review of another paper than the incoming one
 delete from scores
 where (signature_id, candidate_id, paper_id) in (
     select (s.signature_id, m.candidate_id, m.paper_id)
@@ -201,7 +205,7 @@ where (signature_id, candidate_id, paper_id) in (
 );
 
 -- name: forget_failed
--- deletes final problems of the pairs named, so that they are tried again
+-- deletes the final problems of the incoming pairs, so that the pairs are tried again
 delete from scores
 where problem is not null
   and (signature_id, paper_id, candidate_id, reference_id) in (
@@ -209,7 +213,7 @@ where problem is not null
   );
 
 -- name: waiting_texts
--- one row per reason for which pairs of a candidate wait for a text: how many papers, and one message
+-- one row per reason why pairs of the requested candidates wait for a text: the number of papers, and one message
 select reason, count(distinct paper_id) as papers, coalesce(min(detail), reason) as detail
 from plan
 where state = 'waiting' and reason <> 'no_review' and candidate_id in (select unnest($candidates::varchar[]))
@@ -218,7 +222,8 @@ group by reason
 order by papers desc, reason;
 
 -- name: uncovered
--- one row per candidate that lacks reviews of planned papers: how many, of how many, and the first three
+-- one row per candidate that lacks reviews of planned papers: the number of planned papers, the number of those without
+-- a review, and the first three of these
 select
     candidate_id as candidate,
     count(distinct paper_id) as papers,

@@ -6,7 +6,7 @@ where lm_id = $lm_id
 limit 1;
 
 -- name: spans_of
--- one row per known prediction among the requested ones
+-- one row per requested prediction whose log-probabilities are stored
 select prediction, total, ids, logprobs, escaped
 from spans
 where lm_id = $lm_id and prediction in (select unnest($predictions::varchar[]));
@@ -18,8 +18,9 @@ from pairs
 where state = 'missing' and reason is distinct from 'no_review' and signature_id in (select unnest($signature_ids::varchar[]));
 
 -- name: progress
--- one row per signature: the planned pairs by state, of the requested candidates; if null, of those of the boards
--- unfinished: those missing pairs that the next run tries, not those whose review nobody supplied
+-- one row per signature: the number of planned pairs in each state, of $candidates or, if that is null, of all
+-- candidates of the boards
+-- unfinished: the missing pairs that the next run tries, without those whose review nobody supplied
 select
     p.signature_id,
     s.metric,
@@ -39,8 +40,8 @@ group by p.signature_id, s.metric
 order by s.metric;
 
 -- name: reasons
--- one row per metric, state and reason among the pairs without a score, of the requested candidates or, if null, of those
--- of the boards; with the message of one pair
+-- one row per metric, state and reason of pairs without a score: the number of such pairs, and the message of one
+-- The pairs are those of $candidates or, if that is null, of all candidates of the boards.
 select
     s.metric,
     p.state,
@@ -74,7 +75,8 @@ order by paper_id, candidate_id, reference_id;
 
 -- name: candidate_pairs
 -- one row per planned pair of one signature and the requested candidates, with its state, score or reason
--- unit: papers that exchange their reviews share it, and so depend on each other; null unless the score is above chance
+-- unit: the same for papers that exchange their reviews and so depend on each other; null unless the score involves
+-- chance
 select p.candidate_id, p.paper_id, p.reference_id, p.state, p.value, p.reason,
     case when g.chance <> 'none' then coalesce(m.swap, p.paper_id) end as unit
 from pairs p
@@ -101,7 +103,7 @@ where p.signature_id = $signature_id and s.signature_id = $specific_id and p.sta
 order by p.candidate_id, p.paper_id, p.reference_id;
 
 -- name: board_pairs
--- one row per scored pair of one signature whose candidate is on the boards: humans and models; unit: as in
+-- one row per scored pair of one signature whose candidate is the human baseline or a model; unit: as in
 -- candidate_pairs
 select p.candidate_id, p.paper_id, p.reference_id, p.value,
     case when g.chance <> 'none' then coalesce(m.swap, p.paper_id) end as unit
@@ -141,7 +143,8 @@ where signature_id = $signature_id
 order by paper_id, reference_id, members;
 
 -- name: reference_lengths
--- one row per paper and reference of one signature's models: the reference's tokens, by the evaluation LM
+-- one row per paper and reference on which models have scores of one signature: how many tokens of the evaluation LM
+-- the reference has
 select distinct s.paper_id, s.reference_id, len(p.ids) as tokens
 from scores s
 join candidates c on c.candidate_id = s.candidate_id and c.kind = 'model'

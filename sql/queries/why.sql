@@ -48,7 +48,7 @@ where prediction in (select unnest($predictions::varchar[]))
 order by lm_id, prediction;
 
 -- name: why_run
--- one row per run that scored pairs of one signature and candidate: the last first
+-- one row per run that scored pairs of one signature and candidate; the last run comes first
 select r.run_id, r.command, r.started_at, r.settings, r.code_version, count(*) as pairs
 from scores s
 join runs r using (run_id)

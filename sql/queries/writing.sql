@@ -5,7 +5,8 @@ from judgments
 order by review_id, writer;
 
 -- name: described_judgments
--- one row per candidate of the given reviews: how many have judgments, the median of lines, and the share of words kept
+-- one row per candidate of the given reviews: how many have judgments, the median number of judgments, and the share of
+-- a review's words that its judgments keep
 select
     candidate_id,
     count(*) as reviews,
@@ -25,8 +26,8 @@ group by all
 order by candidate_id;
 
 -- name: judged_examples
--- one row per candidate and writer: the first judgment of its sampled review with the most judgments; none if its texts
--- are not here
+-- one row per candidate and writer: the first judgment of the candidate's sampled review with the most judgments
+-- A candidate whose texts are withheld has no row.
 select
     r.candidate as candidate_id,
     j.writer,
@@ -48,7 +49,7 @@ from synopses
 where kind = $kind and writer = $writer;
 
 -- name: asked_for
--- one row per candidate and writer that was to write its reviews; a review's item ends with the candidate
+-- one row per candidate and writer that was asked for its reviews; the item of a review ends with the candidate's name
 select distinct regexp_extract(item, '[^:]*$') as candidate, writer, outcome = 'ok' as wrote
 from replies
 where task = 'review';
@@ -80,7 +81,8 @@ order by task, writer, texts desc, outcome;
 
 -- name: outcomes
 -- one row per candidate, purpose and LM: the outcomes of the requested texts and grades, each by its last attempt
--- Candidate is null for synopses, which belong to papers; a text cut at the token limit and used is cut, not ok.
+-- The candidate is null for synopses, which belong to papers. A text that was cut at the token limit but used counts as
+-- cut, not as ok.
 with whose as (
     select review_id, case role when 'candidate' then 'human' else 'references' end as candidate
     from sample

@@ -1,4 +1,4 @@
-"""Writes the data for the script of the boards' page: points of plots, scores of pairs, paired tests."""
+"""Computes the data that the script of the boards' page needs: points of plots, scores of pairs, paired tests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gre_bench.stats.pair_tests import pair_tests
 from gre_bench.store import Row
 
 DIGITS = 4
-"""Scores are scaled to whole numbers with at most this many digits."""
+"""The maximum number of digits of scores, which are scaled to whole numbers."""
 
 
 def board_data(boards: Sequence[Board], values: Mapping[str, Values], papers: Sequence[Row]) -> str:
@@ -113,7 +113,7 @@ def pair_values(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, di
 
 
 def compare_all_pairs(values: Values) -> list[PairTest]:
-    """Returns the test, paired by paper, of every two candidates with at least two papers in common.
+    """Returns the paired test, by paper, of every two candidates with at least two papers in common.
 
     *values*: the scores by candidate and (paper, reference). The p-values are not corrected for the number of tests.
     """
@@ -140,8 +140,8 @@ def by_paper(values: Mapping[Unit, float]) -> dict[str, float]:
 def compute_leads(own: Mapping[Unit, float], other: Mapping[Unit, float]) -> dict[str, float]:
     """Returns paper → mean score difference, *own* minus *other*.
 
-    *own*, *other*: the scores of two candidates by (paper, reference). Only references for which both candidates have a
-    score count.
+    *own*, *other*: the scores of two candidates by (paper, reference). References that lack a score of either candidate
+    are ignored.
     """
     return by_paper({unit: value - other[unit] for unit, value in own.items() if unit in other})
 

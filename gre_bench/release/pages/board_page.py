@@ -1,4 +1,4 @@
-"""A board as shown on a page, from a release or a published table: data, warnings, number formats, axis, CSV."""
+"""A board as a page shows it, from a release or a published table: data, warnings, number formats, axis, CSV."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Flag(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One candidate under one metric. Intervals are 90%, clustered by paper; None means unknown.
+    """One candidate under one metric. Intervals are 90% intervals, clustered by paper; None means unknown.
 
     ``docs/columns.toml`` explains the fields that are columns of the leaderboard. The others:
 
-    - *tied*: whether no test tells the candidate apart from a neighbour in rank.
+    - *tied*: whether the candidate has a neighbour in rank from which no test tells it apart.
     - *difference*: *mean* minus the human baseline's mean, paired by paper.
-    - *tokens*: tokens read and written for the texts. *unparsable*: share of the reviews without a judgment.
+    - *tokens*: tokens read and written for the texts. *unparsable*: share of the reviews that have no judgment.
     - *parameters*: in billions. *cutoff*: last day of the training texts. *released*: first day of public use.
     - *group*: name of a group that is ranked separately. *href*: address of the candidate's page, if any.
     """
@@ -80,18 +80,19 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """All candidates under one metric and signature: ranked ones first, from the best, then the others.
+    """All candidates under one metric and signature: first the ranked ones, from the best, then the others.
 
-    A metric that is not validated ranks nobody: its entries have neither a rank nor a p.
+    A metric that is not validated ranks nobody: the entries of its board have neither a rank nor a p.
 
     - *answer*, *untested*, *ties*, *exposed*: sentences on who leads, why ranks are not tested, neighbours in rank that
       no test tells apart, and LMs that may have been trained on the reviews.
-    - *groups*: group of candidates → the sentence on who leads in it.
+    - *groups*: group of candidates → the sentence on who leads in the group.
     - *tipping*: the sentence on AI-written references, if it was computed.
-    - *committee*: the curve of the committee of its LM candidates (`committee_of`), if it was scored.
-    - *tests*: its family of tests, each of two candidates of one group; empty if the metric is not validated.
+    - *committee*: the curve of the committee of the board's LM candidates (`committee_of`), if it was scored.
+    - *tests*: the board's family of tests, each of two candidates of one group; empty if the metric is not validated.
     - *auc*: the AUC and its interval as text. *about*: names and values of the signature's parts.
-    - *place*: the metric's index in the catalogue. *papers*: the fewest scored papers of any ranked candidate.
+    - *place*: the metric's index in the catalogue. *papers*: the smallest number of scored papers of any ranked
+      candidate.
     """
 
     metric: str
@@ -123,7 +124,7 @@ class Board:
 
     @property
     def span(self) -> tuple[float, float]:
-        """The ends of the axis, which covers all scores and intervals and, unless these are far above it, zero."""
+        """The ends of the axis. It covers all scores and intervals, and also zero, unless all are far above zero."""
         ends = [value for entry in self.entries for value in (entry.mean, entry.low, entry.high) if value is not None]
         low, high = min(ends, default=0.0), max(ends, default=1.0)
         if low < 0 or low < 0.4 * high:
@@ -140,12 +141,12 @@ class Board:
 _NAMES = {
     "mean": "score", "difference": "vs_human", "difference_low": "vs_human_low", "difference_high": "vs_human_high",
 }  # fmt: skip
-"""Field of an entry → the name that its column has everywhere else."""
+"""Field of an entry → the name of its column in all other places."""
 _COLUMNS = tuple(field.name for field in fields(Entry) if field.name not in ("flags", "href"))
 
 
 def as_csv(board: Board) -> str:
-    """Returns *board* as CSV: one row per candidate, one column per field, in full precision."""
+    """Returns *board* as CSV in full precision, with one row per candidate and one column per field."""
     about = (board.metric, board.unit, board.signature_id)
     rows = ([*about, *(getattr(entry, name) for name in _COLUMNS)] for entry in board.entries)
     heads = (_NAMES.get(name, name) for name in _COLUMNS)
@@ -153,14 +154,15 @@ def as_csv(board: Board) -> str:
 
 
 def as_link(board: Board) -> str:
-    """Returns the CSV of *board* as a data URL, so that the download works in a saved page, offline."""
+    """Returns the CSV of *board* as a data URL, so that the download also works offline, in a saved page."""
     return "data:text/csv;base64," + base64.b64encode(as_csv(board).encode()).decode()
 
 
 def number(value: float | None, digits: int | None = None) -> str:
-    """Returns *value* with its sign (plus, or a true minus) and *digits* decimals; None: two, or one from 100 up.
+    """Returns *value* with its sign (plus or a true minus) and *digits* decimals.
 
-    Like all number formats here, it returns an empty text if *value* is None.
+    If *digits* is None, there are two decimals, or one for values of 100 and above. Like all number formats here, it
+    returns an empty text if *value* is None.
     """
     if value is None:
         return ""
@@ -169,7 +171,7 @@ def number(value: float | None, digits: int | None = None) -> str:
 
 
 def named(candidate: str) -> Markup:
-    """Returns a candidate's name as HTML, with the maker in a lighter colour, and line breaks allowed before ``+``."""
+    """Returns a candidate's name as HTML: the maker has a lighter colour, and lines may break before each ``+``."""
     maker, slash, name = candidate.rpartition("/")
     own = Markup("<wbr>+").join(name.split("+"))
     return Markup('<span class="org">{}</span>{}').format(maker + slash, own) if slash else own
@@ -193,7 +195,7 @@ def percent(share: float | None) -> str:
 
 
 def format_sort_key(value: float | None) -> str:
-    """Returns *value* as text with at most nine decimals, by which the page's script sorts tables."""
+    """Returns *value* as text with at most nine decimals; the page's script sorts tables by these texts."""
     return "" if value is None else repr(round(float(value), 9))
 
 

@@ -19,7 +19,7 @@ from gre_bench.store import Row
 STATED = ("Maker", "Size", "Came out", "Knowledge cutoff", "Price")
 """Facts about a model that its page lists as unknown if the models file does not state them."""
 EXTREMES = 5
-"""How many papers are shown as best, and as worst."""
+"""How many of the best and of the worst papers are shown."""
 
 
 def write_candidates(
@@ -71,7 +71,7 @@ def write_candidates(
 
 
 def _list_facts(row: Row, entry: Entry | None) -> list[tuple[str, str]]:
-    """Returns the facts about a candidate as (name, value); for a model, the last one lists unknown facts."""
+    """Returns the facts about a candidate as (name, value); a model's last fact lists the unknown ones."""
     model = row["kind"] == "model"
     maker, slash, _ = (row["entry"] or "").partition("/")
     protocol = row["candidate"].partition("+")[2] if model else ""
@@ -115,7 +115,10 @@ def _list_papers(values: Values, candidate: str, human: str | None, lines: Mappi
 
 
 def _count_openings(own: Sequence[Row], human: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """Yields a row per writer: how often its judgments have each opening, per review, and per human review or None."""
+    """Yields one row per writer, which says how often judgments by it have each opening.
+
+    Each opening has the candidate's number per review and that of human reviews, or None if there are none.
+    """
     beside = {row["writer"]: row for row in human}
     for row in own:
         other = beside.get(row["writer"])

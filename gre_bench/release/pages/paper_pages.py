@@ -1,6 +1,6 @@
 """Writes one page per paper: scores, reviews with their judgments, and the gain of each token of a reference.
 
-A token's gain is the increase of its log-probability when the evaluation LM has read the candidate's review.
+A token's gain is how much its log-probability increases once the evaluation LM has read the candidate's review.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gre_bench.release.public_tables import rows
 from gre_bench.store import Row
 
 AT_ONCE = 250
-"""The papers whose tokens and texts are in memory at one time."""
+"""The number of papers whose tokens and texts are in memory at one time."""
 
 
 def write_papers(
@@ -59,9 +59,9 @@ def _paper(
 ) -> tuple[dict[str, Any], str]:
     """Returns the contents of a paper's page, and the JSON of its heat maps.
 
-    The contents have *heat*, the boards with heat maps; *candidates* and *references*, the ids in the heat maps;
-    *withheld*, whether a heat map shows tokens without their words; and *originals*, review id → text, None if the text
-    may not be shown.
+    The contents include *heat*, the boards with heat maps; *candidates* and *references*, the ids in the heat maps;
+    *withheld*, whether a heat map shows tokens without their words; and *originals*, review id → text, or None if the
+    text may not be shown.
     """
     kinds = {row["candidate_id"]: row["kind"] for row in pairs}
     order = sorted(kinds, key=lambda name: (kinds[name] != "human", kinds[name] == "control", name))
@@ -89,7 +89,7 @@ def _paper(
         "references": references,
         "withheld": any(row["pieces"] is None for row in with_gains),
         "originals": {row["review_id"]: row["review"] for row in reversed(shown)},
-        # A human review is shown as a candidate if it has pairs; a paper's only one is shown only as a reference.
+        # A human review is shown as a candidate's if it has pairs. A paper's only human review is just a reference.
         "by_candidates": [
             row
             for row in shown
@@ -110,7 +110,7 @@ def _cell(pairs: Sequence[Row]) -> dict[str, Any]:
 def _build_heat_map(board: Board, with_gains: Sequence[Row], references: Sequence[str]) -> dict[str, Any]:
     """Returns the data of the heat map of *board* on one paper.
 
-    Each of the *references* has ``pieces``: its text, split into one piece per token; None if the text may not be
+    Each of the *references* has ``pieces``: its text, split into one piece per token, or None if the text may not be
     shown. Each pair has ``gains``: one number per token of the reference, in tenths of a nat, joined by commas.
     """
     own = [row for row in with_gains if row["signature_id"] == board.signature_id]

@@ -1,4 +1,4 @@
-"""Renders pages from templates. The content security policy of each page forbids it to send requests."""
+"""Renders pages from templates. Each page's content security policy forbids the page to send requests."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _hash(text: str) -> str:
 
 
 def _without_controls(value: object) -> object:
-    """Returns *value* without control characters if it is a text; titles, for example, may contain some."""
+    """Returns *value* without control characters if it is a text. Titles, for example, may contain such characters."""
     if not isinstance(value, str):
         return value
     clean = without_controls(value)
@@ -156,7 +156,7 @@ def _environment() -> Environment:
 
 
 class Badge(NamedTuple):
-    """A short note on a board, which opens to show its details.
+    """A short note on a board. A click on it shows the details.
 
     - *name*: the note, a few words. *verdict*: pass, fail or undecided; determines the colour.
     - *lines*: the details as sentences. *facts*: the details as names and values.
@@ -234,7 +234,7 @@ def choose_passage_terms(boards: Sequence[Board]) -> list[str]:
 
 
 def kinds(entries: Sequence[Entry]) -> list[tuple[str, str]]:
-    """Returns (kind, plural) for each kind of candidate among *entries*; empty if there is only one kind."""
+    """Returns (kind, plural) for each kind of candidate among *entries*; nothing if there is only one kind."""
     called = {"model": "models", "human": "human", "control": "controls"}
     present_kinds = [(kind, name) for kind, name in called.items() if any(entry.kind == kind for entry in entries)]
     return present_kinds if len(present_kinds) > 1 else []
@@ -248,7 +248,7 @@ def verdict(validation: str) -> str:
 
 
 def group_perturbations(validations: Sequence[Row]) -> dict[str, list[Row]]:
-    """Returns family → the perturbations tried with any metric, each as one of its effects, with name and title."""
+    """Returns family → the perturbations tried with any metric; one effect of each stands for the perturbation."""
     by_perturbation = {effect["change"]: effect for row in validations for effect in row["effects"]}
     families_shown = sorted({effect["family"] for effect in by_perturbation.values()})
     return {
@@ -268,13 +268,16 @@ def years_span(history: Row) -> tuple[float, float]:
 
 
 def latest_first(history: Row) -> list[tuple[str, list[Row]]]:
-    """Returns (candidate, rows by year) for each line of *history*, largest difference in the latest edition first."""
+    """Returns (candidate, rows by year) for each line of *history*.
+
+    The candidate with the largest difference in the latest edition comes first.
+    """
     latest = {name: years[-1]["difference"] for name, years in history["lines"]}
     return sorted(history["lines"], key=lambda line: (latest[line[0]] is None, -(latest[line[0]] or 0.0)))
 
 
 def index_changes(history: Row) -> dict[str, dict[str, Row]]:
-    """Returns the changes in *history* by two editions, such as ``ICLR-2024 → ICLR-2025``, and candidate."""
+    """Returns the changes in *history*, keyed by two editions, such as ``ICLR-2024 → ICLR-2025``, then by candidate."""
     by_editions: dict[str, dict[str, Row]] = {}
     for item in history["changes"]:
         by_editions.setdefault(f"{item['earlier']} → {item['later']}", {})[item["candidate"]] = item

@@ -128,4 +128,4 @@ PASSAGE = (
     "score", "nats", "evaluation_lm", "writer", "signature", "assw", "interval", "human", "difference", "p",
     "above_chance", "rank", "at_length", "pairs", "control", "contamination", "conflict", "validation", "auc",
 )  # fmt: skip
-"""Terms that the section on how to read the page explains, in order; the others are explained at their columns."""
+"""Terms that the section on how to read the page explains, in order. Other terms are explained at their columns."""
