@@ -41,7 +41,7 @@ FREE = Cost()
 class ChatOutcome(Generic[T]):
     """The outcome of one chat: the value *read* from the last reply, or the problem that replaces it.
 
-    *cost*: of all attempts. *text*: the last usable reply.
+    *cost*: the cost of all attempts. *text*: the last usable reply.
     """
 
     read: T | Problem
@@ -60,8 +60,8 @@ def ask(
 
     - *outcome*: a function that reads one reply. If it returns the problem ``unparsable``, the chat is sent again, at
       most `RETRIES` times.
-    - *step*: the number that each attempt adds to the seed. The archive of replies is keyed by seed, so with another
-      step the same replies would be paid for again.
+    - *step*: the number that each attempt adds to the seed. The archive of replies is keyed by seed, so a different
+      step means paying for the same replies again.
     """
     outcomes = [outcome(reply) for reply in writer.write(chats, sampling)] if chats else []
     for attempt in range(1, RETRIES + 1):

@@ -35,5 +35,5 @@ T = TypeVar("T")
 
 
 def other(items: Sequence[T], index: int) -> T:
-    """Returns the item half the length of *items* after position *index*; the list wraps around at its end."""
+    """Returns the item that is half of *items* away from position *index*; positions wrap around at the end."""
     return items[(index + max(1, len(items) // 2)) % len(items)]

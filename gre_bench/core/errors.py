@@ -8,7 +8,7 @@
     │   └── BudgetReached a limit of the settings is reached; the run continues once the limit is raised
     ├── PromptError       a prompt file, or values for it, that cannot be used
     ├── ReplyError        an LM's reply that cannot be used
-    ├── PerturbationError       a perturbation that cannot be applied to the text of a review
+    ├── PerturbationError a perturbation that cannot be applied to the text of a review
     ├── SpanError         the log-probability of a reply cannot be computed or trusted
     ├── LMError           an evaluation LM or endpoint that cannot be opened or reached
     ├── UnfinishedError   a result that is not complete yet, such as a board before the first commit
@@ -80,7 +80,7 @@ class SpanError(GreBenchError):
     """Why a log-probability could not be computed. Functions return this error instead of the log-probability.
 
     *code*: the reason, stored with the pair. *final*: whether a retry is useless. *broken*: whether the evaluation LM
-    itself misbehaves, which a run reports as a fault.
+    itself misbehaves; a run then reports a fault.
     """
 
     def __init__(self, code: str, message: str, *, final: bool = True, broken: bool = False):

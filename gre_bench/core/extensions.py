@@ -1,8 +1,8 @@
 """Entries that installed packages add to the program's catalogues: metrics, evaluation LMs, perturbations, prompts.
 
 A package declares its additions as entry points, in one group per catalogue. Every process that the program starts
-therefore finds them, and no file of the program is edited. A package's modules are imported only when a name is looked
-up that the program itself does not have.
+therefore finds them, and no file of the program is edited. A package's modules are imported only when somebody looks
+up a name that the program itself does not define.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Catalogue(Mapping[str, T]):
 
     - *group*: the group of entry points, such as ``gre_bench.metrics``. An entry point has the name of its entry.
     - *own*: name → entry of the program itself.
-    - *is_entry*: (name, object) → whether the object is an entry of that name.
+    - *is_entry*: (name, object) → whether the object is a valid entry with that name.
     - *forms*: entry → further (name, entry) pairs derived from that entry.
 
     Looking up a name that is not in *own*, or listing all names, raises `SettingsError` if an addition cannot be used.

@@ -1,10 +1,9 @@
-"""Opens and reads every file from outside under limits: tables, notes, logs, snapshots, settings.
+"""Opens and reads all files from outside, within limits: tables, notes, logs, snapshots, settings.
 
 Only regular files are read, never a device or a pipe. Four limits are constants: `DEPTH`, `EXPANSION`, `LONGEST_ROW`
 and `MOST_ROWS`. Two are settings, ``inputs.memory`` and ``inputs.seconds``, which `use_file_limits` sets. All are
-checked
-before a row is parsed, so that a small file cannot exhaust the machine's memory. A format whose library may use far
-more memory than the file is read in a separate process (`gre_bench.ingest.records.isolated`).
+checked before a row is parsed, so that a small file cannot exhaust the machine's memory. If a format's library may use
+far more memory than the file has bytes, the file is read in a separate process (`gre_bench.ingest.records.isolated`).
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ MB = 1_000_000
 DEPTH = 100
 """The most levels to which arrays and objects may be nested."""
 EXPANSION, FREE = 200, 64 * MB
-"""A compressed file may unpack to this multiple of its size; any file may unpack to `FREE` bytes."""
+"""A compressed file may unpack to `EXPANSION` times its size, and every file may unpack to `FREE` bytes."""
 LONGEST_ROW, MOST_ROWS = 64 * 2**20, 2_000_000
 """The most bytes of a table row or of a line, and the most rows of a table that is kept in memory."""
 LONGEST_TEXT = 16 * MB
 """The most bytes of a file that is read as one text, such as a settings file."""
 VALUE = 100
-"""The most bytes of memory for one value (a cell, a list element, a field), without its text."""
+"""The bytes of memory counted for each value (a cell, a list element, a field), in addition to its text."""
 
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)', re.DOTALL)
@@ -77,7 +76,7 @@ class Meter:
         self.end = time.monotonic() + self.limits.seconds
 
     def take(self, size: int, values: int = 0, rows: int = 0) -> None:
-        """Counts *size* more bytes with *values* values in *rows* rows; raises `SourceError` above a limit."""
+        """Counts *size* more bytes, *values* more values and *rows* more rows; raises `SourceError` above a limit."""
         self.left -= size + VALUE * values
         self.rows += rows
         if self.rows > MOST_ROWS:
@@ -102,7 +101,7 @@ def too_slow_error(name: str) -> SourceError:
 
 
 def check_expansion(name: str, packed: int, unpacked: int) -> None:
-    """Raises `SourceError` if *packed* compressed bytes of the file *name* may not unpack to *unpacked* bytes."""
+    """Raises `SourceError` if *unpacked* bytes are more than the *packed* bytes of the file *name* may unpack to."""
     if unpacked > max(FREE, EXPANSION * packed):
         raise SourceError(f"{name} unpacks to more than {EXPANSION} times its size; give it unpacked if it is sound")
 
@@ -117,7 +116,7 @@ def unzipped(path: Path, meter: Meter) -> zipfile.ZipFile:
 
 
 def max_values_in(text: bytes) -> int:
-    """Returns an upper bound of the values in the row *text*: all separators and opening brackets, even quoted ones."""
+    """Returns the most values that the row *text* can have: it counts separators and brackets, even quoted ones."""
     return 1 + text.count(b",") + text.count(b"[") + text.count(b"{")
 
 
@@ -158,7 +157,10 @@ def check_name(path: Path) -> None:
 
 
 def read_bytes(path: Path, most: float | None = None) -> bytes:
-    """Returns the contents of the file *path*; raises `SourceError` above *most* bytes (None: ``inputs.memory``)."""
+    """Returns the contents of the file *path*.
+
+    Raises `SourceError` if the file has more than *most* bytes; None: more than ``inputs.memory``.
+    """
     most = limits().memory * MB if most is None else most
     with open_regular_file(path) as file:
         size = os.fstat(file.fileno()).st_size
@@ -180,7 +182,7 @@ def read_text(path: Path, encoding: str = "utf-8") -> str:
 def opened(path: Path) -> BinaryIO:
     """Opens the regular file *path* for reading bytes; gzip data is unpacked, whatever the file's name.
 
-    Raises `SourceError` if there is no such file. Reading raises it above `EXPANSION` or ``inputs.seconds``.
+    Raises `SourceError` if there is no such file. Reading raises it at the limits `EXPANSION` and ``inputs.seconds``.
     """
     try:
         return io.BufferedReader(_Metered(path, open_regular_file(path)), 2**20)
@@ -191,8 +193,8 @@ def opened(path: Path) -> BinaryIO:
 def lines(path: Path, kept: bool = True) -> Iterator[tuple[int, int, bytes]]:
     """Yields (line number from 1, offset in unpacked bytes, bytes) of every line of *path* that is not blank.
 
-    *kept*: whether ``inputs.memory`` limits all lines together, because the caller keeps them, and not each line.
-    Raises `SourceError` if the file is missing or damaged, or above a limit.
+    *kept*: whether the caller keeps all lines. Then ``inputs.memory`` limits all lines together, else each line alone.
+    Raises `SourceError` if the file is missing or damaged, or exceeds a limit.
     """
     meter, offset, number = Meter(path), 0, 0
     try:

@@ -39,7 +39,7 @@ def strict(text: str) -> str:
 
 
 def prepare_judgments(text: str, form: Form, ascii_fold: bool) -> str:
-    """Returns the form of the judgments *text* that is scored.
+    """Returns the judgments *text* in the form in which they are scored.
 
     *form*: ``as_written`` keeps all lines, ``strict`` only judgments. *ascii_fold*: whether to convert to ASCII first.
     """
@@ -48,5 +48,8 @@ def prepare_judgments(text: str, form: Form, ascii_fold: bool) -> str:
 
 
 def fold_to_ascii(text: str) -> str:
-    """Returns *text* in ASCII as in the GEM authors' code: NFKD, non-ASCII dropped, double quotes made single."""
+    """Returns *text* in ASCII, by the rule of the GEM authors' code.
+
+    The rule is: apply NFKD, drop the characters that are still not ASCII, and turn double quotes into single quotes.
+    """
     return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().replace('"', "'")

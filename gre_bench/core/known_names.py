@@ -14,7 +14,8 @@ SHOWN = 12
 def nearest(name: str, known: Iterable[str]) -> list[str]:
     """Returns all *known* names, the most similar to *name* first, then in alphabetical order.
 
-    The similarity is difflib's ratio, ignoring case, with the known name or with its part after the last ``/``.
+    The similarity is difflib's ratio, ignoring case. *name* is compared with the whole known name and with the part
+    after its last ``/``.
     """
 
     def far(other: str) -> tuple[float, str]:
@@ -45,7 +46,7 @@ def format_name_list(names: Iterable[str], most: int = SHOWN) -> str:
 
 
 def resolve_name(name: str, known: Iterable[str], subject: str) -> str:
-    """Returns the result of `whole`; raises `SettingsError`, which begins with *subject*, if no known name matches."""
+    """Returns the result of `whole`; if no known name matches, raises `SettingsError` that begins with *subject*."""
     names = set(known)
     if match := whole(name, names):
         return match
@@ -53,9 +54,9 @@ def resolve_name(name: str, known: Iterable[str], subject: str) -> str:
 
 
 def whole(name: str, known: Iterable[str]) -> str | None:
-    """Returns the known name that equals *name*, or else the only one that ends in ``/`` and *name*; None if neither.
+    """Returns the known name that equals *name*, or else the only known name that ends in ``/`` and *name*.
 
-    Raises `SettingsError` if several known names end in it.
+    Returns None if there is neither. Raises `SettingsError` if several known names end in ``/`` and *name*.
     """
     names = set(known)
     if name in names:

@@ -26,8 +26,8 @@ class Recipe:
     *synopsis*: the text about the paper that the metric reads. ``beyond``: the judgments of the reviewers that
     ``scoring.beyond`` names, which have their own prompt.
     *asks*: the kind of model that computes the metric; ``nothing``: no model.
-    *formula*: how the score is computed from log-probabilities; None for a metric without them. ``specific`` subtracts
-    the score of the candidate's review of another paper.
+    *formula*: how the score is computed from log-probabilities; None for a metric that uses none. ``specific``
+    subtracts the score of the candidate's review of another paper.
     *needs_reference*: whether there is one score per (candidate's review, reference), or one per candidate's review.
     *measure*: ``module:name`` of a `gre_bench.metrics.overlap.Measure`, if the metric needs no model.
     """

@@ -148,7 +148,7 @@ def cache_folder() -> Path:
 def cached_model(entry: Pretrained) -> CachedModel | None:
     """Returns the cached model of *entry*; None if it was not fetched.
 
-    Raises `LMError` if the cached model is incomplete, or was made from another file than the entry states.
+    Raises `LMError` if the cached model is incomplete, or was not made from the file that the entry states.
     """
     folder = cache_folder() / entry.name
     if not folder.is_dir():
@@ -199,7 +199,7 @@ def is_model_name(folder: Path) -> bool:
 def hub_model(name: str) -> tuple[str, str] | None:
     """Returns (repository, commit) of the Hub model *name*, ``OWNER/NAME@COMMIT``; None for a name of another form.
 
-    Raises `SettingsError` if a branch or tag follows the ``@``, because these move.
+    Raises `SettingsError` if a branch or tag follows the ``@``, because the commit that it names can change.
     """
     match = _HUB.fullmatch(name)
     if match and not _COMMIT.fullmatch(match[2]):
@@ -235,14 +235,15 @@ def _cached_hub_folder(name: str, repository: str, commit: str) -> Path:
 
 
 def named(folder: Path) -> Pretrained | None:
-    """Returns the pretrained model that *folder*, a result of `placed`, names; None if it is a path."""
+    """Returns the pretrained model that *folder*, a result of `resolve_model_ref`, names; None if it is a path."""
     return None if folder.is_absolute() or len(folder.parts) != 1 else entries().get(str(folder))
 
 
 def model_path(folder: Path, kind: Kind) -> Path:
-    """Returns the path of the model *folder*, a result of `placed`: in the cache if it is a name, else unchanged.
+    """Returns the path of the model *folder*, a result of `resolve_model_ref`.
 
-    Raises `LMError` if a pretrained model is not of the needed *kind*, was not fetched, or is incomplete.
+    A model's name becomes a path in the cache; a path is returned unchanged. Raises `LMError` if a pretrained model is
+    not of the needed *kind*, was not fetched, or is incomplete.
     """
     if hub := hub_model(str(folder)):
         if kind != "lm":
@@ -263,7 +264,7 @@ def model_path(folder: Path, kind: Kind) -> Path:
 
 
 def refuse_changed(folder: Path, digest: str) -> None:
-    """Raises `LMError` if *folder* is a cached model whose recorded digest differs from *digest*, computed now."""
+    """Raises `LMError` if *folder* is a cached model whose recorded digest differs from the newly computed *digest*."""
     entry = entries().get(folder.name) if folder.parent == cache_folder() else None
     model = cached_model(entry) if entry else None
     if entry and model and model.digest != digest:
@@ -271,6 +272,6 @@ def refuse_changed(folder: Path, digest: str) -> None:
 
 
 def hint(folder: Path) -> str:
-    """Returns ``; did you mean ...?`` if the end of *folder* resembles a pretrained model's name, else nothing."""
+    """Returns ``; did you mean ...?`` if the end of *folder* resembles a pretrained model's name, else ""."""
     near = difflib.get_close_matches(folder.name.lower(), entries(), n=1, cutoff=0.75)
     return f"; did you mean the pretrained model {near[0]}?" if near else ""

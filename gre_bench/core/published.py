@@ -11,7 +11,7 @@ from gre_bench.core.resources import resource
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A number printed in a paper. *digits*: its decimals. *items*: the number of texts or papers that it is based on.
+    """A number printed in a paper, with *digits* decimals. *items*: how many texts or papers it is based on.
 
     *anomaly*: a code if the printed number is doubtful. *note*: the explanation. Both are usually empty.
     """

@@ -55,7 +55,7 @@ class Edition:
 
     @property
     def overrides(self) -> tuple[str, ...]:
-        """The edition as changes of settings, each a text ``key=value`` as --set takes it."""
+        """The settings that select this edition, each as a text ``key=value`` for --set."""
         return f'edition.venue="{self.venue}"', f"edition.year={self.year}", f'edition.sample="{self.sample}"'
 
 
@@ -146,7 +146,7 @@ class Case:
     """One pair to score: the texts of a candidate's review of a paper, and of a reference for the same paper.
 
     *synopsis*: None if the metric reads no synopsis.
-    *moved*: the candidate's review of another paper, whose score is subtracted as chance; None if nothing is.
+    *moved*: the candidate's review of another paper, whose score is subtracted as chance; None if there is none.
     """
 
     paper_id: str
@@ -177,7 +177,7 @@ class Signature:
     *form*: whether lines that are not judgments are kept or dropped; ``original`` for reviews as written.
     *text_cut*: how reviews as written are truncated.
     *engine_version*: version of the code that computes log-probabilities.
-    *chance*: the rule and seed by which the review of another paper is chosen, whose score is subtracted.
+    *chance*: the rule and seed for choosing the review of another paper whose score is subtracted.
     """
 
     metric: str
@@ -203,10 +203,11 @@ class Signature:
 
     @property
     def validated_as(self) -> Signature:
-        """Returns the signature whose validation also counts for this one: without fields that only affect rounding.
+        """Returns the signature whose validation also counts for this one.
 
-        These are the precision of the evaluation LM's weights, and the part of the engine's version that describes the
-        machine: how the work is divided, the device, and Python's Unicode tables.
+        It lacks what only affects rounding: the precision of the evaluation LM's weights, and the part of the engine's
+        version that describes the machine. That part states how the work is divided, the device, and Python's Unicode
+        tables.
         """
         engine = _OF_THE_MACHINE.sub("", self.engine_version)
         return self if self.evaluation_lm == "none" else replace(self, dtype="any", engine_version=engine)
@@ -234,7 +235,7 @@ class Problem:
 
     *code*: the reason as one word, such as ``empty_text``. *message*: the reason in words.
     *final*: whether a retry is useless; if False, the next run retries.
-    *broken*: whether the model that computes scores misbehaves, which a run reports as a fault.
+    *broken*: whether the model that computes scores misbehaves; a run then reports a fault.
     """
 
     code: str
@@ -281,7 +282,7 @@ def missing_text(case: Case) -> Problem | None:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """The input of one log-probability by an evaluation LM: of the text *reply*, given a review *x* and a *synopsis*.
+    """The texts of one log-probability: an evaluation LM predicts *reply*, given a review *x* and a *synopsis*.
 
     *prompt*: the name of the prompt that presents these texts.
     """
@@ -343,9 +344,9 @@ class Completion:
 class Writer(Protocol):
     """An LM that answers chats. `write` returns one reply for each chat, in the same order.
 
-    *identity*: the model and its revision, for signatures, whatever the endpoint.
-    If a chat fails, its `Reply` states the reason, and the other chats are still answered. `write` raises an error only
-    if the writer cannot be used at all.
+    *identity*: the model and its revision, for signatures; the endpoint does not matter.
+    If a chat fails, its `Completion` states the reason, and the other chats are still answered. `write` raises an error
+    only if the writer cannot be used at all.
     """
 
     @property
@@ -359,7 +360,7 @@ class WrittenText:
     """A text that was requested from a writer, or the reason why there is none.
 
     *item*: the name of the requested text, such as a review's id. *outcome*: ``ok``, or a code for the reason. The
-    other fields are copied from the `Reply` that contained the text.
+    other fields are copied from the `Completion` that contained the text.
     """
 
     item: str
@@ -375,7 +376,7 @@ class WrittenText:
 
 @dataclass(frozen=True, slots=True)
 class SpanLogprob:
-    """The log-probability of a reply, in nats: the *total*, and for each token.
+    """The log-probability of a reply, in nats: the *total*, and the part of each token.
 
     *escaped*: how many control tokens in the texts were treated as plain text.
     """

@@ -33,11 +33,11 @@ _IN_SENTENCE = re.compile(r"(?:[\w,(][ \t]+|\()\Z"), re.compile(r"[ \t]+[^\sA-Z\
 _BLANK = re.compile(r"\s*")
 _QUOTED = re.compile(r"[`'\"“‘«]\Z"), re.compile(r"[`'\"”’»]")
 _NEAR = 40
-"""The characters before and after a tag that show that a sentence mentions the tag."""
+"""How many characters before and after a tag are read to decide whether a sentence only mentions the tag."""
 _CHANNELS = re.compile(r"\s*(?:<\|start\|>assistant)?<\|channel\|>")
 _FINAL = re.compile(r"<\|channel\|>final\b[^<]*<\|message\|>(.*?)(?:<\|(?:end|return|start)\|>|\Z)", re.DOTALL)
 _BARE_CHANNELS = re.compile(r"\s*analysis.*?assistantfinal", re.DOTALL)
-"""The channels of gpt-oss, and what remains of their marks if a server drops special tokens."""
+"""The channels of gpt-oss: the start of any, the final one, and what is left if a server drops special tokens."""
 
 _DECIMAL_COMMA = re.compile(r"([+-]?)(\d+),(\d+)")
 _LABELLED = re.compile(
@@ -188,10 +188,10 @@ def _after_blanks(text: str, start: int) -> int:
 
 
 def _find_closing_tag(tags: Sequence[_Tag], first: int, name: str) -> int:
-    """Returns the index after the tag that closes the block *name*. *first*: the index of the first tag to look at.
+    """Returns the index after the tag that closes the block *name*, or ``len(tags) + 1`` if no tag closes the block.
 
-    The search ends at the tag that opens the next block after a closing tag. Returns ``len(tags) + 1`` if no tag closes
-    the block.
+    The search starts at the index *first*. A closing tag that a sentence merely mentions counts only if there is no
+    other. Once one has occurred, the search ends at the next opening tag that starts a line.
     """
     mention = None
     for index in range(first, len(tags)):
@@ -225,7 +225,7 @@ def number_in(value: object) -> float | None:
 
 
 def rating_in(value: object) -> float | None:
-    """Returns the number in *value* as `number_in` does, but a label may follow it, as in ``6: weak accept``.
+    """Returns the number in *value*, as `number_in` does, except that a label may follow, as in ``6: weak accept``.
 
     Returns None for a range, a fraction or a second number, such as ``7-8``, ``2/5`` or ``6 or 7``.
     """

@@ -146,7 +146,7 @@ def join(sections: Iterable[Section]) -> str:
 
 
 def sentences(text: str) -> list[str]:
-    """Returns the non-empty sentences of *text*, which has no headings, without list marks."""
+    """Returns the non-empty sentences of *text* without their list marks; *text* must not have headings."""
     return [sentence.text for sentence in _sentences(text) if sentence.text]
 
 

@@ -1,7 +1,7 @@
 """Rosters: lists of the models that a year's boards rank, with the settings that these boards share.
 
-A roster is a shipped file in ``data/rosters`` or a user's own file. A settings file selects it by ``roster = "NAME"``.
-The roster's settings then apply, except those that the settings file or ``--set`` overrides.
+A roster is a shipped file in ``data/rosters`` or a user's own file. A settings file selects it with
+``roster = "NAME"``. The roster's settings then apply, except those that the settings file or ``--set`` overrides.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ TOMLDecodeError = tomllib.TOMLDecodeError
 
 
 class NamedEntry(BaseModel, frozen=True, extra="forbid", defer_build=True):
-    """An entry of a catalogue, known by its *name*."""
+    """An entry of a catalogue, identified by its *name*."""
 
     name: str
 
@@ -36,7 +36,7 @@ def load_json(text: str | bytes) -> Any:
 def load_toml(text: str) -> dict[str, Any]:
     """Returns the table of the TOML *text*.
 
-    Raises `TOMLDecodeError` for invalid TOML, deep nesting, or a number of thousands of digits.
+    Raises `TOMLDecodeError` for invalid TOML, deep nesting, or a number with thousands of digits.
     """
     try:
         return tomllib.loads(text)
@@ -56,7 +56,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 def read_table(path: Path, title: str) -> dict[str, Any]:
     """Returns the table of the TOML file *path*, which messages call *title*, such as ``claims file``.
 
-    Raises `SettingsError` if the file cannot be read, and FileNotFoundError.
+    Raises FileNotFoundError if the file is missing, and `SettingsError` if it cannot be read.
     """
     try:
         return read_toml(path)
@@ -69,8 +69,8 @@ def read_table(path: Path, title: str) -> dict[str, Any]:
 def read_entries(path: Path, title: str, key: str, kind: type[Kind], named: bool = False) -> dict[str, Kind]:
     """Returns name → entry for the entries ``[[key]]`` of the TOML file *path*, which messages call *title*.
 
-    *named*: whether the message about an invalid entry states the entry's name. Raises `SettingsError` for a file that
-    cannot be read or holds anything else, for an invalid entry, and for a duplicate name.
+    *named*: whether the message about an invalid entry states the entry's name. Raises `SettingsError` if the file
+    cannot be read or holds anything but entries. Also raises it if an entry is invalid, or two have the same name.
     """
     try:
         tree = read_table(path, title)

@@ -43,7 +43,7 @@ def csv_cell(value: Any) -> Any:
 
 
 def csv_table(names: Sequence[str], rows: Iterable[Sequence[Any]], end: str = "\n") -> str:
-    """Returns *rows* as CSV with the header *names*. *end*: the line terminator. None becomes an empty cell."""
+    """Returns *rows* as CSV with the header *names*; a None in a row becomes an empty cell. *end*: line terminator."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator=end)
     writer.writerow(map(csv_cell, names))

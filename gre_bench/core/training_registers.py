@@ -55,7 +55,7 @@ class PaperTexts:
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """The register of the artefact *name*: its entries, or the *problem* why its training data is unknown."""
+    """The register of the artefact *name*: its entries, or a *problem* that says why its training data is unknown."""
 
     name: str
     entries: frozenset[str] | None

@@ -81,7 +81,7 @@ _DENIED = re.compile(
     r"\b(?:anything but|far from)\b|\btoo (?:high|low|generous|harsh|kind|strict|lenient|much)\b",
     re.IGNORECASE,
 )
-"""A clause that denies, bounds or supposes the value that it names."""
+"""A clause that denies the value that it names, only bounds it, or only supposes it."""
 _TAKEN_BACK = re.compile(
     r"\b(?:wait|correction|sorry|scratch that|take (?:that|it) back|(?:second|further) thoughts?|on reflection)\b",
     re.IGNORECASE,
@@ -152,7 +152,7 @@ def score(text: str, scale: Scale) -> float:
     """Returns the single score on *scale* that the reply states; raises `ReplyError` for no score or different scores.
 
     Fields, lines that hold only a score, and verdicts in the first person must agree. If there are none, a number in a
-    clause about grading counts; failing that, a first line with any label.
+    clause about grading counts. If there is no such number either, a first line with any label counts.
     """
     text = _unquoted(text)
     if scale.words:
@@ -220,8 +220,9 @@ def extract_rationale(text: str) -> str | None:
 def yes_or_no(text: str) -> bool:
     """Whether the reply *text* says Yes, which means that the LM calls the graded text redundant.
 
-    Raises `ReplyError`. Code ``neither_yes_nor_no``: the reply begins with neither. Code ``contradiction``: the reply
-    contradicts its answer, as in "Yes, the review is not redundant", or a later sentence begins with the other answer.
+    Raises ``ReplyError("neither_yes_nor_no")`` if the reply begins with neither. Raises ``ReplyError("contradiction")``
+    if the reply contradicts its answer, as in "Yes, the review is not redundant". A later sentence that begins with the
+    other answer is a contradiction, too.
     """
     text = _NUMBERING.sub(" ", plain(text))
     opening = text[:200]
@@ -294,7 +295,10 @@ def _unquoted(text: str) -> str:
 
 
 def _clauses(text: str) -> Iterator[tuple[str, bool]]:
-    """Yields (clause, whether its sentence is a question) of *text*; skips sentences with "if" or "says the review"."""
+    """Yields (clause, whether its sentence is a question) for each clause of *text*.
+
+    Skips sentences with "if" or "says the review".
+    """
     for sentence in _SENTENCE.findall(text):
         if not (_SAID_BY.search(sentence) or _SUPPOSED.match(sentence)):
             yield from ((clause.strip(), sentence.endswith("?")) for clause in _BREAK.split(sentence) if clause.strip())
@@ -312,7 +316,7 @@ def _number(match: re.Match[str]) -> float:
 
 
 def _check_score_value(match: re.Match[str], scale: Scale) -> float:
-    """Returns the number in *match*; raises `ReplyError` if *scale* lacks it, or if the reply names another scale."""
+    """Returns the number in *match*; raises `ReplyError` if it is not on *scale*, or the reply names another scale."""
     most = match["most"]
     if (most is not None and float(most) != scale.high) or (match["percent"] and scale.high != 100):
         raise ReplyError("other_scale")

@@ -1,4 +1,4 @@
-"""Examiners: the settings of how an LM grades a text, and the prompts that follow from the settings.
+"""Examiners: the settings for grading a text with an LM, and the prompts that follow from the settings.
 
 The settings are template, granularity, demonstration, aggregation, rationale, filtering and binning (Kim et al. 2023,
 §4), and the parts of the guideline in the prompt. Combinations that no paper defines are refused.
@@ -53,9 +53,10 @@ class Binning(BaseModel, frozen=True, extra="forbid"):
 
 
 class Examiner(BaseModel, frozen=True, extra="forbid"):
-    """The settings of how an LM grades a text.
+    """The settings for grading a text with an LM.
 
-    None stands for a default: the template's *rationale* and *criteria*, the *mass* ``normalised``, `SAMPLES`.
+    None stands for a default: that of the template for *rationale* and *criteria*, ``normalised`` for *mass*, and
+    `SAMPLES` for *samples*.
     """
 
     template: str = Field(default="human", description="which prompt")
@@ -157,7 +158,7 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
 
 
 def examiner_of(tree: dict[str, Any], origin: str = "examiner") -> Examiner:
-    """Returns the examiner with the settings *tree*. *origin*: where they come from, for errors.
+    """Returns the examiner with the settings *tree*. *origin*: where the settings come from, for error messages.
 
     Raises `SettingsError` if a setting is unknown or a combination is refused.
     """
@@ -169,7 +170,7 @@ def examiner_of(tree: dict[str, Any], origin: str = "examiner") -> Examiner:
 
 
 def format_validation_errors(error: ValidationError, known: str = "") -> str:
-    """Returns in one line what is wrong with settings; *known* follows the name of an unknown setting."""
+    """Returns one line that says what is wrong with settings. *known*: text to add after an unknown setting's name."""
     lines = []
     for item in error.errors():
         name = ".".join(str(part) for part in item["loc"])
@@ -231,7 +232,7 @@ def assemble_prompt(examiner: Examiner, aspect: str | None) -> Chat:
 
 
 def _files(examiner: Examiner, aspect: str | None) -> dict[str, str]:
-    """Returns role, such as ``frame`` → prompt file, for the files that make up the prompt about *aspect*."""
+    """Returns role (such as ``frame``) → prompt file, for the files that make up the prompt about *aspect*."""
     folder, form = f"dsba/{examiner.item}", examiner.form
     frame = form.prompt.format(item=examiner.item)
     names = {"frame": f"{frame}_fine" if examiner.template == "base" and aspect else frame}

@@ -98,7 +98,7 @@ class Grade:
 
 @dataclass(frozen=True, slots=True)
 class WeightedScore:
-    """A mean *score*, weighted by the probabilities of the declared scores. *mass*: the sum of these (0 to 1)."""
+    """A mean *score*, weighted by the probabilities of the declared scores. *mass*: their sum, from 0 to 1."""
 
     score: float
     mass: float
@@ -130,9 +130,9 @@ def mean_of_samples(samples: Sequence[float]) -> float:
 def samplings(examiner: Examiner, base: Sampling | None = None) -> list[Sampling]:
     """Returns the sampling options of each request for one chat.
 
-    The aggregation ``mean_of_samples`` sends several requests at temperature 1, each with its own seed. Other
-    aggregations send one request at temperature 0. *base*: the LM's own options; an option that is None there stays
-    None, and its token limit counts if it is higher than the default.
+    The aggregation ``approximation`` sends several requests at temperature 1, each with its own seed. Other
+    aggregations send one request at temperature 0. *base*: the LM's own options. An option that is None there stays
+    None. Its token limit is used if it is higher than the default.
     """
     limit = SHORT if examiner.form.bare else LONG
     base = base or Sampling(0.0, limit, TOP_P)
@@ -241,8 +241,8 @@ def _grade_from_outcomes(
 ) -> Grade:
     """Returns the grade of *item* from *outcomes*: for each aspect, the outcomes of its samples.
 
-    If a sample has a problem that the next run may solve, the item gets no grade. With a final problem, it gets no
-    grade only if no sample has a score.
+    If a sample has a problem that the next run may solve, the item gets no grade. If all problems are final, the item
+    gets no grade only if an aspect has no sample with a score.
     """
     cost = sum((sample.cost for part in outcomes for sample in part), filter_cost)
     parts: dict[str, float] = {}
@@ -438,7 +438,7 @@ def tokens_of(document: str) -> list[Token]:
 
 
 def probabilities(tokens: Sequence[Token], spellings: Sequence[str]) -> dict[str, float]:
-    """Returns score → probability that the reply is that score, as far as *tokens* show, for each in *spellings*."""
+    """Returns each score in *spellings* → the probability, as far as *tokens* show it, that the reply is that score."""
     return {spelling: _spelling_probability(tokens, 0, spelling, spelling, spellings) for spelling in spellings}
 
 
@@ -446,8 +446,8 @@ def weighted(tokens: Sequence[Token], scale: Scale, mass: Mass = "normalised") -
     """Returns the mean of the declared scores of *scale*, weighted by the probabilities that *tokens* show.
 
     With *mass* ``normalised``, this is Σ p(s)·s / Σ p(s); with ``raw``, it is Σ p(s)·s. Raises `ReplyError` if the
-    tokens show no declared score's probability. Also raises it if the reply does not begin with the score that it
-    states, as in "1 to 5, so 4".
+    tokens do not show the probability of any declared score. Also raises it if the reply does not begin with the score
+    that it states, as in "1 to 5, so 4".
     """
     shares = probabilities(tokens, scale.spellings)
     total = math.fsum(shares.values())
@@ -459,7 +459,10 @@ def weighted(tokens: Sequence[Token], scale: Scale, mass: Mass = "normalised") -
 
 
 def _check_beginning(text: str, scale: Scale) -> None:
-    """Raises `ReplyError` if the reply *text* states another score than the declared one that it begins with."""
+    """Raises `ReplyError` if the reply *text* states a score, but does not begin with it.
+
+    Also raises it if *text* begins with a declared score, but states no score clearly.
+    """
     worth = {spelling.lower(): value for spelling, value in scale.declared}
     longest_first = "|".join(map(re.escape, sorted(worth, key=len, reverse=True)))
     begins = re.match(longest_first, text, re.IGNORECASE)
@@ -476,9 +479,9 @@ def _check_beginning(text: str, scale: Scale) -> None:
 def _spelling_probability(
     tokens: Sequence[Token], start: int, rest: str, whole: str, spellings: Sequence[str]
 ) -> float:
-    """Returns the probability, as far as shown, that the reply spells *rest* from token *start* on, and then ends.
+    """Returns the probability, as far as *tokens* show it, that the reply spells *rest* from *start* on, and then ends.
 
-    *whole*: a declared score. *rest*: the part of it that the tokens before *start* do not spell.
+    *start*: the index of a token. *whole*: a declared score. *rest*: the part of it that earlier tokens do not spell.
     """
     seen = 0.0
     for text, share in tokens[start].shown if start < len(tokens) else ():
@@ -494,7 +497,7 @@ def _spelling_probability(
 
 
 def _ending_probability(tokens: Sequence[Token], following: int | None, whole: str, spellings: Sequence[str]) -> float:
-    """Returns the probability, as far as shown, that the score is *whole*, and not the start of a longer score.
+    """Returns the probability, as far as *tokens* show it, that the score *whole* does not start a longer score.
 
     *following*: the index of the token after the score; None if the reply does not contain the score *whole*.
     """

@@ -204,7 +204,7 @@ class PositionBias:
 
     - *consistent*: pairs for which the LM chose the same text in both orders.
     - *always_first*, *always_second*: pairs for which the LM chose that position in both orders.
-    - *first_share*: the share of answers for the first position, 0.5 without bias, with a 95% interval over pairs.
+    - *first_share*: the share of answers for the first position (0.5 without bias), with a 95% interval over pairs.
     - *p*: the p-value of a two-sided binomial test of whether *always_first* and *always_second* are equally likely.
     """
 
@@ -218,7 +218,7 @@ class PositionBias:
 
 
 def ask_preferences(pairs: Sequence[TextPair], asker: Writer, item: ItemKind) -> list[Preference]:
-    """Returns the preference of the LM *asker* for each of *pairs*, in order; it compares each pair in both orders."""
+    """Returns the LM *asker*'s preference in each of *pairs*; it compares the two texts of a pair in both orders."""
     outcomes = ask_and_parse(asker, build_pairwise_chats(pairs, item), SAMPLING, answers.choice)
     preferences = []
     for pair, forward, backward in zip(pairs, outcomes[: len(pairs)], outcomes[len(pairs) :], strict=True):

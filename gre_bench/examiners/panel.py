@@ -45,7 +45,7 @@ CLAMP = 0.01
 class Exam:
     """The result of an examiner's exam.
 
-    *reference*, *consistency*: the two agreements, from 0 to 1; None without questions, or without a second prompt.
+    *reference*, *consistency*: the two agreements, from 0 to 1; None if there were no questions or no second prompt.
     *passed*: whether every measured agreement reached the threshold.
     """
 
@@ -63,10 +63,10 @@ class Exam:
 
 
 def measure_answer_agreement(given: Sequence[float | None], wanted: Sequence[float | None], measure: Measure) -> float:
-    """Returns the agreement, from 0 to 1, of the answers *given* with the answers *wanted*; None: not answered.
+    """Returns the agreement, from 0 to 1, of the answers *given* with the answers *wanted*.
 
-    For ``squared_error``, both lists must be stretched to 0 … 1. Raises `ValueError` if the lists are empty or differ
-    in length.
+    A None in either list means that there is no answer. For ``squared_error``, both lists must be stretched to 0 … 1.
+    Raises `ValueError` if the lists are empty or differ in length.
     """
     if len(given) != len(wanted) or not wanted:
         raise ValueError(f"{len(given)} answers to {len(wanted)} questions")
@@ -107,7 +107,10 @@ def exam_weight(p: float, rule: Rule, alpha: float = 1.0) -> float:
 
 
 def exam_weights(exams: Sequence[Exam], rule: Rule, alpha: float = 1.0) -> dict[str, float]:
-    """Returns examiner → weight, adding up to 1, for those that passed; raises `SettingsError` if there are none."""
+    """Returns examiner → weight for those that passed; the weights add up to 1.
+
+    Raises `SettingsError` if none passed.
+    """
     qualified = [exam for exam in exams if exam.passed]
     if not qualified:
         best = max(exams, key=lambda exam: exam.score, default=None)
@@ -123,8 +126,8 @@ def exam_weights(exams: Sequence[Exam], rule: Rule, alpha: float = 1.0) -> dict[
 def decide(answers: Mapping[str, Sequence[float | None]], weight_of: Mapping[str, float]) -> list[float | Problem]:
     """Returns the chair's decision on each item: the weighted mean, from 0 to 1, of the examiners' available answers.
 
-    An answer is a preference (1, 0.5 or 0), or a grade stretched to 0 … 1. Raises `ValueError` if the examiners did not
-    answer about the same items.
+    An answer is a preference (1, 0.5 or 0), or a grade stretched to 0 … 1. Raises `ValueError` if the examiners have
+    different numbers of answers.
     """
     decisions: list[float | Problem] = []
     for row in zip(*(answers[name] for name in weight_of), strict=True):
@@ -138,14 +141,14 @@ def decide(answers: Mapping[str, Sequence[float | None]], weight_of: Mapping[str
 
 
 def game_score(decision: float | Problem) -> float | None:
-    """Returns the game's score by *decision*: 1, 0, or 0.5 for a tie; None without a decision."""
+    """Returns the score that *decision* gives to a game: 1, 0, or 0.5 for a tie; None without a decision."""
     if isinstance(decision, Problem):
         return None
     return 0.5 if math.isclose(decision, 0.5) else float(decision > 0.5)
 
 
 def questions(groups: Mapping[str, str], count: int, seed: int = 0) -> set[str]:
-    """Returns the ids of at least *count* texts for the exam, sampled as whole *groups* (text → group).
+    """Returns the ids of at least *count* texts for the exam, sampled group by group. *groups*: text → its group.
 
     Raises `SettingsError` if no text is left for the chair to decide on.
     """

@@ -79,7 +79,7 @@ def title(name: str, by: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A coefficient with its 95% interval and p-value by groups of texts; *flat_p* treats texts as independent."""
+    """A coefficient with its 95% interval and p-value, which allow for groups of texts; *flat_p* ignores groups."""
 
     value: float
     low: float
@@ -92,8 +92,9 @@ class Estimate:
 class ExaminerResult:
     """The result of one rater, which is one column of a study; other fields are as in `RaterColumn` and `Cost`.
 
-    - *planned*: the number of texts, the sum of the next four fields. *failed*: texts without a score that are not
-      retried. *missing*: texts that the next run retries. *reasons*: reason → number of texts without a score.
+    - *planned*: the number of texts, which is the sum of the next four fields. *failed*: the number of texts that have
+      no score and are not retried. *missing*: the number of texts that the next run retries. *reasons*: reason → number
+      of texts without a score.
     - *groups*: the number of groups with scored texts. *problem*: the reason why there are no coefficients.
     - *tied*: the share of pairs of texts with equal scores.
     - *filtered*: the number of texts that the LM called redundant.
@@ -163,7 +164,7 @@ def outcome(
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The difference between two raters in how closely they follow the human scores.
+    """The difference between two raters in how closely their grades follow the human scores.
 
     - *family*: whether *second* is the ``best`` examiner or the ``length`` of the texts.
     - *items*: the number of texts that both raters graded.
@@ -316,9 +317,10 @@ def sample_rationales(
 
 
 def shares(filled: Sequence[Mapping[str, str | None]]) -> dict[str, float]:
-    """Returns error → share (0 to 1) of rationales that have it, or ``good`` if none. *filled*: the sheet's rows.
+    """Returns error → share (0 to 1) of the rationales that have it; ``good`` → share of those without errors.
 
-    Raises `SourceError` if the sheet has no rows, or if a cell for an error is neither yes nor no.
+    *filled*: the rows of the filled sheet. Raises `SourceError` if the sheet has no rows, or if a cell for an error is
+    neither yes nor no.
     """
     if not filled:
         raise SourceError("the sheet has no rows")
@@ -344,7 +346,7 @@ class TextTable:
 
 
 def filled(table: str, rows: Mapping[str, str], outcomes: Sequence[ExaminerResult]) -> TextTable:
-    """Returns the published *table* next to the study's results. *rows*: row name → name of its examiner."""
+    """Returns *table* with its published values next to the study's results. *rows*: row name → examiner's name."""
     by_name = {(outcome.name, outcome.by): outcome for outcome in outcomes if outcome.kind == "examiner"}
     lms = tuple(dict.fromkeys(by for name, by in by_name if by and name in rows.values())) or ("none",)
     own: dict[str, dict[str, str]] = {}

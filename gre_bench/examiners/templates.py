@@ -37,7 +37,7 @@ class Scale:
 
 
 def number_scale(values: Iterable[float], *, only: bool = False) -> Scale:
-    """Returns the scale of the declared scores *values*, in ascending order. *only*: no other score counts."""
+    """Returns the scale of the declared scores *values*, in ascending order. *only*: whether no other scores count."""
     declared = tuple((f"{value:g}", float(value)) for value in values)
     return Scale(declared[0][1], declared[-1][1], declared, only)
 

@@ -28,7 +28,7 @@ SHOWN = (*LENGTH_FIELDS, *SCORE_FIELDS, "rating", "confidence")
 
 @dataclass(frozen=True, slots=True)
 class Checklist:
-    """The questions of a checklist. Yes to a question of *good* speaks for a paper, and of *bad* against it."""
+    """The questions of a checklist: a yes to one in *good* speaks for a paper, a yes to one in *bad* against it."""
 
     good: tuple[str, ...]
     bad: tuple[str, ...]
@@ -69,7 +69,7 @@ def _questions(side: str, groups: object) -> tuple[str, ...]:
 
 
 def generate(writer: Writer, sampling: Sampling, reviews: Sequence[FieldedReview]) -> ChatOutcome[str]:
-    """Returns a checklist by the LM *writer*, which imitates the authors of *reviews*, or the problem."""
+    """Returns a checklist that the LM *writer* wrote to imitate the authors of *reviews*, or the problem."""
     return ask(writer, sampling, [build_generation_chat(reviews)], parse_guideline)[0]
 
 

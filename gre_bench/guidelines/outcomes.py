@@ -12,7 +12,7 @@ The guideline paper prints no intervals. Our 95% intervals have papers as the un
 - bias: Student's t.
 - Spearman's correlation: see `gre_bench.stats.correlation`.
 
-The guideline paper does not report the length of reviews and the variety of their words; they are measured here too.
+The guideline paper reports neither the length of reviews nor the variety of their words; both are measured here too.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ class Closeness:
     """How close ratings are to the mean human ratings of the same *papers*.
 
     *rmse*, *bias*, *mae*: root mean square, mean and mean absolute value of rating minus human mean. *spearman*,
-    *spearman_p*: None if the ratings or the human means vary too little for an interval.
+    *spearman_p*: Spearman's correlation and its p-value; None if the ratings or the human means vary too little for an
+    interval.
     """
 
     papers: int
@@ -66,8 +67,8 @@ class Closeness:
 class Difference:
     """The RMSE of *first* minus the RMSE of *second*, over the *papers* rated under both conditions.
 
-    *p*: the p-value of the test whether both mean squared errors are equal; None if no paper's error differs. *p_holm*:
-    the same after Holm's correction over all differences of one call.
+    *p*: the p-value of a test of whether both mean squared errors are equal; None if no paper's error differs.
+    *p_holm*: *p* after Holm's correction over all differences of one call.
     """
 
     first: str
@@ -81,7 +82,7 @@ class Difference:
 def closeness(
     ratings: Sequence[float], human: Sequence[float], resamples: int = RESAMPLES, seed: int = 0
 ) -> Closeness | None:
-    """Returns how close *ratings* are to *human*, the papers' mean human ratings; None: fewer than `FEWEST` papers."""
+    """Returns how close *ratings* are to *human*, the papers' mean human ratings; None below `FEWEST` papers."""
     if len(ratings) != len(human):
         raise ValueError(f"{len(ratings)} ratings but {len(human)} human means")
     if len(ratings) < FEWEST:
@@ -122,8 +123,8 @@ def compare_conditions(
 ) -> list[Difference]:
     """Returns the difference between every two conditions of *ratings* (condition → paper → rating).
 
-    A comparison uses the papers with a human mean and a rating under both conditions; with fewer than `FEWEST` papers,
-    it is left out. The p-value is from Student's test on the papers' differences of squared errors.
+    A comparison uses the papers with a human mean and a rating under both conditions; if there are fewer than `FEWEST`,
+    it is left out. The p-value is from Student's t-test on each paper's difference of the two squared errors.
     """
     results = []
     for first, second in combinations(ratings, 2):
@@ -154,7 +155,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\d+(?:[.,]\d+)*")
 
 @dataclass(frozen=True, slots=True)
 class WordingStatistics:
-    """The mean length and word variety of *reviews* texts.
+    """The mean length and the word variety of texts. *reviews*: the number of texts.
 
     - *type_token_ratio*: distinct words divided by words; it falls as reviews get longer, whoever wrote them.
     - *moving_ratio*: the mean ratio over all windows of 50 words, which does not depend on length; None if no review
@@ -172,10 +173,12 @@ class WordingStatistics:
 class ConditionResult:
     """The result of one *model* under one *condition*, such as a guideline.
 
-    - *planned*: the number of papers, the sum of the next four fields. *scored*: papers with a rating and a human mean.
-      *excluded*: without a human rating. *failed*: without a usable reply. *missing*: retried by the next run.
+    - *planned*: the number of papers, which is the sum of the next four fields. *scored*: papers with a rating and a
+      human mean. *excluded*: papers without a human rating. *failed*: papers without a usable reply. *missing*: papers
+      that the next run retries.
     - *reasons*: reason → number of papers without a score.
-    - *closeness*: of the ratings that the reviews state. *recomputed*: of the ratings that the rubric's rule computes.
+    - *closeness*: how close the ratings that the reviews state are to the human means. *recomputed*: the same for the
+      ratings that the rubric's rule computes.
     - *distribution*: rating (1 to 10) → number of papers.
     """
 
@@ -198,7 +201,8 @@ class RmseReference:
     """Reference values for judging an RMSE, from the human ratings of the same *papers*.
 
     - *constant*: the RMSE of a rater that always gives *mean*, the mean of the papers' mean human ratings.
-    - *reviewer*: the RMSE of one human rating against the mean of the paper's other ratings, over *ratings*.
+    - *reviewer*: the RMSE of one human rating against the mean of the paper's other ratings. *ratings*: the number of
+      human ratings that it is computed from.
     - *distribution*: mean human rating, with halves rounded down → number of papers.
     """
 

@@ -9,7 +9,7 @@ The total of the points is 2 to 17, and decides whether a review belongs to the 
 has no points if a field, the date or an LM's verdict is missing. Such a review has no total.
 
 For each criterion NAME there are two more groups, ``good.NAME`` and ``bad.NAME``. They contain the reviews with the
-most and the fewest possible points for only that criterion. Guidelines made from the two groups show whether the
+most and with the fewest possible points for that criterion alone. Guidelines made from the two groups show whether the
 criterion helps.
 """
 
@@ -89,7 +89,7 @@ def median_length(reviews: Sequence[FieldedReview]) -> Fraction | None:
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """A criterion by which an LM judges a review; its reply is YAML with a score and a word that describes the score.
+    """A criterion by which an LM judges a review. The reply is YAML with a score and a word that describes the score.
 
     - *needs*: the fields that a review must have to be judged.
     - *word*: the reply's field for the word. *words*: score → the correct word.
@@ -212,9 +212,10 @@ def group_of(total: int) -> Group | None:
 
 
 def judge(reviews: Sequence[FieldedReview], verdicts: Mapping[tuple[str, str], Points]) -> list[Quality]:
-    """Returns the quality of each of *reviews*, all of one conference, by its mean date and median length.
+    """Returns the quality of each of *reviews*, which must all be from one conference.
 
-    *verdicts*: (review id, criterion) → the points that an LM gave, or the problem.
+    The points for date and length depend on the mean date and the median length of *reviews*. *verdicts*: (review id,
+    criterion) → the points that an LM gave, or the problem.
     """
     mean, middle = mean_date(reviews), median_length(reviews)
     qualities = []
@@ -244,7 +245,7 @@ def select_group_members(qualities: Sequence[Quality], group: str) -> list[str]:
 
 
 def sampled(qualities: Sequence[Quality], size: int = SAMPLED, seed: int = 0) -> dict[str, list[str]]:
-    """Returns group → the sorted ids of *size* of its reviews, sampled with *seed*; of a smaller group, all."""
+    """Returns group → the sorted ids of *size* of its reviews, sampled with *seed*; a smaller group is taken whole."""
     drawn = {}
     for group in GROUPS:
         ids = select_group_members(qualities, group)

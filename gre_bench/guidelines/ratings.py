@@ -33,7 +33,7 @@ _SAID = re.compile(
     r"(?=[ \t]*(?:[.,;!(*](?!\d)|\n|\Z|/|out of))(?=([^\n]{0,12}))",
     re.IGNORECASE,
 )
-"""A rating at the end of a sentence, as small LMs write; used if no line has the required form."""
+"""A rating at the end of a sentence, as small LMs write it; used if no line has the required form."""
 _TEMPORARY = re.compile(
     rf"temporary[ _\t]score{_MARKS}(?:\([^()\n]{{0,40}}\){_MARKS})?[:=]{_MARKS}\(?{_MARKS}({_NUMBER})([^\n]{{0,12}})",
     re.IGNORECASE,
@@ -43,7 +43,7 @@ _BEGINS = re.compile(
     r"(?:^|[.!?;)][ \t]+)[ \t>*_`#\"'(•\d.-]{0,8}(?:(?:the|my|so|thus|therefore),?[ \t]+){0,2}\Z", re.I
 )
 _OTHERS = re.compile(r"\b(?:reviewers?|reviews?|authors?|guidelines?)\b[^\n]{0,40}\Z", re.IGNORECASE)
-"""A lead before a rating field that ascribes the rating to somebody other than the LM."""
+"""Words before a rating field that ascribe the rating to somebody other than the LM."""
 _OUT_OF = re.compile(r"\s*(?:/|(?:out )?of)\s*(\d+)(?![.,]?\d)", re.IGNORECASE)
 
 
@@ -51,8 +51,8 @@ _OUT_OF = re.compile(r"\s*(?:/|(?:out )?of)\s*(\d+)(?![.,]?\d)", re.IGNORECASE)
 class Rating:
     """The rating of a paper by *model* under *condition*: either a *value*, 1 to 10, or a *problem* instead.
 
-    *recomputed*: the rating by the rubric's rule from the review's temporary score, if there is one. *text*: the
-    review.
+    *recomputed*: the rating that the rubric's rule computes from the review's temporary score, if there is one.
+    *text*: the review.
     """
 
     paper_id: str
@@ -117,7 +117,7 @@ def _find_own_fields(field: re.Pattern[str], text: str, *, anywhere: bool = Fals
 
 
 def rating_from_temporary_score(temporary: int) -> int:
-    """Returns the rating (1 to 10) by the rule in listing 13 for a *temporary* score t from −10 to 10.
+    """Returns the rating (1 to 10) that the rule in listing 13 gives for a *temporary* score t from −10 to 10.
 
     The rating is round(((t + 10)/20)·9 + 1). Halves are rounded down, because the listing maps t = 0 to 5. In integers,
     the formula is ⌈(9·(t + 10) + 10)/20⌉. Raises ValueError if t is not from −10 to 10.
@@ -178,9 +178,9 @@ def condition_name_of_run(model: str, run: str) -> str:
 
 
 def shortened(names: Iterable[str]) -> dict[str, str]:
-    """Returns name → short form, without the leading and trailing parts (between underscores) that all *names* share.
+    """Returns name → short form: the name without the leading and trailing parts that all *names* share.
 
-    A name without other parts becomes ``plain``.
+    Underscores separate the parts. A name without other parts becomes ``plain``.
     """
     parts = {name: name.split("_") for name in names}
     if len(parts) < 2:
@@ -195,7 +195,7 @@ def _shared(lists: Iterable[Sequence[str]]) -> int:
 
 
 def ratings_of_imported_reviews(reviews: Iterable[ImportedReview], papers: Sequence[str]) -> list[Rating]:
-    """Returns one rating for each model and condition, and each of *papers* and other papers reviewed.
+    """Returns a rating for each model and condition, and each paper: all of *papers*, and any others with a review.
 
     If the rating is not an integer from 1 to 10, or there is no review of the paper, the `Rating` holds the problem.
     """

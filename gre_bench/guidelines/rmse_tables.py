@@ -95,7 +95,7 @@ def build_tables(outcomes: Sequence[ConditionResult]) -> list[Table]:
 
 
 def _venues(block: str) -> dict[str, str]:
-    """Returns condition → column; ``arr`` is a text rewritten as instructions, ``arr_official`` the official text."""
+    """Returns condition → column. ``arr_official`` is an official text, ``arr`` the same rewritten as instructions."""
     return {f"{venue}{'' if block == 'instruction' else '_official'}": title for venue, title in VENUES.items()}
 
 

@@ -55,7 +55,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def last_fenced_block(text: str) -> str:
-    """Returns the content of the last fenced block (```) in *text*, closed or not; without a block, the whole text."""
+    """Returns the content of the last fenced block (```) in *text*, closed or not, or *text* if there is no block."""
     blocks: list[list[str]] = []
     inside = False
     for line in text.splitlines():

@@ -1,7 +1,7 @@
-"""Makes certificates: harms human reviews in ten degrees, scores them, and finds the degree that a metric detects.
+"""Makes certificates: harms human reviews to ten degrees, scores them, and finds which degrees a metric detects.
 
-The stages are those of a validation, with the degrees as its candidates. So a certificate that was interrupted
-continues, and further editions are included as in a validation.
+A certificate is made in the stages of a validation, with the degrees as candidates. So it continues after an
+interruption, and can include further editions, as a validation does.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ Rows = Mapping[str, Sequence[Row]]
 def certify(job: Job) -> dict[str, Any]:
     """Scores all degrees of all harms; returns the summary of the run, with the certificate of each metric.
 
-    Only metrics of pointwise mutual information are certified. A pilot writes no certificate, nor does a run of which
-    pairs are missing. Raises `SettingsError` if the settings have no such metric, or if an edition has a release: its
-    next one would hold all degrees.
+    Only metrics of pointwise mutual information are certified. A pilot writes no certificate, and neither does a run
+    with missing pairs. Raises `SettingsError` if the settings have no such metric. Also raises it if an edition has a
+    release, because its next release would hold all degrees.
     """
     for key in (job.store.key, *job.settings.validation.together_with):
         if newest := releases(job.state, key).newest():
@@ -100,9 +100,10 @@ def curves_of(
 
 
 def paper_differences_from_human(rows: Rows, candidates: Sequence[str]) -> Array:
-    """Returns the mean differences of *candidates* from the human baseline by paper (papers, candidates), in nats.
+    """Returns each paper's mean difference of each of *candidates* from the human baseline, in nats.
 
-    Only pairs with a score for all of *candidates* count; papers are in the order of their ids.
+    The shape is (papers, candidates). Only pairs with a score for all of *candidates* count; papers are in the order of
+    their ids.
     """
     values = [
         {(row["paper_id"], row["reference_id"]): row["value"] for row in rows[name] if row["state"] == "scored"}
@@ -115,7 +116,7 @@ def paper_differences_from_human(rows: Rows, candidates: Sequence[str]) -> Array
 
 
 def draw(certificates: Sequence[Mapping[str, Any]], path: Path, title: str) -> Path:
-    """Plots *certificates* (each a `Certificate` as JSON) as SVG into *path*: a panel per harm, a curve per metric."""
+    """Plots *certificates* (each a `Certificate` as JSON) into the SVG *path*: a panel per harm, a curve per metric."""
     panels = {
         HARMS[name].said: [
             Curve(recipe_of(item["signature"]["metric"]).title, [(0.0, 0.0), *_points(item["harms"][name])], look)

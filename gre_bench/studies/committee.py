@@ -1,7 +1,7 @@
-"""Scores committees of reviewers: the LM candidates of a board together, and how much a human review adds.
+"""Scores committees of reviewers (a board's LM candidates taken together), and how much a human review adds to them.
 
 A committee's judgments are joined into one review, each line once, and scored with the board's metric, LM and prompt.
-Scores are stored by paper, so a study that was interrupted continues.
+Scores are stored paper by paper, so a study that was interrupted continues.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ Work = Mapping[tuple[str, str, str], tuple[Case, int]]
 
 
 def study_committee(state: Path, edition: str, metrics: list[str] | None) -> dict[str, Any]:
-    """Returns the curve of the committee of a board's ranked LM candidates by each metric; computes missing scores.
+    """Returns, for each of *metrics*, the curve of the committee of all ranked LM candidates; computes missing scores.
 
-    *metrics*: None: the headline metric. An edition loaded from a release is only read, not scored. Raises
+    If *metrics* is None, uses the headline metric. An edition loaded from a release is only read, not scored. Raises
     `SettingsError` for a metric that reads no judgments, for fewer than two LM candidates, or if the LM has changed.
     """
     store = ReadCopy(state, edition)
@@ -116,7 +116,10 @@ def _chunks(due: Work, papers: int) -> Iterator[list[tuple[str, str, str]]]:
 def _find_due_cases(
     store: Store, signature: SignatureRow, models: Sequence[str], entries: Mapping[str, Entry]
 ) -> dict[tuple[str, str, str], tuple[Case, int]]:
-    """Returns the cases that the curve's next step needs and *store* lacks; the whole committee and human go first."""
+    """Returns the cases that the curve's next step needs and *store* lacks.
+
+    The first step needs only the committee of all members and the human.
+    """
     rows = store.rows(COMMITTEES, signature_id=signature["signature_id"])
     known = {(row["paper_id"], row["reference_id"], row["members"]) for row in rows}
     scores, papers, problems = group_committee_scores(store.rows, signature["signature_id"], rows, models)
@@ -130,7 +133,7 @@ def _find_due_cases(
 
 
 def _cases(entry: Entry, who: Members, signature: SignatureRow) -> dict[tuple[str, str, str], tuple[Case, int]]:
-    """Returns the cases of the committee *who* on the paper's references, without the baseline's own review."""
+    """Returns the cases of the committee *who* on the paper's references, except the human baseline's own review."""
     writer, form = signature["writer"], signature["form"]
     reviews = [entry.human if name == HUMAN else entry.responses[name] for name in who]
     texts = [prepare_judgments(review.judgments.get(writer, ""), form, False) for review in reviews]

@@ -65,7 +65,7 @@ Pairs = Mapping[str, Sequence[Planted]]
 WORDS = "words"
 """The name of a pseudo-metric in the results: the share of a description's words that occur in a review."""
 SURE = f"{scripted.PREFIX}plain-100"
-"""The script that names every flaw in plain words: its share of detected flaws is the share of true detections."""
+"""The script that names every flaw in plain words, so its share of detected flaws is the share of true detections."""
 
 Values = Mapping[tuple[str, str], float]
 """(text, reference) → score of one reviewer."""
@@ -79,9 +79,9 @@ _EMPTY = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class FlawStudy:
-    """A study of planted flaws in *papers* papers of the edition *source*, in the order of its sample.
+    """A study of flaws planted in *papers* papers of the edition *source*, taken in the order of the edition's sample.
 
-    *folder*: the folder of flaws; None: ``data/flaws``. *scripts*: the scripted reviewers.
+    *folder*: the folder that holds the flaws; None: ``data/flaws``. *scripts*: the scripted reviewers.
     """
 
     source: Edition
@@ -186,7 +186,7 @@ def format_reference_id(variant: str, owner: str, flaw: str, number: int) -> str
 
 
 def elsewhere(papers: Mapping[str, Sequence[str]]) -> dict[tuple[str, str], str]:
-    """Returns (paper, flaw) → another paper with the same flaw, the next in a ring. *papers*: paper → its flaws."""
+    """Returns (paper, flaw) → the next paper with that flaw, in a circle. *papers*: paper → its flaws."""
     by_flaw: dict[str, list[str]] = defaultdict(list)
     for paper, names in papers.items():
         for name in names:
@@ -303,7 +303,7 @@ def _scripted(
 
 
 def study_results(job: Job, record: Mapping[str, Any]) -> FlawResults:
-    """Returns the results of each metric, and of the words in common, from the scores of *record*'s edition.
+    """Returns the results of each metric, and of the share of common words, from the scores of *record*'s edition.
 
     A paper counts for a reviewer only if all four texts of the paper have their scores.
     """
@@ -349,7 +349,7 @@ def study_results(job: Job, record: Mapping[str, Any]) -> FlawResults:
 
 
 def flaw_scores(values: Values, record: Mapping[str, Any]) -> list[FlawScores]:
-    """Returns a reviewer's scores on each flaw, two flaws per paper, for the papers with all scores."""
+    """Returns a reviewer's scores on the two flaws of each paper; papers that lack a score are left out."""
     papers = {paper: places[:2] for paper, places in record["papers"].items()}
     ring = elsewhere({paper: [place["flaw"] for place in places] for paper, places in papers.items()})
     scores: list[FlawScores] = []

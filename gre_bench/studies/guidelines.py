@@ -2,7 +2,7 @@
 
 ratings.csv        one row per model, condition and planned paper
 outcomes.csv       one row per model and condition
-differences.csv    one row per model and two conditions that are compared
+differences.csv    one row per model and pair of conditions that are compared
 tables.md          the tables in the paper's layout
 distributions.svg  how often each rating was given
 reviews.jsonl      the texts
@@ -110,7 +110,7 @@ def format_rmse_reference(measure: RmseReference | None) -> list[str]:
 
 
 def format_marked_cell(line: RmseRow, column: str, lowest: tuple[str, str], second: tuple[str, str]) -> str:
-    """Returns the value in *column* with its interval. *lowest*, *second*: marks around the row's two best values."""
+    """Returns the value in *column* with its interval. *lowest*, *second*: marks for the row's best two values."""
     cell = line.cells.get(column)
     if cell is None:
         return "N/A" if line.published else "–"
@@ -286,8 +286,8 @@ class RatedPapers:
 def from_files(papers: Path, ratings: Path, limit: int | None = None) -> RatedPapers:
     """Returns the papers in the file *papers* (as for ``gre-bench import papers``) that have ratings in *ratings*.
 
-    The papers are in the order of the file, at most *limit*, without references and appendices. Raises `SourceError`
-    for a refused row, or if no paper has a rating.
+    Returns at most *limit* papers, in the order of the file, without their references and appendices. Raises
+    `SourceError` for a refused row, or if no paper has a rating.
     """
     human = read_human_ratings(ratings)
     imported = papers_from(papers, {})

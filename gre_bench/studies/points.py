@@ -5,7 +5,7 @@ the paper: the score of the point *alone*, and the loss of the review's score if
 
     alone = log P(y | point) − log P(y)        left out = log P(y | review) − log P(y | review without the point)
 
-The review is the judgments of all its points. y is the judgments of a human review other than the point's own review.
+Here, the review means the judgments of all its points, and y means the judgments of another human review.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ from gre_bench.tasks.backends import SignMetrics
 
 CRITICISM = OPENINGS[1]
 SCORES = ("own", "alone", "left_out")
-"""The scores by a metric: a point's own information, and its two parts."""
+"""The scores that come from a metric: a point's own information, and the two parts that it is the mean of."""
 BESIDE = ("words", "place", "criticism")
 """Scores without a human review: number of words, position in the review, share of judgments that criticise."""
 
 
 PointTexts = Sequence[Response]
-"""The texts that a point is scored by: its own judgments; if its review has other points, also those of the whole
-review and of the review without the point. The latter two get their name as a candidate from their content."""
+"""The texts that a point's scores need: its own judgments and, if its review has other points, the judgments of the
+whole review and of the review without the point. The last two are named as candidates by a digest of their content."""
 
 
 def score_labelled_points(job: Job) -> dict[str, Any]:
     """Scores the stored points, compares each score with each label, and returns the summary.
 
-    ``labels`` has an entry per label, with a row of AUCs per score: over all points and within papers, with 95%
+    ``labels`` has an entry per label, with a row per score. A row has AUCs over all points and within papers, with 95%
     intervals by paper. Raises `SettingsError` if no metric of the settings is a PMI of judgments, and `SourceError` if
     no points are stored.
     """

@@ -1,8 +1,8 @@
-"""Measures how much a board depends on its human references: if AI wrote some of them, or if a reviewer were missing.
+"""Measures how much a board would change if AI had written some of its human references, or if a reviewer were missing.
 
 Candidates' reviews stand in for AI-written references: each LM candidate is scored with the reviews of all other
-candidates as references. The scores of other human reviews on a reference show how AI-like the reference is. Both are
-stored by paper, so a study that was interrupted continues.
+candidates as references. The scores of other human reviews on a reference show how AI-like the reference is. All these
+scores are stored paper by paper, so a study that was interrupted continues.
 """
 
 from __future__ import annotations
@@ -60,9 +60,10 @@ def study_references(
 ) -> dict[str, Any]:
     """Returns how many AI-written references the board's orders withstand, and how ranks shift without a reviewer.
 
-    *metrics*: None: the headline metric. *likelihood*: a file with the likelihood that an LM wrote each reference,
-    which divides them at *threshold*. An edition loaded from a release is only read, not scored. Raises `SettingsError`
-    without a human baseline, or if the evaluation LM has changed, and `SourceError` for a faulty file.
+    *metrics*: None: the headline metric. *likelihood*: a file with the likelihood that an LM wrote each reference.
+    *threshold*: the likelihood from which a reference counts as LM-written. An edition loaded from a release is only
+    read, not scored. Raises `SettingsError` without a human baseline, or if the evaluation LM has changed, and
+    `SourceError` for a faulty file.
     """
     likely = read_likelihood(likelihood) if likelihood else None
     store = ReadCopy(state, edition)
@@ -94,10 +95,11 @@ def report_of(
 ) -> dict[str, Any]:
     """Returns the report on one signature, from the scores in *store*; nothing is scored.
 
-    - *line*: the sentence that the board shows; None without scores on stand-ins.
-    - *orders*: one row per two LM candidates, each with its *trimmed* orders. *human*: why *human* has no row.
+    - *line*: the sentence that the board shows; None if there are no scores on stand-ins.
+    - *orders*: one row per pair of LM candidates. *trimmed*: their orders without the most AI-like references.
+    - *human*: why the human baseline has no row.
     - *likeness*: quantiles, over all references, of how AI-like they are.
-    - *reviewers*, *strata*: shifts of leads over the human baseline.
+    - *reviewers*, *strata*: how far leads over the human baseline shift.
     """
     pairs = pairs_of(store.read, signature["signature_id"])
     place_of = {row["review_id"]: row["place"] for row in store.read(SAMPLE) if row["role"] == "reference"}
@@ -145,8 +147,8 @@ def stand_in_cases(
 ) -> Iterator[tuple[str, Case]]:
     """Yields (author of the reference, case) for every two reviews of a paper by two LM candidates or by two people.
 
-    The case of a person's review has the review's id as its candidate. *everyone*: also people's reviews scored on
-    those of LM candidates. A review that the metric *recipe* cannot read has no case.
+    The case of a person's review has the review's id as its candidate. *everyone*: whether to also yield cases of
+    people's reviews scored on those of LM candidates. A review that the metric *recipe* cannot read has no case.
     """
     for entry in entries:
         humans = (entry.human, *entry.references)
@@ -163,9 +165,10 @@ def stand_in_cases(
 
 
 def mean_score_at_lengths(case_spans: Sequence[SpanLogprob], lengths: Sequence[int]) -> float | None:
-    """Returns the mean over *lengths* of the score on that many first tokens of the reference.
+    """Returns the mean score over *lengths*; each score covers only that many tokens at the start of the reference.
 
-    *case_spans*: the log-probabilities of a PMI's two predictions. None if their tokens differ, or without lengths.
+    *case_spans*: the log-probabilities of a PMI's two predictions. Returns None if these differ in their number of
+    tokens, or if there are no lengths.
     """
     given, alone = case_spans
     if len(given.logprobs) != len(alone.logprobs) or not lengths or not given.logprobs:
@@ -175,7 +178,7 @@ def mean_score_at_lengths(case_spans: Sequence[SpanLogprob], lengths: Sequence[i
 
 
 def _score(store: Store, signature: SignatureRow) -> int:
-    """Computes and stores missing scores of *signature*, by papers; returns how many cases still have no score."""
+    """Computes and stores missing scores of *signature*, in chunks of papers; returns how many are still missing."""
     source = origin(store, signature, HUMAN, store.folder.parent.parent)
     if not (due := _find_due_stand_in_cases(store, signature, source)):
         return 0

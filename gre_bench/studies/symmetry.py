@@ -1,7 +1,7 @@
-"""Checks if the evaluation LM gives two reviews the same joint probability in both orders (Xu et al. 2025, A.5).
+"""Checks whether the evaluation LM gives two reviews the same joint probability in both orders (Xu et al. 2025, A.5).
 
 The two orders are log P(x) + log P(y | x) and log P(y) + log P(x | y). They are compared over all pairs of human
-reviews of a paper. GEM on all ordered pairs needs the same log-probabilities. So the check scores these pairs by GEM
+reviews of a paper. GEM on all ordered pairs needs the same log-probabilities. So the check scores these pairs with GEM
 and reads the stored log-probabilities.
 """
 
@@ -26,7 +26,7 @@ METRIC = "gem"
 
 
 def check_symmetry(job: Job) -> dict[str, Any]:
-    """Scores all ordered pairs of human reviews by GEM; returns how well the two orders agree.
+    """Scores all ordered pairs of human reviews with GEM; returns how well the two orders agree.
 
     The result has Spearman's coefficients with 95% intervals (bootstrap by paper), the outcome of the run, and the
     reasons why pairs have no score. Raises `SourceError` if fewer than three pairs are scored in both orders, or if the

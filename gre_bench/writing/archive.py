@@ -3,9 +3,9 @@
 The reply to a request that is in flight when the process is killed never arrives, so the next run repeats the request.
 The spend log counts such requests (`gre_bench.writing.spend_log.Spent.unanswered`).
 
-A reply is final if repeating the same request would not change it. Texts, refusals, empty replies, and the error that a
-prompt is too long are final. Transient faults such as time-outs are not. With the archive, all texts derived from an
-LM's replies can be recreated without the LM.
+A reply is final if repeating the same request would not change it. Texts, refusals, empty replies, and the error for a
+prompt that is too long are final. Transient faults such as time-outs are not. With the archive, all texts derived from
+an LM's replies can be recreated without the LM.
 
 The entry of a reply is one file, named by the digest of its request: ``ab/abcdef....json``. The file is written under a
 temporary name, synced to disk and renamed. Its content never changes afterwards. `ROOM_BYTES` are reserved for the file

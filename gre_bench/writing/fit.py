@@ -51,7 +51,7 @@ Counter = Callable[[str], TokenRange]
 
 
 def choose_token_counter(model: Model) -> tuple[Counter, str]:
-    """Returns a function that counts tokens for *model*, and how it counts; raises `LMError` for a bad tokenizer."""
+    """Returns a token counter for *model*, and a text that says how it counts; raises `LMError` for a bad tokenizer."""
     if model.tokenizer is None:
         return estimate_token_range, "estimated from characters"
     encode = _tokenizer(model_path(Path(model.tokenizer), "lm"))
@@ -63,7 +63,7 @@ def estimate_token_range(text: str) -> TokenRange:
 
 
 def tokens_left_for_prompt(model: Model, reply: int) -> int | None:
-    """Returns how many tokens a prompt may have next to a reply of *reply* tokens; None: the context is unknown."""
+    """Returns how many tokens a prompt may have if the reply has *reply* tokens; None: the context is unknown."""
     return None if model.context is None else model.context - reply - TEMPLATE_TOKENS
 
 
@@ -75,7 +75,7 @@ def judge_fit(tokens: TokenRange, left: int | None) -> Verdict:
 
 
 def cut_paper_to_fit(paper: Paper, chat: Callable[[str], Chat], count: Counter, left: int) -> Paper | None:
-    """Returns *paper* without as many last sections as needed for a prompt of at most *left* tokens.
+    """Returns *paper* with as many of its first sections as fit into a prompt of at most *left* tokens.
 
     If the first section alone is too long, the paper is cut after a paragraph. Returns None if even the first paragraph
     is too long. *chat*: makes the prompt from the paper's text. *count*: counts tokens.

@@ -1,9 +1,8 @@
 """A writer that sends chats to a real LM: any OpenAI-compatible chat endpoint.
 
-A request is retried only after a transient fault (`gre_bench.http.lm_requests`), with the delay that the endpoint
-requests.
-After a bounded number of attempts, the writer returns a `Reply` that is not final. The whole batch stops after a fault
-that would affect every chat: a refused key, an unknown model, a dead endpoint.
+A request is retried only after a transient fault (`gre_bench.http.lm_requests`), with the delay that the endpoint asks
+for. After a bounded number of attempts, the writer returns a `Completion` that is not final. The whole batch stops
+after a fault that would affect every chat: a refused key, an unknown model, a dead endpoint.
 
 A chat whose reply is in the archive is not sent. Every final reply is archived before `write` returns. Each request
 first waits for the endpoint's rate limiter, and is then counted in the budget. When the budget reaches a limit, the
@@ -48,7 +47,7 @@ LARGEST_BODY = 32 * 2**20
 """The largest accepted response, in bytes."""
 
 TOP = 20
-"""The number of alternative tokens requested at each position; endpoints usually return no more."""
+"""How many alternative tokens are requested at each position; endpoints usually return no more."""
 
 CHECK_TIMEOUT_S = 10.0
 LARGEST_LIST = 4 * 2**20
@@ -148,8 +147,9 @@ class HttpWriter:
     ) -> Completion:
         """Sends *chat* until the LM replies or no further attempt is worthwhile; returns the last reply.
 
-        A final reply is archived before its cost is logged, so a kill in between loses a cost, but not a paid reply. If
-        the archive or the log cannot be written, the batch stops, so that no further reply is paid for.
+        A final reply is archived before its cost is logged. If the process is killed in between, only the record of the
+        cost is lost. If the archive or the log cannot be written, the batch stops, so that no further reply is paid
+        for.
         """
         prompt_tokens, empty = estimate_tokens(chat.system + chat.user), False
         for attempt in count():
@@ -192,7 +192,7 @@ class HttpWriter:
         return cast(Completion, gate.stopped)
 
     def _given_up(self, answer: CompletionResult, attempt: int, gate: BatchGate[Completion]) -> Completion:
-        """Returns the reply to a chat that failed at its last attempt, with the reason why the writer gives up."""
+        """Returns the reply for a chat whose last attempt failed, with the reason why the writer gives up."""
         too_long = answer.wait_s is not None and answer.wait_s > self.retry_policy.longest_wait_s
         why = f"endpoint asks to wait {answer.wait_s:.0f} s" if too_long else f"gave up after {attempt + 1} attempts"
         reply = replace(answer.reply, detail=one_line(f"{why}: {answer.reply.detail}"))
@@ -318,7 +318,7 @@ def _text(token: object) -> str:
 
 
 def _logprob(value: object) -> float:
-    """Returns the log-probability *value*, but at least -9999, which endpoints write for an impossible token.
+    """Returns the log-probability *value*, or -9999 if it is lower; endpoints write -9999 for an impossible token.
 
     Raises `ValueError` if *value* is not a number, or is above 0 by more than a rounding error.
     """
@@ -332,9 +332,9 @@ def _logprob(value: object) -> float:
 class EndpointCheck:
     """The result of checking an endpoint.
 
-    *status*: the HTTP status; None if the endpoint did not respond. *trouble*: the name of the error then, else empty.
-    *lists*: the names of the endpoint's models; None if it did not list them. *ahead_s*: the seconds by which this
-    machine's clock is ahead of the endpoint's; None if unknown.
+    *status*: the HTTP status; None if the endpoint did not respond. *trouble*: the name of the error in that case, else
+    empty. *lists*: the names of the endpoint's models; None if it did not list them. *ahead_s*: the seconds by which
+    this machine's clock is ahead of the endpoint's; None if unknown.
     """
 
     status: int | None
@@ -367,7 +367,7 @@ STOPPING = {
     403: "endpoint refused access (403)",
     404: "endpoint or model not found (404)",
 }
-"""HTTP status → message, for statuses that every other request would get as well."""
+"""HTTP status → message, for the statuses that would come back for every other request as well."""
 
 _CUT = {"length", "max_tokens"}
 _FILTERED = {"content_filter", "safety", "prohibited_content", "recitation"}
@@ -383,8 +383,8 @@ _NO_QUOTA = "insufficient_quota"
 class CompletionResult:
     """The reply to a request, and what the client should do next.
 
-    *again*: whether to repeat the request. *wait_s*: the delay before that in seconds; None if the endpoint states
-    none. *stop*: whether to stop all requests to the endpoint, because every other request would fail too.
+    *again*: whether to repeat the request. *wait_s*: the seconds to wait first; None if the endpoint states none.
+    *stop*: whether to stop all requests to the endpoint, because every other request would fail too.
     """
 
     reply: Completion

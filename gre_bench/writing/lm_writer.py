@@ -1,7 +1,6 @@
 """Writes texts with an LM and the prompts of Xu et al. 2025.
 
-Their appendix C.1 has the prompt for judgments, C.3 for reviews and C.4 for synopses. The prompts for perturbations are
-in D.3 and D.4.
+Their appendix has the prompts for judgments (C.1), reviews (C.3), synopses (C.4) and perturbations (D.3 and D.4).
 """
 
 from __future__ import annotations
@@ -37,11 +36,11 @@ PROMPTS: Mapping[str, tuple[str, ...]] = {
 LONGEST_SUMMARY = 60
 
 SHORTEST_REPHRASING, LONGEST_REPHRASING = 1 / 3, 3
-"""The smallest and largest accepted ratio of words, rephrased to original."""
+"""The smallest and largest accepted length of a rephrasing, as a multiple of the original's number of words."""
 
 
 class LMTextWriter:
-    """A `TextWriter` that uses an LM, to which *writer* sends the chats.
+    """A `TextWriter` that uses an LM. *writer* sends the chats to the LM.
 
     *condition*: the guideline that the LM follows when it writes reviews, if any. *judging*: the name of the domain's
     prompt for judgments. *model*: the LM whose context a paper must fit; None: lengths are not checked. *over_long*:
@@ -166,7 +165,7 @@ class LMTextWriter:
     def _replies_to(
         self, items: Sequence[str], chats: Sequence[Chat], reads: Sequence[Callable[[str], str]], sampling: Sampling
     ) -> list[WrittenText]:
-        """Sends *chats* to the LM and returns the replies, each parsed by its function in *reads*, by the ids *items*.
+        """Sends *chats* to the LM and returns the replies. *items*: their ids. *reads*: the functions that parse them.
 
         If the writer was opened with ``again``, a chat whose archived reply is unparsable is sent again.
         """
@@ -201,7 +200,7 @@ def check_rephrasing(reply: str, text: str) -> str:
 
 
 def _refuse_echoes_and_loops(chat: Chat, read: Callable[[str], str]) -> Callable[[str], str]:
-    """Returns *read* with a check that refuses a reply that repeats the instructions of *chat* or ends in a loop."""
+    """Returns *read*, extended to refuse replies that repeat the instructions of *chat* or end in a loop."""
 
     def own(text: str) -> str:
         if chat.system and chat.system.strip() in text:

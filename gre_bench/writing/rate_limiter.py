@@ -57,7 +57,7 @@ class RateLimiter:
             yield self._take_slot(slot, over) and not over.wait(self._owe(1, tokens))
 
     def add(self, tokens: int) -> None:
-        """Corrects the debt after a request by *tokens*, its actual number of tokens less the number counted before."""
+        """Corrects the debt by *tokens*: a request's actual number of tokens minus the number counted before it."""
         if self.limits.tokens_per_minute:
             self._owe(0, tokens)
 
@@ -79,8 +79,9 @@ class RateLimiter:
     def _owe(self, requests: int, tokens: int, at_least_s: float = 0.0) -> float:
         """Adds *requests* and *tokens* to the debts; returns the seconds that a new request must wait.
 
-        The result is the larger of the two debts before the addition. *at_least_s*: a lower bound of the debt for
-        requests. If the machine's clock is set back, the debts last longer; if it is set forward, they end early.
+        The result is the larger of the two debts before the addition. *at_least_s*: the lowest value that the debt for
+        requests may have. If the machine's clock is set back, the debts last longer; if it is set forward, they end
+        early.
         """
         with convert_os_errors(self._owner), locked(self.folder / "pace.json", self._owner) as handle:
             now, known = time.time(), _read(os.pread(handle, 4096, 0))
@@ -97,7 +98,7 @@ class RateLimiter:
 
 
 def _read(content: bytes) -> dict[str, float]:
-    """Returns the debts in *content*, the debt file's; all are 0 if a crash left the file incomplete."""
+    """Returns the debts in *content*, the content of the file; all are 0 if a crash left the file incomplete."""
     try:
         return {name: float(json.loads(content)[name]) for name in _WHOLE}
     except (ValueError, KeyError, TypeError, RecursionError):

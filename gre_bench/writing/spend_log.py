@@ -1,4 +1,4 @@
-"""The spend log, with a line before each request to an LM and a line after its answer, and the budget of an LM.
+"""The spend log, which gets one line before each request to an LM and one after its answer; and the budget of an LM.
 
 Lines are only appended, never changed. The log is next to the reply archive, and all processes that use the same state
 share it. If a process is killed, its requests stay counted, in `Spent.unanswered`, but the cost of their answers is
@@ -34,7 +34,7 @@ from gre_bench.core.whole_files import convert_os_errors, locked
 
 FILE = "spending.jsonl"
 Key = tuple[str, str | None]
-"""An account (usually an edition), and a model of the models file; None: the runs as a whole."""
+"""(account, usually an edition; model of the models file, or None for the account's runs as a whole)."""
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class Spent:
     """What an account has spent, on all models or on one of them.
 
     *requests*: the number of requests sent. *answered*: how many of them have an answer. *hours*: how long the
-    account's runs or the model worked, waiting included. *estimated*: the number of answers whose tokens the endpoint
+    account's runs or the model worked, including waiting. *estimated*: the number of answers whose tokens the endpoint
     did not state. *outcomes*: outcome of a reply → number of answers. *unpriced*: the number of answers that *usd* does
     not include, because the price of their tokens is unknown.
     """
@@ -59,7 +59,7 @@ class Spent:
 
     @property
     def money(self) -> str:
-        """The money spent as a phrase, such as ``0.12 USD``, which says if a price is unknown."""
+        """The money spent as a phrase, such as ``0.12 USD``; the phrase says so if a price is unknown."""
         if not self.unpriced:
             return f"{self.usd:.2f} USD"
         some = f"{self.usd:.2f} USD, {self.unpriced:,} of {self.answered:,} answers at an unknown price"
@@ -79,7 +79,7 @@ class SpendLog:
 
     `damaged` counts the unreadable lines; no total includes them. `in_flight` holds the estimated tokens and cost of
     this process's requests that have no answer yet. Code that changes it must hold the condition `settled`, and notify
-    it of an answer. All methods raise `StoreError` if the file cannot be read or written.
+    that condition when an answer arrives. All methods raise `StoreError` if the file cannot be read or written.
     """
 
     def __init__(self, path: Path):
@@ -121,7 +121,7 @@ class SpendLog:
             **more: Any) -> None:  # fmt: skip
         """Appends one line to the log, completely or not at all.
 
-        *event*: ``sent`` for a request, ``answered`` for its answer, ``worked`` for working time. *model*: None: the
+        *event*: ``sent`` for a request, ``answered`` for its answer, ``worked`` for working time. *model*: None for the
         run as a whole. *allowed*: called after all earlier lines of all processes have been read; if it raises, no line
         is added. *more*: further entries of the line.
         """
@@ -198,7 +198,7 @@ ANSWERED = frozenset({"ok", "cut", "empty"})
 """Outcomes of requests that the LM answered, possibly with an empty text."""
 
 SETTLE_S = 1.0
-"""While a request waits for those in flight, it checks at least this often (in seconds) if the batch was stopped."""
+"""A request that waits for those in flight checks at least this often, in seconds, whether the batch was stopped."""
 
 _UNITS = {"requests": "requests", "prompt_tokens": "prompt tokens", "reply_tokens": "reply tokens",
           "usd": "USD", "hours": "hours"}  # fmt: skip
@@ -238,9 +238,9 @@ class ModelBudget:
     def sending(self, chat: Chat, sampling: Sampling, over: threading.Event) -> Iterator[bool]:
         """Counts one request before the ``with`` block sends it. Its estimated cost counts until the block ends.
 
-        First waits while the estimates of other requests in flight reach a limit, because their answers may cost less.
-        Yields False if the event *over* was set first; the request must then not be sent. Raises `BudgetReached` if a
-        limit is already reached.
+        If a limit is reached only with the estimates of other requests in flight, first waits for their answers, which
+        may cost less. Yields False if the event *over* was set first; the request must then not be sent. Raises
+        `BudgetReached` if a limit is already reached.
         """
         log = self.spend_log
         with log.settled:
@@ -293,7 +293,10 @@ class ModelBudget:
         return False
 
     def _expected(self, chat: Chat, sampling: Sampling) -> Spent:
-        """Returns the estimated cost of a request, for a reply of the model's mean length, else of maximum length."""
+        """Returns the estimated cost of a request.
+
+        The reply is assumed to be as long as the model's mean reply, or of maximum length if the model has none yet.
+        """
         spent = self.spend_log.spent(self.account, self.model.name)
         answers = sum(spent.outcomes[outcome] for outcome in ANSWERED)
         prompt = estimate_tokens(chat.system + chat.user)
@@ -306,7 +309,7 @@ def estimate_tokens(text: str) -> int:
 
 
 def tokens_of(chat: Chat, reply: Completion) -> tuple[int, int]:
-    """Returns (prompt tokens, reply tokens) as the endpoint states them, else estimates (0 without an answer)."""
+    """Returns (prompt tokens, reply tokens) as the endpoint states them, else estimates, which are 0 for no answer."""
     if reply.outcome not in ANSWERED:
         return reply.prompt_tokens or 0, reply.reply_tokens or 0
     read, written = reply.prompt_tokens, reply.reply_tokens
@@ -347,7 +350,7 @@ def spending_line(spent: Spent) -> str:
 
 
 def remaining_budget(bounds: Bounds, spent: Spent) -> dict[str, float]:
-    """Returns limit name, such as ``usd`` → how much of it is left after *spent*, at least 0, for each in *bounds*."""
+    """Returns the name of each limit in *bounds*, such as ``usd`` → how much of it *spent* leaves, at least 0."""
     given = {name: getattr(bounds, name) for name in _UNITS}
     return {name: max(0, round(bound - getattr(spent, name), 6)) for name, bound in given.items() if bound is not None}
 

@@ -33,7 +33,7 @@ from gre_bench.writing.spend_log import ModelBudget, spend_log_of
 
 W = TypeVar("W", bound=HttpWriter)
 WRITERS: Mapping[str, type[HttpWriter]] = {"openai": HttpWriter, "inspect": InspectWriter}
-"""Provider, the way in which an LM is reached → the class of its writers."""
+"""Provider (the way to reach an LM) → the class of its writers."""
 
 RATE_LIMITERS = "endpoints"
 """The folder of the state that holds the rate limiters; all requests to an endpoint share one limiter."""

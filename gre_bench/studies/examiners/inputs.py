@@ -136,7 +136,8 @@ def parse_study(tree: dict[str, Any], origin: str = "study settings") -> StudySe
 class GradedItems:
     """Texts of one *kind* with their human scores.
 
-    *source*: identifies the texts, such as ``items`` → digest of the file. *lacks*: text id → why it cannot be graded.
+    *source*: what identifies the texts, such as ``items`` → digest of the file. *lacks*: text id → why the text cannot
+    be graded.
     """
 
     kind: ItemKind

@@ -2,7 +2,7 @@
 
 grades.csv         one row per examiner, LM and text
 outcomes.csv       one row per examiner and LM
-differences.csv    one row per two examiners that are compared
+differences.csv    one row per pair of examiners that are compared
 tables.md          all tables, also in the papers' layouts
 rationales-*.csv   sheets for a human to fill in
 study.json         settings, sources and all numbers
@@ -52,7 +52,7 @@ BEST = (
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """The exams, rule → examiner → its weight, and for each rule the chair's decisions as a column of the study."""
+    """The exams, rule → examiner → weight, and a column of the study per rule, which holds the chair's decisions."""
 
     exams: list[Exam]
     weights: dict[str, dict[str, float]]
@@ -104,7 +104,7 @@ def cost_sheet(results: Sequence[ExaminerResult]) -> TextTable:
 
 
 def list_missing_grades(results: Sequence[ExaminerResult]) -> list[str]:
-    """Returns lines with the reasons why texts have no grade, by examiner and LM, and why there is no coefficient."""
+    """Returns lines that say, by examiner and LM, why texts have no grade, and why there is no coefficient."""
     named = [(title(result.name, result.by), result) for result in results]
     lines = [f"{name}: {why} ({count})" for name, result in named for why, count in result.reasons.items()]
     return lines + [f"{name}: no coefficient: {result.problem}" for name, result in named if result.problem]
@@ -185,7 +185,7 @@ def write_examiner_study(
 ) -> dict[str, Any]:  # fmt: skip
     """Writes the files of the study *name*, and returns ``study.json``; raises `SettingsError` as `study_folder` does.
 
-    *played*: the reports from `job.reports`. *signatures*: column → how it was graded. *written*: examiner → the
+    *played*: the reports from `build_game_reports`. *signatures*: column → how it was graded. *written*: examiner → the
     instructions that an LM wrote for it.
     """
     folder = study_folder(state, name, material.source, KIND)

@@ -133,13 +133,13 @@ def prepare_study(job: ExaminerJob) -> tuple[GradedItems, dict[str, Model]]:
 
 
 def needs_model(settings: StudySettings, examiner: Examiner) -> bool:
-    """Whether *examiner* needs an LM of the models file, because it is neither random nor uses the evaluation LM."""
+    """Whether *examiner* needs an LM of the models file: it is not random, and does not use the evaluation LM."""
     by_lm = examiner.aggregation == "logprob" and settings.evaluation_lm is not None
     return examiner.form.answer != "nothing" and not by_lm
 
 
 def estimate(job: ExaminerJob) -> dict[str, Any]:
-    """Returns the numbers of texts and examiners, a row per LM (`quoted`), and the limits that may be exceeded.
+    """Returns the numbers of texts and examiners, a row from `quoted` per LM, and the limits that may be exceeded.
 
     Retries are not counted. A chat that several examiners share is counted once for each examiner. Raises
     `SettingsError` or `SourceError` if the study cannot be run.
@@ -176,7 +176,7 @@ def _grade_of(name: str, decision: float | Problem) -> Grade:
 def run_panel(
     settings: PanelSettings, material: GradedItems, chosen: Grid, columns: Sequence[RaterColumn]
 ) -> tuple[Panel, set[str]]:
-    """Holds the exam of the examiners that graded *columns*, then the chair decides on the other texts by each rule.
+    """Examines the examiners that graded *columns*; then, with each rule, the chair decides on the other texts.
 
     Returns the panel, and the ids of the texts in its exam. If no examiner passes, the chair's columns contain problems
     instead of grades. Raises `SettingsError` if a human score is outside the range in *settings*.
@@ -345,7 +345,7 @@ def grade_by_baseline(name: Baseline, items: Sequence[GradingItem], embedder: Em
 def obtain_instructions(
     settings: StudySettings, writer_context: WriterContext, kind: ItemKind
 ) -> tuple[dict[str, str], dict[str, Problem]]:
-    """Lets LMs write the instructions of the examiners under ``generated`` (Kotonya et al. 2023, §3.2).
+    """Lets LMs write instructions for the examiners that *settings* list as ``generated`` (Kotonya et al. 2023, §3.2).
 
     Returns examiner → written instructions, and examiner → problem if no usable instructions were written.
     """

@@ -1,9 +1,9 @@
 """Writes reviews by rule, with the help of cue words. The reviews serve as controls that show what a score is worth.
 
-A review of the kind ``full`` reads the whole paper: its claims, its stated limitations and its experiments. Such a
-review also criticizes that common items are missing, such as an ablation, error bars, code or cost. A review of the
-kind ``abstract`` reads title and abstract alone. It praises the paper's claims, and asks for details that the abstract
-leaves out.
+A review of the kind ``full`` is made from the whole paper: its claims, its stated limitations and its experiments. Such
+a review also criticizes the lack of common items, such as an ablation, error bars, code or cost. A review of the kind
+``abstract`` is made from title and abstract alone. It praises the paper's claims, and asks for details that the
+abstract leaves out.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _COMMON = frozenset(word_lists()["common"])
 def review_of(title: str, abstract: str | None, text: str | None, kind: Kind) -> str:
     """Returns a review in four sections, each a list of sentences; empty if the paper lacks the text that *kind* needs.
 
-    The kind ``full`` reads the whole paper; ``abstract`` reads all but the body *text*.
+    The kind ``full`` uses the whole paper; ``abstract`` uses all but the body *text*.
     """
     if not (text if kind == "full" else abstract):
         return ""
@@ -115,7 +115,10 @@ class _Words:
 
 
 def _judged(words: _Words, body: str, admitted: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
-    """Returns (strengths, weaknesses, questions) found by cue words in *body*, with four *admitted* weaknesses."""
+    """Returns (strengths, weaknesses, questions) found by cue words in *body*.
+
+    The weaknesses begin with the first four of *admitted*, which the authors admit themselves.
+    """
     present = {cue for cue, row in _CUES.items() if re.search(row["words"], body, re.I)}
     strengths = [words.put(row["present"]) for cue, row in _CUES.items() if cue in present and "present" in row]
     weaknesses = [_retold(point) for point in admitted[:4]]

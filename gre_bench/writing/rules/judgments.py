@@ -1,8 +1,8 @@
 """Writes the judgments of a review by rule: without an LM, and with the same lines every time.
 
-This is the built-in replacement for an LM with the prompt of Xu et al. 2025, C.1. A log-linear model (`stances`) says of
-each sentence of the review whether it judges, and whether it appreciates, criticizes, questions or suggests. A sentence
-that judges becomes one line, word for word. List marks and line breaks have no effect.
+This rule can replace an LM that gets the prompt of Xu et al. 2025, C.1. A log-linear model (`stances`) decides which
+sentences of the review are judgments, and whether each appreciates, criticizes, questions or suggests. Each judgment
+becomes one line, word for word. List marks and line breaks have no effect.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from gre_bench.writing.rules.stances import NONE, STANCES, Claim, shipped
 WRITER = "rule-judgments-4"
 
 _REMEMBERED = 2_000
-"""Number of reviews whose judgments are kept: an import describes the judgments that the next step stores."""
+"""Number of reviews whose judgments stay in memory: an import describes them, and the next step stores them."""
 
 _SURE = 0.12
-"""Smallest probability at which a sentence counts as a judgment: the sum over the four stances.
+"""A sentence counts as a judgment if its probabilities of the four stances add up to at least this much.
 
-Half of it suffices in a review that has no judgment otherwise.
+Half as much suffices in a review that would otherwise have no judgment.
 """
 
 _ALIKE = 0.7
@@ -33,13 +33,13 @@ _COMPARED = 100
 """Number of earlier lines with which a line is compared."""
 
 _SHORTEST, _LONGEST = 3, 2_000
-"""Least number of words and greatest number of characters of a line."""
+"""The fewest words and the most characters of a line."""
 
 _FUNCTION_SHARE = 0.15
-"""Least share of function words in a sentence of six words or more; lists of keywords have fewer."""
+"""The lowest share of function words in a sentence of six or more words; lists of keywords have a lower share."""
 
 _PASSAGE = 25
-"""Number of words from which a paragraph of a paper is prose."""
+"""The fewest words of a paragraph of prose in a paper."""
 
 _FUNCTION = frozenset(word_lists()["function"])
 _NO_JUDGMENT = re.compile(
@@ -69,9 +69,10 @@ def judgments_of(review: str) -> str:
 
 
 def claims_of(review: str) -> list[Claim]:
-    """Returns the sentences of *review* in their order, without headings and markup at their ends.
+    """Returns the sentences of *review* in order, without headings, and without markup at either end.
 
-    Those in the review's list of references are left out. "+" marks strengths in a section of both kinds, "-" weaknesses.
+    Sentences in the review's list of references are left out. In a section of strengths and weaknesses, the list mark
+    "+" stands for a strength, and "-" for a weakness.
     """
     claims = []
     for section in split(review):
@@ -88,9 +89,10 @@ def claims_of(review: str) -> list[Claim]:
 
 
 def judgments_of_passage(text: str, size: int, seed: int) -> str:
-    """Returns the judgments of consecutive paragraphs of *text*, *size* characters or a little more, or fewer at its end.
+    """Returns at least *size* characters of judgments from consecutive paragraphs of *text*, or fewer at its end.
 
-    Where they begin depends on *seed*; never in the first fifth, where a paper has its abstract and introduction.
+    *seed* decides which paragraph is the first. It is never in the first fifth of the text, where a paper has its
+    abstract and introduction.
     """
     paragraphs = [part for part in re.split(r"\n\s*\n", text) if len(part.split()) >= _PASSAGE]
     first = random.Random(f"passage {seed} {text[:200]}").randrange(len(paragraphs) // 5, len(paragraphs) or 1)
@@ -103,7 +105,7 @@ def judgments_of_passage(text: str, size: int, seed: int) -> str:
 
 
 def _content(text: str) -> frozenset[str]:
-    """Returns the content words of *text*; none for thanks, references to other parts, and lists of keywords."""
+    """Returns the content words of *text*; none for short texts, thanks, references to other parts, keyword lists."""
     words = _WORD.findall(text.lower().replace("’", "'"))
     listed = len(words) >= 6 and sum(word in _FUNCTION for word in words) < _FUNCTION_SHARE * len(words)
     silent = len(text.split()) < _SHORTEST or listed or _NO_JUDGMENT.search(text)

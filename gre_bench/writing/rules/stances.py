@@ -3,11 +3,11 @@
 The classifier is a log-linear model whose shipped weights never change. Its features are:
 
 - the words of the sentence, the beginnings of these words, and pairs of neighbouring words;
-- the length of the sentence, and whether it asks;
+- the length of the sentence, and whether it is a question;
 - the number of sentences in the review, and the kind of section.
 
-The section is only one feature of many, so the same sentence gets nearly the same stance in any section. Sentences of
-papers were examples of the class "none", so a passage copied from a paper has few judgments.
+The section is only one feature of many, so the same sentence gets nearly the same stance in any section. The model was
+trained with sentences of papers as examples of the class "none", so a passage copied from a paper has few judgments.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from gre_bench.core.review_text import Kind
 Stance = Literal["appreciates", "criticizes", "questions", "suggests"]
 STANCES: tuple[Stance, ...] = ("appreciates", "criticizes", "questions", "suggests")
 NONE = len(STANCES)
-"""Index of the class "no judgment", after those of the stances."""
+"""Index of the class "no judgment", which comes after the stances."""
 
 SCALE = 100
-"""The file holds each weight times this, rounded to a whole number."""
+"""The file holds each weight multiplied by this number and rounded to a whole number."""
 
 _NUMBER = re.compile(r"[0-9]+")
 _WORD = re.compile(r"[a-z0-9]+(?:[-'][a-z0-9]+)*|\?")
@@ -53,15 +53,18 @@ class Claim:
 class StanceModel:
     """The weights of a log-linear model with five classes: the four stances, and no stance.
 
-    *rows*: the name of a feature → its row in *weights*, shape (features, 5). These are whole numbers, `SCALE` times
-    the true weights, so their sums are exact, whatever the order of the features.
+    *rows*: the name of a feature → its row in *weights*, shape (features, 5). *weights* holds whole numbers, `SCALE`
+    times the true weights, so their sums are exact in any order of the features.
     """
 
     rows: dict[str, int]
     weights: np.ndarray
 
     def probabilities(self, claims: Sequence[Claim], count: int) -> np.ndarray:
-        """Returns the probability of each class for each of *claims*, of *count* in their review, shape (claims, 5)."""
+        """Returns the probability of each class for each of *claims*, shape (claims, 5).
+
+        *count*: the number of claims in their review.
+        """
         if not claims:
             return np.zeros((0, NONE + 1))
         rows = [[self.rows[name] for name in features(claim, count) if name in self.rows] for claim in claims]
@@ -72,7 +75,7 @@ class StanceModel:
 
 
 def features(claim: Claim, count: int) -> set[str]:
-    """Returns the names of the features of *claim*, which is one of *count* in its review."""
+    """Returns the names of the features of *claim*. *count*: the number of claims in its review."""
     words = _WORD.findall(_NUMBER.sub("0", claim.text.lower()).replace("’", "'"))[:_WORDS_READ]
     present = {"(any)", f"(section {claim.kind})", f"(length {min(len(words) // 4, 7)})", *words}
     present |= {f"{word[:_STEM]}*" for word in words if len(word) > _STEM + 1}

@@ -1,8 +1,8 @@
 """Finds by rule the strengths and weaknesses that the authors of a paper state themselves.
 
-This is the built-in replacement for an LM with the prompt of Xu et al. 2025, C.4. A strength is a sentence in which the
-authors claim a contribution or a result. A weakness is a sentence in which they state a limitation or leave something
-to future work. Strengths and weaknesses are the paper's own sentences without citations and connectives.
+This rule can replace an LM that gets the prompt of Xu et al. 2025, C.4. A strength is a sentence in which the authors
+claim a contribution or a result. A weakness is a sentence in which they state a limitation or leave something to future
+work. Strengths and weaknesses are the paper's own sentences without citations and connectives.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ _WORD = re.compile(r"[A-Za-z][A-Za-z-]+")
 class Statement:
     """A sentence of a paper, cleaned by `trimmed`.
 
-    *heading*: the one above, in lower case; ``abstract`` in the abstract, empty before the first heading.
+    *heading*: the last heading before it, in lower case; ``abstract`` in the abstract, empty before the first heading.
     """
 
     heading: str
@@ -128,7 +128,8 @@ def statements(abstract: str | None, text: str | None) -> Iterator[Statement]:
 def trimmed(sentence: str) -> str:
     """Returns *sentence* without citations, list mark and opening connectives, cut to `LONGEST_POINT` words.
 
-    It is empty for a caption, mostly formulas, a short sentence, or more than twice `LONGEST_POINT` words.
+    Returns an empty text for a caption, and for a sentence that is mostly formulas, is short, or has more than twice
+    `LONGEST_POINT` words.
     """
     text = " ".join(_CITATION.sub("", sentence[:2000]).replace("**", "").split())
     text = _LEAD.sub("", _LIST_MARK.sub("", text)).strip(" ,;:")
@@ -145,7 +146,7 @@ def trimmed(sentence: str) -> str:
 
 
 def strength_weight(statement: Statement) -> float:
-    """Returns how strongly *statement* claims a strength of the authors' own work; 0 or less means not at all."""
+    """Returns how strongly *statement* claims a strength of the authors' own work; 0 or less: it claims none."""
     claim = _CLAIM.search(statement.text)
     results = len(set(match[0].lower() for match in _RESULT.finditer(statement.text)))
     if not claim and not (results and _OWN.search(statement.text)):
@@ -158,7 +159,7 @@ def strength_weight(statement: Statement) -> float:
 
 
 def weakness_weight(statement: Statement) -> float:
-    """Returns how strongly *statement* admits a weakness of the authors' own work; 0 means not at all."""
+    """Returns how strongly *statement* admits a weakness of the authors' own work; 0: it admits none."""
     modest = bool(_MODEST.match(statement.heading))
     admits = {match[0].lower() for match in _ADMITS.finditer(statement.text)}
     strong = bool(_STRONG_ADMISSION.search(statement.text))
@@ -172,7 +173,10 @@ def weakness_weight(statement: Statement) -> float:
 
 
 def _best(statements: Sequence[Statement], weights: Sequence[float]) -> list[str]:
-    """Returns the texts of the `MOST` *statements* of largest positive weight, in paper order, none nearly twice."""
+    """Returns the texts of the `MOST` *statements* with the largest positive weights, in paper order.
+
+    Of statements that say nearly the same, only one is returned.
+    """
     kept: dict[int, frozenset[str]] = {}
     for index in sorted(range(len(statements)), key=lambda index: (-weights[index], index)):
         words = frozenset(word.lower() for word in _WORD.findall(statements[index].text))

@@ -6,10 +6,9 @@ They replace LMs where no LM is available.
 - ``rule-2`` only rephrases, in another style than ``rule``.
 - ``extractive-full`` and ``extractive-abstract`` write reviews.
 
-The functions that change a review replace an LM with a prompt of Xu et al. 2025: `completed` for D.3.2, `review_of`
-for D.3.3, `summaries_of` for D.4.2, and `rephrase_review` of `gre_bench.perturbations.wording`, in two styles, for the
-two LMs of
-D.4.1.
+Four functions that change a review each do the work of an LM with a prompt of Xu et al. 2025. `completed` is for the
+prompt in D.3.2, `review_of` for D.3.3, and `summaries_of` for D.4.2. `rephrase_review` of
+`gre_bench.perturbations.wording` is for D.4.1; it has two styles, because D.4.1 uses two LMs.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from gre_bench.writing.rules.judgments import judgments_of
 
 RULE = "rule"
 EXTRACTIVE: dict[str, extractive.Kind] = {"extractive-full": "full", "extractive-abstract": "abstract"}
-"""The writers of reviews by rule, which serve as controls, each with what it reads."""
+"""Writer of reviews by rule, which serves as a control → the kind of review that it writes."""
 
 STYLES = {RULE: 1, "rule-2": 2}
 """Writer by rule that can rephrase → its style."""
@@ -87,8 +86,7 @@ def answered(
     items: Sequence[PerturbationInput],
     write: Callable[[Sequence[PerturbationInput]], list[WrittenText]],
 ) -> list[WrittenText]:
-    """Lets *write* change those of *items* that *task* can change; the others get the code of their
-    `PerturbationError`."""
+    """Lets *write* change those of *items* that *task* can change; the others get the code of a `PerturbationError`."""
     change = next(change.name for change in PERTURBATIONS.values() if change.task == task)
     results: dict[int, WrittenText] = {}
     for index, item in enumerate(items):
@@ -155,7 +153,7 @@ def vague() -> tuple[str, ...]:
 
 
 def completed(material: PerturbationInput) -> str:
-    """Returns the review with vague sentences for the deleted ones, none of them twice before all have been used."""
+    """Returns the review with a vague sentence for each deleted one; none is repeated until all have been used."""
     chance = material.chance("completion")
     first, *pieces = blank_even_sentences(material).split(MISSING)
     fillers: list[str] = []
@@ -167,8 +165,8 @@ def completed(material: PerturbationInput) -> str:
 def review_of(title: str, abstract: str) -> str:
     """Returns a review in four sections, in the form of reviews at ICLR 2023, from title and abstract alone.
 
-    The first two sections come from the rule `extractive`; the last two say what holds for any abstract. The review is
-    empty if the rule finds nothing.
+    The first two sections come from the rule `extractive`; the last two have sentences that fit any abstract. The
+    review is empty if the rule finds nothing.
     """
     parts: dict[Kind, Section] = {part.kind: part for part in split(extracted(title, abstract, None, "abstract"))}
     if not parts:
@@ -190,8 +188,8 @@ def review_of(title: str, abstract: str) -> str:
 def summaries_of(review: str) -> tuple[str, str]:
     """Returns (phrase of strengths, phrase of weaknesses) of *review*; a phrase is empty if there is nothing to sum up.
 
-    Each joins the first two claims that the review appreciates or criticizes, cut if they are long. Without criticism,
-    suggestions count as weaknesses; without these, questions do.
+    Each phrase joins the first two claims that the review appreciates, or criticizes. Long claims are cut. If there is
+    no criticism, suggestions count as weaknesses; if there are no suggestions either, questions do.
     """
     claims: dict[str, list[str]] = {}
     for line in judgments_of(review).splitlines():
