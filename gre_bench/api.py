@@ -46,7 +46,7 @@ IN_PYTHON = {
     "--state FOLDER": "state=FOLDER",
     "--where ": "where ",
 }
-"""Command-line terms in error messages → the same thing in Python."""
+"""Term of the command line in an error message → its counterpart in Python."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,8 +261,8 @@ def why(edition: str, candidate: str, metric: str | None = None, state: str | Pa
 
     Returns:
         One row per paper, with ``paper_id``, ``score``, ``human`` and ``lead``, in the metric's unit. The score is the
-        mean over the paper's references. ``human``, the human baseline's score, and ``lead`` are means over the
-        references that both are scored against.
+        mean over the paper's references. ``human`` (the human baseline's score) and ``lead`` are means over the
+        references against which both the candidate and the baseline are scored.
 
     Raises:
         SettingsError: there is no such edition, metric or candidate.
@@ -288,13 +288,13 @@ def compare(
 
     Returns:
         One row per metric. ``difference`` is the mean score of *first* minus the mean score of *second*. ``low`` and
-        ``high`` are its 90% interval. All three are in the metric's unit. ``p`` is not corrected for multiple tests;
-        use it for a single comparison that was chosen beforehand. ``p_board`` is corrected for all tests of the board,
-        and None unless both candidates are ranked there together. ``validated`` says whether the metric was validated
-        and may rank candidates.
+        ``high`` are the bounds of its 90% interval. All three are in the metric's unit. ``p`` is not corrected for
+        multiple tests; use it for a single comparison that was chosen beforehand. ``p_board`` is corrected for all
+        tests of the board; it is None unless the board ranks both candidates together. ``validated`` says whether the
+        metric was validated and may rank candidates.
 
     Raises:
-        SettingsError: there is no such edition or metric, or these are not two candidates.
+        SettingsError: there is no such edition or metric, or *first* and *second* are not two different candidates.
     """
     from gre_bench.reports.contrasts import compare_candidates
 
@@ -342,7 +342,7 @@ def publish(
 ) -> Path:
     """Publishes an edition as a numbered release.
 
-    A text is included only if its licence allows redistribution, or if it is the title of an own paper.
+    A text is included only if its licence allows redistribution, or if it is the title of one of your own papers.
 
     Args:
         edition: the name of an edition in the folder *state*.
@@ -351,7 +351,7 @@ def publish(
         scores_only: whether to leave out texts and the log-probabilities of tokens.
 
     Returns:
-        The folder of the release. If nothing changed since the latest release, that release's folder.
+        The folder of the new release, or of the latest release if nothing has changed since then.
 
     Raises:
         SettingsError: there is no such edition.
@@ -385,18 +385,19 @@ def rank(
         on: the name of an edition in the folder *state*; the edition must have a board.
         name: the candidate's name.
         replace: whether to replace all reviews that the candidate already has in the edition.
-        partial: whether to skip rows that cannot be used; otherwise they raise an error, and nothing is stored.
-        licence: the licence of the reviews, such as CC BY 4.0. None: unknown, so releases withhold them.
+        partial: whether to skip unusable rows; if False, an unusable row raises an error and nothing is stored.
+        licence: the licence of the reviews, such as CC BY 4.0. None means that it is unknown, so releases withhold the
+            reviews.
         columns: field → its column or columns, such as ``{"review": ["Summary", "Weaknesses"]}``. The columns of other
             fields are found by their headers and contents.
-        where: column → the value, or values, of the rows to use.
+        where: column → the value or values that a row must have there to be used.
         state: the folder that holds the edition.
 
     Returns:
-        One row per metric, with the columns of `leaderboard`, and ``of``, the number of ranked candidates.
+        One row per metric, with the columns of `leaderboard` and the column ``of``: the number of ranked candidates.
 
     Raises:
-        SettingsError: the reviews, or an argument, cannot be used.
+        SettingsError: the reviews or an argument cannot be used.
         SourceError: the reviews cannot be read.
         UnfinishedError: some pairs are not scored yet.
     """

@@ -26,7 +26,7 @@ PEER_REVIEW = "peer-review"
 """The domain of an edition whose settings name no domain."""
 
 GIVEN = "given"
-"""The writer's name for a synopsis that was imported with the item, so that no LM wrote it."""
+"""The name of the writer if a synopsis was imported with the item and no LM wrote it."""
 
 
 class Domain(strict.NamedEntry, frozen=True):
@@ -37,9 +37,9 @@ class Domain(strict.NamedEntry, frozen=True):
     - *predict*: the name of the evaluation LM's prompt. *judgments*: the name of the prompt for a writer of judgments.
     - *abstract*: the prompt with which an LM writes an abstract; None if every item has an abstract.
     - *headings*: the headings of a review's sections, as the review form prints them.
-    - *grades*: the names of the human grades, the worst first; empty if grades are numbers.
-    - *changes*: the perturbations that apply to reviews of this domain.
-    - *left_out*: each other perturbation → why it does not apply.
+    - *grades*: the names of the human grades, worst first; empty if grades are numbers.
+    - *perturbations*: the perturbations that apply to reviews of this domain.
+    - *left_out*: each of the other perturbations → why it does not apply.
     - *generic*: the judgments of the control ``generic``, one per line.
     """
 
@@ -118,12 +118,12 @@ class Domain(strict.NamedEntry, frozen=True):
 
 @cache
 def domains(path: Path | None = None) -> dict[str, Domain]:
-    """Returns the domains of *path* (None: ``data/domains.toml``); raises `SettingsError` for a wrong entry."""
+    """Returns the domains of *path* (None: ``data/domains.toml``); raises `SettingsError` for an invalid entry."""
     return strict.read_entries(path or resource("data", "domains.toml"), "domains file", "domain", Domain, named=True)
 
 
 def domain_of(name: str, path: Path | None = None) -> Domain:
-    """Returns the domain *name* of the file *path*; for an unknown one, raises `SettingsError`, which lists all."""
+    """Returns the domain *name* of the file *path*; if there is none, raises a `SettingsError` that lists all."""
     known = domains(path)
     if name not in known:
         raise SettingsError(f"no domain {name!r}; the domains are: {', '.join(known)}; add it to data/domains.toml")

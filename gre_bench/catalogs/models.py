@@ -1,4 +1,4 @@
-"""Reads the LMs that can write reviews, judgments and synopses from a TOML file: endpoint, prices, sampling."""
+"""Reads a TOML file of the LMs that can write reviews, judgments and synopses, with endpoint, prices and sampling."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gre_bench.core.urls import base_url
 
 
 class Limits(BaseModel, frozen=True, extra="forbid"):
-    """The rate limits of one endpoint, shared by all its models. A limit per minute that is None does not apply."""
+    """The rate limits of one endpoint, shared by all its models. None as a limit per minute means no limit."""
 
     concurrency: int | None = Field(default=None, ge=1, le=1024, description="requests in flight at once; default: 8")
     requests_per_minute: float | None = Field(default=None, gt=0, description="requests, evenly spaced")
@@ -87,7 +87,7 @@ class Model(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def server(self) -> str:
-        """What models share rate limits by: the endpoint, or else the provider, as in ``inspect/anthropic``."""
+        """The server whose rate limits its models share: the endpoint, or the provider, as ``inspect/anthropic``."""
         return self.endpoint or f"inspect/{self.model.partition('/')[0]}"
 
     @field_validator("name")
@@ -169,8 +169,8 @@ class Model(BaseModel, frozen=True, extra="forbid"):
 def load(path: Path | None = None) -> dict[str, Model]:
     """Returns model name → model, for all models of the file *path* (None: ``data/models.toml``), in file order.
 
-    Each model has the limits of its endpoint. Raises `SettingsError` for a wrong entry. The message names the entry but
-    shows none of its values, because somebody may have pasted an API key there.
+    Each model has the limits of its endpoint. Raises `SettingsError` for an invalid entry. The message names the entry
+    but shows none of its values, because somebody may have pasted an API key there.
     """
     path = path or resource("data", "models.toml")
     try:
@@ -214,9 +214,9 @@ def names_by_alias(models: Mapping[str, Model] | None = None) -> dict[str, str]:
 
 
 def parse_endpoint_limits(path: Path, endpoints: list[Any], known: set[str]) -> dict[str, Limits]:
-    """Returns base URL → limits of *endpoints*, the entries ``[[endpoint]]`` of the models file *path*.
+    """Returns base URL → limits, from *endpoints*, the entries ``[[endpoint]]`` in the models file *path*.
 
-    *known*: the URLs of the models. Raises `SettingsError` for a wrong entry, or for a URL that no model has.
+    *known*: the URLs of the models. Raises `SettingsError` for an invalid entry, or for a URL that no model has.
     """
     results: dict[str, Limits] = {}
     for index, entry in enumerate(endpoints, 1):

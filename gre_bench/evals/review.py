@@ -55,9 +55,9 @@ REVIEWER = "model"
 class ReviewScore:
     """The scores of one review against the references of its paper, or the reason why it has none.
 
-    *nats*: reference id → score in nats; references without a score are absent. *problem*: a code for why the review,
-    or one of the references, has no score; else empty. *detail*: the problem in words. *judgments*: the judgments that
-    were scored.
+    *nats*: reference id → score in nats; references without a score are absent. *problem*: a code for the reason why
+    the review or one of the references has no score; empty if there is none. *detail*: the problem in words.
+    *judgments*: the judgments that were scored.
     """
 
     nats: dict[str, float] = field(default_factory=dict)
@@ -108,7 +108,7 @@ class ReviewBoard:
         return sampled_papers(self._store, limit or find_pilot_limit(self._store))
 
     def score(self, metric: str, paper_id: str, review: str) -> ReviewScore:
-        """Writes *review* as judgments and scores it by *metric* against the references of the paper *paper_id*.
+        """Converts *review* to judgments and scores it by *metric* against the references of the paper *paper_id*.
 
         If it cannot be scored, the result states the problem. Calls from several threads run one at a time, because
         they share one LM.
@@ -208,7 +208,7 @@ def gem(edition: str, state: str = "state") -> Scorer:
 
 @scorer(metrics=[mean(), stderr()])
 def gem_s_abstract(edition: str, state: str = "state") -> Scorer:
-    """Returns the inspect_ai scorer GEM-S: as `gem`, but the evaluation LM also reads the paper's abstract (§3.2)."""
+    """Returns the inspect_ai scorer GEM-S: like `gem`, but the evaluation LM also reads the paper's abstract (§3.2)."""
     return _scorer("gem_s_abstract", edition, state)
 
 
@@ -235,7 +235,7 @@ def _scorer(name: str, edition: str, state: str) -> Scorer:
 def _as_score(scored: ReviewScore, signature_id: str) -> Score:
     """Returns *scored* as an inspect_ai score: the mean over the references in nats, with each value as metadata.
 
-    Without any value, the sample counts as unscored.
+    If there is no value, the sample counts as unscored.
     """
     metadata = {"nats": scored.nats, "signature": signature_id}
     if not scored.nats:
@@ -264,9 +264,10 @@ _log = logging.getLogger(__name__)
 def review(edition: str, state: str = "state", limit: int | None = None) -> Task:
     """Returns the inspect_ai task: the model reviews papers of *edition*, and GEM and GEM-S score its reviews.
 
-    *state*: the folder that holds everything a run makes. *limit*: how many papers of the sample to review, from the
-    first; None: all that the board scores. The prompt is from Xu et al. 2025, C.3. Temperature and token limit are the
-    benchmark's defaults, unless inspect_ai's options override them. Papers without a text are skipped with a warning.
+    *state*: the folder that holds everything a run makes. *limit*: review only this many papers, the first ones of the
+    sample; None means all papers that the board scores. The prompt is from Xu et al. 2025, C.3. Temperature and token
+    limit are the benchmark's defaults, unless inspect_ai's options override them. Papers without a text are skipped
+    with a warning.
     """
     with errors_for_users():
         board = open_board(edition, state)

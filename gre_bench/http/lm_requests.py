@@ -1,12 +1,12 @@
-"""Sends requests to LM endpoints with limits of size, time and threads, one retry policy, and the API key masked.
+"""Sends requests to LM endpoints: limits size, time and threads, retries by one policy, and masks the API key.
 
 Writers, examiners and evaluation LMs all use this module. Only transient faults are retried: no connection, a timeout,
-or a status for which `is_transient_status` is true. The wait before a retry is what the endpoint states. If it states
-none, the wait
-doubles with each attempt. Both get random jitter. Permanent faults, such as a bad request, are not retried.
+or a status for which `is_transient_status` is true. The wait before a retry is the one that the endpoint states. If the
+endpoint states none, the wait doubles with each attempt. Either wait gets random jitter. Permanent faults, such as a
+bad request, are not retried.
 
 Secrets are masked in every encoding in which servers and libraries may repeat them: plain text, URL encoding, hex and
-base64, also inside a longer encoded text. A secret that is obfuscated on purpose is not found.
+base64, even within a longer encoded text. A secret that is obfuscated on purpose is not found.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ GRACE_S = 2.0
 """Seconds that a stopped run waits for requests in flight, because they are paid for anyway."""
 
 LARGEST_PROBLEM = 64 * 2**10
-"""The most bytes read from the body of an unsuccessful answer, because error messages are short."""
+"""The maximum number of bytes to read from the body of an unsuccessful answer; error messages are short."""
 
 PASSING = frozenset({408, 409, 425, 429})
-"""The transient statuses below 500; all statuses from 500 on count as transient too."""
+"""The transient statuses below 500; all statuses from 500 up count as transient, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
     """How often a request is sent, and how many requests run at once.
 
-    *concurrency*: the most requests in flight, unless a caller sets another limit. *timeout_s*: for one complete
-    answer. *attempts*: how often one request is sent at most, the first time included. *first_wait_s*: the wait before
-    the first retry if the endpoint states none.
+    *concurrency*: the maximum number of requests in flight, unless a caller sets another limit. *timeout_s*: the time
+    limit for one complete answer. *attempts*: the maximum number of times that one request is sent, including the
+    first. *first_wait_s*: the wait before the first retry if the endpoint states none.
     """
 
     concurrency: int = 8
@@ -55,11 +55,11 @@ class RetryPolicy:
     longest_wait_s: float = 120.0
 
     def wait(self, attempt: int, stated_s: float | None = None) -> float | None:
-        """Returns the seconds to wait after the failed attempt *attempt* (from 0); None: do not retry.
+        """Returns the seconds to wait after attempt number *attempt* (from 0) has failed; None means not to retry.
 
-        *stated_s*: the wait that the endpoint states. Without it, the wait is ``U(0.5, 1) · min(longest, first ·
-        2^attempt)``. With it, the wait is ``stated + U(0, 0.5) · first``; if that exceeds *longest_wait_s*, there is no
-        retry. The random part spreads the retries of clients that failed at the same moment.
+        *stated_s*: the wait that the endpoint states. If it states none, the wait is ``U(0.5, 1) · min(longest, first ·
+        2^attempt)``. Otherwise the wait is ``stated + U(0, 0.5) · first``; if that exceeds *longest_wait_s*, there is
+        no retry. The random part spreads the retries of clients that failed at the same moment.
         """
         if attempt + 1 >= self.attempts or (stated_s is not None and stated_s > self.longest_wait_s):
             return None
@@ -89,9 +89,9 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 class Answer:
     """The outcome of a request.
 
-    *status*: None if the connection failed or the answer took too long. *body*: with the key masked; for an
-    unsuccessful status only its beginning. The names of *headers* ignore case. *fault*: the name of the error, such as
-    ``ConnectTimeout``, if no complete answer came. *reason*: the message of that error.
+    *status*: None if the connection failed or the answer took too long. *body*: the body with the key masked; only its
+    beginning if the status is unsuccessful. The names in *headers* are case-insensitive. *fault*: the name of the
+    error, such as ``ConnectTimeout``, if no complete answer came. *reason*: the message of that error.
     """
 
     status: int | None
@@ -102,7 +102,7 @@ class Answer:
 
 
 class Body:
-    """The body of an answer while it arrives, limited to *most* bytes and *seconds* seconds from now.
+    """The body of an answer as it arrives, limited to *most* bytes and *seconds* seconds from now.
 
     An HTTP client's own timeouts limit the wait for each part of a body, but not for the whole body. With both limits,
     no server can fill our memory or stall us.
@@ -131,8 +131,9 @@ class Body:
 class HttpClient:
     """A client of the server at *url*, for any number of threads.
 
-    *key*: the API key, sent in headers and masked in all answers; None: no key. *timeout_s*: for one complete answer.
-    *largest*: the most bytes of an answer's body. *connections*: the most requests in flight at once.
+    *key*: the API key, sent in headers and masked in all answers; None means no key. *timeout_s*: the time limit for
+    one complete answer. *largest*: the maximum size of an answer's body in bytes. *connections*: the maximum number of
+    requests in flight.
     """
 
     def __init__(
@@ -148,7 +149,7 @@ class HttpClient:
 
         self.url, self._key, self._timeout_s, self._largest = url, key, timeout_s, largest
         parts = urlsplit(url)
-        # A proxy of the environment must not come between this program and an endpoint on the same machine.
+        # A proxy set in the environment must not come between this program and an endpoint on the same machine.
         own = parts.hostname in ("localhost", "127.0.0.1", "::1")
         self._http = httpx2.Client(
             headers={**(headers or {}), **({"Authorization": f"Bearer {key}"} if key else {})},
@@ -161,7 +162,7 @@ class HttpClient:
         )
 
     def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Answer:
-        """Sends one request with *body* as JSON, without retries. Faults raise no error; the answer states them."""
+        """Sends one request with *body* as JSON, without retries. A fault raises no error; the answer states it."""
         import httpx2
 
         received = Body(self._largest, self._timeout_s)
@@ -185,9 +186,9 @@ class HttpClient:
 
 @cache
 def _certificates(from_environment: bool) -> ssl.SSLContext:
-    """Returns the trusted certificates, which are loaded once.
+    """Returns the trusted certificates, which it loads only once.
 
-    *from_environment*: whether to trust the certificates that environment variables name, too.
+    *from_environment*: whether to also trust the certificates that environment variables name.
     """
     import httpx2
 
@@ -198,7 +199,8 @@ class BatchGate(Generic[T]):
     """The state that the threads of one batch of requests share: when to wait, and when to stop.
 
     After *enough* failed requests in a row, the endpoint counts as down. Once the batch stops, the event `over` is set,
-    and `stopped` is the result of every unanswered request. `bound`: the error about a reached budget limit.
+    and `stopped` is the result of every unanswered request. `bound`: the error that states which limit of the budget
+    was reached.
     """
 
     def __init__(self, enough: int):
@@ -211,7 +213,7 @@ class BatchGate(Generic[T]):
         self.bound: Exception | None = None
 
     def stop(self, result: T, bound: Exception | None = None) -> T:
-        """Stops the batch; returns the result for every unanswered request, which is *result* of the first call."""
+        """Stops the batch; returns the *result* that the first call gave, as the result of every unanswered request."""
         with self._lock:
             self.stopped = stopped = self.stopped or result
             self.bound = self.bound or bound
@@ -226,14 +228,14 @@ class BatchGate(Generic[T]):
         return not self.over.is_set()
 
     def wait(self, seconds: float, stated_s: float | None) -> None:
-        """Waits *seconds* in this thread, or until the batch stops. *stated_s*: how long no thread may send."""
+        """Waits *seconds* in this thread, or until the batch stops. *stated_s*: for how long no thread may send."""
         if stated_s is not None:
             with self._lock:
                 self._not_before = max(self._not_before, time.monotonic() + stated_s)
         self.over.wait(seconds)
 
     def count(self, lost: bool) -> bool:
-        """Counts a request that was answered, or *lost* after all retries; returns whether the endpoint seems down."""
+        """Counts a request as answered, or as *lost* after all retries; returns whether the endpoint seems down."""
         with self._lock:
             self._lost = self._lost + 1 if lost else 0
             return self._lost >= self._enough
@@ -281,7 +283,7 @@ def map_in_threads(work: Callable[[T], R], items: Iterable[T], count: int, stop:
 
 
 SHORTEST_SECRET = 8
-"""The fewest characters of a secret that is masked: a shorter one is a placeholder or a common word."""
+"""The minimum length of a secret that is masked; a shorter one is a placeholder or a common word."""
 
 
 def masked(text: str, secrets: Iterable[str], mark: str = "[secret]") -> str:

@@ -34,7 +34,8 @@ class Perturbation:
 
     - *family*: ``degradation`` (must lower a score) or ``manipulation`` (must not raise it).
     - *source*: the paper and section that define the perturbation, or ``ours``.
-    - *made_by*: ``rule``, ``writer`` (an LM, by *task*) or ``control`` (the review of *control* replaces it).
+    - *made_by*: ``rule``, ``writer`` (an LM that does *task*) or ``control`` (the review by *control* replaces the
+      original).
     - *rules*: level → the function that takes a `PerturbationInput` and returns the perturbed text.
     - *needs*: the parts of a `PerturbationInput` that the perturbation needs.
     - *version*: increased when the rule's output changes.
@@ -137,7 +138,7 @@ UNCHANGEABLE = frozenset(code for _, code, _ in _MET.values())
 
 
 def named(name: str) -> Perturbation:
-    """Returns the perturbation or degree of a harm called *name*; raises `PerturbationError` if there is none."""
+    """Returns the perturbation, or the degree of a harm, called *name*; raises `PerturbationError` if there is none."""
     if name in GRADED:
         return GRADED[name]
     if name not in PERTURBATIONS:
@@ -146,8 +147,7 @@ def named(name: str) -> Perturbation:
 
 
 def check_applicable(name: str, level: Level, material: PerturbationInput) -> Perturbation:
-    """Returns the perturbation *name* if it can be applied to *material* at *level*; raises `PerturbationError` if
-    not."""
+    """Returns the perturbation *name*; raises `PerturbationError` unless it can be applied to *material* at *level*."""
     change = named(name)
     if not change.at(level):
         raise PerturbationError("other_level", f"change {name} is made of a {change.level} text, not of {level}")
@@ -159,8 +159,7 @@ def check_applicable(name: str, level: Level, material: PerturbationInput) -> Pe
 
 
 def apply_perturbation(name: str, level: Level, material: PerturbationInput) -> str:
-    """Returns the text after the perturbation *name*; raises `PerturbationError` if it is impossible or needs a
-    writer."""
+    """Returns the text perturbed by *name*; raises `PerturbationError` if that is impossible or needs a writer."""
     change = check_applicable(name, level, material)
     if change.made_by == "writer":
         raise PerturbationError("by_writer", f"change {name} is made by a writer, by its task {change.task}")
@@ -168,7 +167,7 @@ def apply_perturbation(name: str, level: Level, material: PerturbationInput) -> 
 
 
 def identity(name: str, material: PerturbationInput) -> str:
-    """Returns a perturbation's name in signatures if it is made by rule: ``sentence_deletion-1 · authors 0c1d2e3f``.
+    """Returns a rule-made perturbation's name in signatures, such as ``sentence_deletion-1 · authors 0c1d2e3f``.
 
     The parts are name, version, splitter, and a hash of the seed and the headings.
     """
@@ -178,7 +177,7 @@ def identity(name: str, material: PerturbationInput) -> str:
 
 
 def perturbed_candidate_name(change: str, level: Level) -> str:
-    """Returns the name of the candidate with the human reviews after *change*, or of the control that replaces them.
+    """Returns the candidate id of the human reviews after *change*, or of the control that replaces these reviews.
 
     It is ``human~injection``, or ``human~injection~judgments`` if judgments are perturbed.
     """

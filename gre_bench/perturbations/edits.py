@@ -6,16 +6,15 @@ loses the even ones. Headings stay, and so do sections of one sentence. A writer
 Elongation (Xu et al. 2025, D.4.2, after Goldberg et al. 2023): a section opens with a fixed statement for its kind,
 such as a summary. The statement for strengths and weaknesses quotes one strength and one weakness. A writer takes both
 from the review itself, so nothing new is said. If several sections are of one kind, as in ICLR 2024's form, the first
-one gets the statement. Kinds for which the paper has no statement (questions, limitations) stay unchanged.
+one gets the statement. Kinds for which Xu et al. have no statement (questions, limitations) stay unchanged.
 
-Additions give no further information about the paper: its keywords, reviews of other papers, or an instruction to an
-LM.
+Additions say nothing new about the paper. They are its keywords, reviews of other papers, or an instruction to an LM.
 
 Keywords come from a paper's title and abstract (RAKE: Rose et al. 2010). A phrase is a run of words between punctuation
 and function words such as "the". The degree of a word is the sum of the lengths, in words, of all phrases that contain
 it. The weight of a word is its degree divided by its frequency; the weight of a phrase is the sum over its words.
 
-Lines are lines of judgments; blank lines stay.
+Rules for lines apply to judgments, one per line, and keep blank lines.
 """
 
 from __future__ import annotations
@@ -83,10 +82,10 @@ def blank_even_sentences(material: PerturbationInput) -> str:
 
 
 def check_completion(reply: str, material: PerturbationInput) -> str:
-    """Returns the writer's *reply*, which must have replaced the marks of `blank_even_sentences` by new sentences.
+    """Returns the writer's *reply*, in which new sentences must have replaced the marks of `blank_even_sentences`.
 
     Raises `ReplyError` if a mark remains, or if more than `MOST_LOST` of the kept sentences are lost. Writers correct
-    spelling and punctuation, so a sentence counts as kept with 80% of its pairs of adjacent words.
+    spelling and punctuation, so a sentence counts as kept if the reply has 80% of its pairs of adjacent words.
     """
     if MISSING.casefold() in reply.casefold():
         raise ReplyError("missing_sentences: the reply still marks sentences as missing")
@@ -104,7 +103,7 @@ def _blanked(material: PerturbationInput) -> list[Section]:
 
 
 def _odd(sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
-    """Returns the odd-numbered sentences; if the last sentence of a line or section goes, its line break stays."""
+    """Returns the odd-numbered sentences; a deleted sentence at the end of a line or section leaves its line break."""
     kept: list[Sentence] = []
     last = max((index for index, sentence in enumerate(sentences) if sentence.text), default=-1)
     for index, sentence, number in _numbered(sentences):
@@ -133,7 +132,10 @@ def _adjacent_word_pairs(text: str) -> frozenset[tuple[str, str]]:
 
 
 def add_section_openings(material: PerturbationInput, strengths: str, weaknesses: str) -> str:
-    """Returns the review with a fixed opening for the first section of each kind, which may quote the two phrases."""
+    """Returns the review with a fixed opening for the first section of each kind.
+
+    The opening for strengths and weaknesses quotes the phrases *strengths* and *weaknesses*.
+    """
     done: set[str] = set()
     changed = []
     for heading, body in split_at_headings(material.text, material.headings):
@@ -152,7 +154,7 @@ def has_sections_with_openings(material: PerturbationInput) -> bool:
 
 @cache
 def openings() -> dict[str, str]:
-    """Returns the four fixed statements, by the kind of section, with ``{body}`` where the section's text goes.
+    """Returns kind of section → its fixed statement, with ``{body}`` where the section's text goes.
 
     The statement for strengths and weaknesses, ``mixed``, also has the fields ``{strengths}`` and ``{weaknesses}``.
     """
@@ -198,7 +200,7 @@ def inject_judgments(material: PerturbationInput) -> str:
 
 
 def append_lines(text: str, more: Sequence[str]) -> str:
-    """Returns *text* followed by the lines *more*, with blank lines between the lines if *text* has any."""
+    """Returns *text* followed by the lines *more*, separated by blank lines if *text* has blank lines."""
     end = text.rstrip()
     return ("\n\n" if "\n\n" in end else "\n").join([end, *more])
 

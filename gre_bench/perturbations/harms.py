@@ -6,7 +6,7 @@ key); a degree also changes all units that lower degrees change. Headings of a r
 
 - ``garbling``: units are deleted. One unit stays, because an empty review has no score.
 - ``negate_sentence``: a lie. A judgment takes the opposite stance; a sentence of a review gets or loses its "not".
-- ``invention``: a lie. Units are replaced by units of reviews of other papers, so no reviewer of the paper made them.
+- ``invention``: a lie. Units are replaced by units from other papers' reviews, so no reviewer of this paper wrote them.
 - ``laundering``: units are rephrased (`gre_bench.perturbations.wording`) and reordered. The content stays.
 - ``padding``: sentences are added that are true of any paper.
 - ``copying``: the first sentences of the abstract are added.
@@ -72,7 +72,7 @@ class Harm:
 
 
 def apply_harm(harm: Harm, degree: int, level: Level, material: PerturbationInput) -> str:
-    """Returns the text of *material* after *harm* in *degree*, 1 to 10."""
+    """Returns the text of *material* after *harm* of this *degree*, 1 to 10."""
     units = _units(material.text, level)
     order = list(range(len(units)))
     material.chance(harm.name).shuffle(order)

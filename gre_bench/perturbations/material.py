@@ -39,8 +39,8 @@ class PerturbationInput:
     """A text to perturb (a review or its judgments), and everything else that some perturbations need.
 
     *key*: a name for the text. Random choices depend on *seed* and *key* alone, not on other papers. *title*,
-    *abstract*: the paper's. *others*: texts of the same kind about other papers; a perturbation uses the first ones.
-    *splitter*, *headings*: how a review is split into sections and sentences.
+    *abstract*: those of the paper. *others*: texts of the same kind about other papers; a perturbation uses the first
+    ones. *splitter*, *headings*: how a review is split into sections and sentences.
     """
 
     key: str
@@ -53,7 +53,7 @@ class PerturbationInput:
     headings: tuple[str, ...] = ICLR_2023
 
     def chance(self, name: str) -> random.Random:
-        """Returns the random generator for the perturbation *name* of this text; each perturbation has its own."""
+        """Returns this text's random generator for the perturbation *name*; each perturbation has its own generator."""
         return random.Random(f"{self.seed} {self.key} {name}")
 
 
@@ -80,7 +80,10 @@ def split_at_headings(text: str, headings: Sequence[str]) -> list[tuple[str, str
 
 
 def _sentences(body: str) -> tuple[Sentence, ...]:
-    """Returns the non-blank pieces of a section as sentences, separated by spaces; the last keeps the section's end."""
+    """Returns the non-blank pieces of a section as sentences.
+
+    Each ends in a space, except the last, which keeps the white space at the section's end.
+    """
     pieces = [piece[0].strip() for piece in _PIECE.finditer(body) if piece[0].strip()]
     end = body[len(body.rstrip()) :]
     return tuple(

@@ -2,15 +2,15 @@
 
 A flaw belongs to one of three families. A *contradiction* changes a number, a size or a comparison in one place only.
 An *omission* deletes a paragraph. A *malpractice* adds a sentence that admits bad practice. The flaw ``harmless``
-deletes a word that no review would miss: its texts show the effect of any edit.
+deletes a word that no review would miss: papers with this edit show the effect of editing as such.
 
 These are the rules. ``find`` is a regular expression; all rules are applied only to paragraphs of prose:
 
-- ``digits``: the number in the group ``old`` gets other digits. With ``twice`` it must also occur elsewhere, before the
-  same word if there is a group ``unit``.
+- ``digits``: the number in the group ``old`` gets other digits. If ``twice`` is set, the number must also occur
+  elsewhere; if there is a group ``unit``, before the same word.
 - ``words``: the text of the group ``old`` is replaced by its entry in ``words``.
 - ``paragraph``: the paragraph that matches is deleted, with its heading if no text would follow it. The rest of the
-  paper, including headings and captions, must not match: it would still contain what the flaw says is missing.
+  paper, including headings and captions, must not match, or it would still contain what the flaw says is missing.
 - ``insert``: the sentence ``text`` is added after the sentence that matches.
 
 A flaw is not planted if ``unless`` matches the paper.
@@ -274,7 +274,7 @@ _RULES: dict[str, Callable[[Flaw, str, random.Random], Iterator[_Edit]]] = {
 
 
 def _topic(text: str, edit: _Edit) -> str | None:
-    """Returns two words typical of the edited passage that also occur elsewhere, as ``a and b``; None: too few.
+    """Returns ``a and b``: two words that are typical of the edited passage and occur elsewhere; None if too few.
 
     A word's weight is its count in the passage times −log of the share of paragraphs that contain it.
     """

@@ -1,9 +1,10 @@
 """Scripted reviewers with known answers: they name a planted flaw with a stated probability.
 
-A script writes sentences of the paper's human reviews, chosen at random for each text, and hides a flaw among them. Two
-of its reviews of one paper thus differ as independent reviews do, and only sometimes in the flaw. The scripts are:
+A script takes sentences from the paper's human reviews, at random for each text, and hides a flaw among them. Two
+reviews of one paper by the same script thus differ as independent reviews do, and only sometimes in the flaw. The
+scripts are:
 
-- ``plain-50``: names the planted flaw in plain words with probability 50%. Any number from 0 to 100 is possible.
+- ``plain-50``: names the planted flaw in plain words with probability 50%. The number may be any from 0 to 100.
 - ``oblique-50``: hints at the flaw in words that would fit other flaws, too.
 - ``absent-50``: names a flaw that is not in the text; it may be the flaw in the paper's other text.
 - ``listing-100``: names every flaw of the catalogue once, in each text.
@@ -30,7 +31,7 @@ def is_script(candidate: str) -> bool:
 
 
 def parse_script(script: str) -> tuple[str, float]:
-    """Returns the kind and the probability of *script*, such as ``plain-50``; raises `SettingsError` otherwise."""
+    """Returns the kind and the probability of *script*, such as ``plain-50``; raises `SettingsError` if malformed."""
     match = SCRIPT.fullmatch(script)
     if match is None:
         raise SettingsError(f"no script {script!r}; write plain, oblique, absent or listing, and a share: plain-50")
@@ -49,7 +50,7 @@ def sample_sentences(pool: Sequence[str], chance: random.Random) -> list[str]:
 
 
 def hide_in_weaknesses(text: Sequence[str], named: Sequence[str], chance: random.Random) -> str:
-    """Returns a review of the sentences *text*: summary, then weaknesses; *named* is inserted among the latter."""
+    """Returns a review of the sentences *text*: first a summary, then weaknesses, among which it inserts *named*."""
     first, lines = list(text[: len(text) // 2]), list(text[len(text) // 2 :])
     for sentence in named:
         lines.insert(chance.randint(0, len(lines)), sentence)
@@ -59,7 +60,7 @@ def hide_in_weaknesses(text: Sequence[str], named: Sequence[str], chance: random
 def review(
     script: str, pool: Sequence[str], planted: Planted | None, every: Sequence[Planted], chance: random.Random
 ) -> str:
-    """Returns a review by *script* of the text *planted*; None: of the paper as it is.
+    """Returns a review by *script* of the text *planted*, or of the original paper if *planted* is None.
 
     *pool*: sentences of human reviews of the paper. *every*: all flaws of the catalogue, worded for this paper.
     """

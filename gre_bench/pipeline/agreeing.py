@@ -63,7 +63,7 @@ def agree(job: Job) -> dict[str, Any]:
 def plan_graded(
     store: Store, job: Job, sign: SignMetrics, progress: Progress, ungraded: bool = False
 ) -> tuple[list[GradedItem], RunPlan]:
-    """Writes missing judgments of the graded items' reviews, plans and stores the pairs; returns items and plan.
+    """Writes missing judgments of graded items' reviews; plans and stores the pairs; returns the items and the plan.
 
     *ungraded*: as in `graded_items`. Raises `SourceError` if there are no such items.
     """
@@ -116,8 +116,8 @@ def graded_items(
 ) -> list[GradedItem]:
     """Returns every item that has a graded review, with all its reviews, judgments and synopses, sorted by item id.
 
-    *parts*: the parts of an item that make its synopsis. *judged_by*: as in `responses`. *ungraded*: whether to return
-    instead every item with two or more human reviews, and only these reviews.
+    *parts*: the parts of an item that make up its synopsis. *judged_by*: as *judgments_by* in `responses`. *ungraded*:
+    whether to return, instead, every item with two or more human reviews, and only these reviews.
     """
     by_paper: dict[str, list[Response]] = defaultdict(list)
     grades: dict[str, dict[str, float]] = defaultdict(dict)

@@ -3,8 +3,8 @@
 There is one JSON file per signature and edition, in the folder ``validations/certificates`` of the state folder.
 Certificates that ship with the program are in the same folder of ``data``. The same inputs give the same file.
 
-A certificate is also valid for signatures that differ only in how scores are rounded (`Signature.validated_as`). One in
-the state overrides a shipped one.
+A certificate is also valid for signatures that differ only in how scores are rounded (`Signature.validated_as`). A
+certificate in the state folder takes precedence over a shipped one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from gre_bench.perturbations.harms import HARMS
 FOLDER = Path("validations", "certificates")
 SHIPPED = resource("data", *FOLDER.parts)
 PAPERS = "113"
-"""The number of papers for which a certificate's sentence names the least degrees."""
+"""A certificate's sentence names the lowest degrees that the metric detects on this number of papers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def load_shipped_certificates(edition: str) -> list[Certificate]:
 def certificate_of(state: Path, signature: Signature) -> Certificate | None:
     """Returns the certificate for *signature* with the most papers; None if there is none.
 
-    One in the folder *state* is preferred to a shipped one. Raises `StoreError` for a damaged file.
+    A certificate in the folder *state* is preferred to a shipped one. Raises `StoreError` for a damaged file.
     """
     known = [
         (

@@ -24,12 +24,12 @@ from gre_bench.ingest.snapshot import Snapshot, compare_snapshots
 from gre_bench.tasks import steps
 
 NAP_S = 60.0
-"""A suspended machine or a changed clock delays the end of a wait by so much at most."""
+"""A wait ends at most this many seconds late after the machine was suspended or its clock was changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class FetchJob:
-    """What a fetch is to do: *settings* name the venue-year and the host, *state* is the folder to fetch into.
+    """What a fetch must do: *settings* name the venue-year and the host; *state* is the folder to fetch into.
 
     *again*: whether to start a new fetch even if the last one is complete.
     """
@@ -42,8 +42,8 @@ class FetchJob:
 def fetch_snapshot(job: FetchJob, tell: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
     """Fetches one venue-year into a snapshot; calls *tell* with one line before each wait for the service.
 
-    Returns a summary: the requests sent, the snapshot, and the time until which a paused fetch must wait. To repeat a
-    complete fetch sends nothing, unless the job says *again*.
+    Returns a summary: the requests sent, the snapshot, and the time until which a paused fetch must wait. Repeating a
+    complete fetch sends nothing, unless *again* is set.
     """
     edition = job.settings.edition
     check_verified(venue_of(edition.venue, edition.year), job.settings.sources.unverified_venue)
@@ -75,7 +75,7 @@ def fetch_snapshot(job: FetchJob, tell: Callable[[str], None] = lambda _: None) 
 
 
 def _difference(state: Path, folder: Path) -> dict[str, Any] | None:
-    """Returns how the snapshot in *folder* differs from the one made before it; None without that."""
+    """Returns how the snapshot in *folder* differs from the one made before it; None if there was none."""
     snapshot = Snapshot.open(folder)
     for other in sorted((state / "snapshots").glob("*/manifest.json")):
         try:

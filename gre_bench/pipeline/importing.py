@@ -36,9 +36,9 @@ from gre_bench.writing.writers import is_rule
 
 EXAMPLES = 3
 AT_ONCE = 100
-"""The most papers that one transaction stores, and the most reviews that one query does."""
+"""The maximum number of papers that one transaction stores, and of reviews that one query stores."""
 UNKNOWN_LICENCE = "unknown"
-"""The value that withdraws the licence that an earlier import stated."""
+"""The licence that withdraws the one that an earlier import stated."""
 Step = tuple[str, Sequence[Any] | Mapping[str, Any]]
 """A query's name and its rows or parameters, as `Store.write` takes them."""
 
@@ -68,7 +68,7 @@ def import_reviews(
     - *make_papers*: whether to add papers that the rows name and the edition lacks.
     - *epoch*: the epoch to read from inspect_ai logs, which may hold several.
 
-    Raises `SourceError` if every row names a candidate, some of them not *by*, and *only* is not set.
+    Raises `SourceError` if every row names a candidate and some rows name another one than *by*, unless *only* is set.
     """
     path, known = local_path(path), known_reviews(store)
     imported = reviews_from(
@@ -109,9 +109,9 @@ def row_range(text: str | None) -> range | None:
 
 
 def known_papers(store: Store, bodies: bool = True, ids: Sequence[str] | None = None) -> list[Paper]:
-    """Returns all stored papers of the edition's venue-year, sampled or not, or only those of *ids*.
+    """Returns all stored papers of the edition's venue-year, sampled or not.
 
-    *bodies*: whether to include their texts, tens of kilobytes each.
+    *ids*: if given, only the papers with these ids. *bodies*: whether to include their texts, tens of kilobytes each.
     """
     if bodies and ids is None:
         # DuckDB holds several copies of the texts that it sorts.
@@ -121,7 +121,10 @@ def known_papers(store: Store, bodies: bool = True, ids: Sequence[str] | None = 
 
 
 def papers_of(store: Store, ids: Sequence[str], bodies: bool = True) -> list[Paper]:
-    """Returns the stored papers *ids* in this order, with abstracts read from PDFs, and with texts if *bodies*."""
+    """Returns the stored papers *ids* in this order; missing abstracts are taken from the PDFs.
+
+    *bodies*: whether to include their texts.
+    """
     papers = {paper.paper_id: paper for paper in known_papers(store, bodies, ids)}
     for row in store.rows(queries.TEXTS, bodies=bodies, ids=ids):
         paper = papers[row["paper_id"]]
@@ -136,13 +139,13 @@ def known_reviews(store: Store) -> list[Review]:
 
 
 def known_by_id(store: Store) -> tuple[dict[str, Paper], dict[str, Review]]:
-    """Returns `known_papers` and `known_reviews` by their ids."""
+    """Returns paper id → paper, and review id → review, for `known_papers` and `known_reviews`."""
     papers = {paper.paper_id: paper for paper in known_papers(store)}
     return papers, {review.review_id: review for review in known_reviews(store)}
 
 
 def given_categories(store: Store) -> dict[str, str]:
-    """Returns paper id → the categories of the paper that an imported file states."""
+    """Returns paper id → the paper's categories, as an imported file states them."""
     return {row["paper_id"]: row["text"] for row in store.rows(queries.SYNOPSES, kind="categories", writer=GIVEN)}
 
 
@@ -161,7 +164,7 @@ def store_imported(
     """
     refusals = [asdict(refusal) for refusal in imported.refusals]
     refusals_file = write_refusals(store, run_id, path, imported) if refusals else None
-    # Tells users what the licence means for releases; each OpenReview note states its own.
+    # Tells users what the licence means for releases; each OpenReview note states its own licence.
     licence_line = (
         f"licence: {licence}; releases {'include' if is_redistributable(licence) else 'withhold'} texts under it"
     )
@@ -192,7 +195,8 @@ def store_imported(
             stating.append(("put_licences", [{"kind": named, "item": item, "licence": licence} for item in ids]))
     *before_last, papers = _parts(imported.papers) or [[]]
     for some in before_last:
-        # A transaction takes ten times the memory of its texts. Stopped between two, the same import adds the rest.
+        # A transaction takes ten times the memory of its texts, so papers are stored in several. If the import is
+        # stopped between two of them, repeating it adds the rest.
         noted = [by | {"kind": "paper", "item": paper.paper_id, "writer": ""} for paper in some]
         store.write(("note_additions", noted), ("put_papers", some))
     added = (
@@ -281,11 +285,12 @@ MOST_READ = 300
 def summarise_judgments(
     store: Store, imported: Sequence[Review], judgments: Sequence[Judgments], known: Sequence[Review]
 ) -> dict[str, Any] | None:
-    """Returns a summary of the judgments of the imported and of the human reviews; None if nothing was imported.
+    """Returns a summary of the judgments in the imported and the human reviews; None if nothing was imported.
 
     *judgments*: the imported judgments; if there are none, the writer ``rule`` extracts them here. *known*: the reviews
-    that were stored before. ``candidates`` has one row per candidate (from the query ``described_judgments``) with an
-    example. It is empty if only an LM could write the judgments, because an import never pays for replies.
+    that were stored before. In the summary, ``candidates`` has one row per candidate (from the query
+    ``described_judgments``) with an example. It is empty if only an LM could write the judgments, because an import
+    never pays for replies.
     """
     from gre_bench.writing.rules.judgments import WRITER, judgments_of
 

@@ -44,7 +44,7 @@ class ParsedFiles:
     """The parsed files of a new edition; nothing is stored yet.
 
     - *papers*, *reviews*: (path, content) of each file. The first file of *reviews* holds the human reviews.
-    - *pdfs*, *texts*: paper id → its PDF, or its text as given.
+    - *pdfs*: paper id → its PDF. *texts*: paper id → its text as given.
     """
 
     papers: tuple[Path, Imported]
@@ -72,7 +72,7 @@ class ParsedFiles:
         return counts
 
     def check(self, chosen: Settings) -> None:
-        """Raises `SourceError` if too few papers have enough human reviews for *chosen*, or nobody would be ranked."""
+        """Raises `SourceError` if too few papers have enough human reviews for *chosen*, or if nobody is ranked."""
         fewest, most = chosen.edition.fewest_reviews, max(self.human.values(), default=0)
         if not self.has_papers(fewest):
             needs = "a human review each" if fewest == 1 else (
@@ -93,11 +93,11 @@ class ParsedFiles:
         return sum(count >= reviews for count in self.human.values()) >= 2
 
     def settings(self, chosen: Settings, stated: Sequence[str]) -> Settings:
-        """Returns the settings *chosen* without what these files do not allow; *stated*: settings that the user named.
+        """Returns *chosen* adapted to these files; settings in *stated*, which the user named, do not change.
 
         Metrics and controls are dropped if no paper has the part that they need. The writer of judgments and the
-        controls are dropped if every review has judgments, all by one writer. If papers have one human review each, one
-        is enough.
+        controls are dropped if every review has judgments, all by one writer. If too few papers have enough human
+        reviews, the minimum becomes one.
         """
         papers, judged = self.papers[1].papers, [item for _, imported in self.reviews for item in imported.judgments]
         as_files = bool(self.pdfs or self.texts)
@@ -130,7 +130,8 @@ def parse_files(
     """Reads all files of a new edition; stores nothing.
 
     - *papers*: a file of papers, or a folder of PDFs and texts.
-    - *candidates*: (name, file, folder or logs with the reviews); if the name is None, the rows name candidates.
+    - *candidates*: pairs (name, path of the file, folder or logs with the reviews); if the name is None, the rows name
+      the candidates.
     - *writer*: who wrote the judgments, if the files do not say.
 
     Unusable rows are refused, each with a reason. Raises `SourceError` if a whole file cannot be used. Raises
@@ -171,7 +172,7 @@ def parse_files(
 
 
 def _read_papers(understood: ParsedFiles) -> None:
-    """Reads the PDFs and texts of a folder; a paper's id is its file's name without the ending."""
+    """Reads the PDFs and texts of a folder; a paper's id is its file's name without the extension."""
     folder, imported = understood.papers
     expected = f"expected <paper id>{PDF}, {' or '.join(TEXTS)}"
     files = sorted(file for file in folder.iterdir() if not file.name.startswith("."))
@@ -218,7 +219,7 @@ def write_report(understood: ParsedFiles, path: Path) -> Path:
 
 
 def is_unfinished_edition(store: Store, files: Sequence[Path]) -> bool:
-    """Whether `make_edition` made *store* from exactly these *files* and its scoring run has not ended as done."""
+    """Whether `make_edition` made *store* from exactly these *files*, and its last run has not ended as done."""
     if store.is_loaded or any(not file.exists() for file in files):
         return False
     status = store.status()
@@ -233,7 +234,7 @@ def make_edition(
 ) -> list[dict[str, Any]]:
     """Stores the parsed files as a new edition; returns one report per file, as `store_imported` does.
 
-    First deletes what killed runs left. Raises `SettingsError` if the edition exists.
+    First deletes what killed runs left behind. Raises `SettingsError` if the edition exists.
     """
     edition = settings.edition.edition
     target = Store(state, edition)

@@ -122,7 +122,7 @@ def import_candidate(
 
 
 def _check_may_add(store: Store, name: str, keeps: bool) -> None:
-    """Raises an error if *store* has no board, or *keeps* reviews that candidate *name* wrote here itself."""
+    """Raises an error if *store* has no board, or if it *keeps* reviews that *name* wrote in this edition."""
     check_own_name(name)
     if not store.rows(queries.CURRENT_SIGNATURES):
         raise UnfinishedError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
@@ -275,10 +275,10 @@ def _update_pair_counts(store: Store) -> None:
 def undo_import(
     store: Store, settings: Settings, state: Path, row: queries.ImportRow, wait_s: float = 0.0
 ) -> dict[str, Any]:
-    """Deletes, in one transaction, what the import *row* added to *store* and is still there; returns a report.
+    """Deletes those records that the import *row* added and that still exist, in one transaction; returns a report.
 
-    A candidate without any review left is deleted too. If a paper or a human review of the sample was deleted, the next
-    refresh draws the sample again; otherwise the other candidates' rank statistics are recomputed now. Raises
+    A candidate that then has no reviews is deleted, too. If a paper or a human review of the sample was deleted, the
+    next refresh draws the sample again; otherwise the other candidates' rank statistics are recomputed now. Raises
     `LockedError` if another process is still writing after *wait_s* seconds.
     """
     with store.lock("undo", wait_s), record_run(store, "undo", settings, shown=False) as progress:

@@ -31,11 +31,11 @@ def score(store: Store, job: Job, workers: Workers, work: RunPlan, progress: Pro
     """Scores the planned pairs that have no score yet, in chunks of whole papers; each chunk is committed at once.
 
     Args:
-        store: held by the caller.
-        job: whose settings say how many papers a chunk has.
+        store: the edition's store, whose lock the caller holds.
+        job: the job, whose settings state the number of papers in a chunk.
         workers: where the evaluation LM runs.
         work: the plan. Remarks on the scoring are added to its notes.
-        progress: is told of each chunk.
+        progress: the run's progress, to which each chunk is reported.
     """
     due = due_cases(store, work)
     progress.stage("scoring", counts(store, work))
@@ -91,7 +91,7 @@ def group_cases_by_metric(chunk: Chunk, work: RunPlan) -> list[MetricWork]:
 def known_spans(
     store: Store, scoring: ScoringSettings, lm_id: str, works: Sequence[MetricWork]
 ) -> dict[str, SpanLogprob]:
-    """Returns digest of a prediction → its log-probabilities, for predictions of *works* that the store already has."""
+    """Returns prediction digest → log-probabilities, for those predictions of *works* that the store already has."""
     recipes = [(recipe_of(item.metric), item) for item in works]
     predictions = [
         prediction
@@ -157,10 +157,10 @@ def end_run(
 ) -> dict[str, Any]:
     """Ends the run of *work* and updates the copy for readers; returns the run's summary, extended by *more*.
 
-    *every_candidate*: whether to count also the pairs of candidates that the run did not plan. Outcomes:
+    *every_candidate*: whether to also count the pairs of candidates that the run did not plan. Outcomes:
 
     - ``done``: every pair has a score or a final reason for having none.
-    - ``incomplete``: some pairs have no score, and the next run tries them.
+    - ``incomplete``: some pairs have no score, and the next run will try them again.
     - ``fault``: the evaluation LM did not work as it should.
     """
     store.copy_for_readers()
@@ -182,9 +182,8 @@ def end_run(
 def store_auc(store: Store, signature: Signature, trained_on: TrainingOverlap) -> None:
     """Stores the AUC with which the metric distinguishes human reviews of the same paper from those of other papers.
 
-    *trained_on*: the papers that the evaluation LM or the writer was trained on, which are left out. If there are too
-    few
-    scores for an interval, the stored AUC is deleted.
+    *trained_on*: the papers that the evaluation LM or the writer was trained on, which are left out. If too few scores
+    remain for an interval, the stored AUC is deleted.
     """
     signature_id, left_out = signature.signature_id, trained_on.papers_of(signature.evaluation_lm, signature.writer)
     same, other = (

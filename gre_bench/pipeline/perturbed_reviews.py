@@ -30,10 +30,9 @@ from gre_bench.tasks import steps
 def chosen_perturbations(settings: Settings) -> dict[str, str]:
     """Returns perturbation → id of its candidate, for each perturbation of the validation, in the catalogue's order.
 
-    Without ``validation.perturbations`` these are all perturbations of the domain that can be made at
-    ``validation.level``.
-    Those that the evaluation LM was trained to detect are left out. Raises `SettingsError` if there is none, or if a
-    chosen one cannot be made or proves nothing.
+    Unless ``validation.perturbations`` names some, these are all perturbations of the domain that can be made at
+    ``validation.level``. Those that the evaluation LM was trained to detect are left out. Raises `SettingsError` if
+    none is left, or if a chosen one cannot be made or proves nothing.
     """
     level, chosen = settings.validation.level, settings.validation.perturbations
     domain, trained_on = domain_of(settings.edition.domain), trained_on_perturbations(settings.evaluation_lm)
@@ -78,8 +77,8 @@ def count_harm_degrees(store: Store) -> int:
 def list_untried_perturbations(settings: Settings) -> list[str]:
     """Returns the perturbations of Xu et al. 2025 that the domain allows but the settings leave out.
 
-    As long as one is left out, no metric passes. Random replacement is listed only in domains without the perturbation
-    ``abstract_only`` (Xu et al. 2025, A.4).
+    No metric passes as long as any of them is left out. Random replacement is listed only in domains without the
+    perturbation ``abstract_only`` (Xu et al. 2025, A.4).
     """
     chosen, domain = chosen_perturbations(settings), domain_of(settings.edition.domain)
     beyond_the_paper = () if "abstract_only" in domain.left_out else ("random_replacement",)
@@ -94,7 +93,7 @@ def list_perturbed_candidates(store: Store, job: Job) -> list[Candidate]:
     """Returns the candidates of the job's perturbations, except perturbations that are controls.
 
     Perturbed reviews are stored. Perturbed judgments are not: each run makes them again and stores their scores. Raises
-    `SettingsError` if an earlier run made them differently, such as with another seed.
+    `SettingsError` if an earlier run made them differently, for example with another seed.
     """
     validation = job.settings.validation
     before = {row["candidate_id"]: row["prompt"] or "" for row in store.rows(CHANGE_MAKERS)}
@@ -130,7 +129,7 @@ def maker(settings: ValidationSettings, change: str) -> str:
 def write_perturbations(store: Store, job: Job, entries: Sequence[Entry], progress: Progress) -> dict[str, str]:
     """Makes and stores the missing perturbed reviews: each perturbation of *job* for the human reviews in *entries*.
 
-    Returns candidate → identity of the writer or rule that perturbs; empty if *job* perturbs judgments. Raises
+    Returns candidate → identity of the writer or rule that makes its reviews; empty if *job* perturbs judgments. Raises
     `SettingsError` if an earlier run used another writer for a perturbation.
     """
     if job.settings.validation.level == "judgments":

@@ -46,11 +46,12 @@ from gre_bench.writing.writers import EXTRACTIVE
 
 @dataclass(slots=True)
 class RunPlan:
-    """The plan of a run: the pairs to score and what they are scored under.
+    """The plan of a run: the pairs to score, and the signatures and writer that they are scored with.
 
     - *planned*: (signature id, pair) for each pair. *signatures*: metric → signature.
     - *lm_id*, *writer*: the identities of the evaluation LM, and of the writer whose judgments are scored.
-    - *papers*: the number of planned papers. *sampled*: the sampled ones, in a validation without *trained_on*.
+    - *papers*: the number of planned papers. *sampled*: the number of sampled papers; a validation does not count
+      *trained_on*.
     - *trained_on*: the papers that the evaluation LM or the writer was trained on, which a validation leaves out.
     - *notes*: notes for users.
     """
@@ -76,7 +77,7 @@ class RunPlan:
 def draw_sample(store: Store, settings: EditionSettings) -> list[str]:
     """Draws and stores the edition's sample, unless one is stored already; returns notes for users.
 
-    Raises `SourceError` if the edition has no papers. Raises `SettingsError` if the stored sample was drawn with other
+    Raises `SourceError` if the edition has no papers. Raises `SettingsError` if the stored sample was made with other
     settings, contains papers that ``edition.only`` lacks, or uses reviews that ``edition.not_human`` lists.
     """
     papers, notes = known_papers(store, bodies=False), list[str]()
@@ -110,7 +111,7 @@ KEPT = "a drawn sample never changes: set edition.sample to a new name for anoth
 
 
 def collect_draw_settings(settings: EditionSettings) -> dict[str, Any]:
-    """Returns the settings that determine a drawn sample, as a row of the table ``draws``."""
+    """Returns the settings that determine which papers are sampled, as a row of the table ``draws``."""
     names = ("papers", "seed", "roles", "candidate_slot")
     return {name: getattr(settings, name) for name in names} | {
         "reference_count": str(settings.references),
@@ -121,13 +122,13 @@ def collect_draw_settings(settings: EditionSettings) -> dict[str, Any]:
 
 
 def sampled_ids(store: Store, limit: int | None = None, without: Container[str] = ()) -> list[str]:
-    """Returns the ids of the first *limit* sampled papers (None: all) that are not in *without*, in their order."""
+    """Returns the ids of the first *limit* sampled papers (None: all) that are not in *without*, in sample order."""
     order = (row["paper_id"] for row in store.rows(SAMPLE) if row["role"] == "candidate")
     return [paper_id for paper_id in order if paper_id not in without][:limit]
 
 
 def sampled_papers(store: Store, limit: int | None = None, bodies: bool = True) -> list[Paper]:
-    """Returns the first *limit* sampled papers; *bodies*: whether with their texts."""
+    """Returns the first *limit* sampled papers; *bodies*: whether to include their texts."""
     return papers_of(store, sampled_ids(store, limit), bodies)
 
 
@@ -185,7 +186,7 @@ def responses(store: Store, judgments_by: str | None) -> Iterator[tuple[Review, 
 
 
 def lacks(store: Store, task: str, writer: str | None) -> dict[str, Missing]:
-    """Returns id of a review or paper → why its text of the kind *task* is missing; empty if *writer* is None."""
+    """Returns review or paper id → why its text of the kind *task* is missing; empty if *writer* is None."""
     rows = store.rows(UNWRITTEN, task=task, writer=writer) if writer else []
     return {row["item"]: Missing(row["outcome"], not row["final"], row["detail"] or None) for row in rows}
 
@@ -195,8 +196,9 @@ def synopses(
 ) -> dict[SynopsisKind, str | Missing]:
     """Returns kind of synopsis → the synopsis of *paper*, or why it is missing.
 
-    *assw*, *categories*: of all papers, by paper id. *parts*: what the synopsis of the kind ``abstract`` consists of.
-    The synopsis of the kind ``assw`` is the abstract followed by the ASSW (Xu et al. 2025, C.4).
+    *assw*: paper id → the paper's ASSW. *categories*: paper id → its categories. *parts*: what the synopsis of the kind
+    ``abstract`` consists of. The synopsis of the kind ``assw`` is the abstract followed by the ASSW (Xu et al. 2025,
+    C.4).
     """
     known: dict[SynopsisKind, str | Missing] = {}
     if own_categories := categories.get(paper.paper_id):
@@ -213,7 +215,7 @@ def synopses(
 
 
 def _check_perturbable(edition: str, entries: Sequence[Entry], recipes: Mapping[str, Recipe]) -> None:
-    """Raises `SettingsError` if a metric needs a reference and there is no further human review to perturb."""
+    """Raises `SettingsError` if a metric needs a reference and no paper has a second human review to perturb."""
     needing = [metric for metric, recipe in recipes.items() if recipe.needs_reference]
     if needing and not compares_human(entries):
         raise SettingsError(
@@ -236,17 +238,17 @@ def plan_pairs(
     Stored scores with the same signatures are kept.
 
     Args:
-        store: held by the caller.
-        job: whose settings name metrics and candidates.
+        store: the edition's store, whose lock the caller holds.
+        job: the job, whose settings name metrics and candidates.
         sign: the step ``sign_metrics``.
         entries: the papers of the sample with their texts.
-        run_id: the run that the plan is recorded under.
+        run_id: the id of the run under which the plan is recorded.
         judgments_by: the identity of the writer of judgments; None if this run writes none.
-        assw_by: that of author-stated strengths and weaknesses; None if no metric needs them.
+        assw_by: the identity of the writer of author-stated strengths and weaknesses; None if no metric needs them.
 
     Raises:
         SettingsError: a candidate is unknown.
-        SourceError: a metric could score no human review.
+        SourceError: a metric cannot score any human review.
     """
     scoring = job.settings.scoring
     writer = choose_writer_for_entries(entries, scoring.writer, judgments_by)
@@ -343,8 +345,9 @@ def add_plan(
     """Stores the plan of a run, and deletes older plans for the same signatures and candidates, except in a pilot.
 
     *planned*: (signature id, pair) for each pair. *moved*: reviews that are scored on other papers, to measure the
-    chance score. If another review than before is moved to a paper, the earlier review's scores there are deleted. A
-    pair that a validation and a refresh both planned remains the refresh's, because a board shows the last refresh.
+    chance score. If a different review is now moved to a paper, the scores of the previous one on that paper are
+    deleted. A pair that both a validation and a refresh planned stays in the refresh's plan, because a board shows the
+    last refresh.
     """
     beside = {item.candidate_id for item in candidates if job.perturbations and item.kind not in ("change", "graded")}
     whole = not (job.candidates or job.perturbations or all(candidate.kind == "graded" for candidate in candidates))
@@ -374,12 +377,13 @@ def add_plan(
 def _check_human_scorable(
     key: str, planned: Sequence[tuple[str, PlannedPair]], signatures: dict[str, Signature]
 ) -> None:
-    """Raises `SourceError` if a metric cannot score any human review: such a run would do nothing and look complete."""
+    """Raises `SourceError` if a metric cannot score any human review; such a run would do nothing but look complete."""
     lacking = {}
     for metric, signature in signatures.items():
         signature_id = signature.signature_id
         own = [pair for signed, pair in planned if signed == signature_id]
-        # If there is no human candidate, the control that is a review of another paper is a human review too.
+        # If there is no human candidate, the control with reviews of other papers stands in; these are human reviews
+        # too.
         human = [pair for pair in own if pair.candidate_id == HUMAN] or [
             pair for pair in own if pair.candidate_id == OTHER_PAPER
         ]

@@ -43,7 +43,7 @@ from gre_bench.store import Row, Store, queries
 
 
 class TextRead(NamedTuple):
-    """The parts of a signature that determine which text a metric reads, and so whose words are counted."""
+    """The parts of a signature that determine which text a metric reads, and therefore which words are counted."""
 
     source: str
     writer: str
@@ -58,7 +58,7 @@ def text_read_by(signature: queries.SignatureRow) -> TextRead:
 
 
 def words_of(columns: Iterable[Sequence[Any]]) -> Words:
-    """Returns numbers of words by candidate and paper; *columns*: the result of the query `BOARD_LENGTHS`."""
+    """Returns the number of words by candidate and paper; *columns*: the result of the query `BOARD_LENGTHS`."""
     return {(name, paper): count for name, paper, count in zip(*columns, strict=True)}
 
 
@@ -73,8 +73,8 @@ def store_contamination(
 ) -> None:
     """Stores which LMs may have been trained on the edition's reviews, and the group in which each candidate is ranked.
 
-    The LMs are the candidates and the LMs behind *signatures*. *trained_on*: the papers that the latter were trained
-    on.
+    The LMs are the candidates and the LMs behind *signatures*. *trained_on*: the papers on which the latter were
+    trained.
     """
     known, edition, board = models.load(job.settings.writing.models), job.settings.edition, job.settings.board
     try:
@@ -116,16 +116,16 @@ def clear_rank_statistics(store: Store, signature_ids: Sequence[str], *then: tup
 
 
 def store_rank_statistics(store: Store, job: Job, signatures: Sequence[queries.SignatureRow], run_id: str) -> None:
-    """Computes and stores what boards show besides mean scores; earlier values go.
+    """Computes and stores what boards show besides mean scores; replaces earlier values.
 
     For each candidate, these are its rank statistics and tests, its length in words, its length-controlled score, and
     its costs. The length-controlled score is an estimate for reviews as long as the human ones.
 
     Args:
-        store: held by the caller.
-        job: whose settings name groups, contrasts and the models file.
-        signatures: those of the boards, one a metric.
-        run_id: the run that the values are recorded under.
+        store: the edition's store, whose lock the caller holds.
+        job: the job, whose settings name groups, contrasts and the models file.
+        signatures: the signatures of the boards, one per metric.
+        run_id: the id of the run under which the values are recorded.
     """
     known = models.load(job.settings.writing.models)
     ids = [signature["signature_id"] for signature in signatures]
@@ -188,9 +188,8 @@ def group_of(name: str, groups: Mapping[str, Sequence[str]]) -> str | None:
 def compute_above_chance(store: Store, signature_id: str, specific_id: str | None) -> dict[str, AboveChance]:
     """Returns candidate → how far its scores are above its chance scores.
 
-    *specific_id*: the id of the signature of the metric's chance-corrected form (see `find_specific_signature`); for
-    None, the
-    result is empty.
+    *specific_id*: the id of the signature of the metric's chance-corrected form (see `find_specific_signature`). If it
+    is None, the result is empty.
     """
     if specific_id is None:
         return {}
@@ -227,11 +226,11 @@ def build_profile_rows(
     store: Store, signature: queries.SignatureRow, pairs: ScoredPairs, known: Mapping[str, Model],
     counted: dict[TextRead, Words], judged: Mapping[str, Row], texts: Sequence[Row],
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """Returns the rows of the table ``build_profile_rows`` for one signature, one per human or model candidate.
+    """Returns the rows of the table ``profiles`` for one signature, one per human or model candidate.
 
     - *counted*: a cache of word counts, which this function fills and all signatures share.
     - *judged*: candidate → a summary of its judgments by the signature's writer.
-    - *texts*: numbers of the texts requested from LMs or rules, with tokens.
+    - *texts*: the numbers of texts requested from LMs or rules, with their tokens.
     """
     recipe = recipe_of(signature["metric"])
     read = text_read_by(signature)

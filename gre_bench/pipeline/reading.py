@@ -45,7 +45,7 @@ from gre_bench.tasks import steps
 def import_sources(store: Store, run_id: str, settings: Settings) -> list[dict[str, Any]]:
     """Imports the notes, the papers and the reviews that the settings name, in this order; returns one report per file.
 
-    Raises `SourceError` if a row is refused; files imported before that stay in the store.
+    Raises `SourceError` if a row is refused; what earlier files added stays in the store.
     """
     sources, reports = settings.sources, []
     rows = row_range(sources.rows)
@@ -75,8 +75,8 @@ def import_notes(
 ) -> dict[str, Any]:
     """Makes or copies a snapshot of the notes, PDFs and texts that *sources* name, and imports its papers and reviews.
 
-    Returns the report of the import with further counts. From a fetched snapshot, the version of each review before the
-    rebuttal is imported. *licence*: as in `store_imported`, for notes that state none.
+    Returns the report of the import with further counts. From a fetched snapshot, imports the version that each review
+    had before the rebuttal. *licence*: as in `store_imported`, for notes that state none.
     """
     venue = venue_of(edition.venue, edition.year)
     check_verified(venue, sources.unverified_venue)
@@ -141,7 +141,7 @@ def copy_snapshot(store: Store, edition: Edition, sources: SourceSettings) -> Sn
 def lock_snapshot_folder(folder: Path) -> Iterator[None]:
     """Holds a lock during the block, so that only one process at a time fills the snapshot *folder*.
 
-    First deletes unfinished copies of this folder that killed runs left.
+    First deletes unfinished copies of this folder that killed runs left behind.
     """
     with locked(folder.parent / "lock", f"the folder of snapshots {folder.parent}"):
         for left in folder.parent.glob(f".{folder.name}.*"):

@@ -1,4 +1,4 @@
-"""The annual refresh of one edition: reviews in, GEM scores out, a leaderboard (Xu et al. 2025, §5).
+"""The annual refresh of one edition, from reviews to GEM scores and a leaderboard (Xu et al. 2025, §5).
 
     import → draw the sample → read the papers → write reviews, judgments and synopses → plan → score → publish
 
@@ -42,15 +42,15 @@ def refresh(job: Job, show: Show | None = None) -> dict[str, Any]:
 
     Args:
         job: what to score, and in which state folder.
-        show: is called with the store, the job and the ids of the board's signatures, before the run ends.
+        show: a function that is called before the run ends, with the store, the job and the ids of the board's
+            signatures.
 
     Returns:
         A summary: the outcome, the numbers of papers and of pairs by state, and why pairs have no score.
 
     Raises:
-        GreBenchError: the errors of `check_scoring_job`; `LockedError` if another process writes the edition for
-        longer than
-            the job waits; `Paused` at a limit of the budget. What was done is kept.
+        GreBenchError: the errors of `check_scoring_job`; `LockedError` if another process writes the edition for longer
+            than the job waits; `Paused` at a limit of the budget. Finished work is kept.
     """
     given_job, job = job, check_scoring_job(job)
     with run_with_workers(job, "refresh") as (store, workers, progress):
@@ -77,8 +77,8 @@ def refresh(job: Job, show: Show | None = None) -> dict[str, Any]:
 def check_scoring_job(job: Job) -> Job:
     """Returns *job* with its domain set, after checking that this machine can run its metrics' evaluation LM.
 
-    So no papers are read, and no LM writer is paid, for an evaluation LM that this machine cannot run. For Ray this is
-    not checked, because workers may have LMs that this machine lacks. Raises the errors of `check_job` and
+    Without this check, papers would be read and LM writers paid for an evaluation LM that this machine cannot run. For
+    Ray this is not checked, because workers may have LMs that this machine lacks. Raises the errors of `check_job` and
     `check_model_is_local`.
     """
     job = with_domain(check_job(job))
@@ -89,7 +89,7 @@ def check_scoring_job(job: Job) -> Job:
 
 
 def check_job(job: Job) -> Job:
-    """Returns *job* with the full names of its candidates (``model`` → ``.../model``), after checking it.
+    """Checks *job*, and returns it with the full names of its candidates (``model`` → ``.../model``).
 
     Raises `SettingsError` for an impossible job, such as a new edition without sources, or a short name that fits
     several candidates. Raises `SourceError` for a missing source file.
@@ -160,8 +160,8 @@ def prepare_scoring(store: Store, job: Job, sign: SignMetrics, progress: Progres
 def import_and_draw_sample(store: Store, job: Job, progress: Progress) -> Iterator[list[str]]:
     """Imports the settings' sources and draws the sample, then runs the block; yields notes for the run's summary.
 
-    If the block raises a `GreBenchError` other than `Paused`, a sample drawn here is deleted. The next run can then
-    draw it with other settings.
+    If the block raises a `GreBenchError` other than `Paused`, a sample that was made here is deleted, so that the next
+    run can draw one with other settings.
     """
     if job.retry_failed:
         store.write(("forget_unwritten", {}))

@@ -38,7 +38,7 @@ REVIEWS, FORM = "reviews.jsonl", "submission.toml"
 LONGEST_ANSWER, LARGEST_FORM = 2_000, 100_000
 """The maximum number of characters of an answer in the form, and of bytes of the form."""
 SHINGLE, NEARLY = 8, 0.9
-"""The length of a shingle in words, and the share of the shorter text's shingles that makes two texts nearly equal."""
+"""The length of a shingle in words; two texts are nearly equal if they share this part of the shorter's shingles."""
 SHOWN_PAPERS = 3
 READING = ColumnNames({"paper_id": ["paper_id"], "review": ["review"]})
 """How a packed file of reviews is read: only by these two column names."""
@@ -86,7 +86,7 @@ class Form(BaseModel, strict=True, extra="forbid", frozen=True):
 
     - *name*: the candidate's name on the board. *model*, *model_version*, *date*: what wrote the reviews, and when,
       such as 2026-05-01.
-    - *prompt*: how they were written, or where the prompt can be read. *licence*: the licence of the reviews.
+    - *prompt*: how the reviews were written, or where the prompt can be read. *licence*: the licence of the reviews.
     - *contact*: who answers questions. *release*: the release whose papers were reviewed.
     - *reviews_sha256*: the digest of the file of reviews.
     """
@@ -231,7 +231,7 @@ def _words(text: str) -> list[str]:
 
 
 def _digest(text: str) -> str:
-    """Returns the SHA-256 of the words of *text*, which ignores case, blanks and punctuation."""
+    """Returns the SHA-256 of the words of *text*, ignoring case, blanks and punctuation."""
     return hashlib.sha256(" ".join(_words(text)).encode()).hexdigest()
 
 
@@ -241,7 +241,7 @@ def _shingles(text: str) -> set[int]:
 
 
 def _find_duplicates(own: Sequence[Review], others: Sequence[Review]) -> list[str]:
-    """Returns a line for each candidate of *others* whose texts are in *own*: equal, or nearly equal for one paper."""
+    """Returns a line per candidate in *others* with texts equal to *own*, or nearly equal ones on the same paper."""
     equal = {_digest(other.text): other for other in others if other.text}
     of_paper: dict[str, list[tuple[str, set[int]]]] = {}
     for other in others:

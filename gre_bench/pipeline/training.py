@@ -29,13 +29,13 @@ from gre_bench.writing.writers import WriterContext, register_of_writer, study_a
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingJob:
-    """A training on judgments of human reviews.
+    """A training run: which judgments of human reviews to train on, and where to save the model.
 
     - *train*: the rows to train on, one range ``FIRST:END`` for each file of *judgments*.
     - *out*: the folder for the new model.
-    - *choose*: the rows of the first files to hold out and to choose the model on, one range each.
+    - *choose*: the rows to hold out, on which the model is chosen; one range for each of the first files.
     - *writer*: use only judgments by this writer.
-    - *never*: evaluation sets. A paper of one of them is left out, by its id or by any of its texts.
+    - *never*: evaluation sets. A paper is left out if its id or any of its texts is in one of them.
     """
 
     judgments: tuple[Path, ...]
@@ -47,7 +47,7 @@ class TrainingJob:
 
     @property
     def inputs(self) -> dict[str, Any]:
-        """What a training record says of its data: digests of the files, and rows."""
+        """What a training record says about the data: digests of the files, and rows."""
         return {
             "judgments": [file_sha256(file) for file in self.judgments],
             "rows": list(self.train),
@@ -59,7 +59,7 @@ class TrainingJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TuningJob(TrainingJob):
-    """A fine-tuning of the evaluation LM in the folder *base*.
+    """A training run that fine-tunes the evaluation LM in the folder *base*.
 
     *papers*: a file with the papers' abstracts, and with their texts if a metric needs texts. *state*: the folder that
     keeps the replies of LM writers.
@@ -77,7 +77,7 @@ class TuningJob(TrainingJob):
 
 
 def tune(job: TrainingJob) -> dict[str, Any]:
-    """Trains `cache-ngram` as *job* says; the result has its scores on the held-out papers, or on every sixth paper.
+    """Trains `cache-ngram` as *job* says; the result includes its scores on held-out papers or every sixth paper.
 
     If the folder holds a model trained in the same way on the same inputs, that training's recorded result is returned.
     """
@@ -127,11 +127,11 @@ def tune_lm(job: TuningJob) -> dict[str, Any]:
 def _register(
     folder: Path, trained_on: Sequence[JudgedPaper], kept: Sequence[JudgedPaper], base: Register | None = None
 ) -> list[str]:
-    """Writes beside the model in *folder* what it was learnt from; returns one line for each origin that is unknown.
+    """Writes the training register of the model in *folder*; returns one line for each part of it that is unknown.
 
-    This includes the papers *kept* aside, on which it was chosen, and the registers of its *base* and of the judgments'
-    writers by rule. If any of these is unknown, the model gets no register. *base*: None for a model as its makers
-    published it.
+    The register includes the held-out papers *kept*, on which the model was chosen. It also includes the registers of
+    its *base* and of the judgments' writers, if this program trained them. If any of these is unknown, the model gets
+    no register. *base*: None for a model as its makers published it.
     """
     papers = [*trained_on, *kept]
     writers = [register_of_writer(name) for name in sorted({name for paper in papers for name in paper.writers})]
@@ -149,12 +149,12 @@ def _register(
 def _papers_apart(
     job: TrainingJob, several: bool = False, abstracts: Mapping[str, str | None] | None = None
 ) -> tuple[list[JudgedPaper], list[JudgedPaper], dict[str, int]]:
-    """Returns the papers to train on, those kept aside, and how many of both each evaluation set refused.
+    """Returns the papers to train on, the held-out papers, and how many of both each evaluation set excluded.
 
-    *several*: whether the judgments of a file may be by several writers. *abstracts*: paper id → abstract, by which
-    evaluation sets know a paper too. A paper may be in two files with judgments by two writers. Raises `SettingsError`
-    if it is in two files with judgments by one writer, or both trained on and kept aside. Raises `SourceError` if fewer
-    than two papers remain to train on.
+    *several*: whether the judgments of a file may be by several writers. *abstracts*: paper id → abstract, by which a
+    paper of an evaluation set is recognized, too. A paper may be in two files if their judgments are by different
+    writers. Raises `SettingsError` if it is in two files with judgments by one writer, or both trained on and held out.
+    Raises `SourceError` if fewer than two papers remain to train on.
     """
     files, train, choose = job.judgments, job.train, job.choose
     if len(files) != len(train):
@@ -197,7 +197,8 @@ def judged_papers(file: Path, rows: str, writer: str | None, *, several: bool = 
     """Returns the papers in *rows* (``0:300``) of *file* that have judgments of human reviews, with these judgments.
 
     *writer*: use only judgments by this writer; None means any. *several*: whether they may be by several writers.
-    Raises `SourceError` if there are no such papers, and `SettingsError` for several writers that are not allowed.
+    Raises `SourceError` if there are no such papers, and `SettingsError` if there are several writers but *several* is
+    False.
     """
     imported = reviews_from(
         file, {}, {}, (), by=HUMAN, writer=writer or "given", rows=row_range(rows), make_papers=True
@@ -226,7 +227,10 @@ def judged_papers(file: Path, rows: str, writer: str | None, *, several: bool = 
 
 
 def _with_passage(paper: JudgedPaper, known: Paper | None, seed: int) -> JudgedPaper:
-    """Returns *paper* with the judgments of a passage of its text, if that is *known*, as long as its reviews' are."""
+    """Returns *paper* with judgments of a passage of its text, if *known* has the text.
+
+    These judgments are as long as its reviews' judgments are on average.
+    """
     if not (known and known.text):
         return paper
     size = round(sum(map(len, paper.judgments)) / len(paper.judgments))
@@ -238,7 +242,7 @@ def _with_synopses(
 ) -> list[JudgedPaper]:
     """Returns *papers* with their abstracts and, if a metric needs them, their author-stated strengths and weaknesses.
 
-    The writer that the settings name extracts these from the texts in *known*, paper id → paper.
+    The writer that the settings name extracts these from the texts in *known* (paper id → paper).
     """
     papers_known = {paper.paper_id: known[paper.paper_id] for paper in papers if paper.paper_id in known}
     assw: dict[str, str] = {}

@@ -1,7 +1,8 @@
 """Finds the papers of an edition on which its evaluation LM or its writer of judgments was trained.
 
 An examiner must not have seen the exam. Validations, agreement with grades, symmetry and AUCs leave such papers out,
-and boards state their number. The training registers of `gre_bench.core.training_registers` list the training papers.
+and boards state how many there are. The training registers of `gre_bench.core.training_registers` list the training
+papers.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ class TrainingOverlap:
     """The papers of an edition on which its evaluation LM or its writer of judgments was trained.
 
     *compared*: the number of compared papers. *by_role*: role → the register of the LM or rule, and the papers that it
-    was trained on. A role is absent if this program did not train it: a published pretrained model, or a writer without
-    weights.
+    was trained on. A role is absent if this program did not train its LM or rule, as with a published pretrained model
+    or a writer without weights.
     """
 
     compared: int
@@ -45,7 +46,7 @@ class TrainingOverlap:
         return frozenset().union(*(papers for _, papers in self.by_role.values()))
 
     def papers_of(self, evaluation_lm: str, writer: str) -> frozenset[str]:
-        """Returns the ids of the papers that these two, named as in a signature, were trained on."""
+        """Returns the ids of the papers that this LM and this writer, named as in a signature, were trained on."""
         named = {("evaluation_lm", evaluation_lm), ("writer", writer)}
         own = (papers for role, (register, papers) in self.by_role.items() if (role, register.name) in named)
         return frozenset().union(*own)
@@ -75,7 +76,7 @@ class TrainingOverlap:
         ]
 
     def keep_untrained(self, items: Sequence[Item], ids: Iterable[str], what: str, edition: str) -> list[Item]:
-        """Returns the *items* whose papers (*ids*) nothing was trained on.
+        """Returns the *items* whose papers (*ids*) no LM or rule was trained on.
 
         *what*: the study that leaves the other items out. Raises `SourceError` if there are *items* but none is left.
         """
@@ -95,7 +96,7 @@ def papers_trained_on(
     """Returns which of the edition's papers its evaluation LM and its writer of judgments were trained on.
 
     *writer*: the writer's identity; None means the writer that the settings name. *ids*: the papers to compare; None
-    means the sample, or all known papers if no sample is drawn.
+    means the sample, or all known papers if there is no sample yet.
     """
     sampled = {row["paper_id"] for row in store.rows(SAMPLE)} if ids is None else set(ids)
     papers = [paper for paper in known_papers(store, bodies=False) if not sampled or paper.paper_id in sampled]
@@ -115,7 +116,7 @@ def _compare_with_registers(settings: Settings, writer: str | None, papers: Sequ
 
 
 def trained_here(settings: Settings, state: Path) -> TrainingOverlap:
-    """Returns `papers_trained_on` for the edition's copy for readers under *state*; without it, compares no papers."""
+    """Returns `papers_trained_on` for the copy for readers under *state*; if there is none, compares no papers."""
     store = ReadCopy(state, settings.edition.edition)
     return papers_trained_on(store, settings) if store.is_readable else _compare_with_registers(settings, None, [])
 

@@ -2,8 +2,9 @@
 
     import → sample → read → change → write judgments → plan → score → effects → verdicts
 
-The stages are those of a refresh: a changed review is one more candidate. A metric must fall when a review is degraded,
-and must not rise when a review is manipulated. The verdict holds for one metric with one evaluation LM and one writer.
+The stages are those of a refresh; all reviews after the same change form one more candidate. A metric must fall when a
+review is degraded, and must not rise when a review is manipulated. The verdict holds for one metric with one evaluation
+LM and one writer.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def validate(job: Job) -> dict[str, Any]:
 
 
 class Beside(NamedTuple):
-    """What another edition adds to a validation: its name, its pairs by metric, and which of its papers were learnt."""
+    """What another edition adds to a validation: its name, its pairs by metric, and the papers that were trained on."""
 
     edition: str
     scores: dict[str, Scores]
@@ -83,10 +84,10 @@ def scored_work(job: Job) -> Iterator[tuple[Store, RunPlan, Progress]]:
 
 
 def of_another_edition(job: Job, key: str) -> Beside:
-    """Scores what is missing of the validation of the edition *key*, and returns its scores.
+    """Scores the missing pairs in the validation of the edition *key*, and returns all its scores.
 
     The edition keeps its own papers and sources; everything else is as *job* says. Raises `SettingsError` if there is
-    no such edition or it is that of *job*, and `SourceError` if some pair could not be tried.
+    no such edition or if it is the edition of *job*, and `SourceError` if some pair could not be tried.
     """
     edition, together = edition_of(key), job.settings.edition.edition
     other = Store(job.state, edition)
@@ -112,9 +113,9 @@ def of_another_edition(job: Job, key: str) -> Beside:
 def judge(store: Store, job: Job, work: RunPlan, run_id: str, beside: Sequence[Beside] = ()) -> list[Row]:
     """Computes and stores the effect of every change on every metric, and writes validation records.
 
-    Returns one row per metric and change. A pilot's effects are not stored; effects computed together with other
-    editions (*beside*) are written to the record alone, because an edition's tables hold only its own. A metric gets
-    a record only after all of its pairs were tried, because the missing pairs may be hard ones.
+    Returns one row per metric and change. A pilot's effects are not stored. Effects computed together with other
+    editions (*beside*) are written only to the record, because an edition's tables hold only its own effects. A metric
+    gets a record only after all of its pairs were tried, because the missing pairs may be hard ones.
     """
     rows: list[Row] = []
     trained_on = work.trained_on.and_of(other.trained_on for other in beside)
@@ -163,7 +164,7 @@ def scores_of(store: Store, job: Job, work: RunPlan, metric: str) -> Scores:
 
 
 def together(editions: Sequence[Scores]) -> Scores:
-    """Returns the scores of all *editions* as one; a paper counts in the first that has it."""
+    """Returns the scores of all *editions* as one; a paper counts only in the first edition that has it."""
     rows: dict[str, list[Row]] = {name: [] for name in editions[0].rows}
     unchanged: list[Row] = []
     words: dict[PairKey, int] = {}
@@ -180,8 +181,8 @@ def together(editions: Sequence[Scores]) -> Scores:
 def effects_of(editions: Sequence[Scores], job: Job, signature_id: str) -> Iterator[dict[str, Any]]:
     """Yields one row per change: its effect on the scores of a metric, or the reason why it has none.
 
-    An effect compares the scores of the human review and of the changed review, where a pair has both. *editions*: the
-    scores of each edition.
+    An effect compares the scores of the human review and of the changed review, for pairs that have both. *editions*:
+    the scores of each edition.
     """
     rows, unchanged, words = together(editions)
     validation = job.settings.validation

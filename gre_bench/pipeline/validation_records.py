@@ -1,7 +1,7 @@
 """Validation records: the result of validating a metric with one evaluation LM and one writer.
 
 There is one JSON file per signature and edition, in the folder ``validations`` of the state folder. Records that ship
-with the program are in ``data``. A board shows the verdict of the record of its signature. A record also counts for
+with the program are in ``data``. A board shows the verdict in its signature's record. A record also counts for
 signatures that differ only in how scores are rounded (`Signature.validated_as`). Without a passing record, a metric is
 unvalidated. If an edition's own validation is undecided, records of other editions decide: the verdict is a failure if
 one of them fails, else a pass if one of them passes.
@@ -84,7 +84,8 @@ def write_validation_record(
     """Writes the validation record of *signature* to the folder *state*, replacing an earlier one; returns the record.
 
     - *edition*: the validated edition, or several as ``ICLR-2023+ICLR-2024``.
-    - *effects*: one row per perturbation (`EffectRow`). *untried*: perturbations not made, which count as undecided.
+    - *effects*: one row per perturbation (`EffectRow`). *untried*: the perturbations that were not made, which count as
+      undecided.
     - *trained_on*: the papers that were left out because the evaluation LM or the writer was trained on them.
     """
     changes: dict[str, Verdict] = dict.fromkeys(untried, "undecided")
@@ -140,8 +141,9 @@ def validation_record(state: Path, signature: Signature, edition: str | None = N
     """Returns the validation record that decides about *signature* in *edition*; None if there is none.
 
     The edition's own record decides if its verdict is pass or fail. Otherwise the newest failing record decides, else
-    the newest passing one, else the newest undecided one. Among the records of one edition, *state* has precedence over
-    shipped ones, then this very signature over one with other rounding. Raises `StoreError` for a damaged file.
+    the newest passing one, else the newest undecided one. Among the records of one edition, those in *state* take
+    precedence over shipped ones, and then a record of this very signature over one with other rounding. Raises
+    `StoreError` for a damaged file.
     """
     by_edition: dict[str, ValidationRecord] = {}
     for folder in (SHIPPED, state / "validations"):
@@ -159,9 +161,10 @@ def load_shipped_records(edition: str) -> list[ValidationRecord]:
 
 
 def _choose_deciding_record(records: Iterable[ValidationRecord], edition: str | None) -> ValidationRecord | None:
-    """Returns the one of *records* (one per edition) that decides in *edition*; None without records.
+    """Returns the one of *records* (one per edition) that decides in *edition*; None if there are none.
 
-    A record of several editions together counts as each one's own record, and is preferred to a record of one edition.
+    A record of several editions together counts as each edition's own record, and is preferred to a record of one
+    edition.
     """
 
     def weight(record: ValidationRecord) -> tuple[int, float]:

@@ -37,7 +37,7 @@ STORED: dict[Task, tuple[str, Callable[[WrittenText, str, str], Any]]] = {
         lambda item, writer, _: {"paper_id": item.item, "kind": "assw", "writer": writer, "text": item.text},
     ),
 }
-"""Kind of text → the query that stores it, and a function that returns its record, from text, writer and candidate."""
+"""Kind of text → the query that stores it, and a function that makes its record from text, writer and candidate."""
 
 
 def reviewers(store: Store, job: Job) -> dict[str, str]:
@@ -65,7 +65,7 @@ def reviewers(store: Store, job: Job) -> dict[str, str]:
 
 
 def write_reviews(store: Store, job: Job, papers: Sequence[str], names: Mapping[str, str], progress: Progress) -> None:
-    """Has each candidate in *names* (candidate → writer identity) write its missing reviews of *papers*, paper ids."""
+    """Has each candidate in *names* (candidate → writer identity) write its missing reviews of *papers* (ids)."""
     for name, writer in names.items():
         write(
             store, job, progress, f"writing reviews by {name}", "review", writer, name, steps.write_reviews, papers,
@@ -74,7 +74,7 @@ def write_reviews(store: Store, job: Job, papers: Sequence[str], names: Mapping[
 
 
 def scored_responses(job: Job, entries: Sequence[Entry]) -> list[Response]:
-    """Returns, as responses, the reviews in *entries* that the job scores: by humans and by the job's candidates."""
+    """Returns, as responses, the reviews in *entries* that the job scores: those by humans and by its candidates."""
     named = tuple(job.perturbations.values()) or job.candidates or job.settings.scoring.candidates
     by_id: dict[str, Response] = {}
     for index, entry in enumerate(entries[: job.limit]):
@@ -107,7 +107,7 @@ def write_judgments(store: Store, job: Job, responses: Sequence[Response], progr
 
 
 def write_assw(store: Store, job: Job, papers: Sequence[str], progress: Progress) -> str | None:
-    """Writes and stores the missing ASSW (author-stated strengths and weaknesses) of *papers*, paper ids.
+    """Writes and stores the missing ASSW (author-stated strengths and weaknesses) of the papers with the ids *papers*.
 
     Returns the identity of the writer; None if no metric needs ASSW.
     """

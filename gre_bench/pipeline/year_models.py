@@ -83,7 +83,7 @@ def check_models(settings: Settings) -> None:
 
 
 def needed_models(settings: Settings) -> list[Model]:
-    """Returns the entries in the models file of the LMs that *settings* use, ranked models first.
+    """Returns the models file's entries for the LMs that *settings* use, ranked models first.
 
     Raises `SettingsError` if the settings rank no model, or name a model that is not in the models file.
     """

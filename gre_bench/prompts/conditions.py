@@ -50,7 +50,7 @@ class Condition:
 
     @property
     def template(self) -> str:
-        """The name of the prompt that presents the guideline: listing 5 without one, 13 with a rubric, else 6."""
+        """The name of the prompt that presents the guideline: listing 5 if there is none, 13 with a rubric, else 6."""
         return "guideline_none" if self.kind == "none" else "guideline_rubric" if self.rubric else "guideline_review"
 
     @property
@@ -71,7 +71,7 @@ SHIPPED = ("none", *INSTRUCTION, *IMITATING, *(f"{name}{RUBRIC}" for name in IMI
 
 
 def split_condition(candidate: str) -> tuple[str, str | None]:
-    """Splits *candidate*, ``MODEL@CONDITION``, at the shipped condition; without one, returns (candidate, None)."""
+    """Splits *candidate*, ``MODEL@CONDITION``, at a shipped condition; if it names none, returns (candidate, None)."""
     model, _, name = candidate.rpartition("@")
     return (model, name) if model and name in SHIPPED else (candidate, None)
 

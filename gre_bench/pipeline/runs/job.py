@@ -44,14 +44,14 @@ EVENTS = {
     "text": "{task} of {item} by {writer}: {outcome} {detail}",
     "ended": "{edition}: {state} {message}",
 }
-"""Event of a run → its line in the logs of Python, which Prefect shows on the page of the flow run."""
+"""Event of a run → its line in Python's logs, which Prefect shows on the page of the flow run."""
 LOG = logging.getLogger("gre_bench.run")
 
 
 class Progress:
     """Counts the finished texts or pairs of a run in the edition's ``status.json``, which progress bars show.
 
-    *shown*: whether the run appears there and is stopped when the budget's hours are used up, unlike an import, for
+    *shown*: whether the run appears there and is stopped when the budget's hours are used up; False for an import, for
     example. Each event is a line of ``logs/RUN.jsonl`` in the state folder, a JSON object without secrets. The program
     never reads this log: the store is the checkpoint. If a line cannot be written, the run continues without a log.
     """
@@ -156,7 +156,8 @@ class Job:
     - *perturbations*: perturbation → id of its candidate, for a validation; other jobs have none.
     - *texts_first*: whether to score nothing as long as texts of *candidates* are missing.
     - *left_out*: ids of papers to leave out of a validation, because its evaluation LM or writer was trained on them.
-    - *in_place_of*: for a dry run: takes a step and its kind of text, and returns what runs instead of the step.
+    - *in_place_of*: for a dry run, a function that takes a step and its kind of text, and returns what runs instead of
+      the step.
     """
 
     settings: Settings
@@ -209,7 +210,7 @@ def last_run(store: Store) -> dict[str, Any] | None:
 
 
 def _same_command(store: Store) -> str:
-    """Returns a command that repeats what this process was started for, in the same state folder."""
+    """Returns the command that repeats this process's work in the same state folder."""
     if flow_run := os.environ.get("PREFECT__FLOW_RUN_ID"):
         return f"prefect flow-run retry {flow_run}"  # this keeps the run's parameters
     program, *words = sys.argv
@@ -221,7 +222,7 @@ def _same_command(store: Store) -> str:
 
 
 def settings_of(store: Store) -> Settings:
-    """Returns the settings of the edition's last refresh, from the copy for readers, or the default settings."""
+    """Returns the settings of the last refresh, from the copy for readers; the default settings if there is none."""
     last = store.read(LAST_SETTINGS)
     return load_recorded_settings(json.loads(last[0]["settings"]) if last else {}, edition_of(store.key).overrides)
 
@@ -232,7 +233,7 @@ def record_run(store: Store, command: str, settings: Settings, shown: bool = Tru
 
     The caller must hold the lock. If the block raises an exception, the failure is recorded. *shown*: whether the
     status file shows the run. The copy for readers is updated at the start, so the next run finds these settings even
-    if this one is killed.
+    if this run is killed.
     """
     check_budget_models(settings.budget, settings.writing.models)
     run_id = f"{now():%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:6]}"

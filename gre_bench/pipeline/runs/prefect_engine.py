@@ -34,18 +34,18 @@ QUIET = {
     "PREFECT_LOGGING_LEVEL": "CRITICAL",
     "PREFECT_LOGGING_INTERNAL_LEVEL": "CRITICAL",
     "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL",
-    # The screen has lines of its own; the page of the flow run shows what this program logs.
+    # This program prints its own lines on the screen; the page of the flow run shows what it logs.
     "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
     "PREFECT_LOGGING_EXTRA_LOGGERS": "gre_bench",
     "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
-    # A server whose database is away answers 500, which Prefect's client takes for the last word.
+    # A server that has lost its database answers 500. Without this setting, Prefect's client would not retry.
     "PREFECT_CLIENT_RETRY_EXTRA_CODES": "500",
 }
 LOUD = ("EventsWorker", "APILogWorker")
 """Prefect's loggers that ignore its settings; they would warn at the end of a run that events are still queued."""
 TASKS = "prefect.task_runs"
 RUNS = (TASKS, "prefect.flow_runs", "prefect.engine")
-"""Prefect's loggers of runs, which would add a traceback to the line of an expected error."""
+"""Prefect's loggers for runs, which would add a traceback to the line of an expected error."""
 SERVER = """
 import socket, sys, uvicorn
 from prefect.server.api.server import create_app
@@ -96,7 +96,7 @@ def configure_prefect(folder: Path) -> None:
 
 
 def run_flow_or_plain(engine: bool, flow: Callable[[], Any], plain: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Runs *flow* under Prefect or, without *engine*, the same work as the function *plain*; returns the summary.
+    """Runs *flow* under Prefect if *engine* is true, else the same work as the function *plain*; returns the summary.
 
     Raises `ServiceDown` if Prefect's server does not answer.
     """
@@ -151,10 +151,10 @@ def own_server() -> Iterator[None]:
 def to_prefect_state(work: Callable[..., dict[str, Any]], *arguments: Any, strict: bool = False) -> Any:
     """Calls *work* with *arguments*, and returns what the calling flow must return: a Prefect state or a summary.
 
-    That is a Prefect state with the outcome's name, such as ``Incomplete``, which holds message and summary. The name
-    of done is ``Completed``; without a message, the summary alone is returned. If *work* raised `Paused`, the state
-    holds the exception. Any other `GreBenchError` fails the flow run: the state's message is the error's line, and
-    Prefect raises the error to whoever called the flow.
+    The state is named after the outcome, such as ``Incomplete``, and holds the message and the summary. For the outcome
+    done, the name is ``Completed``; if there is also no message, the summary is returned instead of a state. If *work*
+    raised `Paused`, the state holds the exception. Any other `GreBenchError` fails the flow run: the state's message is
+    the error's line, and Prefect raises the error in the flow's caller.
 
     *strict*: whether an outcome that is neither done nor in `WELL` fails the flow run too, so that monitoring sees it.
     """
@@ -182,7 +182,10 @@ def to_prefect_state(work: Callable[..., dict[str, Any]], *arguments: Any, stric
 
 
 def _in_one_line(record: logging.LogRecord) -> bool:
-    """Makes *record* of an expected error the error's line, without a traceback. A task's also says when it retries."""
+    """Removes the traceback of an expected error from *record*; always returns True.
+
+    The message of *record* becomes the error's line, unless a task logged it: that message also says when it retries.
+    """
     error = record.exc_info and record.exc_info[1]
     if isinstance(error, GreBenchError):
         record.exc_info = None
@@ -198,7 +201,7 @@ def _state(outcome: str, message: str, data: object) -> Any:
 
 
 def summary_of(returned: Any) -> dict[str, Any]:
-    """Returns the summary in *returned*, what a flow of this process returned; raises it if it is a `Paused`."""
+    """Returns *returned*, the summary that a flow of this process returned; raises it if it is a `Paused` instead."""
     if isinstance(returned, Paused):
         raise returned
     return returned
@@ -232,9 +235,9 @@ def run_deployed(deployment: str, parameters: dict[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def require_server() -> Iterator[None]:
-    """Raises `ServiceDown` if the Prefect server does not answer before the block, or stops answering within it.
+    """Raises `ServiceDown` if the Prefect server does not answer before the block, or if it stops answering within it.
 
-    The server is the one that ``PREFECT_API_URL`` names, or else this run's own.
+    The server is the one that ``PREFECT_API_URL`` names; if that is unset, this run's own.
     """
     from prefect.events.clients import PrefectEventsClient
     from prefect.events.worker import EventsWorker, emit_events_to_cloud
@@ -242,7 +245,7 @@ def require_server() -> Iterator[None]:
 
     for name in LOUD:
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    logging.raiseExceptions = False  # or Prefect's handler prints that lines for a lost server's page are lost too
+    logging.raiseExceptions = False  # or Prefect's handler complains about lines it cannot send
     api = PREFECT_API_URL.value()
     if api and (reason := why_unreachable(api)):
         raise ServiceDown(

@@ -22,7 +22,7 @@ TICK_S = 10.0
 
 
 def check_budget_models(budget: BudgetSettings, models: Path | None) -> None:
-    """Raises `SettingsError` if *budget* limits a model that is not in the file *models*, without any effect."""
+    """Raises `SettingsError` if *budget* has a limit without effect: on a model that is not in the file *models*."""
     known = load_models(models) if budget.models else {}
     for name in budget.models:
         if name not in known:
@@ -55,7 +55,7 @@ def spend_log(store: Store) -> SpendLog:
 
 
 def in_flight_when_killed(store: Store) -> list[str]:
-    """Returns a line about requests of killed runs that got no answer, if there are any.
+    """Returns a line about unanswered requests of killed runs, if there are any.
 
     The caller must hold the edition's lock and not have sent requests: every request without an answer is then lost.
     """

@@ -1,7 +1,7 @@
 """Detects that a refresh would do nothing, without starting Prefect or opening the store for writing.
 
-A refresh with the outcome done writes two digests to ``last_refresh.json``: of the copy for readers, and of all inputs.
-If neither has changed, another refresh of the same job has nothing to import, write or score.
+A refresh with the outcome done writes two digests to ``last_refresh.json``: one of the copy for readers, and one of all
+inputs. If neither has changed, another refresh of the same job has nothing to import, write or score.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ _LONGEST = 1_000_000
 
 
 def record_done_refresh(store: Store, job: Job, summary: dict[str, Any]) -> None:
-    """Records that the refresh of *job* ended with *summary* and left nothing to do, unless `_digest_inputs` returns
-    None."""
+    """Records *summary* if it says that the refresh of *job* is done; does nothing if `_digest_inputs` returns None."""
     if (read := _digest_inputs(store, job)) is not None and summary["outcome"] == "done":
         kept = {name: summary[name] for name in ("run_id", "papers", "sampled", "writer", "notes")}
         text = json.dumps({"copy": _digest_of_copy(store), "inputs": read, "summary": kept})
@@ -76,9 +75,9 @@ def _digest_of_copy(store: Store) -> str:
 def _digest_inputs(store: Store, job: Job) -> str | None:
     """Returns a digest of the settings, and of the size and time of every file that a refresh of *job* reads.
 
-    Returns None if the job depends on more than these: if the evaluation LM runs on a server, failed texts are retried,
-    or the job is a validation. The same holds if an installed package adds a metric, an LM or a perturbation, because
-    its code may be anywhere.
+    Returns None if the job depends on more than these: if the evaluation LM runs on a server, if failed texts are
+    retried, or if the job is a validation. Also returns None if an installed package adds a metric, an LM or a
+    perturbation, because its code may be anywhere.
     """
     settings = job.settings
     if job.retry_failed or job.perturbations or settings.evaluation_lm.elsewhere or has_additions():

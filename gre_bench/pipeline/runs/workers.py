@@ -54,7 +54,7 @@ class Runner:
     several futures is done, and returns it.
 
     - *deaths*: the types of exceptions that mean that a worker died.
-    - *die_together*: whether the death of one worker ends the runner with all other workers.
+    - *die_together*: whether the death of one worker ends the runner and all its other workers.
     """
 
     deaths: tuple[type[BaseException], ...] = ()
@@ -284,7 +284,7 @@ def check_runner(settings: Settings) -> None:
 def gpus(folder: Path = Path("/dev")) -> tuple[str, ...]:
     """Returns the CUDA names of the GPUs that this process may use: ``CUDA_VISIBLE_DEVICES``, or all if it is unset.
 
-    To count all GPUs without loading torch, it counts the NVIDIA driver's device files in *folder*.
+    GPUs are counted by the NVIDIA driver's device files in *folder*, without loading torch.
     """
     if (visible := os.environ.get(VISIBLE)) is not None:
         return tuple(itertools.takewhile(lambda name: name and name != "-1", map(str.strip, visible.split(","))))
@@ -309,7 +309,7 @@ def _initialise_worker(parent: int, threads: int, devices: Sequence[str], count:
 
 @contextmanager
 def run_with_workers(job: Job, command: str) -> Iterator[tuple[Store, Workers, Progress]]:
-    """Records a run of *command* for *job*; holds the edition's lock within the block, and then ends the workers."""
+    """Records a run of *command* for *job*; holds the edition's lock within the block, then ends the workers."""
     store, workers = job.store, Workers(job.settings.run)
     with store.lock(command, job.wait_s), record_run(store, command, job.settings) as progress, workers:
         yield store, workers, progress
@@ -324,7 +324,7 @@ class LostChunk:
 class Workers:
     """Runs the steps that need the evaluation LM in the runner of *settings*; a context manager that ends the workers.
 
-    ``sign_metrics``: the step of this name, which a worker runs if workers have their own LMs. Raises `SettingsError`
+    ``sign_metrics`` is the step of this name; if workers have their own LMs, a worker runs it. Raises `SettingsError`
     if *settings* need Prefect outside a flow run.
     """
 
