@@ -38,7 +38,7 @@ class Alphabet:
     """The number of characters of each kind in Unicode version *unicode*.
 
     The kinds are *word* (A-Z count as a-z), *space* (white space without the newline), and *mark* (all other visible
-    ones).
+    characters).
     """
 
     word: int
@@ -72,7 +72,7 @@ def split(text: str) -> SplitText:
 
 
 def pieces_of_words(text: str, ids: Sequence[int]) -> list[str] | None:
-    """Returns the tokens of *text*, each with its gap; None if there is not one of *ids* for each token."""
+    """Returns the tokens of *text*, each with its gap; None if *ids* does not hold exactly one id for each token."""
     spelled = split(text)
     pieces = [gap + word for gap, word in zip(spelled.gaps, spelled.written, strict=True)]
     return pieces if len(pieces) == len(ids) else None
@@ -114,17 +114,17 @@ class Form:
         self._one_more_space = float(_LOG_HALF - np.log(alphabet.space))
 
     def logprobs(self, spelled: SplitText) -> np.ndarray:
-        """Returns for each token the log-probability of the blanks before it plus that of its capitals, in nats."""
+        """Returns for each token the log-probability of its gap plus the log-probability of its capitals, in nats."""
         before, after = _kinds_of_tokens(spelled.words)
-        # A gap is empty, one space, or a random string of white space whose length is geometric with parameter 1/2. The
-        # probabilities of all ways to produce the same gap are added.
+        # A gap is empty, one space, or a random string of white space whose length is geometric with parameter 1/2. If
+        # the same gap can arise in several ways, their probabilities are added.
         kinds = np.array([_kind_of_gap(gap) for gap in spelled.gaps])
         lengths = np.array([len(gap) for gap in spelled.gaps])
         stop = np.where((before == _WORD) & (after == _WORD), 0.0, _LOG_HALF)
         anything = self._gaps[before, after, 2] + lengths * self._one_more_space + stop
         plain = [len(gap) < 2 and gap in " " for gap in spelled.gaps]
         gaps = np.logaddexp(anything, np.where(plain, self._gaps[before, after, kinds], -np.inf))
-        # Capitals are lower, Capital, UPPER, or a random pattern with probability 1/2 for each letter, summed likewise.
+        # Capitals are lower, Capital, UPPER, or a random pattern with probability 1/2 for each letter; added likewise.
         kinds, letters = _kinds_of_capitals(spelled)
         anything = self._capitals[before, 3] + letters * _LOG_HALF
         logs = np.logaddexp(anything, np.where(kinds < 3, self._capitals[before, kinds], -np.inf))
@@ -162,7 +162,7 @@ def _kinds_of_capitals(spelled: SplitText) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Speller:
-    """Computes P(word) as the product of the probabilities of its characters (at least one) and of the word's end.
+    """Computes P(word): the product of the probabilities of its characters (at least one) and of the word's end.
 
     *characters* and *counts* come from `spelling_counts`.
     """
