@@ -208,7 +208,7 @@ class SentenceEmbedder:
 
 
 def _find_missing_weights(model: SentenceTransformer, folders: Sequence[Path], weights: dict[str, Any]) -> list[str]:
-    """Returns the names of the weights that *model* needs but that are missing in *folders*, those of its modules.
+    """Returns the names of the weights that *model* needs but that are missing in its modules' *folders*.
 
     transformers fills such weights with random numbers and only warns. *weights*: the loading options.
     """

@@ -106,7 +106,7 @@ class ModelWork:
 
 
 def work_alone(conversations: Sequence[Conversation]) -> ModelWork:
-    """Returns the work if each of *conversations* is computed by itself."""
+    """Returns the work if each of *conversations* is computed alone."""
     lengths = [conversation.last for conversation in conversations]
     rows = sum(conversation.last - conversation.first + 1 for conversation in conversations)
     return ModelWork(sum(lengths), rows, sum(length * (length + 1) // 2 for length in lengths))
@@ -160,7 +160,7 @@ def time_methods(
 ) -> dict[str, Timing]:
     """Times each method in *by_name* over *rounds* rounds and returns the timings by name.
 
-    A round scores all *papers*, one paper at a time. Before the first, each method warms up on four predictions.
+    A round scores all *papers*, one paper at a time. Before round 1, each method warms up on four predictions.
     *on_round*: called with the number of rounds that a method has finished (0: its warm-up begins) and the method's
     name.
     """

@@ -86,7 +86,7 @@ FEWEST_COMPARED = 4
 """The fewest papers on which the human baseline is compared if it cannot be on all: tests need two exchanges."""
 
 UNREFERENCED = Response(NO_REFERENCE, "", {})
-"""Stands for the reference of a metric that needs none."""
+"""Takes the place of the reference if a metric needs none."""
 
 
 def plan_entry_pairs(

@@ -241,11 +241,11 @@ def ranks(values: Values, papers: Keys, candidates: Sequence[str]) -> dict[str, 
 
 
 def leads(tests: Sequence[PairTest], baseline: str) -> dict[str, float]:
-    """Returns how far each candidate's mean lies above that of the candidate *baseline*.
+    """Returns how far each candidate's mean lies above the mean of the candidate *baseline*.
 
     Args:
         tests: pair tests of one measure, as `pair_tests` returns them.
-        baseline: a candidate among them.
+        baseline: the candidate with which all others are compared.
 
     Returns:
         Candidate → lead, in standard errors of the mean difference over papers. A candidate whose difference from the

@@ -179,7 +179,7 @@ def _attend(
 
 
 def _apply_function(function: Any, first: Tensor, *others: Any) -> Tensor:
-    """Returns the result of *function*, which defines its own gradient, in the dtypes of its arguments."""
+    """Applies *function*, which defines its own gradient, without autocast, in the dtypes of its arguments."""
     with torch.autocast(first.device.type, enabled=False):
         return function.apply(first, *others)
 

@@ -33,7 +33,7 @@ LARGEST_BODY = 256 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The server's answer to a request that it will refuse on every retry: the HTTP status and a one-line message."""
+    """The server's refusal of a request that it would refuse again: the HTTP status and a one-line message."""
 
     status: int
     message: str

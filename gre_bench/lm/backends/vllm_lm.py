@@ -47,7 +47,7 @@ NO_NUMBER = -9999.0
 """What vLLM writes in place of minus infinity or NaN."""
 
 SAME, FEW = 0.25, 3
-"""The nats by which a token may differ when a request is repeated, and the number of tokens that may differ by more."""
+"""How many nats a token may differ by when a request is repeated, and how many tokens may differ by more."""
 
 _TRIAL = Chat(
     "Say what the second reviewer says.",
@@ -154,8 +154,8 @@ class VLLM(ChatBackend):
         """Returns the log-probabilities of the span of *conversation* from the server.
 
         Tries up to three kinds of request in turn: a *given* request, the same request without the server's prefix
-        cache, and *whole* requests. The first answer that has all log-probabilities is used. An answer for which the
-        prefix cache may have been read must not begin with a zero, either. After a *given* request is refused, only
+        cache, and *whole* requests. The first answer that has all log-probabilities is used. If the server may have
+        read its prefix cache, the answer must not begin with a zero, either. After a *given* request is refused, only
         *whole* requests are sent.
         """
         for afresh in (False, True):
@@ -363,7 +363,7 @@ def _prompt_logprobs(answer: dict[str, Any]) -> list[Any] | None:
 
 
 def _stated_logprobs(answer: dict[str, Any], ids: Sequence[int]) -> list[Any]:
-    """Returns the log-probability in *answer* for each token of *ids* at its position; None where there is none."""
+    """Returns for each token of *ids* the log-probability in *answer* at its position, or None if there is none."""
     positions = _prompt_logprobs(answer) or []
     entries = [
         place.get(str(token)) if isinstance(place, dict) else None for place, token in zip(positions, ids, strict=False)

@@ -215,8 +215,7 @@ def attend_in_half_precision_on_cpu(
 def attend_in_half_precision_on_cuda(
     query: Tensor, key: Tensor, value: Tensor, layout: AttentionLayout, scale: float
 ) -> Tensor:
-    """Computes the attention in half precision on CUDA, by one call of the variable-length kernel for each
-    `FlashKernelCall`."""
+    """Computes the attention in half precision on CUDA; calls the variable-length kernel once per `FlashKernelCall`."""
     q, k, v = (each[0].transpose(0, 1) for each in (query, key, value))
     out, sums = _call_flash_kernel(q, k[layout.own.keys], v[layout.own.keys], layout.own, scale, causal=True)
     out, sums = out.float(), sums.float()

@@ -101,7 +101,7 @@ class Backoff:
         return Contexts(ids, self.tables, self.size)
 
     def chances(self, words: np.ndarray, contexts: Contexts) -> np.ndarray:
-        """Returns P(word | the two preceding words), float64, for each of the word ids *words* in its context."""
+        """Returns P(word | the two preceding words), float64, for each of the word ids *words*, given its context."""
         chance = self.unigram[words]
         for table, key, rows in zip(self.tables, contexts.keys, contexts.rows, strict=True):
             chance = look_up(table.keys, table.kept, key * self.size + words) + table.rests(rows) * chance
@@ -134,7 +134,10 @@ class Backoff:
 
 
 def backoff_counts(texts: Iterable[np.ndarray], size: int, fewest: int) -> dict[str, np.ndarray]:
-    """Returns the arrays of a `Backoff`: n-grams seen at least *fewest* times in *texts* (word ids below *size*)."""
+    """Counts n-grams in *texts* (word ids below *size*); returns the arrays of a `Backoff`.
+
+    N-grams that occur fewer than *fewest* times are left out.
+    """
     trigrams: Counter[tuple[int, int, int]] = Counter()
     for ids in texts:
         row = [NEWLINE_ID, NEWLINE_ID, *ids.tolist()]

@@ -79,7 +79,7 @@ def pieces_of_words(text: str, ids: Sequence[int]) -> list[str] | None:
 
 
 def is_word(token: str) -> bool:
-    """Whether *token* is a word, not a mark, a newline or the end."""
+    """Whether *token* is a word rather than a mark, a newline or the end of the text."""
     return token[:1].isalnum() or token[:1] == "_"
 
 
@@ -104,7 +104,8 @@ def form_counts(texts: Iterable[str]) -> dict[str, np.ndarray]:
 class Form:
     """Computes the log-probabilities of gaps and capitals from *counts*, a result of `form_counts`.
 
-    A gap depends on the kinds of the tokens on both sides, capitals on the kind of the previous token.
+    The probability of a gap depends on the kinds of the tokens on both sides of it. The probability of capitals depends
+    on the kind of the previous token.
     """
 
     def __init__(self, counts: Mapping[str, np.ndarray], alphabet: Alphabet):
