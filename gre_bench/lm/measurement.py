@@ -75,7 +75,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class ModelWork:
-    """The amount of work that a model has with some conversations.
+    """The amount of work that a model does on some conversations.
 
     - *tokens*: the number of tokens that the model reads.
     - *rows*: the number of tokens to which its output head is applied, because their next token is scored.

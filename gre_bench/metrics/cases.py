@@ -83,7 +83,7 @@ NO_REVIEW = "no_review"
 """Why a pair waits whose review nobody has supplied: no run can write the review, but an import may add it."""
 
 FEWEST_COMPARED = 4
-"""The fewest papers on which the human baseline is compared if it cannot be on all: tests need two exchanges."""
+"""The human baseline is compared on all papers, or else on at least this many papers: tests need two exchanges."""
 
 UNREFERENCED = Response(NO_REFERENCE, "", {})
 """Takes the place of the reference if a metric needs none."""
@@ -103,7 +103,7 @@ def plan_entry_pairs(
 
     A pair that cannot be scored now is *waiting*, *excluded* or *failed*. A pair is waiting if the next run tries to
     get its text, or if nobody has supplied its review. A pair is excluded if a rule leaves it out for all candidates
-    alike. A pair is failed if its text should exist but is missing, which counts against the candidate.
+    alike. A pair has failed if its text should exist but is missing, which counts against the candidate.
 
     Args:
         entries: the papers of the sample, in its order, each with its responses and references.
@@ -111,7 +111,7 @@ def plan_entry_pairs(
         recipe: the metric.
         writer: the identity of the writer whose judgments the metric reads.
         form: whether stray lines of judgments count.
-        limit: the number of papers to plan, from the first; None: all.
+        limit: the number of papers to plan, counted from the first; None: all.
         generic: the judgments of the generic control.
         moved: (candidate id, paper id) → the candidate's response to another paper, for specific metrics.
 

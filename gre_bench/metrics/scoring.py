@@ -56,7 +56,7 @@ Answers = Mapping[str, SpanLogprob | SpanError]
 
 
 def build_predictions(recipe: Recipe, case: Case, settings: ScoringSettings) -> tuple[Prediction, ...]:
-    """Returns the predictions from whose log-probabilities `value` computes the score of *case*, in the order it takes.
+    """Returns the predictions from whose log-probabilities `value` computes the score of *case*, in `value`'s order.
 
     The predictions for each formula, with x, x' and y as in the module's docstring: ``pmi``: y given x, y given no
     review. ``specific``: y given x, y given x'. ``recall``: y given x. ``precision``: x given y. ``f1``: those of

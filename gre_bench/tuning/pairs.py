@@ -42,7 +42,7 @@ _BUCKET = 50
 
 @dataclass(frozen=True, slots=True)
 class JudgedPaper:
-    """A paper to train on. *judgments*: one string for each review. *synopses*: kind of synopsis → text.
+    """A paper to train on. *judgments*: one string for each review. *synopses*: kind of synopsis → its text.
 
     *reviews*: the texts of the reviews, if the source has them. *writers*: the writers of the judgments. *passage*:
     judgments made from a passage of the paper's own text, if contrast is to use them.

@@ -203,8 +203,7 @@ def save(
     """Writes a checkpoint of a run at *position* under *folder*, and deletes the previous one.
 
     *rests_on*: the settings and digests on which the run depends; a run may continue from the checkpoint only if they
-    are equal. Raises
-    `SettingsError` if the folder cannot be written.
+    are equal. Raises `SettingsError` if the folder cannot be written.
     """
     import torch
     from safetensors.torch import save_file
