@@ -5,9 +5,9 @@ A candidate's review of another paper has the same style, but says nothing about
 comes from what the candidate says about the paper itself.
 
 The reviews of two papers p and q exchange places: p's review is scored on q, and q's review is scored on p. The score
-of p's review on q shows what the candidate scores on q by chance, and the score of q's review on p shows the same for
-p. Each review is used once, so an effect of one review alone, or of one paper alone, cancels within the exchange. No
-two exchanges share a paper, so their means are independent, and a t test over them keeps its significance level
+of p's review on q shows what the candidate scores on q by chance. The score of q's review on p shows the same for p.
+Each review is used once, so an effect of one review alone, or of one paper alone, cancels within the exchange. No two
+exchanges share a paper, so their means are independent, and a t test over them keeps its significance level
 (`gre_bench.stats.intervals`).
 """
 

@@ -5,9 +5,9 @@ degree is *told* (detectable) on n papers if a two-sided test at 5% shows the fa
 probability is computed from the mean and the standard deviation over papers
 (`gre_bench.stats.pair_tests.smallest_detectable_difference`), and checked by a bootstrap of n papers.
 
-A curve is *monotone* unless one step to the next degree is a significant rise and another a significant fall, at 5%
-after Holm's correction for all steps. A harm *pays* (raises the score) from the least degree whose mean is
-significantly above zero, at 5% after Holm's correction.
+A curve is *monotone* unless one step to the next degree is a significant rise and another a significant fall. A harm
+*pays* (raises the score) from the least degree whose mean is significantly above zero. Both are tested at 5%, after
+Holm's correction for all steps or all degrees.
 """
 
 from __future__ import annotations

@@ -15,8 +15,10 @@ is as large as a null only by chance. Its conformal p-value among n nulls (Vovk 
 
     p = (1 + number of nulls ≥ t_f)/(n + 1)
 
-and f is *detected* at level α if p ≤ α. If the shares of true and of false detections are known, the share of flaws
-that a reviewer names is (raw − false)/(true − false) (Rogan & Gladen 1978).
+and f is *detected* at level α if p ≤ α. Let raw be the share of flaws that are detected. If the shares of true and of
+false detections are known, the share of flaws that a reviewer names is (Rogan & Gladen 1978)
+
+    (raw − false)/(true − false).
 """
 
 from __future__ import annotations

@@ -25,9 +25,9 @@ In this form of the contrast, all candidates share β. A second form gives each 
 
     d_p = c + β_a·(log a_p − m) − β_b·(log b_p − m).
 
-Here log a_p and log b_p are the log lengths of the two reviews, m is the midpoint of their means, and c is the
-difference at this length. The interval of c is robust against unequal variances (HC3), with P − 3 degrees of freedom. A
-difference at equal length is reported only if both forms show it.
+Here log a_p and log b_p are the log lengths of the two reviews. The length m is the midpoint of their means, and c is
+the difference at this length. The interval of c is robust against unequal variances (HC3), with P − 3 degrees of
+freedom. A difference at equal length is reported only if both forms show it.
 
 β is not a causal effect: a longer review may well say more.
 """

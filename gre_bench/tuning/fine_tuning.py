@@ -1,8 +1,8 @@
 """Fine-tunes an evaluation LM on judgments and writes the result into a folder (Xu et al. 2025, appendix E).
 
 The result is an adapter (LoRA, Hu et al. 2022) or the whole model. As in appendix E.1, the adapter by default has rank
-16, alpha 16 and no dropout, on all matrices of attention and feed-forward layers, and the base is in 4 bits. Where 4
-bits are unavailable, the base is not quantised.
+16, alpha 16 and no dropout, and changes all matrices of attention and feed-forward layers. The base is in 4 bits or, if
+4 bits are unavailable, not quantised.
 
 After an interruption, the same call of `fine_tune` continues the training. Once the training is complete, the same call
 returns the training record.
