@@ -1,1 +1,1 @@
-"""Evaluation LMs: `protocol` defines their interface, and `catalog` opens them by name."""
+"""Evaluation LMs: `protocol` defines their interface, and `opening` opens them by name."""

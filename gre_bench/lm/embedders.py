@@ -51,13 +51,13 @@ _OTHER_WEIGHTS = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl", "*.h5", "*.msgpac
 
 
 class Embedder(Protocol):
-    """An embedder turns sentences into vectors, without use of the network.
+    """An embedder turns sentences into vectors, without using the network.
 
     - ``embed`` returns one vector of length 1 for each sentence, in the same order: float32, shape (sentences,
       dimension). A vector depends only on its own sentence, not on the other sentences of the call.
     - ``embed_tokens`` returns one array for each text, shape (tokens of the text, dimension): the vector of each token
       in the context of its text; special tokens and the query prompt are excluded. Text beyond the model's limit is
-      cut.
+      cut off.
     - *query*: true for the candidate's sentences, false for the reference's. ``asymmetric``: whether *query* makes a
       difference, as in some retrieval models.
     """
@@ -76,8 +76,8 @@ class Embedder(Protocol):
 class HashedNgrams:
     """An `Embedder` without a model: it hashes the words, word pairs and character n-grams of a sentence into a vector.
 
-    It compares spelling, not meaning: "unclear" is near "clearly" and far from "confusing". It is a substitute where no
-    sentence embedding model is available. BERTScore then measures a soft overlap of words.
+    It compares spelling, not meaning: "unclear" is near "clearly" and far from "confusing". It is a substitute for a
+    sentence embedding model where none is available. BERTScore then measures a soft overlap of words.
 
     A feature that occurs n times has the weight 1 + ln n (sublinear term frequency). Its hash chooses a dimension and a
     sign, and the signed weight is added to that dimension. Collisions therefore cancel out on average (Weinberger et
@@ -104,7 +104,7 @@ class HashedNgrams:
         return vectors.astype(np.float32)
 
     def embed_tokens(self, texts: Sequence[str], query: bool = False) -> list[NDArray[np.float32]]:
-        """Returns a row for each word and punctuation mark: the same for the same word, whatever the context."""
+        """Returns one row for each word and punctuation mark; equal words have equal rows, whatever their context."""
         words = [_WORD.findall(text) for text in texts]
         indices = {word: index for index, word in enumerate(dict.fromkeys(word for line in words for word in line))}
         vectors = self.embed(list(indices))
@@ -138,7 +138,7 @@ class SentenceEmbedder:
 
     @classmethod
     def open(cls, folder: str | Path, device: Device = "auto") -> SentenceEmbedder:
-        """Opens the model in *folder* in float32; raises `LMError`, which says what is wrong with the folder."""
+        """Opens the model in *folder* in float32; if that fails, raises an `LMError` that says why."""
         folder = Path(folder)
         folders = check_module_folders(folder)
         os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -172,7 +172,7 @@ class SentenceEmbedder:
     def embed(self, sentences: Sequence[str], query: bool = False) -> NDArray[np.float32]:
         """Returns one vector for each of *sentences*, NaN where the model fails.
 
-        Sentences longer than the model's limit are cut, as in sentence-transformers.
+        Sentences longer than the model's limit are cut off, as sentence-transformers does.
         """
         if not sentences:
             return np.zeros((0, self.model.get_embedding_dimension() or 0), np.float32)
@@ -208,7 +208,7 @@ class SentenceEmbedder:
 
 
 def _find_missing_weights(model: SentenceTransformer, folders: Sequence[Path], weights: dict[str, Any]) -> list[str]:
-    """Returns the names of weights that *model* needs but that are missing from its modules' files, in *folders*.
+    """Returns the names of the weights that *model* needs but that are missing in its modules' *folders*.
 
     transformers fills such weights with random numbers and only warns. *weights*: the loading options.
     """
@@ -265,7 +265,7 @@ def _check_module(folder: Path, module: dict[str, Any]) -> Path:
             f"embedder {folder}: it needs custom code (auto_map in {file}), which is refused{_suggest_embedders()}"
         )
     if name == "Dense":
-        # sentence-transformers silently replaces an activation function that is not one of torch by tanh.
+        # If an activation function is not from torch, sentence-transformers silently uses tanh instead.
         config = _json(folder, module_folder / "config.json")
         function = config.get("activation_function", "torch.") if isinstance(config, dict) else None
         if not (isinstance(function, str) and function.startswith("torch.")):
@@ -282,8 +282,8 @@ def _suggest_embedders() -> str:
 def _file_that_needs_code(folder: Path, module_folder: Path) -> str | None:
     """Returns the name of a file that asks for custom code for the model or its tokenizer; None if no file does.
 
-    Without this check, transformers would refuse custom code of a model in a long message. For a tokenizer with custom
-    code, it would silently use another tokenizer.
+    Without this check, transformers would refuse a model's custom code with a long message. In place of a tokenizer
+    with custom code, it would silently use another tokenizer.
     """
     known: Container[str] = ()
     with suppress(ImportError):

@@ -1,7 +1,7 @@
 """Measures how fast this machine scores replies by several methods: the engines and alternatives.
 
 The speed of a shared machine drifts, so the methods take turns: each round times every method once. Ratios compare
-times of the same round, and the report states medians over the rounds. A model with random weights is as slow as a
+times of the same round, and the report states medians over the rounds. A model with random weights takes as long as a
 trained model of the same shape.
 """
 
@@ -63,7 +63,7 @@ Method = Callable[[Sequence[Prediction]], Totals]
 class Timing:
     """The measurements of one method: seconds per round, memory in bytes, and each reply's log-probability in nats.
 
-    *cpu* is None if the method computes in another process, *peak_memory* if it was not measured.
+    *cpu* is None if the method computes in another process. *peak_memory* is None if it was not measured.
     """
 
     name: str
@@ -75,7 +75,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class ModelWork:
-    """The amount of work for a model on some conversations.
+    """The amount of work that a model does on some conversations.
 
     - *tokens*: the number of tokens that the model reads.
     - *rows*: the number of tokens to which its output head is applied, because their next token is scored.
@@ -106,7 +106,7 @@ class ModelWork:
 
 
 def work_alone(conversations: Sequence[Conversation]) -> ModelWork:
-    """Returns the work if each of *conversations* is computed by itself."""
+    """Returns the work if each of *conversations* is computed alone."""
     lengths = [conversation.last for conversation in conversations]
     rows = sum(conversation.last - conversation.first + 1 for conversation in conversations)
     return ModelWork(sum(lengths), rows, sum(length * (length + 1) // 2 for length in lengths))
@@ -123,8 +123,8 @@ def methods(
 ) -> tuple[dict[str, Method], list[str]]:
     """Returns the methods that this machine can run, by name, and a list of remarks.
 
-    The methods are the engines, lm-evaluation-harness if it is installed, and the open vLLM backend *server* if given.
-    If the trie engine (with the token *budget*) cannot run this model, a remark says why.
+    The methods are the engines, lm-evaluation-harness if it is installed, and *server*, an opened vLLM backend, if
+    given. If the trie engine (with the token *budget*) cannot run this model, a remark says why.
     """
     from gre_bench.lm.engine.engines import BatchEngine, Engine, OneByOneEngine, engine_for  # which imports torch
 
@@ -160,7 +160,7 @@ def time_methods(
 ) -> dict[str, Timing]:
     """Times each method in *by_name* over *rounds* rounds and returns the timings by name.
 
-    A round scores all *papers*, one paper at a time. Before the first, each method warms up on four predictions.
+    A round scores all *papers*, one paper at a time. Before round 1, each method warms up on four predictions.
     *on_round*: called with the number of rounds that a method has finished (0: its warm-up begins) and the method's
     name.
     """
@@ -183,11 +183,12 @@ def report(weights: Weights, papers: Papers, timings: dict[str, Timing], pairs: 
     """Returns method → name of a measure → number, for each method in *timings*.
 
     *pairs*: the number of pairs (paper, candidate, reference) scored in a round. *peak*: the most multiply-adds per
-    second that this machine reaches. Some numbers compare the method with one conversation at a time:
+    second that this machine reaches. Some numbers compare the method with `REFERENCE`, which reads one conversation at
+    a time:
 
     - ``wall_ratio`` and ``cpu_ratio``: how many times faster the method is;
     - ``work_ratio``: how many times fewer multiply-adds it computes;
-    - ``token_ratio``: how many times fewer tokens it reads, 1 if the method reads every conversation in full;
+    - ``token_ratio``: how many times fewer tokens it reads (1 if the method reads every conversation in full);
     - ``largest_disagreement``: the largest relative difference between the two log-probabilities of a reply.
 
     ``peak_fraction`` is the method's multiply-adds per second, divided by *peak*.
@@ -222,7 +223,7 @@ def report(weights: Weights, papers: Papers, timings: dict[str, Timing], pairs: 
 
 
 def harness_logprobs(weights: Weights, conversations: Sequence[Conversation], batch: int) -> list[float]:
-    """Returns log P(span | tokens before the span) of each of *conversations* in nats, by lm-evaluation-harness.
+    """Returns log P(span | tokens before it) of each of *conversations*, in nats, as lm-evaluation-harness computes it.
 
     The harness is an independent check of the engines' numbers and speed. Its class `HFLM` runs whole conversations in
     padded batches of *batch*, and sums the log-probabilities of each span in float32. A conversation longer than the
@@ -238,7 +239,7 @@ def harness_logprobs(weights: Weights, conversations: Sequence[Conversation], ba
     harness = HFLM(
         pretrained=weights.model, tokenizer=weights.tokenizer, backend="causal", batch_size=batch,
         softmax_dtype="float32",
-        max_length=longest,  # it silently cuts the beginning of a longer conversation
+        max_length=longest,  # HFLM silently cuts off the beginning of a longer conversation
     )  # fmt: skip
     requests = [
         (("", ""), list(item.ids[: item.first]), list(item.ids[item.first : item.last + 1])) for item in conversations
@@ -249,7 +250,7 @@ def harness_logprobs(weights: Weights, conversations: Sequence[Conversation], ba
 def matmul_peak(weights: Weights, size: int | None = None) -> float:
     """Measures the multiply-adds per second of this machine in the model's dtype; returns the best of five.
 
-    It multiplies square matrices with *size* rows; None: a size that suits the device.
+    It multiplies square matrices with *size* rows. If *size* is None, the size suits the device.
     """
     import torch
 
@@ -354,7 +355,7 @@ def _method_of_lm(lm: EvaluationLM) -> Method:
 def _clock(weights: Weights, timing: Timing) -> Iterator[None]:
     """Adds to *timing* the times of the ``with`` block, and its peak memory in bytes, model weights included.
 
-    The memory is GPU memory, or else this process's resident memory, whose peak only Linux can reset.
+    The memory is that of the GPU. Without a GPU, it is this process's resident memory, whose peak only Linux can reset.
     """
     import torch
 

@@ -1,6 +1,7 @@
 """Opens evaluation LMs by the name of their backend. Installed packages can add backends as entry points.
 
-Without opening an LM, it can also say what the LM was trained on, and split a reply into the text of each token.
+The module can also say what an LM was trained on, and split a reply into the texts of its tokens, without opening the
+LM.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from gre_bench.lm.weights import ADAPTER, BASE, RECORD, DType, check_files, read
 Pieces = Callable[[str, Sequence[int]], list[str] | None]
 
 OWN = {"cache-ngram": "cache-ngram-3", "gem-smollm2": "gem-smollm2-2"}
-"""Backend → the name of its weights that come with the program. Retrained weights get a new name."""
+"""Backend → the name of the weights for it that come with the program. Retrained weights get a new name."""
 
 
 def _cache_ngram(settings: EvaluationLMSettings) -> EvaluationLM:
@@ -66,12 +67,12 @@ BACKENDS = Catalogue[Callable[[EvaluationLMSettings], EvaluationLM]](
 
 
 def _folder_of(settings: EvaluationLMSettings) -> Path | None:
-    """Returns the folder of *settings*, else the folder of the weights that come with the program, else None."""
+    """Returns the folder in *settings*, or else the folder of the weights that come with the program, or else None."""
     return settings.folder or INCLUDED.get(OWN.get(settings.backend, ""))
 
 
 def _find_local_folder(settings: EvaluationLMSettings) -> Path | None:
-    """Returns the model's folder as `_folder_of`, with names of pretrained models resolved; None if that fails."""
+    """Returns the same folder as `_folder_of`, but resolves the name of a pretrained model; None if that fails."""
     try:
         return _folder_of(_resolve_model_folder(settings))
     except (LMError, SettingsError):
@@ -87,7 +88,8 @@ def dtype_of(settings: EvaluationLMSettings) -> DType:
 def check_model_is_local(settings: EvaluationLMSettings) -> None:
     """Checks that the model of *settings* is on this machine, without loading it.
 
-    Raises the same error as `open_lm` for an unknown backend or missing files. Other faults show only on opening.
+    Raises the same error as `open_lm` for an unknown backend or missing files. Other faults are found only when the
+    model is opened.
     """
     folder = _folder_of(_resolve_model_folder(settings))
     if folder is not None and settings.backend in ("gem-smollm2", "transformers"):
@@ -97,8 +99,8 @@ def check_model_is_local(settings: EvaluationLMSettings) -> None:
 def register_of(settings: EvaluationLMSettings) -> Register | None:
     """Returns the register of what the LM of *settings* was trained on, apart from its pretrained base's training data.
 
-    Returns None for a model as its makers published it: its training data is a matter of the models file. The result is
-    an unknown register if the files of a trained model have none.
+    Returns None for a model that is used as its makers published it; the models file describes its training data. If a
+    trained model has no register file, the result is a register whose content is unknown.
     """
     folder, own = _find_local_folder(settings), settings.backend in OWN
     if folder is None or not (own or any((folder / name).is_file() for name in (REGISTER, RECORD, ADAPTER))):
@@ -150,7 +152,11 @@ def open_lm(settings: EvaluationLMSettings) -> EvaluationLM:
 
 @lru_cache(maxsize=1)
 def opened(settings: EvaluationLMSettings, _dtype: DType) -> EvaluationLM:
-    """Opens an LM for `open_lm`. Equal settings may mean different precisions, if only one of them states it."""
+    """Opens an LM for `open_lm`, and keeps it for the next call with the same arguments.
+
+    Settings that compare equal can mean different precisions if only one of them states the dtype. *_dtype* tells them
+    apart.
+    """
     settings = _resolve_model_folder(settings)
     opener = BACKENDS[settings.backend]
     return opener(settings) if settings.backend in BACKENDS.own else _open_package_lm(settings, opener)

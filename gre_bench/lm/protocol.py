@@ -4,9 +4,9 @@ An evaluation LM returns log P(reply | first review, synopsis) in nats for each 
 scored gives a `SpanError`, so one hostile text never affects other predictions. An exception means that the whole LM is
 unusable.
 
-An LM that runs a chat model renders predictions to chats, and can score any `Chat` that has a reply. Its log P(reply |
+An LM that runs a chat model renders predictions as chats, and can score any `Chat` that has a reply. Its log P(reply |
 prompt) is the sum of the log-softmax of the logits over the span (`gre_bench.lm.span`). The softmax is computed in
-float32 whatever the weights' dtype, and the sum in float64 (Xu et al. 2025, §3.2).
+float32, whatever the weights' dtype, and the sum in float64 (Xu et al. 2025, §3.2).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ALLOWED_EXCESS = 1e-6
 
 
 class EvaluationLM(Protocol):
-    """Scores predictions: one result for each, in the same order. ``identity`` identifies the LM in every signature."""
+    """Scores predictions: gives one result for each, in order. ``identity`` identifies the LM in every signature."""
 
     @property
     def identity(self) -> LMIdentity: ...
@@ -64,8 +64,8 @@ def take_remarks(lm: EvaluationLM) -> tuple[str, ...]:
 def predict_checked(lm: EvaluationLM, predictions: Sequence[Prediction | Chat]) -> list[SpanLogprob | SpanError]:
     """Returns the `checked` result of *lm* for each of *predictions*, in order. All callers of an LM use this function.
 
-    The LM may come from another package, so its results may be anything. Raises `LMError` if they are not one
-    `SpanLogprob` or `SpanError` for each prediction, or if such an LM raises an exception.
+    The LM may come from another package, so its results may be anything. Raises `LMError` unless the results are one
+    `SpanLogprob` or `SpanError` for each prediction. Also raises it if an LM from another package raises an exception.
     """
     name, cure = f"evaluation LM {lm.identity.name}", "mend the package that it comes from"
     try:
@@ -141,12 +141,12 @@ class ChatBackend(ABC):
 
     @abstractmethod
     def _logprobs(self, conversations: Sequence[Conversation]) -> Sequence[Logprobs]:
-        """Returns the log-probabilities of the spans of *conversations*, which are all different, in order."""
+        """Returns the log-probabilities of the spans of *conversations*, in order; no two conversations are equal."""
 
     def logprob(self, predictions: Sequence[Prediction | Chat]) -> list[SpanLogprob | SpanError]:
         """Returns the log-probability of each reply in nats, in the order of *predictions*, or a `SpanError`.
 
-        Predictions that render to the same conversation are computed once.
+        If several predictions render to the same conversation, it is computed only once.
         """
         encoded = {prediction: self._encoded(prediction) for prediction in dict.fromkeys(predictions)}
         due = list(dict.fromkeys(item for item in encoded.values() if isinstance(item, Conversation)))

@@ -40,7 +40,7 @@ class Conversation:
     """The token ids of a chat up to the end of the reply's turn, and the span to score.
 
     - *first*, *last*: the indices of the span's first and last token in *ids*; *first* is at least 1.
-    - *escaped*: the number of control tokens that were spelled out in the chat's texts. Each was broken up by a space.
+    - *escaped*: the number of control tokens that the chat's texts spelled out. A space breaks up each of them.
     """
 
     ids: tuple[int, ...]
@@ -54,8 +54,8 @@ class ChatTemplate:
     """The chat template of *tokenizer*, and what a trial chat showed about it.
 
     - *text*: the source text of the template.
-    - *merged*: whether the system text is put into the user message, followed by a blank line, for lack of a system
-      role.
+    - *merged*: whether the system text is put at the start of the user message, before a blank line, because the
+      template has no system role.
     - *ending*: the text that the template writes after a reply.
     - *control*: the ids of control tokens. *pattern*: matches the text of any of them; None if there are none.
     - *own*: whether there is a system text → the control tokens that the template itself writes; filled by `encode`.
@@ -105,8 +105,8 @@ class ChatTemplate:
         """Returns the token ids and the span of *chat*.
 
         Raises `SpanError` if its texts cannot be encoded, or if the template changes the reply. A tokenizer that
-        normalizes text may turn other characters, such as full-width ones, into a control token. So the conversation
-        must hold only the control tokens that the template writes.
+        normalizes text may turn other characters, such as full-width ones, into a control token. `SpanError` is
+        therefore also raised if the conversation holds control tokens other than those that the template writes.
         """
         try:
             "".join((chat.system, chat.user, chat.reply)).encode()
@@ -153,7 +153,7 @@ class ChatTemplate:
         return template
 
     def _written(self, system: str, user: str, reply: str | None = None) -> str:
-        """Returns a chat rendered by the template; if *reply* is None, up to the end of the generation prompt."""
+        """Returns the chat that the template renders; if *reply* is None, it ends with the generation prompt."""
         if system and self.merged:
             system, user = "", f"{system}\n\n{user}"
         messages = [{"role": "system", "content": system}] if system else []
@@ -172,10 +172,10 @@ class ChatTemplate:
             raise SpanError("bad_span", f"the chat template raises: {_line(error)}") from error
 
     def _escaped(self, *texts: str) -> tuple[list[str], int]:
-        """Breaks up each control token in *texts* by a space after its first character; returns texts and count."""
+        """Breaks up each control token in *texts* by a space after its first character; returns texts and a count."""
         broken, total = [], 0
         for text in texts:
-            # Repeated until none is left: breaking up one token may leave another one that overlapped it.
+            # Repeated until no control token is left, because breaking up one may leave another that overlapped it.
             count = 1
             while self.pattern and count:
                 text, count = self.pattern.subn(lambda sign: f"{sign[0][0]} {sign[0][1:]}", text)

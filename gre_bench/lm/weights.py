@@ -1,7 +1,7 @@
 """Opens a folder of weights: loads the model and its tokenizer, and computes their digest.
 
-The folder holds a whole model, or a LoRA adapter in the format of peft that names the folder of its base model. Only
-local files are read, and weights only in the safetensors format. No code from the folder is run.
+The folder holds a whole model, or a LoRA adapter in peft's format, which names the folder of its base model. Only local
+files are read, and weights only in the safetensors format. No code from the folder is run.
 """
 
 from __future__ import annotations
@@ -117,8 +117,8 @@ def torch_here() -> Torch | None:
 def times_slower(dtype: DType, size: int = 256, rounds: int = 5) -> float:
     """Returns how many times longer this CPU takes for a matrix product in *dtype* than in float32.
 
-    It measures on one thread, in about 0.2 s: the best of *rounds* products of *size* × *size* matrices. A CPU without
-    16-bit arithmetic emulates it, up to seventy times slower.
+    The measurement uses one thread and takes about 0.2 s. For each dtype, it takes the fastest of *rounds* products of
+    *size* × *size* matrices. A CPU without 16-bit arithmetic emulates it, which can take seventy times as long.
     """
     import torch
 
@@ -148,9 +148,9 @@ def open_weights(
 ) -> Weights:
     """Opens the model in *folder* in evaluation mode; raises `LMError` if that fails.
 
-    An adapter is merged into its base model, unless the base is quantised. The digest covers both. *quantisation*:
-    ``nf4`` packs the weights into 4 bits while loading, as the notebook of Xu et al. 2025 does; ``nf4-double`` also
-    packs the quantisation constants.
+    An adapter is merged into its base model, unless the base is quantised. The digest covers adapter and base.
+    *quantisation*: ``nf4`` packs the weights into 4 bits while loading, as the notebook of Xu et al. 2025 does.
+    ``nf4-double`` also packs the quantisation constants.
     """
     folder = Path(folder)
     adapter = check_files(folder)
@@ -214,7 +214,7 @@ def choose_device(device: Device, subject: str) -> Literal["cpu", "cuda"]:
 
 
 def check_options(subject: str, *chosen: tuple[str, Any]) -> None:
-    """Raises `LMError` about *subject* unless each of *chosen*, pairs (value, `Literal` type), is of its type."""
+    """Raises `LMError` about *subject* if a value in *chosen*, pairs (value, `Literal` type), is not of its type."""
     for option, known in chosen:
         if option not in get_args(known):
             raise LMError(f"{subject}: {option!r} is none of {', '.join(get_args(known))}")
@@ -309,9 +309,9 @@ def read_adapter(folder: Path) -> Adapter | None:
 
 
 def trained_by_contrast(folder: Path) -> bool:
-    """Whether the training record in *folder* says that the model was trained with contrast to reviews of other papers.
+    """Whether the training record in *folder* says that the model was trained by contrast with reviews of other papers.
 
-    False without a readable record; opening the model reports that fault.
+    Returns False if there is no readable record; that fault is reported when the model is opened.
     """
     try:
         request = load_json(read_bytes(folder / RECORD))["asked"]

@@ -4,9 +4,9 @@ Each review of an item is scored against every other review of the same item:
 
     score of review j = mean over the item's other reviews k of f(item, x_j, x_k)
 
-Here f is the metric's score of review x_j with x_k as the reference. A metric without references
-scores each review once. A metric with references gives no score to a review that is the only review of its item.
-Ungraded reviews serve as references, but get no score of their own.
+Here f is the metric's score of review x_j with x_k as the reference. A metric without references scores each review
+once. A metric with references gives no score to a review that is the only review of its item. Ungraded reviews serve as
+references, but get no score of their own.
 
 Each kind of correlation (Spearman, Kendall, Pearson) is computed in four ways:
 
@@ -53,7 +53,8 @@ NOT_GRADED = "no_grade"
 class GradedItem:
     """An item with graded reviews.
 
-    *responses*: its reviews, graded or not. *grades*: review id → grade. *synopses*: kind → text, or why it is missing.
+    *responses*: its reviews, graded or not. *grades*: review id → grade. *synopses*: kind of synopsis → its text, or
+    why that is missing.
     """
 
     paper: Paper
@@ -66,8 +67,9 @@ class GradedItem:
 class ReviewScore:
     """A graded review and its score by one metric.
 
-    *value*: the mean score over the review's scored pairs; None if no pair has a score, and *reason* then says why (a
-    code). *pairs*: the number of pairs with a score. *planned*: the number of planned pairs, without the excluded ones.
+    *value*: the mean score over the review's scored pairs; None if no pair has a score. *reason* is then a code that
+    says why. *pairs*: the number of pairs with a score. *planned*: the number of planned pairs, without the excluded
+    ones.
     """
 
     paper_id: str
@@ -94,9 +96,9 @@ def plan_agreement(
 ) -> list[PlannedPair]:
     """Returns the planned pairs (review, other review of the same item), in the order of *items*.
 
-    If the metric *recipe* needs no reference, there is one pair for each review. A review without a grade gets one
-    excluded pair (`NOT_GRADED`) unless *ungraded*; so does the only review of an item (`NOT_REFERENCED`). *writer*,
-    *form*, *moved*: as in `gre_bench.metrics.cases.plan_entry_pairs`.
+    If the metric *recipe* needs no reference, there is one pair for each review. Unless *ungraded* is true, a review
+    without a grade gets one excluded pair (`NOT_GRADED`). If the metric needs references, the only review of an item
+    gets one, too (`NOT_REFERENCED`). *writer*, *form*, *moved*: as in `gre_bench.metrics.cases.plan_entry_pairs`.
     """
     planned: list[PlannedPair] = []
     for item, response in ((each, response) for each in items for response in each.responses):
@@ -114,7 +116,7 @@ def plan_agreement(
 
 
 def plan_review_moves(items: Iterable[GradedItem], recipe: Recipe, writer: str, seed: int) -> list[MovedReview]:
-    """Returns each review that the metric *recipe* can read, assigned to another item (see `metrics.cases`)."""
+    """Returns each review that the metric *recipe* can read, moved to another item (see `gre_bench.metrics.cases`)."""
     responses: dict[str, Response] = {}
     placed = []
     for item in items:
@@ -172,12 +174,13 @@ class GradeAgreement:
 
     - *value*: the correlation over all reviews together. *p*: its p-value, with items resampled. *flat_p*: its p-value
       if all reviews are treated as independent.
-    - *within*: the correlation among reviews of the same item. *at_length*: with the logarithm of length held fixed.
+    - *within*: the correlation among reviews of the same item. *at_length*: the correlation with the logarithm of
+      length held fixed.
     - *over_length*: *value* minus the correlation between length and grades. *over_length_p*: the p-value of this
       difference.
-    - All fields that end in *low* and *high*: the ends of 95% intervals, with items resampled.
-    - *graded*: the number of graded reviews. *reviews*: how many of them have a score. *items*: the number of their
-      items.
+    - All fields whose names end in *low* or *high*: the ends of 95% intervals, with items resampled.
+    - *graded*: the number of graded reviews. *reviews*: how many of them have a score. *items*: the number of items to
+      which these belong.
     - *problem*: why there is no *value*; else None.
     """
 
@@ -235,7 +238,7 @@ def compute_agreements(
             results.append(GradeAgreement(kind, None, **counts, problem=str(error)))
             continue
         fields: dict[str, Any] = {name: getattr(plain, name) for name in ("value", "low", "high", "p", "flat_p")}
-        with suppress(ValueError):  # no result is defined, for example because all reviews have the same length
+        with suppress(ValueError):  # raised if the result is undefined, for example if all reviews are equally long
             inside = correlate_within_groups(kind, values, grades, items, **how)
             fields |= {"within": inside.value, "within_low": inside.low, "within_high": inside.high}
         if by_length:

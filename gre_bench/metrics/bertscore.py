@@ -1,7 +1,8 @@
 """BERTScore: how similar each piece of a review is to the nearest piece of another review.
 
     P = mean over the candidate's pieces of the largest cosine with a piece of the reference
-    R = the same with the roles of candidate and reference exchanged F1 = 2PR/(P + R), the score
+    R = the same with the roles of candidate and reference exchanged
+    F1 = 2PR/(P + R), the score
 
 Pieces are tokens or sentences. The metric ``bertscore_tokens`` follows Zhang et al. (2019) and the text of Xu et al.
 (2025, D.1): its pieces are tokens in their context. The metric ``bertscore`` follows the code of Xu et al. instead: its
@@ -25,7 +26,7 @@ _BREAK = re.compile(r"(?<=[.!?])\s+")
 
 
 class BertScore:
-    """Scores cases by sentence embeddings; if *tokens* is true, by token embeddings."""
+    """Scores cases by sentence embeddings, or by token embeddings if *tokens* is true."""
 
     needs_reference = True
 
@@ -45,14 +46,14 @@ class BertScore:
         return [make_score(self.signature_id, case, result) for case, result in zip(cases, results, strict=True)]
 
     def _of_sentences(self, texts: Iterable[str], query: bool = False) -> dict[str, NDArray[np.float32]]:
-        """Returns text → embeddings of its sentences (sentences, dimension). *query*: with the query prompt."""
+        """Returns text → embeddings of its sentences (sentences, dimension). *query*: whether to use the prompt."""
         parts = {text: sentences(text) for text in texts}
         rows = {sentence: row for row, sentence in enumerate(dict.fromkeys(chain(*parts.values())))}
         vectors = self.embedder.embed(list(rows), query=query)
         return {text: vectors[[rows[line] for line in of_text]] for text, of_text in parts.items()}
 
     def _of_tokens(self, texts: Iterable[str], query: bool = False) -> dict[str, NDArray[np.float32]]:
-        """Returns text → embeddings of its tokens (tokens, dimension). *query*: with the query prompt."""
+        """Returns text → embeddings of its tokens (tokens, dimension). *query*: whether to use the prompt."""
         distinct = list(dict.fromkeys(texts))
         return dict(zip(distinct, self.embedder.embed_tokens(distinct, query=query), strict=True))
 
@@ -69,12 +70,12 @@ class BertScore:
 
 
 def sentences(text: str) -> list[str]:
-    """Splits *text* into sentences as the code of Xu et al. 2025 does; strips each, and drops empty ones."""
+    """Splits *text* into sentences as the code of Xu et al. 2025 does; strips each sentence and drops empty ones."""
     return [stripped for piece in _BREAK.split(text) if (stripped := piece.strip())]
 
 
 def match_pieces(cosines: NDArray[np.float32]) -> tuple[float, float, float | None]:
-    """Returns (precision, recall, F1) after each piece is matched with the most similar piece of the other text.
+    """Matches each piece with the most similar piece of the other text, and returns (precision, recall, F1).
 
     *cosines*: shape (candidate's pieces, reference's pieces). F1 is None if precision and recall differ in sign,
     because F1 would then not lie between them.

@@ -1,13 +1,13 @@
 """Plans the pairs of an edition: each (paper, candidate, reference) is either due for scoring, or has a reason why not.
 
-Specific metrics need a candidate's score by chance, so its reviews are also scored on other papers. A candidate's
-review of another paper has the same style, but says nothing about this paper. The score above chance thus comes from
-what the candidate says about the paper itself.
+Specific metrics need to know what a candidate scores by chance. Its reviews are therefore also scored on other papers.
+A candidate's review of another paper has the same style, but says nothing about this paper. The score above chance thus
+comes from what the candidate says about the paper itself.
 
 The reviews of two papers p and q exchange places: p's review is scored on q, and q's review is scored on p. The score
 of p's review on q shows what the candidate scores on q by chance. The score of q's review on p shows the same for p.
-Each review is used once, so an effect of one review alone, or of one paper alone, cancels within the exchange.
-Exchanges share no paper, so their means are independent, and a t test over them keeps its significance level
+Each review is used once, so an effect of one review alone, or of one paper alone, cancels within the exchange. No two
+exchanges share a paper, so their means are independent, and a t test over them keeps its significance level
 (`gre_bench.stats.intervals`).
 """
 
@@ -50,8 +50,9 @@ class Missing:
 class Response:
     """A review to be scored.
 
-    *text*: the original review; None if it is missing. *judgments*: writer name → the judgments it made of the review.
-    *lacks*: why the original review (key ``review``) or the judgments (key ``judgments``) are missing.
+    *text*: the original review; None if it is missing. *judgments*: name of a writer → the judgments that the writer
+    made of the review. *lacks*: why the original review (key ``review``) or the judgments (key ``judgments``) are
+    missing.
     """
 
     review_id: str
@@ -65,9 +66,9 @@ class Entry:
     """A sampled paper with its reviews and synopses.
 
     *human*: the review of the human baseline. *references*: the reviews that candidates are scored against. If
-    *human_is_reference*, models and controls are scored against *human* too. If *references* is empty, *human* is the
-    only human review, so it serves as a reference and not as a candidate. *responses*: candidate id → review, without
-    the human baseline. *synopses*: kind of synopsis → its text, or the reason why it is missing.
+    *human_is_reference* is true, models and controls are scored against *human*, too. If *references* is empty, *human*
+    is the only human review, so it serves as a reference and not as a candidate. *responses*: candidate id → review,
+    without the human baseline. *synopses*: kind of synopsis → its text, or the reason why it is missing.
     """
 
     paper: Paper
@@ -79,13 +80,13 @@ class Entry:
 
 
 NO_REVIEW = "no_review"
-"""The reason of a waiting pair whose review nobody supplied: no run can write it, but an import may add it."""
+"""Why a pair waits whose review nobody has supplied: no run can write the review, but an import may add it."""
 
 FEWEST_COMPARED = 4
-"""The fewest papers on which the human baseline is compared, if not on all: tests need two exchanges."""
+"""The human baseline is compared on all papers, or else on at least this many papers: tests need two exchanges."""
 
 UNREFERENCED = Response(NO_REFERENCE, "", {})
-"""Stands for the reference of a metric that needs none."""
+"""Takes the place of the reference if a metric needs none."""
 
 
 def plan_entry_pairs(
@@ -100,23 +101,23 @@ def plan_entry_pairs(
 ) -> list[PlannedPair]:
     """Returns the planned pairs of the papers *entries*, paper by paper.
 
-    A pair that cannot be scored now is *waiting*, *excluded* or *failed*. Waiting is a pair whose text the next run
-    tries to get, or whose review nobody supplied.
-    Excluded is what a rule leaves out for all candidates alike. Failed is a pair whose text is missing and should
-    exist, which counts against the candidate.
+    A pair that cannot be scored now is *waiting*, *excluded* or *failed*. A pair is waiting if the next run tries to
+    get its text, or if nobody has supplied its review. A pair is excluded if a rule leaves it out for all candidates
+    alike. A pair has failed if its text should exist but is missing, which counts against the candidate.
 
     Args:
         entries: the papers of the sample, in its order, each with its responses and references.
-        candidates: who is planned, each on every paper.
+        candidates: the candidates to plan, each on every paper.
         recipe: the metric.
         writer: the identity of the writer whose judgments the metric reads.
         form: whether stray lines of judgments count.
-        limit: only the first papers.
+        limit: the number of papers to plan, counted from the first; None: all.
         generic: the judgments of the generic control.
         moved: (candidate id, paper id) → the candidate's response to another paper, for specific metrics.
 
     Returns:
-        One pair per paper, candidate and reference; one per paper and candidate if the metric needs no reference.
+        One pair for each paper, candidate and reference, or for each paper and candidate if the metric needs no
+        reference.
     """
     candidates = list(candidates)
     planned: list[PlannedPair] = []
@@ -142,11 +143,10 @@ def plan_entry_pairs(
 def add_beyond_synopses(entries: Sequence[Entry], names: Sequence[str], writer: str, form: Form) -> list[Entry]:
     """Returns *entries* with the synopsis ``beyond``: judgments by *writer* of the reviews of candidates *names*.
 
-    If *names* is the human baseline alone, `plan_entry_pairs` takes another reference of the paper for each pair
-    instead. Otherwise
-    the judgments are joined in the order of *names*, without stray lines if *form* says so. A paper that lacks any of
-    them stores the reason, and is left out for all candidates alike. Raises `SettingsError` for a name that no paper
-    has.
+    If *names* is the human baseline alone, `plan_entry_pairs` instead uses another reference of the paper for each
+    pair. Otherwise, the judgments are joined in the order of *names*, without stray lines if *form* says so. For a
+    paper that lacks any of these judgments, the reason is stored, and the paper is left out for all candidates alike.
+    Raises `SettingsError` for a name that no paper has.
     """
     if tuple(names) == (HUMAN,):
         return list(entries)
@@ -190,10 +190,10 @@ def choose_writer_for_entries(entries: Iterable[Entry], requested: str | None, i
 def choose_scored_writer(responses: Iterable[Response], requested: str | None, in_use: str | None = None) -> str:
     """Returns the name of the writer whose judgments are scored.
 
-    It is the first of these that exists: *requested*, the writer that the settings name; *in_use*, the writer that this
-    run uses; the only writer of the judgments in *responses*. It is ``none`` if there are no judgments. Raises
-    `SettingsError` if no writer is requested and the judgments are by several writers. Also raises it if the requested
-    writer is not in use and has no judgments.
+    This is the first of the following that exists: *requested*, the writer that the settings name; *in_use*, the writer
+    that this run uses; the only writer of the judgments in *responses*. If there are no judgments, it is ``none``.
+    Raises `SettingsError` if no writer is requested and the judgments are by several writers. Also raises it if the
+    requested writer is not in use and has no judgments.
     """
     if in_use is not None and requested in (None, in_use):
         return in_use
@@ -274,7 +274,7 @@ def _find_synopsis(entry: Entry, kind: SynopsisKind) -> str | Missing | None:
 def _find_other_human_judgments(entry: Entry, reference: Response, writer: str, form: Form) -> str | Missing:
     """Returns the judgments of the human review that follows *reference* among the references of *entry*, cyclically.
 
-    That review is neither the reference nor the human baseline's.
+    That review is neither *reference* nor the review of the human baseline.
     """
     others = entry.references
     place = next((k for k, each in enumerate(others) if each.review_id == reference.review_id), -1)
@@ -290,7 +290,7 @@ def _find_other_human_judgments(entry: Entry, reference: Response, writer: str, 
 
 
 def _select_scored_text(response: Response, source: Source, writer: str, form: Form) -> str | Missing:
-    """Returns the text that the metric reads, by *source*, *writer* and *form*, or why there is no such text."""
+    """Returns the text of *response* that a metric reads, given *source*, *writer* and *form*, or why there is none."""
     if source == "review":
         return response.text or response.lacks.get(source, Missing("no_original_review"))
     text = response.judgments.get(FIXED_WRITER if response.review_id == controls.GENERIC else writer)
@@ -308,7 +308,7 @@ class MovableReview:
     """A review that can be moved.
 
     *key*: the review's id. *item*: the paper on which it is scored. *about*: the ids of all papers that it may
-    describe, and to which it must not be moved. *words*: its length.
+    describe; it must not be moved to any of these. *words*: its length.
     """
 
     key: str
@@ -319,7 +319,7 @@ class MovableReview:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One move of the exchange *swap*: the review *source* is scored on the paper of the review *key*, in its place."""
+    """One move of the exchange *swap*: the review *source* replaces the review *key* on the latter's paper."""
 
     key: str
     source: str
@@ -328,9 +328,9 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class MovedReview:
-    """A candidate's response to another paper, moved to *paper_id*, where it gets the candidate's score by chance.
+    """A candidate's response to another paper, moved to *paper_id*; its score there is the candidate's score by chance.
 
-    *writer*: the writer whose judgments are read, as in a signature. *swap*: as in `Move`.
+    *writer*: the writer whose judgments are read, named as in a signature. *swap*: as in `Move`.
     """
 
     writer: str
@@ -341,10 +341,11 @@ class MovedReview:
 
 
 def plan_moves(reviews: Sequence[MovableReview], seed: int) -> list[Move]:
-    """Returns one move for each of *reviews* that can be moved, in the given order, which does not affect the moves.
+    """Returns one move for each of *reviews* that can be moved, in their order; the moves do not depend on that order.
 
     Reviews of similar length are paired at random (*seed*), and the two reviews of a pair exchange papers. A review
-    left over joins a pair, and the three exchange papers in a ring. No review moves to a paper that it may describe.
+    that is left over joins a pair, and the three exchange papers in a ring. No review moves to a paper that it may
+    describe.
     """
     ordered = sorted(reviews, key=lambda review: (review.words, review.key))
     draw = random.Random(seed)
@@ -368,8 +369,8 @@ def plan_response_moves(
     """Returns the responses of *candidates* to the papers of *entries*, each moved to another paper.
 
     Responses that the metric *recipe* cannot read are left out, and so is the control *generic*, which is the same for
-    every paper. Perturbed reviews move as the human baseline's reviews do, so a difference between their scores is due
-    to the perturbation alone.
+    every paper. Perturbed reviews move in the same way as the human baseline's reviews, so a difference between their
+    scores is due to the perturbation alone.
     """
     moved: list[MovedReview] = []
     as_human: list[Move] = []
@@ -412,8 +413,8 @@ def count_scored_words(response: Response, recipe: Recipe, writer: str) -> int:
 def _group_into_swaps(reviews: Sequence[MovableReview]) -> list[tuple[MovableReview, ...]]:
     """Groups *reviews* into exchanges of two or three such that no review may describe the paper of another.
 
-    Each review is paired with the first unpaired earlier review with which it may exchange papers. A review that
-    remains unpaired joins a pair if allowed, and is left out otherwise.
+    Each review is paired with the first earlier review that is still unpaired and with which it may exchange papers. A
+    review that remains unpaired joins a pair if that is allowed, and is left out otherwise.
     """
     waiting: list[MovableReview] = []
     swaps: list[tuple[MovableReview, ...]] = []

@@ -1,8 +1,8 @@
 """LMExaminer: an LM reads the whole paper and one review of it, and grades the review (Xu et al. 2025, D.1).
 
 The score is the number from 0 to 10 inside the reply's ``<overall_score>``. If this number cannot be read, the code of
-Xu et al. silently uses 5.0. Here the request is retried with another seed, at most twice. If there is still no readable
-number, the score is missing and the reason is stored.
+Xu et al. silently uses 5.0. Here, the request is retried with another seed, at most twice. If there is still no
+readable number, the score is missing and the reason is stored.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NUMBER = re.compile(r"([0-9]{1,2}(?:\.[0-9]+)?)(?:\s?/\s?10)?")
 
 
 class LMExaminer:
-    """Scores cases with the LM of *writer*, which reads the review and the paper's full text, but no reference."""
+    """Scores cases by the LM of *writer*, which reads the review and the paper's full text, but no reference."""
 
     needs_reference = False
 

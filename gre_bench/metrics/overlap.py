@@ -35,9 +35,9 @@ Words = Sequence[str]
 class Measure:
     """A measure computed from the words of two texts, such as BLEU.
 
-    *words*: splits a text into words. *compare*: takes the words of the candidate's text and of the reference (``()``
-    if there is none), and returns the score or None. *identity*: libraries, versions and options as one string, for the
-    signature.
+    *words*: a function that splits a text into words. *compare*: a function that takes the words of the candidate's
+    text and of the reference (``()`` if there is none), and returns the score or None. *identity*: libraries, versions
+    and options as one string, for the signature.
     """
 
     name: str
@@ -94,13 +94,13 @@ class OverlapMetric:
 
 
 def bleu_words(text: str) -> Words:
-    """Returns the words of *text* by NLTK's tokenizer, sentence by sentence; case and punctuation are kept."""
+    """Splits *text* into words with NLTK's tokenizer, sentence by sentence; case and punctuation are kept."""
     tokenizer = _nltk_tokenizer()
     return [word for piece in _pieces(text) for word in tokenizer.tokenize(piece)]
 
 
 def bleu(candidate: Words, reference: Words) -> float:
-    """Returns NLTK's unsmoothed sentence BLEU of two texts, 0 to 1 (Papineni et al. 2002)."""
+    """Returns NLTK's unsmoothed sentence BLEU of two texts, from 0 to 1 (Papineni et al. 2002)."""
     from nltk.translate.bleu_score import sentence_bleu
 
     with warnings.catch_warnings():
@@ -110,12 +110,12 @@ def bleu(candidate: Words, reference: Words) -> float:
 
 
 def rouge_words(text: str) -> Words:
-    """Returns the words of *text* by rouge-score: ASCII letters and digits, in lower case; longer than 3, stemmed."""
+    """Splits *text* into rouge-score's words: ASCII letters and digits, in lower case, stemmed if longer than three."""
     return _rouge_tokenizer().tokenize(text)
 
 
 def rouge_l(candidate: Words, reference: Words) -> float:
-    """Returns ROUGE-L's F, 2PR/(P + R), 0 to 1: P and R are the common subsequence's share of each text."""
+    """Returns ROUGE-L's F = 2PR/(P + R), from 0 to 1; P and R are the common subsequence's share of each text."""
     # 2PR/(P + R) = 2L/(n + m), which needs no special case for L = 0.
     return 2 * common_subsequence_length(candidate, reference) / (len(candidate) + len(reference))
 

@@ -1,6 +1,6 @@
 """Computes the scores of cases by several metrics, and the scores' signatures.
 
-Most metrics are made of an evaluation LM's log-probabilities, in nats, summed over the tokens of a review.
+Most metrics combine log-probabilities of an evaluation LM, in nats, each summed over the tokens of a review.
 
 In the formulas, x is the candidate's review, y is the reference, and x' is the candidate's review of another paper.
 
@@ -11,19 +11,20 @@ In the formulas, x is the candidate's review, y is the reference, and x' is the 
         recall = log P(y | x), precision = log P(x | y), F1 = (recall + precision)/2
 
 No score is divided by the length of y. The variants of GEM differ in the synopsis, and in whether they read judgments
-or original reviews. Beyond another review, z takes the place of the synopsis. The score is the information that a
-review x adds about y to z: I(X; Y | Z) for an LM that knows the distribution. By the chain rule, it is the information
-of x and z together less the information of z alone. BARTScore uses GEM's prompt without a synopsis.
+or original reviews. In a score beyond another review, z takes the place of the synopsis. The score is the information
+about y that a review x adds to z: I(X; Y | Z) for an LM that knows the distribution. By the chain rule, it is the
+information of x and z together less the information of z alone. BARTScore uses GEM's prompt without a synopsis.
 
 A specific form measures how much more information a review gives than what its author says about any paper. Without a
 synopsis, and with an LM that knows the candidate's distribution, its mean is I(X; Y) + L(X; Y): mutual plus lautum
-information (Palomar & Verdú 2008). Garbling a review never raises this sum. On a board, one LM scores all candidates
-and does not know the distribution of each. Then only GEM guarantees that garbling never raises the mean. In simulations
-with known answers (``tests/simulations``), the specific form can rise a little when one review is replaced by another.
+information (Palomar & Verdú 2008). Garbling a review never raises this sum. On a board, however, one LM scores all
+candidates, and does not know the distribution of each. Then only GEM guarantees that garbling never raises the mean. In
+simulations with known answers (``tests/simulations``), the mean of a specific form can rise a little when one review is
+replaced by another.
 
 Predictions that several metrics or candidates need are computed once. For example, GEM's second term does not depend on
-the candidate, and BARTScore's recall is the first term of GEM-raw. The evaluation LM gets all predictions of a paper
-together.
+the candidate, and BARTScore's recall is the first term of GEM-raw. The evaluation LM gets all predictions for a paper
+in one call.
 """
 
 from __future__ import annotations
@@ -44,24 +45,26 @@ from gre_bench.lm.protocol import EvaluationLM, predict_checked, take_remarks
 from gre_bench.prompts.library import content_address, load
 
 RAW_CUT = 10_000
-"""The authors' code cuts an original review to this many characters. Here, leading white space is removed first."""
+"""The number of characters to which the code of Xu et al. cuts an original review. Here, leading white space is removed
+first."""
 
 Parts = Sequence[tuple[str, Prediction]]
 """The predictions from which a score is computed, each with its content address."""
 
 Answers = Mapping[str, SpanLogprob | SpanError]
-"""Content address → answer of the evaluation LM."""
+"""Content address of a prediction → the evaluation LM's answer."""
 
 
 def build_predictions(recipe: Recipe, case: Case, settings: ScoringSettings) -> tuple[Prediction, ...]:
-    """Returns the predictions whose log-probabilities make the score of *case*, in the order that `value` takes.
+    """Returns the predictions from whose log-probabilities `value` computes the score of *case*, in `value`'s order.
 
-    With x and y as in this module: ``pmi``: y given x, y given no review. ``specific``: y given x, y given x'.
-    ``recall``: y given x. ``precision``: x given y. ``f1``: the last two.
+    The predictions for each formula, with x, x' and y as in the module's docstring: ``pmi``: y given x, y given no
+    review. ``specific``: y given x, y given x'. ``recall``: y given x. ``precision``: x given y. ``f1``: those of
+    ``recall`` and ``precision``.
 
     Args:
         recipe: the metric, which has a formula.
-        case: the texts as they are stored; they are cut and folded here.
+        case: the texts as they are stored; this function cuts and folds them.
         settings: the form of judgments, the prompt, and whether texts are folded to ASCII.
     """
     x, y = _prepared(case.candidate, case, settings), _prepared(case.reference, case, settings)
@@ -79,7 +82,7 @@ def build_predictions(recipe: Recipe, case: Case, settings: ScoringSettings) -> 
 
 
 def prompt_of(recipe: Recipe, settings: ScoringSettings) -> str:
-    """Returns the name of the prompt for *recipe*: that of *settings*, or its variant for the synopsis ``beyond``."""
+    """Returns the name of the prompt for *recipe*: the one in *settings*, or its variant for ``beyond`` synopses."""
     return f"{settings.prompt}_beyond" if recipe.synopsis == "beyond" else settings.prompt
 
 
@@ -94,20 +97,20 @@ def value(recipe: Recipe, totals: Sequence[float]) -> float:
 
 
 def collect_predictions(recipe: Recipe, cases: Iterable[Case], settings: ScoringSettings) -> dict[str, Prediction]:
-    """Returns content address → prediction, for all predictions of *cases*; an address digests prompt and texts."""
+    """Returns content address → prediction for all predictions of *cases*; an address digests prompt and texts."""
     return {content_address(term): term for case in cases for term in build_predictions(recipe, case, settings)}
 
 
 def predict_missing(
     lm: EvaluationLM, predictions: Mapping[str, Prediction], known: Answers | None = None
 ) -> dict[str, SpanLogprob | SpanError]:
-    """Returns content address → answer of *lm*, in one call, for the *predictions* that *known* lacks."""
+    """Asks *lm*, in one call, for the *predictions* that *known* lacks; returns content address → answer."""
     due = {part_address: term for part_address, term in predictions.items() if part_address not in (known or {})}
     return dict(zip(due, predict_checked(lm, list(due.values())), strict=True)) if due else {}
 
 
 def _name_empty_text(recipe: Recipe, parts: Parts) -> str | None:
-    """Returns which text of a case is blank, such as ``the candidate's text``, or None. A blank text gets no score."""
+    """Returns which text of a case is blank, such as ``the candidate's text``, or None. Blank texts give no score."""
     first = parts[0][1]
     x, y = (first.reply, first.x) if recipe.formula == "precision" else (first.x, first.reply)
     if not (x or "").strip():
@@ -141,14 +144,14 @@ _OF_SCORER = ("dtype", "quantisation", "attention", "template_digest", "engine_v
 def signature(
     recipe: Recipe, scorer: LMIdentity, settings: ScoringSettings, writer: str, assw_writer: str | None = None
 ) -> Signature:
-    """Returns the signature of scores: all that they depend on besides their texts.
+    """Returns the signature of scores: everything that they depend on besides the texts that are scored.
 
     Args:
         recipe: the metric.
         scorer: the evaluation LM or embedder, or `NOTHING`.
-        settings: form, cut, folding and prompt.
+        settings: the form, cut, folding and prompt.
         writer: the identity of the writer of judgments.
-        assw_writer: that of the writer of author-stated strengths and weaknesses; None if no metric reads them.
+        assw_writer: the identity of the writer of author-stated strengths and weaknesses; None if no metric reads them.
     """
     reads_judgments = recipe.source == "judgments"
     by_logprobs = recipe.formula is not None
@@ -174,7 +177,7 @@ def signature(
 
 
 def signature_writer_name(recipe: Recipe, writer: str) -> str:
-    """Returns the signature's name of the writer whose judgments *recipe* reads."""
+    """Returns the name that a signature gives the writer whose judgments *recipe* reads."""
     return writer if recipe.source == "judgments" else "none (original reviews)"
 
 
@@ -214,14 +217,15 @@ def score(
 
     Args:
         works: the cases of each metric.
-        settings: how texts are prepared, and by which prompt they are asked.
-        evaluation_lm: opens the evaluation LM, if a metric needs it. It gets all predictions of a paper in one call.
-        other: opens a metric that needs no evaluation LM, from its recipe and signature id.
+        settings: how texts are prepared, and the prompt.
+        evaluation_lm: opens the evaluation LM if a metric needs it. The LM gets all predictions for a paper in one
+            call.
+        other: opens a metric that needs no evaluation LM, given its recipe and signature id.
         known: content address → log-probability, for predictions that need not be computed again.
 
     Returns:
-        One score per case, and the log-probabilities computed in this call. A case that the LM could not answer has a
-        `Problem` in place of a value.
+        One score per case, and the log-probabilities computed in this call. If the LM could not score a case, the case
+        has a `Problem` in place of a value.
     """
     scores: list[Score] = []
     spans: dict[str, SpanLogprob] = {}

@@ -2,8 +2,8 @@
 
 An effect compares the scores of the same pairs before and after a perturbation. Pairs without both scores are left out.
 Each effect is also computed with length held fixed (`gre_bench.stats.effects.effect_at_length`). The slope of score on
-log(words) comes from unperturbed human reviews alone: reviews of one paper that are scored against the same reference.
-These are the human baseline and the other references, which a validation therefore scores as well. A paper with one
+log(words) is fitted to unperturbed human reviews alone: reviews of one paper that are scored against the same
+reference. These are the human baseline and the other references, so a validation scores them, too. A paper with one
 reference gives no information about the slope. Without a slope, there is no effect with length held fixed.
 """
 
@@ -39,7 +39,7 @@ PairKey = tuple[str, str, str]
 """Candidate, paper, reference."""
 
 ENOUGH = 0.98
-"""Of the pairs scored before a perturbation, the share that must be scored after it to pass; the same as for ranks."""
+"""The share of pairs scored before a perturbation that must be scored after it for a pass; the same as for ranks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +48,12 @@ class PerturbationResult:
 
     - *d*, *low*, *high*, *p*: the effect, its interval and p-value, clustered by paper. *p_holm*: *p* corrected for the
       number of degradations; None for manipulations. *method*: how the interval was computed.
-    - *flat_low*, *flat_high*, *flat_p*: as Xu et al. compute them, treating pairs as independent.
+    - *flat_low*, *flat_high*, *flat_p*: the interval and p-value as Xu et al. compute them, with independent pairs.
     - *length_d*, *length_low*, *length_high*: the effect with length held fixed, and its interval; None: unknown.
     - *planned*: the number of planned pairs. *pairs*: how many of them have a score before and after. *papers*: the
       number of papers of these pairs.
-    - *verdict*: by this project's rule; ``undecided`` without an effect. *paper_verdict*: by the rule of Xu et al.
-      2025.
+    - *verdict*: the verdict by this project's rule; ``undecided`` if there is no effect. *paper_verdict*: the verdict
+      by the rule of Xu et al. 2025.
     - *problem*: why there is no effect; else None.
     """
 
@@ -94,8 +94,8 @@ def perturbation_effects(
     - *words*: (candidate, paper, reference) → the length in words of the candidate's text.
     - *unchanged*: pairs of other human reviews. Together with *before*, they show how a score depends on length.
 
-    For a perturbation that is impossible in all pairs, no effect is computed. If Xu et al. 2025 define the
-    perturbation, its verdict is ``undecided``; if this project added it, the result has no entry for it.
+    For a perturbation that is impossible in all pairs, no effect is computed. Its verdict is ``undecided`` if it is a
+    perturbation of Xu et al. 2025; if this project added it, the result has no entry for it.
     """
     slope = _slope([*before, *unchanged], words)
     trials = {change: _compare_before_after(before, rows, words, settings, slope) for change, rows in after.items()}
@@ -122,7 +122,10 @@ def _compare_before_after(
     settings: ValidationSettings,
     slope: Slope | None,
 ) -> tuple[PerturbationResult, Effect | None, int]:
-    """Returns a result without verdicts, the effect, and how many possible pairs were scored before but not after."""
+    """Returns a result without verdicts, the effect, and the number of lost pairs.
+
+    A pair is lost if it has a score before the perturbation and none after it, although the perturbation is possible.
+    """
     scored = {(row["paper_id"], row["reference_id"]): row for row in before if row["state"] == "scored"}
     both = [
         (scored[key], row) for row in rows if row["state"] == "scored" and (key := _paper_reference_key(row)) in scored

@@ -1,19 +1,18 @@
 """Pearson, Spearman and Kendall's tau-b for many resamples at once, where whole groups of items are resampled.
 
 `association` and `resampled_association_within` take the values x and y of n items, and the group of each item. They
-return a function from
-counts to coefficients. The counts (resamples, groups) say how often each resample contains each group. In the
-coefficients (resamples,), each item counts as often as its group. A coefficient is NaN if x or y does not vary in the
-resample.
+return a function from counts to coefficients. The counts, shape (resamples, groups), say how often each resample
+contains each group. There is one coefficient for each resample, in which each item counts as often as its group. The
+coefficient is NaN if x or y does not vary in the resample.
 
 How the coefficients follow from the counts:
 
 - Pearson needs the sums of x, y, xy, x² and y² over each group.
 - Spearman is Pearson on midranks. The midranks in a resample follow from cumulative counts, in the order of the values.
-- Kendall is a ratio of quadratic forms in the counts, each with a matrix (groups, groups). Entry (g, h) counts pairs of
-  an item of group g and an item of group h. In the numerator, the entry is the number of concordant pairs less the
-  number of discordant pairs. The denominator has two such matrices: one counts the pairs that differ in x, the other
-  the pairs that differ in y.
+- Kendall is a ratio of quadratic forms in the counts, each with a matrix (groups, groups). Entry (g, h) of a matrix
+  counts pairs that consist of an item of group g and an item of group h. In the numerator's matrix, it is the number of
+  concordant pairs less the number of discordant pairs. The denominator has two matrices: one counts the pairs that
+  differ in x, the other the pairs that differ in y.
 """
 
 from __future__ import annotations
@@ -30,27 +29,46 @@ Estimate = Callable[[Array], Array]
 """Counts (resamples, groups) → one number for each resample."""
 
 CELLS = 1 << 22
-"""Largest number of elements in an intermediate array (32 MiB)."""
+"""The largest number of elements in an intermediate array (32 MiB)."""
 
 
 def association(kind: Kind, x: Array, y: Array, groups: Indices, size: int) -> Estimate:
-    """Returns a function from counts of groups to the coefficient *kind* of *x* and *y* (n,) in each resample.
+    """Returns a function from counts of groups to the coefficient *kind* of *x* and *y* in each resample.
 
-    *groups* (n,): the index of each item's group, below *size*.
+    Args:
+        kind: which coefficient.
+        x: (n,) one value per item, in any unit.
+        y: (n,) the other value of each item, in any unit.
+        groups: (n,) the index of each item's group, below *size*.
+        size: the number of groups.
+
+    Returns:
+        A function from counts (resamples, size) to coefficients (resamples,) between −1 and 1.
     """
     return {"pearson": _pearson, "spearman": _spearman, "kendall": _kendall}[kind](x, y, groups, size)
 
 
 def resampled_association_within(kind: Kind, x: Array, y: Array, groups: Indices, size: int) -> Estimate:
-    """Returns what `association` returns, but computed within groups: items of different groups are never compared.
+    """Returns the same as `association`, but computed within groups: items of different groups are never compared.
 
     A group adds nothing if its items are all equal in *x* and all equal in *y*.
 
     - Pearson is computed from each value less the mean of its group.
     - Spearman is computed from each item's midrank within its group, divided by the group's size + 1. The group's mean
       of these quotients is subtracted. The division makes the weight of a group proportional to its number of items.
-    - Kendall is the number of concordant pairs less the number of discordant pairs, over pairs of items of one group.
+    - Kendall is the number of concordant pairs less the number of discordant pairs, among pairs of items of one group.
       The difference is divided by √(number of pairs that differ in *x* · number of pairs that differ in *y*).
+
+    Args:
+        kind: which coefficient.
+        x: (n,) one value per item, in any unit.
+        y: (n,) the other value of each item, in any unit.
+        groups: (n,) the index of each item's group, below *size*.
+        size: the number of groups.
+
+    Returns:
+        A function from counts (resamples, size) to coefficients (resamples,) between −1 and 1. A coefficient is NaN if
+        *x* or *y* does not vary within the groups of the resample.
     """
     if kind == "kendall":
         sums = np.stack([np.diag(_concordance_matrix(a, b, groups, size)) for a, b in ((x, y), (x, x), (y, y))], axis=1)

@@ -27,15 +27,18 @@ class AucResult:
 def compute_auc(same: Values, same_papers: Keys, other: Values, other_papers: Keys) -> AucResult:
     """Returns the AUC of the scores *same* against the scores *other*, with a 95% interval clustered by paper.
 
-    The placement value of a score is the share of the other sample that lies below the score. The variance sums the
-    placement values of each paper over both samples (Obuchowski 1997). The interval is therefore valid even if scores
-    of one paper depend on each other. Its ends are cut to [0, 1].
+    The placement value of a score is the share of the other sample that lies below the score. For the variance, the
+    placement values of each paper are summed over both samples (Obuchowski 1997). The interval is therefore valid even
+    if the scores of one paper depend on each other. Its ends are cut to [0, 1].
 
     Args:
-        same: (n,) scores of the one sample; equal scores count half.
-        same_papers: (n,) the paper of each.
+        same: (n,) scores of one sample, in any unit.
+        same_papers: (n,) the paper of each of these scores.
         other: (m,) scores of the other sample, in the same unit.
-        other_papers: (m,) the paper of each.
+        other_papers: (m,) the paper of each of these scores.
+
+    Returns:
+        The AUC between 0 and 1, its interval, and the sizes n and m of the samples. Two equal scores count half.
 
     Raises:
         ValueError: a sample has fewer than two scores, or there are fewer than two papers in all.
@@ -58,7 +61,7 @@ class OrderedAucResult:
     - *auc*: that probability; equal scores count half. With two labels it equals the *auc* of `AucResult`.
     - *low*, *high*: the ends of its 95% interval, clustered by paper; None if no paper deviates from *auc*, because the
       uncertainty is then unknown.
-    - *pairs*, *papers*: how many pairs of items were compared, and how many papers these belong to.
+    - *pairs*, *papers*: how many pairs of items were compared, and to how many papers the items belong.
     """
 
     auc: float
@@ -71,15 +74,18 @@ class OrderedAucResult:
 def compute_ordered_auc(scores: Values, labels: Values, papers: Keys, within: bool = False) -> OrderedAucResult:
     """Returns how well *scores* order items by their *labels*, with a 95% interval clustered by paper.
 
-    It is (D + 1) / 2 for Somers' D of the score given the label (Newson 2002). The variance is that of a ratio of two
-    sums over pairs. Each paper's part is the sum over its items of (pairs won − auc · pairs). A pair counts for both of
-    its papers; a pair within a paper counts once.
+    The AUC is (D + 1) / 2, where D is Somers' D of the score given the label (Newson 2002). Its variance is the
+    variance of a ratio of two sums over pairs. A paper contributes the sum over its items of (pairs won − auc · pairs).
+    A pair counts for both of its papers; a pair within a paper counts once.
 
     Args:
-        scores: (n,) one score per item.
-        labels: (n,) numbers of which only the order counts.
+        scores: (n,) one score per item, in any unit.
+        labels: (n,) one number per item; only the order of the numbers matters.
         papers: (n,) the paper of each item.
         within: whether only items of the same paper are compared.
+
+    Returns:
+        The AUC between 0 and 1, its interval, and the numbers of pairs and papers behind it.
 
     Raises:
         ValueError: there are fewer than two items, or the pairs that can be compared belong to fewer than two papers.
@@ -107,7 +113,7 @@ def compute_ordered_auc(scores: Values, labels: Values, papers: Keys, within: bo
 
 
 TINY = 1e-12
-"""Smaller deviations are rounding errors."""
+"""Deviations below this are rounding errors."""
 ROWS = 1024
 """The number of items that are compared with all others at a time."""
 

@@ -9,9 +9,8 @@ groups. t is Student's quantile with G − 1 degrees of freedom. The bootstrap n
 interval serves all coefficients. In a simulation with 30 groups of similar items, it covers the true value in 95% of
 cases, as it should. The percentile interval of the resampled coefficients covers it in 92%.
 
-`compare_correlations` tests whether one score is closer to the grades than another. Both correlations are computed on
-the same
-resamples, because they share the grades.
+`compare_correlations` tests whether one score follows the grades more closely than another. Both correlations are
+computed on the same resamples, because they share the grades.
 
 `symmetry` tests whether an evaluation LM gives a pair of reviews the same probability in both directions (Xu et al.
 2025, A.5). True probabilities satisfy P(x)·P(y | x) = P(y)·P(x | y). Two Spearman coefficients are computed over pairs
@@ -19,8 +18,8 @@ of reviews x and y of a paper, from log-probabilities in nats:
 
 - *joint*: between log P(y) + log P(x | y) and log P(x) + log P(y | x). Both sums are log P(x, y), each computed in one
   direction, so this coefficient measures symmetry.
-- *printed*: between log P(x) + log P(x | y) and log P(y) + log P(y | x). These are the products that Xu et al. print
-  for their coefficient of 0.943 over 5,328 ordered pairs. It does not measure symmetry, but whether both reviews are
+- *printed*: between log P(x) + log P(x | y) and log P(y) + log P(y | x). Xu et al. print these products for their
+  coefficient of 0.943 over 5,328 ordered pairs. The coefficient does not measure symmetry, but whether both reviews are
   equally likely.
 
 Both count each pair once, in the given order. *joint_ordered* and *printed_ordered* count each pair in both orders, as
@@ -49,8 +48,8 @@ class Correlation:
     """A correlation coefficient with its 95% interval and p-values.
 
     - *low*, *high*, *p*: the ends of the interval and the two-sided p-value, by resampling groups.
-    - *flat_p*: SciPy's p-value, which treats items as independent. It is None for correlations within groups and for
-      partial correlations.
+    - *flat_p*: SciPy's p-value, which treats items as independent; None for correlations within groups and for partial
+      correlations.
     - *items*, *groups*: the numbers of items and of groups.
     """
 
@@ -94,8 +93,8 @@ def correlate_within_groups(
 ) -> Correlation:
     """Returns the correlation of *scores* with *grades* among items of the same group, pooled over groups.
 
-    Differences between groups, such as easy against hard papers, thus have no influence. `association.within` has the
-    formulas.
+    Differences between groups, such as between easy and hard papers, thus have no influence.
+    `gre_bench.stats.association.resampled_association_within` states the formulas.
 
     Args:
         kind: which coefficient.
@@ -127,8 +126,8 @@ def partial_correlation(
 ) -> Correlation:
     """Returns the partial correlation of *scores* and *grades* with a third variable, *given*, held fixed.
 
-    It is (a − bc)/√((1 − b²)(1 − c²)). Here a is the correlation of scores and grades, b that of scores and *given*,
-    and c that of grades and *given*. For Kendall, this is Kendall's own formula (1942).
+    It is (a − bc)/√((1 − b²)(1 − c²)). Here a is the correlation of scores and grades, b the correlation of scores and
+    *given*, and c the correlation of grades and *given*. For Kendall, this is Kendall's own formula (1942).
 
     Args:
         kind: which coefficient.
@@ -138,6 +137,9 @@ def partial_correlation(
         groups: (n,) the group of each item, such as its paper; whole groups are resampled.
         resamples: how many resamples the bootstrap takes.
         seed: the bootstrap's seed.
+
+    Raises:
+        ValueError: the coefficient is undefined, or there are fewer than three items or two groups.
     """
     x, y = _same_length(scores, grades)
     z, _ = _same_length(given, grades)
@@ -228,7 +230,8 @@ def compare_correlations(
         seed: the bootstrap's seed.
 
     Raises:
-        ValueError: there are fewer than four items, unless *kind* is kendall, or something does not vary.
+        ValueError: the grades or one of the scores do not vary, or there are fewer than two groups. Also if there are
+            fewer than four items (three for kendall).
     """
     x, y = _same_length(first, grades)
     z, _ = _same_length(second, grades)
@@ -249,7 +252,7 @@ def compare_correlations(
 
 @dataclass(frozen=True, slots=True)
 class PairLogprobs:
-    """Two reviews, x and y, of one paper, and their log-probabilities by an evaluation LM, summed over tokens, in nats.
+    """Two reviews of one paper, x and y, and their log-probabilities by an evaluation LM, summed over tokens, in nats.
 
     *log_y_given_x*: log P(y | x), the log-probability of y after the LM has read x.
     """
@@ -274,7 +277,19 @@ class Symmetry:
 
 
 def symmetry(pairs: Sequence[PairLogprobs], resamples: int = 10_000, seed: int = 0) -> Symmetry:
-    """Returns how symmetric the log-probabilities of *pairs* are; every two reviews of a paper must occur once."""
+    """Returns how symmetric the log-probabilities of *pairs* are.
+
+    Args:
+        pairs: the pairs of reviews; every two reviews of a paper must occur once.
+        resamples: how many resamples the bootstrap takes.
+        seed: the bootstrap's seed.
+
+    Returns:
+        The four coefficients that the module's docstring defines.
+
+    Raises:
+        ValueError: as `correlate`.
+    """
     papers = [pair.paper for pair in pairs]
 
     def spearman(first: list[float], second: list[float], papers: list[str]) -> Correlation:

@@ -1,13 +1,13 @@
-"""Finds the degree of a harm from which a test detects a fall of the scores, and the degree from which scores rise.
+"""Finds from which degree of a harm a test detects that scores fall, and from which degree scores rise.
 
-One paper's score differences, harmed less unharmed, are a row with a column for each degree. A degree is *told*
-(detectable) on n papers if a two-sided test at 5% shows the fall with a probability of 80%. This follows from the mean
-and the standard deviation over papers (`gre_bench.stats.pair_tests.smallest_detectable_difference`); a bootstrap of n
-papers checks it.
+The differences of scores, harmed less unharmed, form a table with a row for each paper and a column for each degree. A
+degree is *told* (detectable) on n papers if a two-sided test at 5% shows the fall with a probability of 80%. This
+probability is computed from the mean and the standard deviation over papers
+(`gre_bench.stats.pair_tests.smallest_detectable_difference`), and checked by a bootstrap of n papers.
 
-A curve is *monotone* unless some step to the next degree rises and another falls, each at 5% after Holm's correction
-for all steps. A harm *pays* (raises the score) from the least degree whose mean is above zero at 5% after Holm's
-correction.
+A curve is *monotone* unless one step to the next degree is a significant rise and another a significant fall. A harm
+*pays* (raises the score) from the least degree whose mean is significantly above zero. Both are tested at 5%, after
+Holm's correction for all steps or all degrees.
 """
 
 from __future__ import annotations
@@ -34,9 +34,11 @@ class DegreeCurve:
 
     - *papers*: the number of papers. *means*, *lows*, *highs*, *sds*: by degree, the mean difference with its 95%
       interval by paper, and the standard deviation over papers.
-    - *monotone*, *pays*: as the module's docstring defines; *pays* is None if no degree raises the score.
-    - *told*: number of papers → the least degree from which every degree is detectable; None if the highest is not.
-    - *power*: number of papers → the share of resamples of as many papers in which a test detects that degree.
+    - *monotone*, *pays*: as the module's docstring defines them; *pays* is None if no degree raises the score.
+    - *told*: number of papers → the least degree such that it and all higher degrees are detectable; None if the
+      highest degree is not detectable.
+    - *power*: number of papers → the share of resamples, each of that many papers, in which a test detects the degree
+      in *told*; None if there is none.
     """
 
     papers: int
@@ -51,7 +53,19 @@ class DegreeCurve:
 
 
 def degree_curve(differences: Array, seed: int = 0) -> DegreeCurve:
-    """Returns the curve of the score *differences* (papers, degrees); raises ValueError for fewer than two papers."""
+    """Returns how scores change with the degree of a harm.
+
+    Args:
+        differences: (papers, degrees) the score of a paper after a harm less its score before, in the metric's unit;
+            the first column is degree 1.
+        seed: the seed of the bootstrap.
+
+    Returns:
+        The curve; its means, interval ends and standard deviations are in the unit of *differences*.
+
+    Raises:
+        ValueError: there are fewer than two papers, or a difference is not finite.
+    """
     tests = [paired_test(column, level=1 - ALPHA) for column in differences.T]
     sds = differences.std(axis=0, ddof=1)
     steps = [paired_test(step) for step in np.diff(differences, axis=1, prepend=0.0).T]

@@ -1,4 +1,4 @@
-"""What reviews say about planted flaws: the score with its nulls, detection by conformal p-values, and the rate.
+"""Measures what reviews say about planted flaws: a score with nulls, conformal detection, and the rate of naming flaws.
 
 For a flaw f of a paper, d_f is its description. A second flaw g is planted in another copy of the paper. x_f is a
 review of the text with f, and x_g a review of the text with g. The information about f in x_f, compared with x_g, is
@@ -15,8 +15,10 @@ is as large as a null only by chance. Its conformal p-value among n nulls (Vovk 
 
     p = (1 + number of nulls ≥ t_f)/(n + 1)
 
-and f is *detected* at level α if p ≤ α. With known shares of true and of false detections, the share of flaws that a
-reviewer names is (raw − false)/(true − false) (Rogan & Gladen 1978).
+and f is *detected* at level α if p ≤ α. Let raw be the share of flaws that are detected. If the shares of true and of
+false detections are known, the share of flaws that a reviewer names is (Rogan & Gladen 1978)
+
+    (raw − false)/(true − false).
 """
 
 from __future__ import annotations
@@ -64,13 +66,28 @@ class FlawScores:
 
 
 def conformal_p_values(gains: Values, nulls: Values) -> np.ndarray:
-    """Returns the conformal p-value (n,) of each of *gains* (n,) among *nulls* (m,)."""
+    """Returns the conformal p-value of each of *gains* among *nulls*.
+
+    Args:
+        gains: (n,) one number per flaw, such as t_f of the module's docstring.
+        nulls: (m,) the nulls, in the same unit.
+
+    Returns:
+        (n,) the p-values, each at least 1/(m + 1).
+    """
     ordered = np.sort(np.asarray(nulls, dtype=np.float64))
     return (1 + len(ordered) - np.searchsorted(ordered, np.asarray(gains), side="left")) / (len(ordered) + 1)
 
 
 def detected(scores: Sequence[FlawScores]) -> float | None:
-    """Returns the share of flaws that are detected at `ALPHA`; None for fewer than `FEWEST_NULLS` nulls."""
+    """Returns the share of flaws that are detected at `ALPHA`.
+
+    Args:
+        scores: one entry per flaw, which also gives two nulls.
+
+    Returns:
+        The share, between 0 and 1; None if there are fewer than `FEWEST_NULLS` nulls.
+    """
     nulls = [null for item in scores for null in item.nulls]
     if len(nulls) < FEWEST_NULLS:
         return None
@@ -80,8 +97,13 @@ def detected(scores: Sequence[FlawScores]) -> float | None:
 def corrected_naming_rate(raw: float | None, true: float | None, false: float | None) -> float | None:
     """Returns the share of flaws that a reviewer names, (raw − false)/(true − false), cut to [0, 1].
 
-    *raw*: the share of detected flaws. *true*, *false*: the shares detected among flaws that were certainly named, and
-    certainly not named. None if one of the three is unknown, or if *true* exceeds *false* by less than 0.1.
+    Args:
+        raw: the share of flaws that are detected; None if unknown.
+        true: the share detected among flaws that were certainly named; None if unknown.
+        false: the share detected among flaws that were certainly not named; None if unknown.
+
+    Returns:
+        The corrected share. None if one of the three shares is unknown, or if *true* exceeds *false* by less than 0.1.
     """
     if raw is None or true is None or false is None or true - false < 0.1:
         return None
@@ -90,7 +112,7 @@ def corrected_naming_rate(raw: float | None, true: float | None, false: float | 
 
 @dataclass(frozen=True, slots=True)
 class Correctness:
-    """A reviewer's score on planted flaws with 95% intervals by paper, its nulls, and its families.
+    """A reviewer's score on planted flaws, its nulls, and the score on each family of flaws; 95% intervals by paper.
 
     *other*, *again*: the means of the two nulls. *specific*: the gain over the review of another paper with the same
     flaw; None if there is none. *families*: family → (test, Holm-corrected p). *nulls*: the number of nulls.
@@ -106,7 +128,17 @@ class Correctness:
 
 
 def summarise_flaw_scores(scores: Sequence[FlawScores]) -> Correctness:
-    """Returns the results of *scores*, two flaws per paper; raises ValueError for fewer than two papers."""
+    """Returns a reviewer's score on planted flaws, with its nulls and families.
+
+    Args:
+        scores: one entry per flaw, two flaws per paper.
+
+    Returns:
+        The results, in the unit of *scores*.
+
+    Raises:
+        ValueError: there are fewer than two papers.
+    """
     papers = [item.paper for item in scores]
 
     def test(values: Sequence[float | None]) -> PairedTest | None:
@@ -123,7 +155,8 @@ def summarise_flaw_scores(scores: Sequence[FlawScores]) -> Correctness:
         if family := test([item.gain if item.family == name else None for item in scores]):
             families[name] = family
     corrected = holm([family.p for family in families.values()]) if families else []
-    # The review of the paper as it is comes first for one flaw and second for the other, as in the score itself.
+    # For a paper's second flaw, the reviews of the paper as it is and after a harmless edit exchange roles, as the two
+    # reviews in the score do.
     first = {item.paper: item.flaw for item in reversed(scores)}
     again = [item.nulls[1] if first[item.paper] == item.flaw else -item.nulls[1] for item in scores]
     other, again = test([item.nulls[0] for item in scores]), test(again)

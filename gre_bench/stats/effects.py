@@ -15,12 +15,12 @@ quantiles of t* alone cover it in 92 to 93%, the BCa bootstrap in 91%. Percentil
 its standard error grow together.
 
 **Flat** (*flat_low*, *flat_high*, *flat_p*): the published interval, d ± z·sd(after − before)/(s·√pairs). It treats
-pairs as independent and s as known. The paper states no formula; this one agrees with the paper's tables. Two printed
-half-widths support it:
+pairs as independent and s as known. Xu et al. state no formula; this one agrees with their tables. Two half-widths that
+they print support it:
 
-- At d = −0.975 and 600 pairs, the paper prints 0.045. If s were estimated, and before and after moved together, the
-  half-width would be at least 1.96·|d|/√(2·600) = 0.055.
-- At d = −0.40, the printed 0.047 implies a correlation of 0.83 between before and after.
+- At d = −0.975 and 600 pairs, they print 0.045. If s were treated as estimated, the half-width would be at least
+  1.96·|d|/√(2·600) = 0.055, even with a perfect correlation between before and after.
+- At d = −0.40, they print 0.047, which implies a correlation of 0.83 between before and after.
 
 The standard error by paper is the linearised one. Let x and x′ be a pair's scores before and after, each less its mean
 over pairs. Let δ = after − before, and γ = −d/(4s²). Then each pair has the influence
@@ -30,17 +30,17 @@ over pairs. Let δ = after − before, and γ = −d/(4s²). Then each pair has 
 The ψ sum to zero over the n pairs. For G papers, se² = G/(G − 1)·Σ_papers (Σ ψ of the paper)²/n².
 
 The length of reviews can be held fixed (`effect_at_length`). Then x′ is replaced by x′ − β·Δ. Here Δ is the change of a
-pair's log length, and β the slope of score on log length (`gre_bench.stats.length`). d then depends on β by
+pair's log length, and β the slope of score on log length (`gre_bench.stats.length`). The derivative of d by β is then
 
     ∂d/∂β = −mean(Δ)/s + d·cov(x′, Δ)/(2s²),
 
-and this derivative times a paper's influence on β is added to the paper's Σ ψ/n. The interval is Student's with G − 1
-degrees of freedom.
+and for each paper, this derivative times the paper's influence on β is added to its Σ ψ/n. The interval is Student's
+with G − 1 degrees of freedom.
 
 A verdict says whether a metric passes: a degradation must lower the score, and a manipulation must not raise it. If
 there are too few papers to decide, the verdict is *undecided*, never *pass*. The verdict by the rule of Xu et al. 2025
-(§4.2-4.3) is reported as well. That rule takes the absence of a significant increase as robustness, however few the
-papers. It also does not correct for multiple tests.
+(§4.2-4.3) is reported as well. Under that rule, a metric is robust if no increase is significant, however few the
+papers are. The rule also does not correct for multiple tests.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def effect(before: Values, after: Values, papers: Keys, resamples: int = 10_000,
 
     Args:
         before: (n,) the scores of (paper, reference) pairs before the change.
-        after: (n,) those of the same pairs after it, in the same order and unit.
+        after: (n,) the scores of the same pairs after the change, in the same order and unit.
         papers: (n,) the paper of each pair; papers are resampled.
         resamples: how many resamples the bootstrap takes.
         seed: the bootstrap's seed.
@@ -154,7 +154,7 @@ def effect_at_length(before: Values, after: Values, longer: Values, papers: Keys
         after: (n,) as in `effect`.
         longer: (n,) log(tokens after/tokens before) of each pair's review.
         papers: (n,) as in `effect`.
-        slope: the slope of score on log length, with its uncertainty; its papers may be others.
+        slope: the slope of score on log length, with its uncertainty; it may come from other papers.
 
     Raises:
         ValueError: as `effect`.
@@ -193,8 +193,8 @@ def _scale(old: Array, new: Array) -> float:
 def holm(p_values: Values) -> list[float]:
     """Returns p-values adjusted for multiple tests by Holm's method (1979), in the given order.
 
-    The k-th smallest of m p-values is multiplied by m − k + 1. An adjusted p-value is at most 1, and at least that of
-    every smaller p-value.
+    The k-th smallest of m p-values is multiplied by m − k + 1. An adjusted p-value is at most 1, and never below the
+    adjusted value of a smaller p-value.
 
     Args:
         p_values: (m,) raw p-values.
@@ -250,7 +250,8 @@ ChangeKind = Literal["degradation", "manipulation"]
 
 
 SMALLEST, MARGIN = 0.2, 0.1
-"""The smallest fall of a degraded review that counts, and the largest tolerated rise of a manipulated one, in d."""
+"""The smallest fall of a degraded review that matters, and the largest rise of a manipulated one that is tolerated, in
+d."""
 
 
 def degradation_verdict(effect: Effect, p_holm: float) -> Verdict:
@@ -270,8 +271,9 @@ def degradation_verdict(effect: Effect, p_holm: float) -> Verdict:
 def manipulation_verdict(effect: Effect) -> Verdict:
     """Returns the verdict on a manipulation from its *effect* on the scores.
 
-    It passes if the interval of d lies below `MARGIN`, and fails if the interval lies at or above. A metric passes only
-    if every manipulation passes. This is an intersection-union test, so no correction for multiple tests is needed.
+    The verdict is *pass* if the interval of d lies below `MARGIN`, and *fail* if it lies at or above `MARGIN`. A metric
+    passes only if every manipulation passes. This is an intersection-union test, so it needs no correction for multiple
+    tests.
     """
     if effect.high < MARGIN:
         return "pass"
@@ -281,7 +283,8 @@ def manipulation_verdict(effect: Effect) -> Verdict:
 def published_verdict(kind: ChangeKind, effect: Effect) -> Verdict:
     """Returns the verdict by the rule of Xu et al. 2025, from the effect's *flat_p* at 5%; it is never undecided.
 
-    A degradation passes if it lowers the score significantly; a manipulation passes unless it raises the score so.
+    A degradation passes if it lowers the score significantly. A manipulation passes unless it raises the score
+    significantly.
     """
     significant = effect.flat_p < ALPHA
     if kind == "degradation":

@@ -20,7 +20,8 @@ class PairTest:
       end. *trimmed_low*, *trimmed_high*: its one-sided 95% bounds (Tukey and McLaughlin 1963).
     - *sign_p*: the two-sided p-value of the sign test; papers without a difference do not count.
 
-    The fields of the last three points treat papers as independent, so they do not hold for scores that involve chance.
+    The fields in the last three list items treat papers as independent, so they do not hold for scores that involve
+    chance.
     """
 
     first: str
@@ -62,10 +63,10 @@ class PairTest:
 
 @dataclass(frozen=True, slots=True)
 class HolmFamily:
-    """The tests of one board that Holm's correction covers together, each hypothesis once.
+    """The tests of one board that Holm's correction covers together; each hypothesis occurs once.
 
     - *tests*: the tests of every two ranked candidates of a group. *above*: candidate → corrected p-value against
-      chance.
+      chance. *against_chance*: candidate → the same p-value before correction.
     - *problems*: candidate → the reason why its group has no tests.
     """
 

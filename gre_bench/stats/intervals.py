@@ -8,11 +8,11 @@ another paper, against the same reference.
 Reviews exchange papers within small groups of papers, the *units*. In a unit's mean difference, effects of one review
 alone or of one paper alone cancel. No two units share a paper, so units are independent.
 
-Each candidate's reviews are exchanged separately. So the difference of two candidates on one paper depends on their
-differences on all papers with which either candidate's review was exchanged (`exchange_error`).
+Each candidate's reviews are exchanged separately. The difference of two candidates on one paper therefore depends on
+their differences on all papers with which either candidate's review was exchanged (`exchange_error`).
 
-Welch's test says whether a mean changed from one set of papers to another that shares no paper with it. It needs only
-the mean m, the standard error se and the number n of papers of each set:
+Welch's test says whether a mean differs between two sets of papers that have no paper in common. For each set, it needs
+only the mean m, the standard error se and the number of papers n:
 
     t = (m₂ − m₁)/√(se₁² + se₂²), with Welch and Satterthwaite's degrees of freedom
     (se₁² + se₂²)²/(se₁⁴/(n₁ − 1) + se₂⁴/(n₂ − 1)).
@@ -60,7 +60,7 @@ def flat_interval(values: Values, level: float = 0.90) -> Interval:
         level: the coverage of the interval, between 0 and 1.
 
     Raises:
-        ValueError: fewer than two values, or one that is not finite.
+        ValueError: there are fewer than two values, or one is not finite.
     """
     from scipy.special import ndtri
 
@@ -84,7 +84,7 @@ def clustered_test(values: Values, clusters: Keys, level: float = 0.90) -> Paire
         The test. Its *units* are the clusters. If all values are zero, the p-value is 1.
 
     Raises:
-        ValueError: fewer than two clusters, or a value that is not finite.
+        ValueError: there are fewer than two clusters, or a value is not finite.
     """
     error, size = clustered_error(values, clusters)
     mean = float(np.mean(values))
@@ -101,7 +101,7 @@ def student_test(value: float, error: float, freedom: float, level: float) -> tu
         level: the coverage of the interval, between 0 and 1.
 
     Returns:
-        (low, high, p). Without any *error*, p is 1 if *value* is zero, else 0.
+        (low, high, p). If *error* is zero, p is 1 if *value* is zero, and 0 otherwise.
     """
     from scipy.special import stdtr, stdtrit
 
@@ -111,7 +111,18 @@ def student_test(value: float, error: float, freedom: float, level: float) -> tu
 
 
 def clustered_error(values: Values | Array, clusters: Keys) -> tuple[float, int]:
-    """Returns the standard error of the mean of *values*, as in `clustered_test`, and the number of clusters."""
+    """Returns the standard error of the mean of *values*, as in `clustered_test`, and the number of clusters.
+
+    Args:
+        values: (n,) scores or differences, in any unit.
+        clusters: (n,) the cluster of each value, such as its paper.
+
+    Returns:
+        (se, clusters); se is in the unit of *values*.
+
+    Raises:
+        ValueError: there are fewer than two clusters, or a value is not finite.
+    """
     scores = check_finite(values, at_least=2)
     groups, size = group_indices(clusters, len(scores))
     if size < 2:
@@ -123,20 +134,21 @@ def clustered_error(values: Values | Array, clusters: Keys) -> tuple[float, int]
 def exchange_error(values: Values | Array, first: Keys, second: Keys) -> tuple[float, int]:
     """Returns the standard error of the mean of *values*, and the number of independent units behind it.
 
-    Values depend on each other if they share a label in *first* or in *second*. So se² = se₁² + se₂² − se₁₂² (Cameron,
-    Gelbach and Miller 2011), each by the formula of `clustered_test`; se₁₂ is by labels that share both. se is at least
-    se₁₂, as the difference may be negative. Where each value has labels of its own, se is that of independent values.
+    Values depend on each other if they share a label in *first* or in *second*. Therefore se² = se₁² + se₂² − se₁₂²
+    (Cameron, Gelbach and Miller 2011). Each term follows the formula of `clustered_test`; for se₁₂, a cluster is the
+    values that share both labels. se is never taken below se₁₂, because se₁² + se₂² − se₁₂² can be negative. If no two
+    values share a label, se is the standard error for independent values.
 
     Args:
         values: (n,) one difference per paper.
         first: (n,) the exchange of reviews that the first candidate's score depends on.
-        second: (n,) that of the second candidate's.
+        second: (n,) the exchange of reviews that the second candidate's score depends on.
 
     Returns:
         (se, units); *units* is the number of labels on the side that has fewer.
 
     Raises:
-        ValueError: fewer than two labels on a side.
+        ValueError: a side has fewer than two labels.
     """
     (by_first, size), (by_second, number) = clustered_error(values, first), clustered_error(values, second)
     by_both, _ = clustered_error(values, list(zip(first, second, strict=True)))
@@ -154,7 +166,7 @@ def paired_test(differences: Values, level: float = 0.90) -> PairedTest:
         The test, with n − 1 degrees of freedom. The p-value is NaN if all differences are equal.
 
     Raises:
-        ValueError: fewer than two differences, or one that is not finite.
+        ValueError: there are fewer than two differences, or one is not finite.
     """
     values = check_finite(differences, at_least=2)
     mean, error = float(values.mean()), float(values.std(ddof=1)) / math.sqrt(len(values))
@@ -165,8 +177,8 @@ def paired_test(differences: Values, level: float = 0.90) -> PairedTest:
 def exchange_test(differences: Values, first: Keys, second: Keys, level: float = 0.90) -> PairedTest:
     """Tests as `paired_test` does, but allows papers that share an exchange of reviews to have dependent *differences*.
 
-    A contrast in which the score by chance cancels, such as two scores of one review against one reference, does not
-    depend on exchanges: for it, `paired_test` is right.
+    In some contrasts, the score by chance cancels, for example if they compare two scores of one review against one
+    reference. Such contrasts do not depend on exchanges, so `paired_test` is right for them.
 
     Args:
         differences: (n,) one number per paper, in the metric's unit.
@@ -201,7 +213,7 @@ def student_quantiles(most: int = 1000) -> list[dict[str, float | int]]:
 
 @dataclass(frozen=True, slots=True)
 class AboveChance:
-    """How far a candidate's scores exceed its scores by chance; means and interval are in the metric's unit.
+    """How far a candidate's scores exceed its scores by chance; the means and the interval are in the metric's unit.
 
     - *chance*: the mean score by chance. *above*: the mean score less *chance*.
     - *low*, *high*, *p*: the 90% interval of *above* and its two-sided p-value; None for fewer than two units.
@@ -220,13 +232,13 @@ class AboveChance:
 def above_chance(values: Values, differences: Values, papers: Keys, units: Keys) -> AboveChance:
     """Returns how far the mean of *values* exceeds the mean score by chance, with Student's t test over units.
 
-    Both means are over papers, each the mean of its pairs.
+    Both means are over papers; the value of a paper is the mean of its pairs.
 
     Args:
         values: (n,) one score per pair, in the metric's unit.
         differences: (n,) the score less the score by chance.
         papers: (n,) the paper of each pair.
-        units: (n,) the group of papers that exchange reviews, to which the pair's paper belongs.
+        units: (n,) the unit to which the pair's paper belongs, which is a group of papers that exchange reviews.
 
     Raises:
         ValueError: there are no values.
@@ -250,7 +262,7 @@ def above_chance(values: Values, differences: Values, papers: Keys, units: Keys)
 
 @dataclass(frozen=True, slots=True)
 class SampleMean:
-    """The mean of one set of papers, its standard error, and the number of papers."""
+    """The mean over one set of papers, its standard error, and the number of papers."""
 
     mean: float
     se: float

@@ -1,33 +1,33 @@
-"""Computes what scores would be if all reviews were equally long, so that length alone gains nothing.
+"""Computes what scores would be if all reviews were equally long, so that length alone is not rewarded.
 
 There is one model of length, fitted by least squares:
 
     score = α_group + γ_candidate + β·log(tokens of the candidate's review).
 
-A *group* is a set of reviews that one task makes comparable. On a board it is a paper, and candidates have effects γ.
+A *group* is a set of reviews that one task makes comparable. On a board, it is a paper, and candidates have effects γ.
 Without γ, β would mistake quality for length wherever better reviewers write more. In a validation, a group is a paper
 with one of its references. All reviews there are human, and β compares longer with shorter reviews of the same paper.
 
-From the slope β follow three estimates, each with the uncertainty of β in its interval:
+Three estimates are computed from the slope β. Their intervals include the uncertainty of β:
 
-- `length_controlled_means`: a candidate's mean score − β·(mean log(tokens) − log(at)), its score at the length *at*.
-  This is
-  usually the human length (the geometric mean of the tokens of human reviews), so the human score does not move.
-- `contrast_at_length`: the difference of two candidates at equal length. With d_p the difference of scores on paper p,
-  and Δ_p the difference of log(tokens), it is mean(d) − β·mean(Δ). Its influence by paper is
+- `length_controlled_means`: a candidate's score at the length *at*, which is its mean score − β·(mean log(tokens) −
+  log(at)). *at* is usually the human length (the geometric mean of the tokens of human reviews), so the human score
+  does not change.
+- `contrast_at_length`: the difference of two candidates at equal length. Let d_p be the difference of their scores on
+  paper p, and Δ_p the difference of log(tokens). The contrast is mean(d) − β·mean(Δ). Its influence by paper is
 
       ψ_p = (d_p − mean(d) − β·(Δ_p − mean(Δ)))/P − mean(Δ)·s_p,  se² = P/(P − 1)·Σ ψ_p²,
 
   where s_p is the influence of paper p on β. The interval is Student's with P − 1 degrees of freedom.
 - `gre_bench.stats.effects.effect_at_length`: the effect of a perturbation at the length of the unperturbed review.
 
-All candidates share β. A second form of the contrast gives each of the two candidates its own slope:
+In this form of the contrast, all candidates share β. A second form gives each of the two candidates its own slope:
 
     d_p = c + β_a·(log a_p − m) − β_b·(log b_p − m).
 
-Here log a_p and log b_p are the log lengths of the two reviews. m is the midpoint of their means, and c the difference
-at this length. The interval of c is robust against unequal variances (HC3), with P − 3 degrees of freedom. A difference
-at equal length is reported only if both forms show it.
+Here log a_p and log b_p are the log lengths of the two reviews. The length m is the midpoint of their means, and c is
+the difference at this length. The interval of c is robust against unequal variances (HC3), with P − 3 degrees of
+freedom. A difference at equal length is reported only if both forms show it.
 
 β is not a causal effect: a longer review may well say more.
 """
@@ -45,25 +45,28 @@ from gre_bench.stats.intervals import Interval, PairedTest, clustered_error, exc
 from gre_bench.stats.samples import Array, Indices, Keys, Values, check_finite, group_indices
 
 LEAST_OVERLAP = 0.1
-"""Lengths overlap less than this if their means lie more than 2.3 standard deviations apart (for normal log lengths).
-Equal length would then be extrapolation, so no difference is reported."""
+"""No difference is reported if lengths overlap less than this, because equal length would then be an extrapolation. For
+normal log lengths, this means that their means lie more than 2.3 standard deviations apart."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slope:
     """The slope β of score on log(tokens), in the metric's unit.
 
-    *influence*: paper → its influence on β. These sum to zero, and β's variance is P/(P − 1)·Σ influence².
+    *influence*: paper → its influence on β. The influences sum to zero, and β's variance is P/(P − 1)·Σ influence².
     """
 
     value: float
     influence: dict[object, float]
 
     def error(self, papers: Keys, own: Array, times: float, exchanges: tuple[Keys, Keys] | None = None) -> float:
-        """Returns the standard error of an estimate that depends on β.
+        """Returns the standard error of an estimate that depends on β, in the estimate's unit.
 
-        *own* (papers,): the influence of each of *papers* if β were known. *times*: the estimate's derivative by β.
-        *exchanges*: as for `contrast_at_length`; papers outside *papers* are independent.
+        Args:
+            papers: (n,) the papers of the estimate, each once.
+            own: (n,) the influence that each of *papers* would have on the estimate if β were known.
+            times: the derivative of the estimate by β.
+            exchanges: as for `contrast_at_length`; all other papers are independent.
         """
         influence = dict.fromkeys(self.influence, 0.0) | dict(zip(papers, own.tolist(), strict=True))
         psi = np.array([own + times * self.influence.get(paper, 0.0) for paper, own in influence.items()])
@@ -79,7 +82,7 @@ class LengthContrast:
     """The difference of two candidates at equal length.
 
     - *common*: with one slope for all candidates. *own*: with the two candidates' own slopes; None for fewer than
-      `FEWEST` papers, or if the lengths do not determine them.
+      `FEWEST` papers, or if the lengths do not determine these slopes.
     - *overlap*: 2·min(q, 1 − q), where q is the share of pairs of reviews in which the first candidate's is the longer.
       It is 1 if neither candidate writes longer reviews, and 0 if the lengths of the two do not overlap.
     """
@@ -114,7 +117,14 @@ FEWEST = 10
 
 
 def human_length(tokens: Values) -> float:
-    """Returns the geometric mean of *tokens*; raises ValueError for a review without tokens."""
+    """Returns the geometric mean of the lengths of human reviews, in tokens.
+
+    Args:
+        tokens: (n,) the length of each review, in tokens.
+
+    Raises:
+        ValueError: there are no reviews, or one has no tokens.
+    """
     return math.exp(float(_logs(tokens).mean()))
 
 
@@ -125,11 +135,21 @@ def length_slope(
     groups: Keys | None = None,
     candidates: Sequence[str] | None = None,
 ) -> Slope:
-    """Returns the slope β of the model, with each paper's influence on it; all sequences have one entry per score.
+    """Returns the slope β of the module's model, with each paper's influence on it.
 
-    *groups*: None: the papers. *candidates*: None: the model has no candidate effects. Raises ValueError for fewer than
-    two papers or a review without tokens. Also raises it if no group has reviews of different lengths, after candidate
-    effects are removed.
+    Args:
+        values: (n,) scores, in the metric's unit.
+        tokens: (n,) the length of each score's review, in tokens.
+        papers: (n,) the paper of each score.
+        groups: (n,) the group of each score; None: its paper.
+        candidates: (n,) the candidate of each score; None: the model has no candidate effects.
+
+    Returns:
+        The slope, in the metric's unit per unit of log(tokens).
+
+    Raises:
+        ValueError: there are fewer than three scores or two papers, or a review has no tokens. Also if no group has
+            reviews of different lengths after candidate effects are removed.
     """
     scores, logs = check_finite(values, at_least=3), _logs(tokens)
     names = [""] * len(scores) if candidates is None else list(candidates)
@@ -157,9 +177,22 @@ def length_controlled_means(
 ) -> dict[str, Interval]:  # fmt: skip
     """Returns candidate → its mean score if its reviews were *at* tokens long, with a 90% interval.
 
-    The intervals treat the length *at* as known. Sequences and errors are as for `length_slope`. *exchanges*: candidate
-    → paper → the exchange of reviews that the score depends on, as for `contrast_at_length`; without any, papers are
-    independent. A candidate whose papers are all in one exchange has no entry.
+    The intervals treat the length *at* as known.
+
+    Args:
+        values: (n,) scores, in the metric's unit.
+        tokens: (n,) the length of each score's review, in tokens.
+        papers: (n,) the paper of each score.
+        at: the length to control for, in tokens.
+        candidates: (n,) the candidate of each score.
+        exchanges: candidate → paper → the exchange of reviews that the score depends on, as for `contrast_at_length`.
+            The papers of a candidate without exchanges are independent.
+
+    Returns:
+        The means and intervals, in the metric's unit. A candidate whose papers are all in one exchange has no entry.
+
+    Raises:
+        ValueError: *at* is not positive; or as `length_slope`.
     """
     if not at > 0:
         raise ValueError(f"the length to control for must be positive, not {at}")
@@ -193,12 +226,21 @@ def contrast_at_length(
 ) -> LengthContrast:  # fmt: skip
     """Returns the difference of two candidates, *first* less *second*, at equal length, with 95% intervals.
 
-    - *slope*: β of the board, from all its candidates, on these *papers* and possibly more.
-    - *papers* (n,): the papers that both candidates reviewed, each once. The other sequences are in the same order.
-    - *exchanges*: the exchanges of reviews that each candidate's scores depend on (`exchange_error`); None: papers are
-      independent.
+    Args:
+        slope: β of the board, from all its candidates, on these *papers* and possibly more.
+        papers: (n,) the papers that both candidates reviewed, each once.
+        first: (n,) the first candidate's score on each paper, in the metric's unit.
+        second: (n,) the second candidate's score on each paper.
+        first_tokens: (n,) the length of the first candidate's review of each paper, in tokens.
+        second_tokens: (n,) the length of the second candidate's review of each paper, in tokens.
+        exchanges: for each of the two candidates, (n,) the exchange of reviews that its score on each paper depends on
+            (`exchange_error`). If None, papers are independent.
 
-    Raises ValueError for fewer than two papers or a review without tokens.
+    Returns:
+        The difference in both forms, in the metric's unit, and the overlap of lengths.
+
+    Raises:
+        ValueError: there are fewer than two papers, a review has no tokens, or the sequences differ in length.
     """
     scores, other_scores = check_finite(first, at_least=2), check_finite(second, at_least=2)
     logs, other_logs = _logs(first_tokens), _logs(second_tokens)
@@ -218,7 +260,11 @@ def contrast_at_length(
 
 
 def error_by_paper(influence: Array) -> float:
-    """Returns the standard error √(P/(P − 1)·Σ ψ²) of an estimate from the *influence* ψ of each of P papers."""
+    """Returns the standard error √(P/(P − 1)·Σ ψ²) of an estimate, in the estimate's unit.
+
+    Args:
+        influence: (P,) the influence ψ of each of P papers; the influences sum to zero.
+    """
     return math.sqrt(len(influence) / (len(influence) - 1) * float(influence @ influence))
 
 
@@ -271,7 +317,8 @@ def _residual(column: Array, groups: Indices, size: int, kinds: Indices, number:
     target = within(column)
     if number == 1:
         return target
-    # The normal equations, without BLAS matrix products, whose last digits depend on the processor and its load.
+    # The normal equations are set up without BLAS, because the last digits of its products depend on the processor and
+    # its load.
     held = np.bincount(groups * number + kinds, minlength=size * number).reshape(size, number)
     products = np.diag(held.sum(axis=0)) - np.einsum("pk,pl->kl", held / members[:, None], held)
     totals = np.bincount(kinds, weights=target, minlength=number)

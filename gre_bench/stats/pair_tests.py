@@ -44,14 +44,13 @@ def pair_tests(
         references: (n,) the reference of each score. If None, the scores of a candidate are averaged over each paper
             before candidates are compared.
         level: the coverage of each interval, between 0 and 1.
-        exchanges: (n,) the exchange of reviews that a score depends on, which the papers of one share. If None, papers
-            are independent.
+        exchanges: (n,) the exchange of reviews that each score depends on. If None, papers are independent.
 
     Returns:
-        k(k − 1)/2 tests of k candidates. *first* comes before *second* by first appearance.
+        k(k − 1)/2 tests of k candidates. In each test, *first* appears earlier in *candidates* than *second*.
 
     Raises:
-        ValueError: two candidates have fewer than two papers in common, or fewer than two exchanges on these.
+        ValueError: two candidates have fewer than two papers in common, or fewer than two exchanges on these papers.
     """
     scores = check_finite(values, at_least=2)
     names = list(dict.fromkeys(candidates))
@@ -92,8 +91,9 @@ def pair_tests(
 def trimmed_mean(values: Array) -> tuple[float, float, float]:
     """Returns the mean of *values* without the 10% at either end, and its one-sided 95% bounds.
 
-    The standard error is s_w/((1 − 2·0.1)·√n), with s_w the standard deviation of the values that are winsorised
-    instead; Student's t has as many degrees of freedom as values are kept, less one (Tukey and McLaughlin 1963).
+    The standard error is s_w/((1 − 2·0.1)·√n), where s_w is the standard deviation of the values after they are
+    winsorised instead of trimmed. The degrees of freedom of Student's t are the number of kept values less one (Tukey
+    and McLaughlin 1963).
 
     Args:
         values: (n,) at least two numbers.
@@ -109,7 +109,12 @@ def trimmed_mean(values: Array) -> tuple[float, float, float]:
 
 
 def sign_test(ahead: int, behind: int) -> float:
-    """Returns the sign test's two-sided p-value: the probability of a split this uneven under equal chances."""
+    """Returns the two-sided p-value of the sign test: the probability of a split at least this uneven by chance.
+
+    Args:
+        ahead: the number of papers with a difference above zero.
+        behind: the number of papers with a difference below zero.
+    """
     from scipy.special import bdtr
 
     return min(1.0, 2 * float(bdtr(min(ahead, behind), ahead + behind, 0.5)))
@@ -132,15 +137,15 @@ def correct_in_one_family(tests: Sequence[PairTest], others: Values) -> tuple[li
 
 
 def smallest_detectable_difference(sd: float, papers: int, alpha: float = 0.05, power: float = 0.8) -> float:
-    """Returns the smallest mean difference that a two-sided test shows with probability *power*.
+    """Returns the smallest mean difference that a two-sided test detects with probability *power*.
 
     The formula is (t(1 − alpha/2) + t(power))·sd/√papers, with *papers* − 1 degrees of freedom.
 
     Args:
         sd: the standard deviation, over papers, of the difference on one paper; the result has its unit.
-        papers: at least two.
-        alpha: the level of the test.
-        power: between 0 and 1.
+        papers: the number of papers, at least two.
+        alpha: the significance level of the test.
+        power: the probability of detection, between 0 and 1.
     """
     from scipy.special import stdtrit
 

@@ -38,7 +38,7 @@ from gre_bench.stats.samples import (
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """The rank of a candidate by its *mean*, which is over papers, each with its mean score.
+    """The rank of a candidate by its *mean*, the mean over papers of its mean score on each paper.
 
     *surely_low*, *surely_high*: the interval from significant differences; the intervals hold for all candidates at
     once.
@@ -53,9 +53,10 @@ class Rank:
 
 @dataclass(frozen=True, slots=True)
 class RankConsistency:
-    """Spearman's coefficient and Kendall's tau-b between two boards, over the *shared* candidates, which are on both.
+    """Spearman's coefficient and Kendall's tau-b between two boards, with two-sided p-values.
 
-    *left_out*: the names of the candidates on one board only.
+    *shared*: the number of candidates on both boards, over which they are computed. *left_out*: the names of the
+    candidates that are on only one board.
     """
 
     spearman: float
@@ -113,7 +114,7 @@ def rank_consistency(first: Mapping[str, float], second: Mapping[str, float]) ->
 
     Args:
         first: candidate → score on the first board.
-        second: candidate → score on the second, perhaps in another unit.
+        second: candidate → score on the second board, perhaps in another unit.
 
     Raises:
         ValueError: fewer than three candidates are on both boards, or all their scores on one board are equal.
@@ -176,7 +177,7 @@ def measure_agreement(
 
     Args:
         first: (n,) the scores by one measure.
-        second: (n,) those by the other, perhaps in another unit.
+        second: (n,) the scores by the other measure, perhaps in another unit.
         papers: (n,) the paper of each pair; papers are resampled for the interval.
         candidates: (n,) the candidate of each pair.
         resamples: how many resamples the bootstrap takes.
@@ -200,9 +201,15 @@ def measure_agreement(
 def count_significant_orders(
     first_tests: Sequence[PairTest], second_tests: Sequence[PairTest], alpha: float = 0.05
 ) -> SignificantOrders:
-    """Counts how many pairs of candidates differ significantly, at *alpha*, by both measures, by one, or by neither.
+    """Counts how many pairs of candidates differ significantly by both measures, by one, or by neither.
 
-    *first_tests*, *second_tests*: each measure's `pair_tests`, of the same pairs of candidates in the same order.
+    Args:
+        first_tests: the results of `pair_tests` by one measure.
+        second_tests: the results by the other measure, for the same pairs of candidates in the same order.
+        alpha: the significance level.
+
+    Raises:
+        ValueError: the numbers of tests differ.
     """
     sure = [(a.p_holm < alpha, b.p_holm < alpha) for a, b in zip(first_tests, second_tests, strict=True)]
     pairs = zip(first_tests, second_tests, sure, strict=True)
@@ -218,18 +225,27 @@ def count_significant_orders(
 
 
 def ranks(values: Values, papers: Keys, candidates: Sequence[str]) -> dict[str, int]:
-    """Returns candidate → rank by its mean over papers; means equal to nine decimals share the better rank."""
+    """Returns candidate → rank by its mean over papers; means that are equal to nine decimals share the better rank.
+
+    Args:
+        values: (n,) scores, in the metric's unit.
+        papers: (n,) the paper of each score.
+        candidates: (n,) the candidate of each score.
+
+    Raises:
+        ValueError: there are fewer than two scores, or one is not finite.
+    """
     sums, counts = _paper_means_and_presence(values, papers, candidates)
     places = _ranks((sums.sum(0) / counts.sum(0))[None])[0]
     return dict(zip(dict.fromkeys(candidates), map(int, places), strict=True))
 
 
 def leads(tests: Sequence[PairTest], baseline: str) -> dict[str, float]:
-    """Returns how far each candidate's mean lies above that of the candidate *baseline*.
+    """Returns how far each candidate's mean lies above the mean of the candidate *baseline*.
 
     Args:
         tests: pair tests of one measure, as `pair_tests` returns them.
-        baseline: a candidate among them.
+        baseline: the candidate with which all others are compared.
 
     Returns:
         Candidate → lead, in standard errors of the mean difference over papers. A candidate whose difference from the

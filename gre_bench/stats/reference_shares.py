@@ -1,21 +1,23 @@
-"""How much of an order of two candidates depends on who wrote the references.
+"""How far the order of two candidates depends on who wrote the references.
 
 Two candidates differ by δ_i on paper i. A *stand-in* is a reviewer whose reviews serve as references in place of human
-ones; with the reviews of the stand-in Z as references, the candidates differ by δ_Z,i.
+ones. If the reviews of the stand-in Z serve as references, the candidates differ by δ_Z,i on paper i.
 
-Say a share q of the references were written like Z's, spread evenly over papers. Then the mean difference is
-d = (1 − q)·d_H + q·d_Z, where d_H is the mean difference on human references. d_H is positive exactly if the mean of
+Suppose that a share q of the references is written like Z's reviews, spread evenly over papers. Then the mean
+difference is d = (1 − q)·d_H + q·d_Z, where d_H is the mean difference on human references, and d_Z on Z's reviews. d_H
+is positive exactly if the mean of
 
     u_i(q) = δ_i − q·δ_Z,i
 
 is positive. The *tipping share* is the largest q up to which the lower bound of this mean stays above zero. The bound
-is by Student's t over papers, which leads to a quadratic in q (Fieller 1954).
+is computed by Student's t over papers, which leads to a quadratic equation in q (Fieller 1954).
 
-Papers need not be alike. Let a_i be the share of such references on paper i, and q the mean of these shares:
+The share may differ between papers. Let a_i be the share of such references on paper i, and q the mean of the a_i. Then
 
     d = (1 − q)·d_H + q·d_Z + Cov(a_i, δ_Z,i − δ_H,i)
 
-The *worst assignment* puts them on the papers where Z's reviews help most. These are chosen by δ_i in place of δ_H,i.
+The *worst assignment* puts such references on the papers where they raise the difference most. As δ_H,i is unknown,
+these papers are chosen by δ_i instead.
 """
 
 from __future__ import annotations
@@ -31,14 +33,22 @@ from gre_bench.stats.samples import Array, Keys, Values, check_finite, group_ind
 ONE_SIDED = 0.95
 """The one-sided confidence level of the bounds."""
 STEPS = 1000
-"""The worst assignment is computed for this many shares between 0 and 1."""
+"""The worst assignment is computed for this many equal steps of q from 0 to 1."""
 
 
 def tipping_share(differences: Values | Array, stand_in: Values | Array, level: float = ONE_SIDED) -> float | None:
-    """Returns the largest share q in [0, 1] up to which the lower bound of the mean of u(q) stays above zero.
+    """Returns the tipping share: the largest q up to which the lower bound of the mean of u(q) stays above zero.
 
-    *differences*, *stand_in* (papers,): δ_i, δ_Z,i. None if the bound is not above zero at q = 0. Raises ValueError for
-    fewer than two papers.
+    Args:
+        differences: (papers,) δ_i of the module's docstring, in the metric's unit.
+        stand_in: (papers,) δ_Z,i, in the same unit and order.
+        level: the one-sided confidence level of the bound.
+
+    Returns:
+        The share, between 0 and 1; None if the bound is not above zero even at q = 0.
+
+    Raises:
+        ValueError: there are fewer than two papers, a number is not finite, or the two sequences differ in length.
     """
     delta, other = _check_paired_values(differences, stand_in)
     error, t = float(delta.std(ddof=1)) / math.sqrt(len(delta)), _quantile(len(delta), level)
@@ -48,9 +58,18 @@ def tipping_share(differences: Values | Array, stand_in: Values | Array, level: 
 
 
 def certain_share(differences: Values | Array, stand_in: Values | Array, level: float) -> float | None:
-    """Returns the smallest share q in [0, 1] from which the upper bound at *level* of the mean of u(q) is below zero.
+    """Returns the smallest share q from which the upper bound of the mean of u(q) is below zero.
 
-    None if there is none. Arguments and errors are as for `tipping_share`.
+    Args:
+        differences: (papers,) δ_i of the module's docstring, in the metric's unit.
+        stand_in: (papers,) δ_Z,i, in the same unit and order.
+        level: the one-sided confidence level of the bound.
+
+    Returns:
+        The share, between 0 and 1; None if the bound is not below zero at any share below 1.
+
+    Raises:
+        ValueError: as `tipping_share`.
     """
     delta, other = _check_paired_values(differences, stand_in)
     crossings = _crossings(delta, other, _quantile(len(delta), level))
@@ -60,8 +79,18 @@ def certain_share(differences: Values | Array, stand_in: Values | Array, level: 
 def worst_share(differences: Values | Array, stand_in: Values | Array, level: float = ONE_SIDED) -> float | None:
     """Returns the tipping share under the worst assignment of references like Z's to papers, in steps of 0.001.
 
-    Arguments and errors are as for `tipping_share`. The papers are chosen by their measured differences, noise
-    included, so the share tends to be too small.
+    The papers are chosen by their measured differences, noise included, so the share tends to be too small.
+
+    Args:
+        differences: (papers,) δ_i of the module's docstring, in the metric's unit.
+        stand_in: (papers,) δ_Z,i, in the same unit and order.
+        level: the one-sided confidence level of the bound.
+
+    Returns:
+        The share, between 0 and 1; None if the bound is not above zero even at q = 0.
+
+    Raises:
+        ValueError: as `tipping_share`.
     """
     delta, other = _check_paired_values(differences, stand_in)
     size = len(delta)
@@ -107,8 +136,13 @@ def _crossings(delta: Array, other: Array, t: float) -> Iterator[tuple[float, fl
 def ai_likeness(models: Array, humans: Array) -> Array:
     """Returns how AI-like each reference is: the mean score of models on it less the score of other humans on it.
 
-    *models* (references, models), *humans* (references,): NaN where there is no score. The result (references,) is
-    divided by its standard deviation; it is NaN for a reference without model or human scores.
+    Args:
+        models: (references, models) the score of each model on each reference; NaN where there is none.
+        humans: (references,) the score of other humans on each reference, in the same unit; NaN where there is none.
+
+    Returns:
+        (references,) the differences, divided by their standard deviation over references, so they have no unit. NaN
+        for a reference without a model's score or without a human score; all NaN if the differences do not vary.
     """
     known = ~np.isnan(models)
     counts = known.sum(axis=1)
@@ -124,8 +158,8 @@ class TrimmedDifference:
     """A mean difference after the most AI-like references are left out.
 
     - *share*, *left_out*: the share and the number of references left out. *difference*: the mean over the rest.
-    - *control*, *low*, *high*: the mean, 5% and 95% quantiles if the same number of random references are left out
-      instead.
+    - *control*, *low*, *high*: the mean, the 5% and the 95% quantile of the difference if the same number of references
+      is left out at random instead.
     - *p*: the p-value by re-randomisation: how often leaving out random references changes the mean at least as much.
     """
 
@@ -143,11 +177,22 @@ def trim_ai_like_references(
 ) -> list[TrimmedDifference]:
     """Returns, for each of *shares*, the mean difference after that share of the most AI-like references is left out.
 
-    *differences*, *papers*, *like* (references,): the difference of two candidates on a reference, its paper, and its
-    `ai_likeness`. A mean is over papers, each with the mean of its references; a paper without references is left out.
-    A
-    reference of unknown likeness is never left out, also not at random. Raises ValueError for a number that is not
-    finite.
+    The mean is over papers; the value of a paper is the mean over its references that are not left out. A paper that
+    has no references left does not count. A reference of unknown likeness is never left out, not even at random.
+
+    Args:
+        differences: (references,) the difference of two candidates on each reference, in the metric's unit.
+        papers: (references,) the paper of each reference.
+        like: (references,) the `ai_likeness` of each reference; NaN: unknown.
+        shares: the shares to leave out, each between 0 and 1.
+        resamples: how often random references are left out instead.
+        seed: the seed of these random choices.
+
+    Returns:
+        One result for each of *shares*, in order; the means are in the unit of *differences*.
+
+    Raises:
+        ValueError: there are fewer than two references, or a difference is not finite.
     """
     values = check_finite(differences, at_least=2)
     groups, size = group_indices(papers, len(values))

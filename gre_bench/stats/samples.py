@@ -1,6 +1,6 @@
-"""Checks a statistic's input: there are enough numbers, each is finite, and each belongs to a group.
+"""Checks the input of a statistic: there must be enough numbers, each must be finite, and each must belong to a group.
 
-Also yields seeded bootstrap resamples of whole groups as counts, in blocks of bounded memory.
+The module also yields seeded bootstrap resamples of whole groups as counts, in blocks of bounded memory.
 
 A resample of G groups is a row of G counts that add up to G: how often the resample contains each group. Many
 statistics need only sums over groups. One product, ``weights @ sums``, then gives these sums for all resamples in a
@@ -22,7 +22,15 @@ Keys = Sequence[object]
 
 
 def check_finite(values: Values | Array, at_least: int) -> Array:
-    """Returns *values* as an array (n,); raises ValueError for fewer than *at_least* values, NaN or infinity."""
+    """Returns *values* as an array (n,).
+
+    Args:
+        values: (n,) numbers in any unit.
+        at_least: the smallest number of values that is allowed.
+
+    Raises:
+        ValueError: there are fewer than *at_least* values, or one is NaN or infinite.
+    """
     numbers = np.asarray(values, dtype=np.float64)
     if numbers.ndim != 1 or len(numbers) < at_least:
         raise ValueError(f"needs at least {at_least} values, got {numbers.shape}")
@@ -34,8 +42,14 @@ def check_finite(values: Values | Array, at_least: int) -> Array:
 def group_indices(groups: Keys, length: int) -> tuple[Indices, int]:
     """Returns the index of each value's group, as an array (length,), and the number of groups.
 
-    Equal labels in *groups* mean the same group; groups are numbered in order of their first appearance. Raises
-    ValueError if *groups* does not have *length* labels.
+    Groups are numbered in order of their first appearance.
+
+    Args:
+        groups: (length,) a label for each value; equal labels mean the same group.
+        length: the number of values.
+
+    Raises:
+        ValueError: *groups* does not have *length* labels.
     """
     if len(groups) != length:
         raise ValueError(f"{length} values but {len(groups)} groups")
@@ -44,9 +58,14 @@ def group_indices(groups: Keys, length: int) -> tuple[Indices, int]:
 
 
 def cell_sums(values: Array, rows: Indices, size: int, columns: Indices, number: int) -> tuple[Array, Array]:
-    """Returns the sum and the count of the *values* in each cell, as two arrays (*size*, *number*).
+    """Returns the sum and the count of the *values* in each cell of a table, as two arrays (size, number).
 
-    *rows*, *columns* (n,): the cell of each value.
+    Args:
+        values: (n,) numbers in any unit.
+        rows: (n,) the row of each value, below *size*.
+        size: the number of rows.
+        columns: (n,) the column of each value, below *number*.
+        number: the number of columns.
     """
     cells = rows * number + columns
     sums = np.bincount(cells, weights=values, minlength=size * number).reshape(size, number)
@@ -64,10 +83,15 @@ BLOCK = 1 << 21
 
 
 def weights(groups: int, resamples: int, seed: int) -> Iterator[Array]:
-    """Yields blocks (rows, *groups*) of bootstrap counts, with *resamples* rows in total.
+    """Yields blocks (rows, groups) of bootstrap counts; a row says how often one resample contains each group.
 
-    A row says how often one resample contains each group. Equal arguments give equal rows: statistics with the same
-    number of groups and the same *seed* use the same resamples.
+    Equal arguments give equal rows, so statistics with the same number of groups and the same seed use the same
+    resamples.
+
+    Args:
+        groups: the number of groups.
+        resamples: the number of rows in all blocks together.
+        seed: the seed of the random choices.
     """
     rows = max(1, BLOCK // groups)
     for number, first in enumerate(range(0, resamples, rows)):
@@ -84,6 +108,11 @@ def _block(groups: int, rows: int, seed: int, number: int) -> Array:
 
 
 def equal_tailed_quantiles(drawn: Array, level: float) -> tuple[float, float]:
-    """Returns the quantiles (1 − level)/2 and (1 + level)/2 of the resampled values *drawn*."""
+    """Returns the quantiles (1 − level)/2 and (1 + level)/2 of resampled values, in their unit.
+
+    Args:
+        drawn: (resamples,) the value of each resample.
+        level: the share of the values between the two quantiles.
+    """
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)

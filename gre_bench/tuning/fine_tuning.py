@@ -1,8 +1,8 @@
 """Fine-tunes an evaluation LM on judgments and writes the result into a folder (Xu et al. 2025, appendix E).
 
-The result is an adapter (LoRA, Hu et al. 2022) or the whole model. Appendix E.1: rank 16, alpha 16, no dropout, on all
-matrices of attention and feed-forward layers, with the base in 4 bits. Where 4 bits are unavailable, the base keeps its
-full precision.
+The result is an adapter (LoRA, Hu et al. 2022) or the whole model. As in appendix E.1, the adapter by default has rank
+16, alpha 16 and no dropout, and changes all matrices of attention and feed-forward layers. The base is in 4 bits or, if
+4 bits are unavailable, not quantised.
 
 After an interruption, the same call of `fine_tune` continues the training. Once the training is complete, the same call
 returns the training record.
@@ -60,9 +60,9 @@ def fine_tune(
 ) -> dict[str, Any]:
     """Trains the model in *base* on *papers*, writes the result into *folder* and returns the training record.
 
-    If *base* holds an adapter, the training starts from its weights, and its base becomes the base of the result.
-    *kept*: papers that are not trained on; their loss is measured before, during and after the training. *data*:
-    describes the files that the papers come from, for the record. Raises `LMError`, `SettingsError`, `SourceError` or
+    If *base* holds an adapter, the training starts from its weights, and the adapter's base becomes the base of the
+    result. *kept*: held-out papers, whose loss is measured before, during and after the training. *data*: a description
+    of the files that the papers come from, for the record. Raises `LMError`, `SettingsError`, `SourceError` or
     `LockedError`.
     """
     with record.claim_folder(folder):
@@ -117,8 +117,8 @@ def fine_tune(
 def open_base(folder: Path, settings: TuningSettings) -> Weights:
     """Opens the model in *folder*, or the pretrained model of that name, for training.
 
-    The dtype is float32 if the whole model is trained. The base of an adapter is opened in 4 bits or in the dtype of
-    *settings*. Raises `LMError` if the model cannot be opened or trained.
+    The dtype is float32 if the whole model is to be trained. The base of an adapter is opened in 4 bits or in the dtype
+    of *settings*. Raises `LMError` if the model cannot be opened or trained.
     """
     folder = model_path(folder, "lm")
     whole = settings.method == "full"
@@ -175,8 +175,8 @@ def trainable(weights: Weights, settings: TuningSettings, start: Adapter | None 
     )  # fmt: skip
     torch.manual_seed(settings.seed)
     with errors_as_lm_error(weights.folder, "no adapter can be added"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # peft calls transformers by an old name
-        # Adapters stay in float32 whatever the base's dtype: updates of 2e-4 vanish in bfloat16.
+        warnings.simplefilter("ignore", FutureWarning)  # peft uses an old name of transformers
+        # Adapters stay in float32, whatever the base's dtype, because updates of 2e-4 would vanish in bfloat16.
         if start:
             return with_adapter(start, weights.model, trainable=True)
         return get_peft_model(model, config, autocast_adapter_dtype=True)
@@ -185,8 +185,8 @@ def trainable(weights: Weights, settings: TuningSettings, start: Adapter | None 
 def save(model: nn.Module, tokenizer: PreTrainedTokenizerBase, base: Path, folder: Path, dtype: str) -> None:
     """Writes a trained model into *folder*: a whole model with its *tokenizer*, or an adapter alone.
 
-    The adapter's files refer to *base*, a path or the name of a pretrained model; its weights are written in *dtype*,
-    the base's dtype. Raises `SettingsError` if the folder cannot be written.
+    The adapter's files refer to *base*, a path or the name of a pretrained model. The adapter's weights are written in
+    *dtype*, the dtype of the base. Raises `SettingsError` if the folder cannot be written.
     """
     import torch
     from safetensors.torch import load_file, save_file
@@ -200,17 +200,17 @@ def save(model: nn.Module, tokenizer: PreTrainedTokenizerBase, base: Path, folde
         wrapped.peft_config["default"].base_model_name_or_path = (
             str(base) if is_model_name(base) else os.path.abspath(base)
         )
-        # An adapter never holds embeddings; without this argument, peft would query a hub about the base.
+        # An adapter never holds embeddings. Without this argument, peft would ask a model hub about the base.
         wrapped.save_pretrained(folder, safe_serialization=True, save_embedding_layers=False)
         file = folder / ADAPTER_WEIGHTS
         tensors = {name: each.to(getattr(torch, dtype)) for name, each in load_file(file).items()}
         save_file(tensors, file, metadata={"format": "pt"})
-        # peft writes a model card that is an empty form.
+        # The model card that peft writes is an empty form.
         (folder / "README.md").unlink(missing_ok=True)
 
 
 def draw(history: History, folder: Path, title: str) -> None:
-    """Plots the losses of a run over its steps into `PICTURE`: training loss (pale), smoothed, and held-out loss.
+    """Plots the losses of a run by step to `PICTURE`: the training loss (pale), its smoothed curve, the held-out loss.
 
     Raises `SettingsError` if *folder* cannot be written.
     """
@@ -261,7 +261,7 @@ def _build_examples(
 
 
 def _refuse_tied(weights: Weights, targets: Sequence[str]) -> None:
-    """Raises `LMError` if *targets* name an embedding and input and output embeddings share one matrix.
+    """Raises `LMError` if *targets* include an embedding, and the input and output embeddings share one matrix.
 
     Training would adapt only one of the two embeddings, but merging the adapter into the shared matrix would change
     both.

@@ -1,12 +1,13 @@
-"""Trains `cache-ngram`: counts come from training papers, all weights from validation papers.
+"""Trains `cache-ngram`: the counts come from training papers, and all weights from validation papers.
 
 Counts, topics and spellings come from the judgments of the training papers. Expectation maximisation (Dempster et al.
 1977) fits the weights of the sources. L-BFGS fits the weights of the features that reweight the trigram model. Both
 fits maximise the likelihood of the validation papers' reviews, each given another review of the same paper.
 
-The judgments may be by several writers. Two statistics are then counted within each writer: how common a word is, and
-how much more often than by chance two reviews of a paper share it. Otherwise a word that one writer prefers would look
-informative: a known text by this writer would make all judgments by the same writer likelier, whatever their paper.
+The judgments may be by several writers. Two statistics are then counted for each writer separately: how common a word
+is, and how much more often than by chance two reviews of a paper share it. Otherwise, a word that one writer prefers
+would look informative: if the known text is by this writer, all judgments by the same writer would become likelier,
+whatever paper they are about.
 """
 
 from __future__ import annotations
@@ -49,10 +50,10 @@ _PENALTY = 1e-3
 class TrainingRecipe:
     """The settings of the training.
 
-    - *fewest*: n-grams that occur less often are dropped; for fewer than 3,000 papers, 2 occurrences suffice.
-    - *rare*, *common*: topics use words that occur in at least *rare* papers, and in less than a share *common* of each
-      writer's papers. For fewer than 500 papers, *rare* is 1% of the papers, and at least 2.
-    - *rounds*: how many times to fit the feature weights, by at most *steps* of L-BFGS, and then the source weights.
+    - *fewest*: n-grams that occur less often are dropped; with fewer than 3,000 papers, 2 occurrences suffice.
+    - *rare*, *common*: topics use words that occur in at least *rare* papers, and in less than the share *common* of
+      each writer's papers. With fewer than 500 papers, *rare* is 1% of the papers, and at least 2.
+    - *rounds*: how many times to fit the feature weights, in at most *steps* of L-BFGS, and then the source weights.
     """
 
     topics: int = 200
@@ -67,10 +68,10 @@ class TrainingRecipe:
 class HeldOutResults:
     """Results of a model on validation papers, over all ordered pairs of two reviews of one paper.
 
-    They are optimistic, because the weights of the model were chosen on these papers.
+    The results are optimistic, because the weights of the model were fitted to the same papers.
 
     - *tokens*: the number of tokens of all reviews.
-    - *marginal*: the mean log-probability of a review alone, in nats.
+    - *marginal*: the mean log-probability of a review without a known text, in nats.
     - *same*, *other*: the mean pointwise mutual information (PMI) of a review with another review of the same paper,
       and with a review of another paper, in nats.
     - *auc*: the probability that a PMI within a paper is higher than a PMI between papers.
@@ -95,9 +96,9 @@ def train(
 ) -> tuple[CacheNgram, HeldOutResults]:
     """Trains a model on *papers*; returns the model and its results on *validation*.
 
-    If *validation* is None, every sixth paper is used for validation and not for counts. The same papers and *recipe*
-    give the same model. *writers*: the writer of the judgments of each of *papers*; None: all by one writer. Raises
-    `SourceError` for too few papers, reviews or words.
+    If *validation* is None, every sixth paper is used for validation instead of counts. The same papers and *recipe*
+    give the same model. *writers*: for each of *papers*, the writer of its judgments; None: one writer wrote all.
+    Raises `SourceError` if there are too few papers, reviews or words.
     """
     writers = writers or [""] * len(papers)
     if validation is None:
@@ -127,7 +128,7 @@ def save(model: CacheNgram, folder: Path) -> None:
 
 
 def evaluate_held_out(model: CacheNgram, papers: Papers, writers: Sequence[str] | None = None) -> HeldOutResults:
-    """Returns the results of *model* on *papers*, whose judgments are by *writers* (None: one writer).
+    """Returns the results of *model* on *papers*. *writers*: for each paper, the writer of its judgments; None: one.
 
     For the PMI between papers, paper i of a writer's n papers is paired with paper i + n/2, modulo n.
     """
@@ -177,7 +178,7 @@ def _count(
     whole, size = [paper for papers in coded for paper in papers], sum(map(len, writers))
     fewest, rare = min(recipe.fewest, max(2, size // 1000)), min(recipe.rare, max(2, size // 100))
     unknown = [word for words in chain(*chain(*texts)) for word in words if word not in ids]
-    # The share of papers that contain a word, for the writer who uses it most.
+    # For each word, the share of papers that contain it, among the papers of the writer who uses it most.
     by_writer = zip(counted, writers, strict=True)
     shares = np.max([[count[word] / len(papers) for word in vocabulary] for count, papers in by_writer], axis=0)
     seen = np.array([papers_with[word] for word in vocabulary])
@@ -217,8 +218,8 @@ def _lift(writers: Sequence[Sequence[Sequence[np.ndarray]]], size: int) -> np.nd
     """Returns for each of *size* words how much more often two reviews of one paper share it than by chance, in nats.
 
     The lift is log((observed pairs + `_PRIOR`) / (pairs expected by chance + `_PRIOR`)). A pair is two reviews of one
-    paper that both contain the word. The pairs expected by chance are counted within each of *writers* (the word ids of
-    each review of each paper) and summed.
+    paper that both contain the word. *writers*: for each writer, the word ids of each review of each paper. The number
+    of pairs expected by chance is computed for each writer separately, and summed.
     """
     shared, chance = np.zeros(size), np.zeros(size)
     for papers in writers:
@@ -251,8 +252,8 @@ def _read_pairs(
 def fit_sources(model: CacheNgram, papers: Papers) -> CacheNgram:
     """Returns a copy of *model* with the source weights that maximise the likelihood of *papers*.
 
-    First the marginal weights are fitted, on each review alone; then the conditional weights, on each review given
-    another.
+    First, the marginal weights are fitted, on each review alone. Then the conditional weights are fitted, on each
+    review given another.
     """
     replies = {text: model.read_reply(text) for paper in papers for text in paper}
     terms = [
@@ -270,7 +271,7 @@ def fit_sources(model: CacheNgram, papers: Papers) -> CacheNgram:
 
 
 def _token_probabilities(reply: ReplyParts, whole: np.ndarray, unknown: np.ndarray) -> np.ndarray:
-    """Returns P(token) by each source, shape (sources, tokens), where each column is scaled by its own factor.
+    """Returns P(token) by each source, shape (sources, tokens), up to a factor for each token.
 
     *whole* and *unknown* are P(word) and P(unknown word) by each source.
     """
@@ -298,8 +299,8 @@ def _fit_mixture_weights(chances: np.ndarray) -> list[float]:
 def fit_feature_weights(model: CacheNgram, papers: Papers, steps: int) -> CacheNgram:
     """Returns a copy of *model* with feature weights fitted to *papers* in at most *steps* of L-BFGS.
 
-    The source weights stay. The feature weights maximise the likelihood of each review given another, less `_PENALTY`
-    times the sum of their squares. The gradient for a feature is its observed minus its expected value.
+    The source weights stay the same. The feature weights maximise the log-likelihood of each review given another, less
+    `_PENALTY` times the sum of their squares. The gradient for a feature is its observed minus its expected value.
     """
     from scipy.optimize import minimize
 
@@ -335,7 +336,7 @@ def fit_feature_weights(model: CacheNgram, papers: Papers, steps: int) -> CacheN
 
 
 def _other_sources(model: CacheNgram, reply: ReplyParts, known: KnownTextEffect) -> tuple[np.ndarray, np.ndarray]:
-    """Returns two arrays of probabilities of the tokens of *reply* that do not depend on the feature weights.
+    """Returns two arrays of probabilities of the tokens of *reply*, which do not depend on the feature weights.
 
     The first is the weighted sum over all sources except the reweighted trigram model. The second treats the token as
     an unknown word: P(unknown word) by the plain trigram model times P(spelling).
@@ -349,10 +350,9 @@ def _other_sources(model: CacheNgram, reply: ReplyParts, known: KnownTextEffect)
 def shared_topics(papers: Sequence[Sequence[np.ndarray]], chosen: np.ndarray, topics: int) -> dict[str, np.ndarray]:
     """Fits topics that reviews of one paper share: a word of one review predicts words of another through a few topics.
 
-    The method is probabilistic latent semantic analysis (Hofmann 1999), fitted by expectation maximisation to the
-    counts N(v, w) for words v ≠ w. N(v, w) is how often w occurs in a review while another review of the same paper
-    contains v. *papers*: the word ids of each review of each paper. *chosen*: the ids of the words to use. Returns four
-    arrays:
+    The method is probabilistic latent semantic analysis (Hofmann 1999). Expectation maximisation fits it to the counts
+    N(v, w) for words v ≠ w. N(v, w) is how often w occurs in a review while another review of the same paper contains
+    v. *papers*: the word ids of each review of each paper. *chosen*: the ids of the words to use. Returns four arrays:
 
     - ``topical``: the chosen words, shape (words,);
     - ``topics_of``: P(topic | a review contains the word), shape (words, topics), in half precision;

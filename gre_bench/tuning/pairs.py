@@ -1,4 +1,4 @@
-"""Builds training examples of an evaluation LM: nine conversations per paper and metric (Xu et al. 2025, appendix E).
+"""Builds training examples for an evaluation LM: nine conversations per paper and metric (Xu et al. 2025, appendix E).
 
 Three reviews of a paper are used. Each is predicted from each of the other two, and once without another review. The
 predictions are rendered and encoded as for scoring, so training and scoring see the same tokens.
@@ -35,17 +35,17 @@ SYNOPSES: Mapping[Metric, SynopsisKind] = {"gem": "none", "gem_s_abstract": "abs
 REVIEWS = 3
 _WORD = re.compile(r"[^\W\d_]{4,}")
 _NEAR, _POOL = 40, 24
-"""How many similar papers are considered for a paper, and how many of their reviews are compared by length."""
+"""How many similar papers each paper's rivals come from, and how many of their reviews are compared by length."""
 _BUCKET = 50
-"""The number of batches whose examples are sorted by length together: enough to save padding, few enough to shuffle."""
+"""The number of batches whose examples are sorted by length together: many save padding, few keep the order random."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedPaper:
-    """A paper to train on: the judgments of each of its reviews, one string per review, and kind of synopsis → text.
+    """A paper to train on. *judgments*: one string for each review. *synopses*: kind of synopsis → its text.
 
     *reviews*: the texts of the reviews, if the source has them. *writers*: the writers of the judgments. *passage*:
-    judgments made of a passage of the paper's own text, if contrast is to use it.
+    judgments made from a passage of the paper's own text, if contrast is to use them.
     """
 
     paper_id: str
@@ -66,9 +66,8 @@ class Example:
     """A tokenised conversation: token ids, and the weight of each token's loss; the first weight has no effect.
 
     *group*: with contrast, the index of the paper and metric, and the index of the reply (-1 if it is predicted without
-    a review). *wrong*: whether the reply is predicted from a rival (see `choose_rivals`). Such a reply is compared,
-    but not
-    trained on.
+    a review). *wrong*: whether the reply is predicted from a rival (see `choose_rivals`). Such an example serves for
+    comparison only, and the LM is not trained to predict its reply.
     """
 
     ids: tuple[int, ...]
@@ -79,14 +78,14 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class TrainingExamples:
-    """Training examples, and what was left out: *excluded* maps each reason to a number of papers or conversations."""
+    """Training examples. *excluded*: reason → the number of papers or conversations left out for it."""
 
     examples: tuple[Example, ...]
     excluded: Mapping[str, int]
 
 
 def nine_predictions(reviews: Sequence[str], synopsis: str | None) -> list[Prediction]:
-    """Returns nine predictions of three *reviews* of one paper: each given each of the others, then each given none."""
+    """Returns nine predictions of three *reviews* of one paper: six given another review, then three given none."""
     pairs = [Prediction(x, synopsis, y) for x, y in permutations(reviews, 2)]
     return pairs + [Prediction(None, synopsis, y) for y in reviews]
 
@@ -94,10 +93,11 @@ def nine_predictions(reviews: Sequence[str], synopsis: str | None) -> list[Predi
 def choose_rivals(papers: Sequence[JudgedPaper], count: int, seed: int) -> list[tuple[str, ...]]:
     """Returns for each of *papers* the judgments of *count* texts that are not reviews of it.
 
-    These texts are hard to distinguish from the paper's own reviews. All but one are reviews by the same writers, of
-    similar length, of the `_NEAR` papers with the most similar words (cosine of TF-IDF). The last, if there are two or
-    more, is the paper's passage, which names the topic but does not review. A paper without a passage gets a review of
-    any other paper. There are fewer texts if the other papers have fewer distinct judgments.
+    These texts are hard to distinguish from the paper's own reviews. All but one are reviews of the `_NEAR` papers with
+    the most similar words (cosine of TF-IDF); their judgments are by the same writers, and their length is similar. If
+    *count* is two or more, the last text is the paper's passage, which names the topic but does not review. A paper
+    without a passage gets a review of any other paper instead. There are fewer texts if the other papers have fewer
+    distinct judgments.
     """
     from scipy.sparse import csr_array
 
@@ -153,9 +153,9 @@ def build_training_predictions(
     """Returns nine predictions for each paper and metric, reason → number of papers left out, and places.
 
     A paper needs three reviews with judgments. If it has more, three of them are sampled by *seed*. *form*,
-    *ascii_fold*: how the texts are prepared. *others*: the number of `choose_rivals` from which each review is
-    predicted as
-    well. A place is the index of the prediction's paper and metric, and whether it is a prediction from a rival.
+    *ascii_fold*: how the texts are prepared. *others*: the number of rivals (`choose_rivals`) from which each review is
+    predicted, too. A place is the index of a prediction's paper and metric, and whether it is a prediction from a
+    rival.
     """
     made: list[Prediction] = []
     places: list[tuple[int, bool]] = []
@@ -200,10 +200,10 @@ def build_training_examples(
     ascii_fold: bool = False,
     others: int = 0,
 ) -> TrainingExamples:
-    """Returns the training examples of *papers* in order, and counts of everything left out (see
-    `build_training_predictions`).
+    """Returns the training examples of *papers* in order, and counts of everything that is left out.
 
-    *learnt*: which tokens have a loss: the scored span (``reply``), or all tokens, as the authors do (``full``).
+    *learnt*: which tokens have a loss: those of the scored span (``reply``), or all, as in Xu et al. 2025 (``full``).
+    The other parameters are as for `build_training_predictions`.
     """
     made, excluded, places = build_training_predictions(papers, metrics, seed, form, ascii_fold, others)
     replies: dict[str, int] = {}
@@ -257,8 +257,8 @@ def batches_of(
 ) -> list[list[Example]]:
     """Divides *examples* into batches of *size* examples of similar lengths, and returns the batches in random order.
 
-    The last batch may be smaller. Each *epoch* (an index) has its own order. If *neighbours*, each batch holds
-    consecutive examples instead. With contrast it holds all examples of one paper and metric, whatever *size* is.
+    The last batch may be smaller. Each *epoch* (an index) has its own order. If *neighbours* is true, each batch holds
+    consecutive examples instead. With contrast, it holds all examples of one paper and metric, whatever *size* is.
     """
     shuffle = random.Random(f"batches {seed} {epoch}")
     if examples and examples[0].group is not None:
@@ -277,5 +277,5 @@ def batches_of(
 
 
 def weight_of(batch: Sequence[Example]) -> float:
-    """Returns the sum of the trained token weights of *batch*, by which its summed loss is divided for a mean."""
+    """Returns the sum of the trained tokens' weights in *batch*; the summed loss divided by it is the mean loss."""
     return float(sum(sum(example.weights[1:]) for example in batch if not example.wrong))

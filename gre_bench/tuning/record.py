@@ -1,9 +1,9 @@
 """Writes and reads a training's files: its history, its checkpoint and, once it is complete, its record.
 
 ``history.jsonl`` has one line for each step. ``checkpoint/step-N`` holds everything needed to continue as if the run
-had never stopped: the trained parameters and the optimiser's tensors (safetensors), and everything else as JSON. Each
-checkpoint is written under a temporary name and renamed in one step. Only then is the previous checkpoint deleted.
-``training.json`` describes data, settings and results.
+had never stopped: the trained parameters and the optimiser's tensors in safetensors, and everything else in JSON. Each
+checkpoint is written under a temporary name and then renamed in one step. Only then is the previous checkpoint deleted.
+``training.json`` describes the data, settings and results.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ PACKAGES = ("gre-bench", "torch", "transformers", "tokenizers", "safetensors", "
 class HistoryPoint:
     """The numbers of one step of a run; losses are in nats per weighted token.
 
-    - *steps*: the planned number of steps. *epoch*: the number of passes over the data after the step.
-    - *loss*: the loss on the sequences of this step, before the step; None at step 0.
-    - *held_out*: the loss on held-out papers, after the step; None if not measured.
+    - *steps*: the planned number of steps. *epoch*: the number of passes over the data that are done after the step.
+    - *loss*: the loss on the step's own sequences, before the step; None at step 0.
+    - *held_out*: the loss on held-out papers, after the step; None if it was not measured.
     """
 
     step: int
@@ -55,7 +55,7 @@ class HistoryPoint:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """All points of a run, and the optimiser actually used, which may differ from the requested one."""
+    """All points of a run, and the optimiser that was used, which may differ from the requested one."""
 
     points: tuple[HistoryPoint, ...]
     optimiser: str
@@ -77,7 +77,7 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class TrainingPosition:
-    """The progress of a run: *done* steps in the pass *epoch* (from 0) over the data, and the history so far."""
+    """The progress of a run: the number of steps *done* in the current *epoch* (from 0), and the history so far."""
 
     epoch: int = 0
     done: int = 0
@@ -125,16 +125,16 @@ def claim_folder(folder: Path) -> Iterator[None]:
 def train_once(folder: Path, request: Mapping[str, Any], work: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
     """Trains a model into *folder* by calling *work*, unless it is already trained; returns the training record.
 
-    *request*: settings and data. The record of a finished training with an equal request is returned; a killed training
-    is repeated. Raises `LockedError` if another process is training there, and `SettingsError` if *folder* holds
-    something else.
+    *request*: settings and data. If *folder* holds a finished training with an equal request, its record is returned; a
+    killed training is repeated. Raises `LockedError` if another process is training there, and `SettingsError` if
+    *folder* holds something else.
     """
     with claim_folder(folder):
         if done := find_finished_record(folder, request):
             return done
         mark = folder / CHECKPOINT
         with write_errors_as_settings_error(folder):
-            mark.mkdir(exist_ok=True)  # marks other files in a folder without a record as our unfinished model
+            mark.mkdir(exist_ok=True)  # shows that the files in a folder without a record are an unfinished model
         try:
             made = {"asked": dict(request), **work(), "versions": versions()}
         except Exception:
@@ -148,8 +148,8 @@ def train_once(folder: Path, request: Mapping[str, Any], work: Callable[[], Mapp
 def find_finished_record(folder: Path, request: Mapping[str, Any]) -> dict[str, Any] | None:
     """Returns the record of the finished training in *folder*; None if there is none.
 
-    Raises `SettingsError`, which names the differences, if the settings and data differ from *request*. Also raises it
-    if the record cannot be read or the folder holds other files.
+    If its settings or data differ from *request*, raises a `SettingsError` that names the differences. Also raises
+    `SettingsError` if the record cannot be read or the folder holds other files.
     """
     path = folder / FILE
     if path.is_file():
@@ -170,7 +170,7 @@ def find_finished_record(folder: Path, request: Mapping[str, Any]) -> dict[str, 
 
 
 def write(record: Mapping[str, Any], folder: Path) -> None:
-    """Writes *record* into *folder* atomically, and removes the checkpoints there; the training is then complete."""
+    """Writes *record* into *folder* atomically and removes the checkpoints there; the training is then complete."""
     with write_errors_as_settings_error(folder):
         text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)
         replace_file(folder / FILE, (text + "\n").encode())
@@ -178,7 +178,7 @@ def write(record: Mapping[str, Any], folder: Path) -> None:
 
 
 def versions() -> dict[str, str]:
-    """Returns package → version, for each of `PACKAGES` that is installed."""
+    """Returns package → version for those of `PACKAGES` that are installed."""
     installed = {}
     for package in PACKAGES:
         with suppress(PackageNotFoundError):
@@ -189,7 +189,7 @@ def versions() -> dict[str, str]:
 def write_history(points: Sequence[HistoryPoint], folder: Path, mode: Literal["w", "a"]) -> None:
     """Writes *points* to the history file in *folder*: replaces the file (``w``) or appends to it (``a``).
 
-    A continued run first drops the points after its last checkpoint, because it repeats those steps.
+    A run that continues from a checkpoint first replaces the file, because it repeats the steps after the checkpoint.
     """
     with write_errors_as_settings_error(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -202,8 +202,8 @@ def save(
 ) -> None:
     """Writes a checkpoint of a run at *position* under *folder*, and deletes the previous one.
 
-    *rests_on*: settings and digests; only a run with equal *rests_on* may continue from the checkpoint. Raises
-    `SettingsError` if the folder cannot be written.
+    *rests_on*: the settings and digests on which the run depends; a run may continue from the checkpoint only if they
+    are equal. Raises `SettingsError` if the folder cannot be written.
     """
     import torch
     from safetensors.torch import save_file
@@ -228,11 +228,11 @@ def save(
         unfinished.mkdir(parents=True)
         weights = {name: parameter.detach().contiguous() for name, parameter in trained_parameters(model).items()}
         save_file(weights, unfinished / "weights.safetensors")
-        # Cloned, because parameters may share a tensor of the optimiser's state, which safetensors refuses.
+        # Cloned, because parameters may share a tensor in the optimiser's state, which safetensors would refuse.
         tensors = {path: value.detach().clone().contiguous() for path, value in tensors.items()}
         save_file(tensors, unfinished / "optimiser.safetensors")
         (unfinished / "state.json").write_text(json.dumps(state), encoding="utf-8")
-        # Flushed before renaming: a power cut leaves either the old checkpoint or the complete new one.
+        # Flushed before the renaming, so that a power cut leaves either the old checkpoint or the complete new one.
         for path in [*unfinished.iterdir(), unfinished]:
             flush(path)
         os.replace(unfinished, done)
@@ -244,8 +244,8 @@ def save(
 def restore(folder: Path, model: nn.Module, optimiser: Optimizer, rests_on: Mapping[str, Any]) -> TrainingPosition:
     """Loads the last checkpoint into *model*, *optimiser* and torch's random generators; returns the run's progress.
 
-    Without a checkpoint, the progress is zero. Raises `SettingsError`, which names the differences, if the checkpoint
-    was saved with another *rests_on*, and `SourceError` if the checkpoint cannot be read.
+    Without a checkpoint, the progress is zero. If the checkpoint was saved with another *rests_on*, raises a
+    `SettingsError` that names the differences. Raises `SourceError` if the checkpoint cannot be read.
     """
     import torch
     from safetensors import SafetensorError
@@ -290,7 +290,7 @@ def trained_parameters(model: nn.Module) -> dict[str, Any]:
 
 
 def _differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """Returns in words how settings and data *now* differ from *then*, those of an earlier training; "" if equal."""
+    """Returns in words how the settings and data *now* differ from those of an earlier training *then*; "" if equal."""
 
     def shown(value: object) -> str:
         return "absent" if value is None else str(value)[:40]
@@ -300,7 +300,7 @@ def _differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 
 def _leaves(tree: Mapping[Any, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """Yields (path, value) for each value of an optimiser's state, such as (``0/exp_avg``, ...); inverse of `_tree`."""
+    """Yields (path, value), such as (``0/exp_avg``, ...), for each value in an optimiser's state; `_tree` undoes it."""
     for name, value in tree.items():
         if isinstance(value, Mapping):
             yield from _leaves(value, f"{above}{name}/")

@@ -1,11 +1,11 @@
 """Computes the loss of conversations with common prefixes, reading each shared token only once.
 
-The nine conversations of a paper share the system prompt, the synopsis and the first reviews. They are merged into a
+The nine conversations about a paper share the system prompt, the synopsis and the first reviews. They are merged into a
 trie (`gre_bench.lm.engine.packs`), which has about 1.6 times fewer tokens, or 2.5 times fewer with abstracts. The loss
-and its gradient equal those of one conversation at a time, up to the order of floating-point sums.
+and its gradient are the same as if each conversation were read alone, up to the order of floating-point sums.
 
-Two functions define their own gradients: attention over the trie, and the head with its cross-entropy. For these,
-autograd would spend more time on storing and copying than on the matrix products.
+Two functions define their own gradients: the attention over the trie, and the head with its cross-entropy. For these
+functions, autograd would spend more time on storing and copying than on the matrix products.
 """
 
 from __future__ import annotations
@@ -32,15 +32,16 @@ NAME = "trie-training"
 """The name under which transformers knows this attention."""
 
 _ROWS = 128
-"""The number of rows that pass through the head at once; their logits fit the processor's cache."""
+"""The number of rows that pass through the head at once; the logits of so many rows fit the processor's cache."""
 
 Layout = Sequence[tuple[tuple[int, int], list[tuple[int, int]]]]
-"""Ranges of a trie's tokens, each with the ranges of tokens that it attends to; itself is the last, and causal."""
+"""Ranges of a trie's tokens, each with the ranges that it attends to. The last of these is itself, with causal
+attention."""
 
 
 @contextmanager
 def share_prefixes_in(model: nn.Module) -> Iterator[None]:
-    """Makes *model* use this module's attention in the ``with`` block; raises `LMError` if it cannot run as a trie."""
+    """Makes *model* use this module's attention in the ``with`` block; raises `LMError` if it cannot read a trie."""
     base = unwrap_adapter(model)
     kind = base.config.model_type
     if kind not in ARCHITECTURES:
@@ -53,7 +54,7 @@ def share_prefixes_in(model: nn.Module) -> Iterator[None]:
         if hasattr(model, "peft_config"):
             from peft.helpers import disable_input_dtype_casting
 
-            # Autocast chooses the dtypes; without it, peft would copy each input to the adapter's dtype and back.
+            # Autocast chooses the dtypes. Without this, peft would copy each input to the adapter's dtype and back.
             stack.enter_context(disable_input_dtype_casting(model, active=True))
         yield
 
@@ -61,8 +62,8 @@ def share_prefixes_in(model: nn.Module) -> Iterator[None]:
 def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
     """Returns Σ −log P(token | earlier tokens) in nats over the trained tokens of *batch*, which have a weight.
 
-    Raises `ValueError` unless they are the last tokens of each example, each with weight 1. Must be called within
-    `share_prefixes_in`.
+    Raises `ValueError` unless the trained tokens are the last tokens of each example, each with weight 1. This function
+    must be called within `share_prefixes_in`.
     """
     read = _run_batch(model, batch)
     head = read.base.get_output_embeddings()
@@ -73,11 +74,12 @@ def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
 
 
 def contrastive_loss(model: nn.Module, batch: Sequence[Example], weight: float, temperature: float) -> Tensor:
-    """Returns `summed_loss` of the examples of *batch* that are not wrong, plus *weight* times a contrastive loss.
+    """Returns `summed_loss` of the right examples in *batch*, plus *weight* times a contrastive loss.
 
-    For each right example, the contrastive loss is −log softmax(log P / *temperature*) among itself and the wrong
-    examples of its group. Its mean is multiplied by the number of trained tokens, so that dividing by this number turns
-    both losses into means. It is 0 for a batch without wrong examples.
+    An example is right unless it is marked ``wrong``. For each right example, the contrastive loss is −log softmax(log
+    P / *temperature*) among itself and the wrong examples of its group. The mean of this loss is multiplied by the
+    number of trained tokens, so that dividing by this number turns both losses into means. It is 0 for a batch without
+    wrong examples.
     """
     read = _run_batch(model, batch)
     totals = torch.zeros(len(batch), device=read.hidden.device).index_add(0, read.owner, _log_probs(read))
@@ -98,7 +100,7 @@ def contrastive_loss(model: nn.Module, batch: Sequence[Example], weight: float, 
 class _BatchOutput:
     """A model's output on a batch: the last *hidden* states, shape (rows, width), of the rows that predict a target.
 
-    *row_of*, *owner*: for each target, the index of its row, and of its example.
+    *row_of*, *owner*: for each target, the index of its row and the index of its example.
     """
 
     base: Any
@@ -109,7 +111,7 @@ class _BatchOutput:
 
 
 def _log_probs(read: _BatchOutput) -> Tensor:
-    """Returns log P of each target, in float32. Logits are computed in chunks of rows, and again for the gradient."""
+    """Returns log P of each target in float32. Logits are computed in chunks of rows, and again for the gradient."""
     head = read.base.get_output_embeddings()
     cap = getattr(read.base.config.get_text_config(), "final_logit_softcapping", None)
     order = torch.argsort(read.row_of, stable=True)
@@ -177,13 +179,13 @@ def _attend(
 
 
 def _apply_function(function: Any, first: Tensor, *others: Any) -> Tensor:
-    """Returns the result of *function*, which defines its own gradient, in the dtypes of its arguments."""
+    """Applies *function*, which defines its own gradient, without autocast, in the dtypes of its arguments."""
     with torch.autocast(first.device.type, enabled=False):
         return function.apply(first, *others)
 
 
 class _Attention(torch.autograd.Function):
-    """Computes the attention of each range of tokens to the ranges that it attends to, by plain products.
+    """Computes the attention of each range of tokens to the ranges that it attends to, by plain matrix products.
 
     Shapes: queries and output (1, heads, tokens, size), keys and values (1, key heads, tokens, size). The attention
     weights are stored in the dtype of the queries. The gradient is computed as in flash attention (Dao et al. 2022,

@@ -1,8 +1,8 @@
 """The training loop of evaluation LMs: trains any causal LM of torch, in full or as an adapter.
 
 It minimises Σ weight · −log P(token | earlier tokens) / Σ weight over the sequences of a step. The defaults are from Xu
-et al. 2025, appendix E. Calling `train` again with the same arguments continues an interrupted run, which ends with the
-same weights as an uninterrupted run.
+et al. 2025, appendix E. If a run is interrupted, calling `train` again with the same arguments continues it. The run
+then ends with the same weights as an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ def train(
 ) -> History:
     """Trains the parameters of *model* that require a gradient, and returns the history of the run.
 
-    - *held_out*: examples that are not trained on; their loss is measured.
-    - *on_step*: a function that receives the history's point of each step.
+    - *held_out*: examples that are not trained on, but whose loss is measured.
+    - *on_step*: a function that receives the history's point for each step.
     - *about*: anything else that the result depends on, such as the digest of the base model.
 
-    ``history.jsonl`` and the last checkpoint stay in *folder*, and the model ends in evaluation mode.
+    ``history.jsonl`` and the last checkpoint stay in *folder*. Afterwards, the model is in evaluation mode.
 
     Raises `SettingsError` if a checkpoint in *folder* has different settings, data or *about*. Raises `LMError` if
     memory runs out, or if a loss, a gradient or a weight is not finite; the model is then not saved. Raises
@@ -68,7 +68,7 @@ def train(
         record.write_history(run.position.points, folder, "w")
         if settings.recompute:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", FutureWarning)  # later versions of transformers renamed it
+                warnings.simplefilter("ignore", FutureWarning)  # later versions of transformers warn of a new name
                 checkpointed: Any = model
                 checkpointed.gradient_checkpointing_enable({"use_reentrant": False})
 
@@ -104,7 +104,7 @@ def train(
                     for name, parameter in trained_parameters(model).items():
                         if not parameter.isfinite().all():
                             run.refuse_no_number(math.nan, f"weight {name} after step {done}")
-                    # Even finite weights may be too large for a finite loss on this step's examples.
+                    # Even finite weights may be so large that the loss on this step's examples is not finite.
                     if measured is None:
                         run.mean_loss(step[0], f"the loss after step {done}")
                 note(HistoryPoint(done, planned, epoch + (run.position.done + 1) / len(steps), loss, rate, measured))
@@ -118,8 +118,8 @@ def train(
 def learning_rate(settings: TuningSettings, done: int, planned: int) -> float:
     """Returns the learning rate of the next step, after *done* of the *planned* steps.
 
-    It rises linearly from 0 during the warm-up and then follows the schedule. The first step has rate 0, as in the
-    trainer of transformers, which the authors used.
+    It rises linearly from 0 during the warm-up, and then follows the schedule. The first step has the rate 0, as in the
+    trainer of transformers, which Xu et al. used.
     """
     warmup = settings.warmup_steps
     if done < warmup:
@@ -132,8 +132,8 @@ def learning_rate(settings: TuningSettings, done: int, planned: int) -> float:
 def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
     """Returns Σ weight · −log P(token | earlier tokens) over *batch*, in nats; the log-softmax is in float32.
 
-    Padding is on the right and has weight 0. A causal model never attends to padding, so no mask is needed. If the
-    model supports it, its head runs only at positions that predict a token with a weight.
+    Padding is on the right and has weight 0. The tokens of a causal model never attend to it, so no mask is needed. If
+    the model supports it, its head runs only at positions that predict a token with a weight.
     """
     device = next(model.parameters()).device
     longest = max(len(example.ids) for example in batch)
@@ -154,7 +154,7 @@ def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
 
 
 class _Run:
-    """A run of the training loop on *model*: its optimiser and its position; it writes into *folder*."""
+    """A run of the training loop on *model*, with its optimiser and its position; it writes its files into *folder*."""
 
     def __init__(self, model: nn.Module, settings: TuningSettings, folder: Path):
         torch.manual_seed(settings.seed)
@@ -195,7 +195,7 @@ class _Run:
         return total, norm
 
     def mean_loss(self, examples: Sequence[Example], name: str) -> float:
-        """Returns the mean loss over *examples* in nats per weighted token, without dropout. *name*: for messages."""
+        """Returns the mean loss over *examples* in nats per weighted token, without dropout; *name* is for messages."""
         size, shared = self.settings.batch, self.settings.share_prefixes
         self.model.eval()
         ordered = examples if shared else sorted(examples, key=lambda example: len(example.ids))
@@ -244,7 +244,7 @@ def _due(done: int, planned: int, every: int) -> bool:
 
 
 def _optimiser(model: nn.Module, settings: TuningSettings) -> tuple[Optimizer, str]:
-    """Returns the optimiser and its name, which is adamw where adamw_8bit is unavailable."""
+    """Returns the optimiser and its name, which is adamw if adamw_8bit is unavailable."""
     parameters = list(trained_parameters(model).values())
     if not parameters:
         raise ValueError("no parameter of the model requires a gradient")

@@ -1,4 +1,4 @@
-"""The settings of fine-tuning, from one flat TOML file and ``--set key=value``.
+"""The settings of fine-tuning, read from one flat TOML file and from ``--set key=value``.
 
 The defaults are those of Xu et al. 2025, E.1.
 """
@@ -107,7 +107,7 @@ class TuningSettings(BaseModel):
 
     @property
     def stated(self) -> dict[str, Any]:
-        """The settings by name, as a training record states them; settings of contrast only if contrast is used."""
+        """The settings by name, as a training record states them; contrast's settings only if contrast is used."""
         values = self.model_dump(mode="json")
         return {name: values[name] for name in values if self.contrast or not name.startswith("contrast")}
 

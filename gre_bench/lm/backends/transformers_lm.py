@@ -1,4 +1,4 @@
-"""An evaluation LM from a folder of weights in the transformers format; an engine runs the model on this machine."""
+"""An evaluation LM opened from a folder of transformers weights; an engine runs the model on this machine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TransformersLM(ChatBackend):
         identity = LMIdentity(
             name=name_of_model(weights.folder),
             digest=weights.digest,
-            # In half precision the shape of a forward pass changes the numbers, so the plan goes into the signature.
+            # In half precision, the shape of a forward pass changes the numbers, so the plan goes into the signature.
             engine_version=engine.version if weights.dtype == "float32" else f"{engine.version}, {engine.plan}",
             dtype=weights.dtype,
             quantisation=weights.quantisation,
@@ -49,7 +49,7 @@ class TransformersLM(ChatBackend):
     ) -> TransformersLM:
         """Opens the evaluation LM in *folder*; raises `LMError` if that fails.
 
-        If *engine* cannot run the model, a slower engine does, and `remarks` says so. *token_budget*: the maximum
+        If *engine* cannot run the model, a slower engine runs it, and `remarks` says so. *token_budget*: the maximum
         number of tokens in one forward pass.
         """
         weights = open_weights(folder, device=device, dtype=dtype, attention=attention, quantisation=quantisation)

@@ -28,12 +28,12 @@ Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
 LARGEST_BODY = 256 * 2**20
-"""The largest accepted response for one conversation, in bytes; 100,000 tokens take a tenth of that."""
+"""The largest accepted response for one conversation, in bytes. The response for 100,000 tokens takes a tenth of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The server's refusal of a request, for which a retry is pointless: the HTTP status and a one-line message."""
+    """The server's refusal of a request that it would refuse again: the HTTP status and a one-line message."""
 
     status: int
     message: str
@@ -79,7 +79,7 @@ class Client:
         try:
             return future.result()
         except BaseException:
-            # The loop may have just ended and closed by itself.
+            # The loop may have ended and closed in the meantime.
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(task.cancel)
             raise
@@ -91,7 +91,7 @@ class Client:
 
         results: dict[int, Answer] = {}
         queue = iter(enumerate(items))
-        # A server on this machine must not be reached through a proxy that the environment sets.
+        # Requests to a server on this machine must bypass any proxy that the environment sets.
         parts = urlsplit(self.endpoint)
         own = parts.hostname in ("localhost", "127.0.0.1", "::1")
         headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
@@ -116,11 +116,11 @@ class Client:
 
 
 class SharedConnections:
-    """What all requests of one `Client.run` share: the HTTP connections, and how many requests were lost."""
+    """What all requests of one `Client.run` share: the HTTP connections, and the number of requests lost in a row."""
 
     def __init__(self, http: AsyncClient, client: Client):
         self._http, self._client = http, client
-        # A server that was down is tried only once per request, instead of with all retries for every conversation.
+        # If the server was down, each request is sent only once, instead of with all retries.
         self._retry_policy = replace(client.retry_policy, attempts=1) if client.down else client.retry_policy
         self._lost = 0
 
@@ -133,7 +133,7 @@ class SharedConnections:
         raise LMError(f"no vLLM server at {self._http.base_url}: {reason}; start one, or set evaluation_lm.endpoint")
 
     async def post(self, path: str, body: dict[str, Any]) -> dict[str, Any] | Refusal | SpanError:
-        """Posts *body* as JSON to *path* and returns the JSON object that the server answers.
+        """Posts *body* as JSON to *path* and returns the JSON object in the server's answer.
 
         Returns a `Refusal` if a retry would not help, and a `SpanError` with ``final`` false if the server is down or
         all attempts failed.
@@ -159,9 +159,10 @@ class SharedConnections:
     async def _once(
         self, method: str, path: str, body: dict[str, Any] | None
     ) -> dict[str, Any] | Refusal | tuple[str, float | None]:
-        """Sends one request without retries: returns the JSON object of the answer, or a `Refusal`.
+        """Sends one request without retries; returns the JSON object in the answer, or a `Refusal`.
 
-        If the fault is transient, returns (reason, seconds to wait). The seconds are None if the server states none.
+        If the fault is transient, returns (reason, seconds to wait). The seconds are None if the server does not say
+        how long to wait.
         """
         import httpx2
 
@@ -195,7 +196,7 @@ class SharedConnections:
         return Refusal(200, f"JSON that is not an object: {self._message_of(received.content)}")
 
     def _message_of(self, content: bytes | bytearray) -> str:
-        """Returns the error message in a body as one line of at most 300 characters; the API key is masked."""
+        """Returns the error message in *content* as one line of at most 300 characters, with the API key masked."""
         text = content.decode("utf-8", "replace")
         with suppress(ValueError, AttributeError, RecursionError):
             error = json.loads(text)

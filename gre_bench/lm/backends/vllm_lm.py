@@ -3,19 +3,19 @@
 A vLLM server reports neither its dtype nor the digest of the model's files, although both affect the log-probabilities.
 So the settings must state the dtype, and the digest is computed here from the model folder. If that folder holds only
 the tokenizer, the settings must also state the model's revision, which is added to the digest. Everything else is
-checked: the served model's name, its context length, the alignment of tokens, and that the numbers are
+checked: the served model's name, its context length, the alignment of tokens, and whether the numbers are
 log-probabilities.
 
 vLLM 0.32 offers two kinds of request for the log-probabilities of a span:
 
-- A *whole* request returns ``prompt_logprobs`` for all tokens of the conversation. Any server accepts such a request,
-  but must not use its prefix cache for it.
-- A *given* request returns log-probabilities for the span's tokens only (``prompt_logprob_token_ids``), with the prefix
-  cache. The server must be started with ``--enable-scale-out`` and run the V2 model runner.
+- A *whole* request returns ``prompt_logprobs`` for all tokens of the conversation. Every server accepts such requests,
+  but its answers are right only if it does not read its prefix cache for them.
+- A *given* request returns log-probabilities for the span's tokens only (``prompt_logprob_token_ids``), and may use the
+  prefix cache. The server must be started with ``--enable-scale-out`` and run the V2 model runner.
 
-Some versions report zeros, or numbers of another request, for tokens of a cached prefix. So the trial is sent twice; in
-between come an unrelated text and a neighbour that shares the trial's prefix. A log-probability of exactly 0 within a
-span makes the client repeat the request.
+For tokens of a cached prefix, some versions report zeros, or the numbers of another request. A trial conversation is
+therefore sent twice. Between the two requests, the client sends an unrelated text, and a text that shares the trial's
+prefix. If a log-probability within a span is exactly 0, the client repeats the request.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from gre_bench.lm.weights import DType, check_options, errors_as_lm_error, folde
 WHOLE, GIVEN = "/v1/completions", "/inference/v1/generate"
 
 LARGEST_GAP = {"float32": 1e-3, "bfloat16": 0.25, "float16": 0.25}
-"""Dtype → the largest difference between the two kinds of request, in nats; a wrong token differs by more."""
+"""Dtype → the largest difference that the two kinds of request may show, in nats; a wrong token differs by more."""
 
 NO_NUMBER = -9999.0
 """What vLLM writes in place of minus infinity or NaN."""
 
 SAME, FEW = 0.25, 3
-"""By how many nats a token may differ when a request is repeated, and how many tokens may differ by more."""
+"""How many nats a token may differ by when a request is repeated, and how many tokens may differ by more."""
 
 _TRIAL = Chat(
     "Say what the second reviewer says.",
@@ -69,8 +69,8 @@ _LENGTH = ("context length", "max_model_len", "maximum model length", "too long"
 class VLLM(ChatBackend):
     """An evaluation LM that a vLLM server runs; open one with `open`.
 
-    The identity does not state the kind of request, because a server may stop accepting one kind during a run. Both
-    kinds return the same log-probabilities up to `LARGEST_GAP`. Repeated requests of one kind can differ by as much.
+    The identity does not state the kind of request, because a server may stop accepting one kind during a run. The
+    log-probabilities of both kinds agree within `LARGEST_GAP`. Repeated requests of one kind can differ by as much.
     """
 
     def __init__(self, client: Client, model: str, template: ChatTemplate, identity: LMIdentity, limit: int | None):
@@ -99,7 +99,7 @@ class VLLM(ChatBackend):
         - *model*: the name under which the server serves the model; may be None if the server has only one model.
         - *revision*: identifies the model; required if *folder* holds no weights.
         - *dtype*, *quantisation*: how the server runs the model; the server does not report them.
-        - *parallel*: the most requests in flight at once.
+        - *parallel*: the maximum number of requests in flight.
         - *key_env*: the name of the environment variable that holds the server's API key.
 
         Raises `SettingsError` for missing or wrong settings, and `LMError` if the server is down or its numbers fail
@@ -127,7 +127,7 @@ class VLLM(ChatBackend):
         models, version = client.run(lambda connections, path: connections.get(path), paths)
         name, context = _find_served_model(models, model, client.endpoint)
         identity = LMIdentity(
-            # A server started with a path serves the model under that path, which is not a property of the model.
+            # A server that was started with a path uses it as the model's name, but the path depends on the machine.
             name=Path(name).name if name.startswith("/") else name,
             digest=digest(["revision", revision, own]) if revision else own,
             engine_version=f"vllm-{version.get('version') or 'unknown'}-1",
@@ -138,7 +138,7 @@ class VLLM(ChatBackend):
         )
         # The server needs room for one more token than the request holds.
         lm = cls(client, name, template, identity, context and context - 1)
-        # The nonce ensures that an earlier trial in the server's cache is not used.
+        # The nonce keeps the server from using an earlier trial in its cache.
         nonce = secrets.token_hex(8)
         trials = [replace(chat, user=chat.user.format(nonce=nonce)) for chat in (_TRIAL, _STRANGER, _NEIGHBOUR)]
         client.run(lm._probe, [[template.encode(chat) for chat in trials]])
@@ -153,9 +153,10 @@ class VLLM(ChatBackend):
     async def _span_logprobs(self, connections: SharedConnections, conversation: Conversation) -> Logprobs:
         """Returns the log-probabilities of the span of *conversation* from the server.
 
-        Sends up to three kinds of requests: a *given* request, the same without the server's prefix cache, and *whole*
-        requests. The first answer with all log-probabilities counts. If the prefix cache was read, it must not begin
-        with a zero. After a *given* request is refused, only *whole* requests are sent.
+        Tries up to three kinds of request in turn: a *given* request, the same request without the server's prefix
+        cache, and *whole* requests. The first answer that has all log-probabilities is used. If the server may have
+        read its prefix cache, the answer must not begin with a zero, either. After a *given* request is refused, only
+        *whole* requests are sent.
         """
         for afresh in (False, True):
             if not self._given:
@@ -174,8 +175,8 @@ class VLLM(ChatBackend):
     async def _whole_logprobs(self, connections: SharedConnections, conversation: Conversation) -> Logprobs:
         """Returns the span's log-probabilities from a *whole* request, which is repeated if one of them is zero.
 
-        Returns a `SpanError` marked ``broken`` if the second answer differs. So it does if every token up to the reply
-        has a zero, too, which some servers report for a cached prefix.
+        Returns a `SpanError` marked ``broken`` if the second answer differs. Also returns one if all tokens up to the
+        reply have zeros, too, because some servers report zeros for a cached prefix.
         """
         answer = await self._whole(connections, conversation)
         if isinstance(answer, SpanError):
@@ -206,8 +207,8 @@ class VLLM(ChatBackend):
         """Returns the answer to a *whole* request, with the *alternatives* likeliest tokens at each position.
 
         If the server refuses the conversation, the `SpanError` has the code ``too_long``, ``not_finite`` (a
-        log-probability was not a number) or ``refused_request`` (any other reason). Raises `LMError` if it refuses
-        every request.
+        log-probability was not a number) or ``refused_request`` (any other reason). Raises `LMError` if the server will
+        refuse every request.
         """
         body = {"model": self._model, "prompt": list(conversation.ids), "prompt_logprobs": alternatives, **_GREEDY}
         answer = await connections.post(WHOLE, body)
@@ -225,9 +226,10 @@ class VLLM(ChatBackend):
     async def _probe(self, connections: SharedConnections, trials: Sequence[Conversation]) -> None:
         """Scores the first of *trials*, the others, and the first again; compares the numbers for shared tokens.
 
-        *given* requests for the first trial must agree as well. If one fails, or differs too much, only *whole*
-        requests are sent from then on. Raises `LMError` if a *whole* request fails, or if its numbers for the same
-        tokens differ from the first answer. Also raises it if the probabilities at some position sum to more than 1.
+        The answers to *given* requests for the first trial must agree as well. If such a request fails, or its answer
+        differs too much, only *whole* requests are sent from then on. Raises `LMError` if a *whole* request fails, or
+        if its numbers for the same tokens differ from those of the first answer. Also raises it if the probabilities at
+        some position sum to more than 1.
         """
         trial = trials[0]
         answer = await self._whole(connections, trial, alternatives=5)
@@ -279,7 +281,7 @@ class VLLM(ChatBackend):
 
 
 def build_given_request(model: str, conversation: Conversation, afresh: bool) -> dict[str, Any]:
-    """Returns the body of a *given* request. *afresh*: forbid the server to read its prefix cache."""
+    """Returns the body of a *given* request. *afresh*: whether the server must not read its prefix cache."""
     span = conversation.ids[conversation.first : conversation.last + 1]
     return {
         "model": model,
@@ -288,7 +290,7 @@ def build_given_request(model: str, conversation: Conversation, afresh: bool) ->
             **_GREEDY,
             "detokenize": False,
             "prompt_logprob_token_ids": [[token] for token in span],
-            # Row i predicts token start + i + 1.
+            # Row i of the answer predicts token start + i + 1.
             "prompt_logprob_start": conversation.first - 1,
             "skip_reading_prefix_cache": afresh,
         },
@@ -320,8 +322,8 @@ def read_whole(answer: dict[str, Any], conversation: Conversation) -> Logprobs:
 def read_given(answer: dict[str, Any], conversation: Conversation) -> Logprobs | None:
     """Returns the span's log-probabilities from *answer* to a *given* request; None if the server left some out.
 
-    The server does so when a cached prefix overlaps the span. Returns a `SpanError` marked ``broken`` if the numbers
-    cannot be read or are not finite.
+    The server leaves numbers out when a cached prefix overlaps the span. Returns a `SpanError` marked ``broken`` if the
+    numbers cannot be read or are not finite.
     """
     scores = answer.get("prompt_token_id_logprobs")
     if scores is None:
@@ -343,9 +345,9 @@ def read_given(answer: dict[str, Any], conversation: Conversation) -> Logprobs |
 
 
 def total_probability(answer: dict[str, Any]) -> float:
-    """Returns the largest sum of the probabilities in *answer* for alternative tokens at one position.
+    """Sums the probabilities of the alternative tokens at each position in *answer*; returns the largest sum.
 
-    A sum of more than about 1 means that the numbers are not probabilities.
+    If it is clearly above 1, the numbers are not probabilities.
     """
     positions = [position for position in _prompt_logprobs(answer) or [] if isinstance(position, dict)]
     sums = [math.fsum(math.exp(min(50.0, token["logprob"])) for token in position.values()) for position in positions]
@@ -361,7 +363,7 @@ def _prompt_logprobs(answer: dict[str, Any]) -> list[Any] | None:
 
 
 def _stated_logprobs(answer: dict[str, Any], ids: Sequence[int]) -> list[Any]:
-    """Returns the log-probability in *answer* for each token of *ids* at its position; None where there is none."""
+    """Returns for each token of *ids* the log-probability in *answer* at its position, or None if there is none."""
     positions = _prompt_logprobs(answer) or []
     entries = [
         place.get(str(token)) if isinstance(place, dict) else None for place, token in zip(positions, ids, strict=False)

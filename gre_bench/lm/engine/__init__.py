@@ -1,1 +1,1 @@
-"""Engines: they take conversations and return the log-probabilities of their spans."""
+"""Engines take conversations and return the log-probabilities of their spans."""

@@ -1,10 +1,10 @@
-"""Engines: they take conversations and return the log-probabilities of their spans.
+"""Engines take conversations and return the log-probabilities of their spans.
 
 The two plain engines read every conversation in full: one at a time, or in padded batches. The fastest engine stores
 the conversations of one paper as a trie and reads each shared token once. Each pack of the trie
 (`gre_bench.lm.engine.packs`) takes one forward pass. A token's position id is its depth, and it attends only to its
-ancestors and itself (`gre_bench.lm.engine.trie_attention`). Up to rounding, the result is the same as for one
-conversation at a time. The output head is applied only to the tokens whose successor belongs to a reply. The
+ancestors and itself (`gre_bench.lm.engine.trie_attention`). Up to rounding, the result is the same as if each
+conversation were read alone. The output head is applied only to the tokens whose successor belongs to a reply. The
 log-softmax is computed in float32, whatever the weights' dtype.
 
 `engine_for` chooses the engine for a model: the requested engine, or the next slower one whose numbers are correct.
@@ -34,7 +34,7 @@ Result = TypeVar("Result")
 EngineName = Literal["trie", "batches", "one-by-one"]
 
 ALLOWED = {"float32": 1e-3, "bfloat16": 0.5, "float16": 0.1}
-"""Dtype → the largest accepted difference from one conversation at a time in the self-check, in nats."""
+"""Dtype → the largest difference from `OneByOneEngine` that the self-check accepts, in nats."""
 STATIC = frozenset({"default", "linear", "llama3", "yarn", "proportional"})
 """Kinds of rotary position embeddings that do not depend on the length of a sequence."""
 ARCHITECTURES = frozenset(
@@ -45,14 +45,14 @@ ARCHITECTURES = frozenset(
 BATCH_ON_CPU, BATCH_ON_GPU = 2048, 16384
 """The default maximum number of tokens in a batch, padding included."""
 PACK_ON_CPU, PACK_ON_GPU = 1024, 16384
-"""The default maximum number of tokens in a pack: it fits a core's cache, or keeps a large GPU busy."""
+"""The default maximum number of tokens in a pack: few enough for a core's cache, or enough to keep a large GPU busy."""
 _LOGITS = 2**28
 """The largest number of logits in a batch."""
 HALVED = "a pack did not fit the memory and was halved; a smaller evaluation_lm.token_budget avoids that"
 _SMALLEST = 16
 """A pack of this many tokens or fewer is not halved."""
 _LOGITS_ON_CPU, _LOGITS_ON_GPU = 2**22, 2**25
-"""The most logits computed at once: the head works in chunks, which fit the cache on the CPU."""
+"""The most logits computed at once: the head works in chunks, and on the CPU, a chunk fits the cache."""
 _CHECKED = ("The reviewer appreciates the clear writing.", "The reviewer questions the choice of baselines. " * 3)
 
 
@@ -71,7 +71,7 @@ class Engine(Protocol):
         ...
 
     def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
-        """Returns the log-probability of each token of each span in nats, in order, or the error that prevents them.
+        """Returns for each conversation the log-probability of each token of its span in nats, or a `SpanError`.
 
         All *conversations* must belong to one paper, and no two may be equal. A conversation that does not fit into
         memory gets a `SpanError`.
@@ -91,7 +91,7 @@ def run_within_memory(forward: Callable[..., Result], *arguments: object) -> Res
     except RuntimeError as error:
         if not is_out_of_memory(error):
             raise
-    # Outside the handler, because its traceback still holds the tensors.
+    # Not inside the handler, where the traceback still holds the tensors.
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
     return None
@@ -104,7 +104,7 @@ def out_of_memory_error(conversation: Conversation) -> SpanError:
 
 
 class OneByOneEngine:
-    """Runs each conversation in its own forward pass: simple, slow and correct. The others are checked against it."""
+    """Runs each conversation in its own forward pass: simple, slow and correct. It is used to check the others."""
 
     version = "one-by-one-1"
 
@@ -146,8 +146,8 @@ class OneByOneEngine:
 class BatchEngine(OneByOneEngine):
     """Runs batches, padded on the right, for models that the trie engine cannot run.
 
-    *budget*: the maximum number of tokens in a batch, padding included. A longer conversation forms a batch alone. A
-    batch that runs out of memory is halved.
+    *budget*: the maximum number of tokens in a batch, padding included. A longer conversation forms a batch of its own.
+    A batch that runs out of memory is halved.
     """
 
     version = "batches-1"
@@ -189,8 +189,8 @@ class BatchEngine(OneByOneEngine):
 class TrieEngine:
     """Runs models of the `ARCHITECTURES` on a trie, in packs of at most *budget* tokens.
 
-    The budget changes log-probabilities only by rounding, because sums are taken in another order. In float32, only the
-    last bits change. In half precision, a token's log-probability changes by about 0.01 nats.
+    The budget determines the order of summation, so it changes log-probabilities, but only by rounding. In float32,
+    only the last bits change. In half precision, a token's log-probability changes by about 0.01 nats.
     """
 
     version = "trie-2"
@@ -203,7 +203,7 @@ class TrieEngine:
         self.remarks: list[str] = []
 
     def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
-        """Returns the log-probabilities as `Engine` says.
+        """Returns the log-probabilities as `Engine.logprobs` describes.
 
         A pack that runs out of memory is halved. If even a small pack runs out of memory, the engine stops, and every
         conversation that lacks log-probabilities gets a `SpanError`.
@@ -245,7 +245,7 @@ class TrieEngine:
             return self._picked(hidden, pack), layout.left
 
     def _picked(self, hidden: torch.Tensor, pack: Pack) -> torch.Tensor:
-        """Returns the log-probability of each target of *pack* in nats, given the last hidden states of its tokens.
+        """Returns the log-probability of each target of *pack* in nats. *hidden*: the last hidden states of its tokens.
 
         The output head is applied once to each token that predicts a target, in chunks of tokens.
         """
@@ -261,7 +261,7 @@ class TrieEngine:
             if cap is not None:
                 logits = torch.tanh(logits / cap) * cap
             logits = logits.float()
-            # float32 is more precise near zero; with large logits, the difference would lose its last digits.
+            # float32 is more precise near zero: the difference of two large numbers would lose its last digits.
             logits -= logits.amax(-1, keepdim=True)
             edges = torch.tensor([start, start + size], device=hidden.device)
             first, last = torch.searchsorted(indices, edges).tolist()
@@ -274,7 +274,7 @@ class TrieEngine:
 def engine_for(
     weights: Weights, template: ChatTemplate, name: EngineName, budget: int | None
 ) -> tuple[Engine, str | None]:
-    """Returns the engine called *name*, or if that cannot run the model correctly, a slower one and a remark why.
+    """Returns the engine called *name*. If it cannot run the model correctly, returns a slower one and a remark why.
 
     *budget*: the maximum number of tokens in one forward pass. An engine that computes several conversations at once is
     first checked on four small conversations. Raises `LMError` for an unknown name.
@@ -301,9 +301,9 @@ def engine_for(
 
 
 def _disagreement(weights: Weights, template: ChatTemplate, engine: Engine) -> str | None:
-    """Returns a phrase on how *engine* differs from `OneByOneEngine` on four conversations; None within `ALLOWED`.
+    """Returns in words how far *engine* is from `OneByOneEngine` on four conversations; None if within `ALLOWED`.
 
-    Also None if the model's own numbers are not finite: they are refused when predictions are scored. Raises
+    Also returns None if the model's own numbers are not finite; they are refused when predictions are scored. Raises
     `SpanError` if a conversation cannot be scored at all.
     """
     predictions = [Prediction(x, None, y) for x in (_CHECKED[0], None) for y in _CHECKED]
@@ -325,7 +325,7 @@ def _disagreement(weights: Weights, template: ChatTemplate, engine: Engine) -> s
 
 
 def _rotary_kinds(parameters: object) -> set[str]:
-    """Returns the rope types in a config's ``rope_parameters``: one table, or one table for each kind of layer."""
+    """Returns the rope types in a config's ``rope_parameters``, which are one table, or one for each kind of layer."""
     if not isinstance(parameters, dict):
         return set()
     if "rope_type" in parameters:

@@ -1,8 +1,8 @@
 """Stores conversations as a trie of token ids and cuts it into packs, one for each forward pass.
 
-Conversations of one paper share the system prompt, a synopsis and often a first review. The trie stores each shared
-prefix once. The conversations are sorted, and each adds the tokens after the prefix that it shares with the previous
-conversation. This numbers the trie's tokens in depth-first order, so the descendants of a token directly follow it.
+Conversations about one paper share the system prompt, a synopsis and often a first review. The trie stores each shared
+prefix once. The conversations are sorted, and each adds only the tokens that follow the prefix it shares with the
+previous one. This numbers the trie's tokens in depth-first order, so the descendants of a token directly follow it.
 
 A pack is a range of tokens in depth-first order. A token attends to its ancestors and itself. If some ancestors are in
 earlier packs, their keys and values are kept. The model therefore reads no token twice.
@@ -34,9 +34,9 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class AttentionLink:
-    """A range of a pack's tokens, *queries*, and a range of keys (see `Pack`) to which each of these tokens attends.
+    """A range of a pack's tokens, *queries*, and a range of *keys* (see `Pack`) to which each of these tokens attends.
 
-    *level*: the number of links by which the same tokens attend to keys nearer to the root.
+    *level*: the number of links by which the same tokens attend to keys that are nearer to the root.
     """
 
     queries: tuple[int, int]
@@ -78,7 +78,7 @@ class Pack:
         return int(self.depths.max()) + 1
 
     def seen(self) -> list[list[tuple[int, int]]]:
-        """Returns for each range of `own` the ranges of keys that it attends to, from the root down to itself."""
+        """Returns for each range in `own` the ranges of keys that it attends to, from the root down to itself."""
         return [
             [
                 *(link.keys for link in self.links if link.queries[0] <= start < link.queries[1]),
@@ -183,8 +183,8 @@ def _shared_prefix_length(first: tuple[int, ...], second: tuple[int, ...]) -> in
 def _segments(heads: Sequence[int], depths: Sequence[int]) -> list[Segment]:
     """Divides a trie's tokens into segments. *heads*: each segment's first token. *depths*: each token's depth.
 
-    A segment stops where the next begins. Its descendants are the later segments, up to the first one that does not
-    begin deeper than it.
+    A segment stops where the next begins. Its descendants are the segments after it, up to the first that begins no
+    deeper than the segment itself.
     """
     ends = [len(depths)] * len(heads)
     above: list[int] = []

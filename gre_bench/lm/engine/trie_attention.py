@@ -33,7 +33,7 @@ NAME = "trie"
 """The name under which transformers knows this attention."""
 
 _ROWS = 256
-"""The number of queries whose scores are computed at once; they fit the processor's cache."""
+"""The number of queries whose scores are computed at once; so many scores fit the processor's cache."""
 
 Kept = dict[int, tuple[Tensor, Tensor]]
 """Layer → (keys, values) of the tokens that a later pack needs."""
@@ -56,7 +56,7 @@ class FlashKernelCall:
 
 
 class AttentionLayout:
-    """Describes to which keys the tokens of *pack* attend; every layer of the forward pass gets it as ``layout``.
+    """Describes to which keys the tokens of *pack* attend; each layer of the forward pass receives it as ``layout``.
 
     - *before*: the keys and values of each layer kept from earlier packs. `left`: those that the next pack needs.
     - *exact*: whether to compute with plain matrix products instead of a fused kernel.
@@ -82,7 +82,7 @@ class AttentionLayout:
         self.left[layer] = keys, values
 
     def extended(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns all keys and values of *layer*: the kept ones, then this pack's."""
+        """Returns all keys and values of *layer*: those kept from earlier packs, then those of this pack."""
         if not self.pack.kept:
             return key, value
         old_key, old_value = self.before[layer]
@@ -215,8 +215,7 @@ def attend_in_half_precision_on_cpu(
 def attend_in_half_precision_on_cuda(
     query: Tensor, key: Tensor, value: Tensor, layout: AttentionLayout, scale: float
 ) -> Tensor:
-    """Computes the attention in half precision on CUDA, by one call of the variable-length kernel for each
-    `FlashKernelCall`."""
+    """Computes the attention in half precision on CUDA; calls the variable-length kernel once per `FlashKernelCall`."""
     q, k, v = (each[0].transpose(0, 1) for each in (query, key, value))
     out, sums = _call_flash_kernel(q, k[layout.own.keys], v[layout.own.keys], layout.own, scale, causal=True)
     out, sums = out.float(), sums.float()
@@ -231,7 +230,7 @@ def attend_in_half_precision_on_cuda(
 def attend_with_mask(
     query: Tensor, key: Tensor, value: Tensor, layout: AttentionLayout, scale: float, window: int | None
 ) -> Tensor:
-    """Computes the attention on any device, with a mask, on copies of the keys of each range and its ancestors.
+    """Computes the attention on any device, with a mask, from copies of the keys of each range and its ancestors.
 
     *window*: the number of tokens to which a token attends (itself and the nearest ancestors); None: all.
     """
@@ -247,7 +246,7 @@ def attend_eagerly(
     query: Tensor, key: Tensor, value: Tensor, layout: AttentionLayout, scale: float,
     window: int | None, softcap: float | None,
 ) -> Tensor:  # fmt: skip
-    """Computes the same as `attend_with_mask`, by plain products and a float32 softmax, like ``eager`` of transformers.
+    """Computes the same as `attend_with_mask`, by plain products and a float32 softmax, as ``eager`` in transformers.
 
     With *softcap*, each attention score s becomes softcap · tanh(s / softcap), as in Gemma 2.
     """

@@ -1,20 +1,21 @@
-"""Computes probabilities of words: a trigram model that can be reweighted, and copies of earlier or known words.
+"""Computes probabilities of words, by a trigram model that can be reweighted and by copying earlier or known words.
 
-The trigram model has interpolated absolute discounting:
+The trigram model uses interpolated absolute discounting:
 
     P(w | a b) = kept(w | a b) + rest(a b) · P(w | b)
 
-Here, a and b are the two words before w. P(w | b) is computed likewise from P(w). ``kept`` is the trigram's share of
-its context, less a discount; it is 0 for a trigram that is not in the model. ``rest`` is 1 minus the sum of ``kept``
-over all words in that context. The probabilities therefore sum to 1 even if rare n-grams are dropped (Kneser and Ney
-1995).
+Here, a and b are the two words before w. P(w | b) is computed from P(w) in the same way. ``kept`` is the share of the
+context's occurrences that w follows, less a discount; it is 0 for a trigram that is not in the model. ``rest`` is 1
+minus the sum of ``kept`` over all words in that context. The probabilities therefore sum to 1 even if rare n-grams are
+dropped (Kneser and Ney 1995).
 
 To reweight the model, each word w gets a factor r(w). The probability becomes P(w | a b) · r(w) / Z(a b). The norm
 Z(a b) makes the probabilities sum to 1 (unigram rescaling).
 
-A word of the reply may be copied from the earlier reply or from the known text. The functions return the probability of
-the reply's word at each position, or NaN where there is nothing to copy. At every other position, the probabilities of
-all possible words sum to 1. Words are integers here. These functions take O(n log n) time in the length of the texts.
+A word of the reply may be copied from the part of the reply before it, or from the known text. The functions return the
+probability of the reply's word at each position, or NaN where there is nothing to copy. At every other position, the
+probabilities of all possible words sum to 1. Words are integers here. For texts of n words, these functions take
+O(n log n) time.
 """
 
 from __future__ import annotations
@@ -33,13 +34,14 @@ _PAIR = 1 << 32
 
 
 class _Table:
-    """The n-grams of one order, bigrams or trigrams, of a vocabulary of *size* words.
+    """The n-grams of one order (bigrams or trigrams) over a vocabulary of *size* words.
 
     The context of a bigram is the id of its first word; the context of a trigram that begins with a and b is ``a * size
     + b``.
 
     - `keys`: the n-grams in ascending order, each as the integer ``context * size + word``; `words`: their last words.
-    - `kept`, `rest`: the values of the module's formula, for each n-gram and for each of the ascending `contexts`.
+    - `kept`: the value of ``kept`` in the module's formula for each n-gram.
+    - `contexts`: the contexts in ascending order. `rest`: the value of ``rest`` in that formula for each context.
     """
 
     def __init__(self, keys: np.ndarray, kept: np.ndarray, size: int):
@@ -64,16 +66,17 @@ class _Table:
         return known, keys, starts, row_of
 
     def rests(self, rows: np.ndarray) -> np.ndarray:
-        return np.append(self.rest, 1.0)[rows]  # for -1, an unseen context, the lower order gets everything
+        return np.append(self.rest, 1.0)[rows]  # after an unseen context (-1), only the lower order counts
 
 
 class Contexts:
-    """The contexts at each position of a text with the word ids *ids*: the preceding word, and the preceding two words.
+    """The two contexts at each position of a text with the word ids *ids*: the preceding word, and the preceding two.
 
     - `keys`: the bigram and the trigram context at each position (see `_Table`), as integers.
     - `rows`: the index of each context in ``contexts`` of its table; -1 for a context that was never seen.
-    - `kept`: for both tables, the positions with a known context; the n-grams of these contexts, as indices into
-      ``keys``; where each context's n-grams start among them; and which context each of the positions has.
+    - `kept`: for each table, four arrays: the positions whose context is known; the n-grams of these contexts, as
+      indices into ``keys``; the place among these where each context's n-grams start; the number of each position's
+      context.
     """
 
     def __init__(self, ids: np.ndarray, tables: list[_Table], size: int):
@@ -98,7 +101,7 @@ class Backoff:
         return Contexts(ids, self.tables, self.size)
 
     def chances(self, words: np.ndarray, contexts: Contexts) -> np.ndarray:
-        """Returns P(word | the two preceding words), float64, for the word ids *words* of a text in *contexts*."""
+        """Returns P(word | the two preceding words), float64, for each of the word ids *words*, given its context."""
         chance = self.unigram[words]
         for table, key, rows in zip(self.tables, contexts.keys, contexts.rows, strict=True):
             chance = look_up(table.keys, table.kept, key * self.size + words) + table.rests(rows) * chance
@@ -131,7 +134,10 @@ class Backoff:
 
 
 def backoff_counts(texts: Iterable[np.ndarray], size: int, fewest: int) -> dict[str, np.ndarray]:
-    """Returns the arrays of a `Backoff`: n-grams seen at least *fewest* times in *texts* (word ids below *size*)."""
+    """Counts n-grams in *texts* (word ids below *size*); returns the arrays of a `Backoff`.
+
+    N-grams that occur fewer than *fewest* times are left out.
+    """
     trigrams: Counter[tuple[int, int, int]] = Counter()
     for ids in texts:
         row = [NEWLINE_ID, NEWLINE_ID, *ids.tolist()]
@@ -160,16 +166,16 @@ def backoff_counts(texts: Iterable[np.ndarray], size: int, fewest: int) -> dict[
 
 
 def earlier(words: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Returns the probability of each word of the reply *words*, if it is copied from a random earlier position of it.
+    """Returns the probability of each word of the reply *words* if it is copied from a random earlier position.
 
-    A position is chosen in proportion to its entry in *weights*. Equal words must have equal weights.
+    A position is chosen with a probability proportional to its entry in *weights*. Equal words must have equal weights.
     """
     total = np.concatenate(([0.0], np.cumsum(weights)[:-1]))
     return _ratio(_times_before(words) * weights, total)
 
 
 def probability_of_continuations(words: np.ndarray, first: int) -> np.ndarray:
-    """Returns the probability of each word of the reply *words*, if it is a random continuation of the previous word.
+    """Returns the probability of each word of the reply *words* if it is a random continuation of the previous word.
 
     The continuations are the words that followed earlier occurrences of the previous word in the reply; all are equally
     likely. *first* stands for the word before the reply's first word.
@@ -193,7 +199,7 @@ class CopyModel:
         self._befores, self._before_counts = np.unique(before, return_counts=True)
 
     def copied(self, reply: np.ndarray) -> np.ndarray:
-        """Returns the probability of each word of *reply* if it is copied from a random position, by its weight."""
+        """Returns the probability of each word of *reply* if it is copied from a random position, chosen by weight."""
         return _ratio(look_up(self._words, self._weights, reply), np.full(len(reply), self._weights.sum()))
 
     def followed(self, reply: np.ndarray) -> np.ndarray:

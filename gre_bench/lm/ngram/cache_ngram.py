@@ -1,4 +1,4 @@
-"""`cache-ngram`: the evaluation LM that comes with the program: n-gram counts and a copying cache; needs only numpy.
+"""`cache-ngram`, the evaluation LM that comes with the program: n-gram counts and a copying cache, on numpy alone.
 
 The known text is the synopsis followed by the first review; a prediction may lack either. P(reply | known text) is the
 product of P(gap, capitals | kinds of tokens) · P(token | so far, known) over the reply's tokens, where
@@ -15,7 +15,7 @@ The weights μ sum to 1, and so do the weights λ. If a term has nothing to copy
 weight. For a word outside the vocabulary, the trigram model's probability of an unknown word is multiplied by the
 probability of the spelling.
 
-The probabilities of all texts without lone surrogates therefore sum to 1. Log-probabilities of a reply under different
+The probabilities of all texts without lone surrogates therefore sum to 1. A reply's log-probabilities given different
 known texts can be compared without further normalisation.
 """
 
@@ -57,7 +57,7 @@ FEATURES = (
     *(f"same_{knot}" for knot in KNOTS),
     *("count", "count_idf", "length", "stem", "stem_idf", "topic_same", "topic_other", "lift"),
 )
-_TYPICAL_WORDS = 60  # different words in ordinary judgments
+_TYPICAL_WORDS = 60  # the number of different words in the judgments of an ordinary review
 _ENDINGS = (
     "izations", "ization", "ations", "ation", "ingly", "ments", "ment", "ness", "ities", "ity", "ively", "ive", "ions",
     "ion", "ings", "ing", "edly", "ied", "ies", "ed", "es", "ly", "al", "s", "e", "y",
@@ -83,10 +83,10 @@ class TokenizedText:
 class ReplyParts:
     """The parts of a reply's probability that do not depend on a known text: a value for each token and for the end.
 
-    - *form*: the log-probability of gap and capitals, in nats. *spelling*: the log-probability of the word's spelling.
+    - *form*: the log-probability of gap and capitals, in nats. *spelling*: that of the word's spelling.
     - *trigram*: P(the token's word) in the trigram model; 0 for a word outside the vocabulary.
     - *unknown*: P(a word outside the vocabulary) at this position in the trigram model.
-    - *marginal*, *marginal_unknown*: the same two probabilities by the module's formula for P(token | so far).
+    - *marginal*, *marginal_unknown*: the same two probabilities, but by the module's formula for P(token | so far).
     """
 
     text: TokenizedText
@@ -266,7 +266,7 @@ class CacheNgram:
         return self.known_text.copy_weights(text) ** self.config["idf_exponent"]
 
     def _spell(self, words: list[str]) -> np.ndarray:
-        """Returns the log-probability in nats of the spelling of each of *words*; it is equal for all marks."""
+        """Returns the log-probability in nats of the spelling of each of *words*; all marks have the same one."""
         logs = np.full(len(words), self._log_mark)
         indices = [index for index, word in enumerate(words) if is_word(word)]
         if indices:
@@ -342,7 +342,7 @@ class KnownText:
         self._topical_row[self._topical] = np.arange(len(self._topical))
         self._topics_of = arrays["topics_of"].astype(np.float64)
         of_topics = arrays["words_of"].astype(np.float64)
-        # P(word | topic) / P(word); normalised again, because rounding has moved the mean of a column away from 1.
+        # P(word | topic) / P(word), normalised again, because rounding has moved the mean of a column away from 1.
         self._words_of = of_topics / (arrays["topic_sizes"].astype(np.float64) @ of_topics)
 
     def features(self, text: TokenizedText) -> np.ndarray:

@@ -38,7 +38,7 @@ class Alphabet:
     """The number of characters of each kind in Unicode version *unicode*.
 
     The kinds are *word* (A-Z count as a-z), *space* (white space without the newline), and *mark* (all other visible
-    ones).
+    characters).
     """
 
     word: int
@@ -72,14 +72,14 @@ def split(text: str) -> SplitText:
 
 
 def pieces_of_words(text: str, ids: Sequence[int]) -> list[str] | None:
-    """Returns the tokens of *text*, each with its gap; None if there is not one of *ids* for each token."""
+    """Returns the tokens of *text*, each with its gap; None if *ids* does not hold exactly one id for each token."""
     spelled = split(text)
     pieces = [gap + word for gap, word in zip(spelled.gaps, spelled.written, strict=True)]
     return pieces if len(pieces) == len(ids) else None
 
 
 def is_word(token: str) -> bool:
-    """Whether *token* is a word, not a mark, a newline or the end."""
+    """Whether *token* is a word rather than a mark, a newline or the end of the text."""
     return token[:1].isalnum() or token[:1] == "_"
 
 
@@ -104,7 +104,8 @@ def form_counts(texts: Iterable[str]) -> dict[str, np.ndarray]:
 class Form:
     """Computes the log-probabilities of gaps and capitals from *counts*, a result of `form_counts`.
 
-    A gap depends on the kinds of the tokens on both sides, capitals on the kind of the previous token.
+    The probability of a gap depends on the kinds of the tokens on both sides of it. The probability of capitals depends
+    on the kind of the previous token.
     """
 
     def __init__(self, counts: Mapping[str, np.ndarray], alphabet: Alphabet):
@@ -114,17 +115,17 @@ class Form:
         self._one_more_space = float(_LOG_HALF - np.log(alphabet.space))
 
     def logprobs(self, spelled: SplitText) -> np.ndarray:
-        """Returns for each token the log-probability of the blanks before it plus that of its capitals, in nats."""
+        """Returns for each token the log-probability of its gap plus the log-probability of its capitals, in nats."""
         before, after = _kinds_of_tokens(spelled.words)
-        # A gap is empty, one space, or a random string of white space whose length is geometric with parameter 1/2. The
-        # probabilities of all ways to produce the same gap are added.
+        # A gap is empty, one space, or a random string of white space whose length is geometric with parameter 1/2. If
+        # the same gap can arise in several ways, their probabilities are added.
         kinds = np.array([_kind_of_gap(gap) for gap in spelled.gaps])
         lengths = np.array([len(gap) for gap in spelled.gaps])
         stop = np.where((before == _WORD) & (after == _WORD), 0.0, _LOG_HALF)
         anything = self._gaps[before, after, 2] + lengths * self._one_more_space + stop
         plain = [len(gap) < 2 and gap in " " for gap in spelled.gaps]
         gaps = np.logaddexp(anything, np.where(plain, self._gaps[before, after, kinds], -np.inf))
-        # Capitals are lower, Capital, UPPER, or a random pattern with probability 1/2 for each letter, summed likewise.
+        # Capitals are lower, Capital, UPPER, or a random pattern with probability 1/2 for each letter; added likewise.
         kinds, letters = _kinds_of_capitals(spelled)
         anything = self._capitals[before, 3] + letters * _LOG_HALF
         logs = np.logaddexp(anything, np.where(kinds < 3, self._capitals[before, kinds], -np.inf))
@@ -162,7 +163,7 @@ def _kinds_of_capitals(spelled: SplitText) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Speller:
-    """Computes P(word) as the product of the probabilities of its characters (at least one) and of the word's end.
+    """Computes P(word): the product of the probabilities of its characters (at least one) and of the word's end.
 
     *characters* and *counts* come from `spelling_counts`.
     """
