@@ -31,7 +31,7 @@ from gre_bench.guidelines.quality_points import (
     judge,
     mean_date,
     median_length,
-    sampled,
+    sample_groups,
     select_group_members,
 )
 from gre_bench.ingest.records.notes import review_fields
@@ -40,7 +40,7 @@ from gre_bench.ingest.records.venues import check_verified, venue_of
 from gre_bench.pipeline.importing import file_sha256
 from gre_bench.pipeline.runs.prefect_engine import to_prefect_state
 from gre_bench.pipeline.runs.running_studies import list_exceeded_budgets, quoted, run_within_budget
-from gre_bench.studies.guidelines import KIND, put, study_folder, table
+from gre_bench.studies.guidelines import KIND, study_folder, table, write_text_file
 from gre_bench.tasks import examine, steps
 from gre_bench.writing.writers import WriterContext, study_account
 
@@ -98,14 +98,14 @@ def run_quality_study(job: QualityJob) -> dict[str, Any]:
             for review, answer in zip(able, answers, strict=True):
                 verdicts[review.review_id, name] = answer.read
         qualities = judge(reviews, verdicts)
-        groups = sampled(qualities, job.size, job.seed)
-        summary = _summary(job, source, reviews, qualities, groups) | {"folder": str(folder)}
-        put(folder / "quality.csv", table(map(_build_quality_row, qualities)))
+        groups = sample_groups(qualities, job.size, job.seed)
+        summary = _build_quality_summary(job, source, reviews, qualities, groups) | {"folder": str(folder)}
+        write_text_file(folder / "quality.csv", table(map(_build_quality_row, qualities)))
         by_id = {review.review_id: review for review in reviews}
         for group, ids in groups.items():
             lines = [json.dumps(asdict(by_id[review_id]), ensure_ascii=False) for review_id in ids]
-            put(folder / f"{group}.jsonl", "".join(f"{line}\n" for line in lines))
-        put(folder / "study.json", json.dumps(summary, indent=1, ensure_ascii=False))
+            write_text_file(folder / f"{group}.jsonl", "".join(f"{line}\n" for line in lines))
+        write_text_file(folder / "study.json", json.dumps(summary, indent=1, ensure_ascii=False))
         say(summary["outcome"], summary["message"])
     return summary
 
@@ -172,14 +172,14 @@ def generate(
     if isinstance(guideline, Problem):
         raise SourceError(f"{model} gave no guideline for group {group}: {guideline.code}: {guideline.message}")
     try:
-        put(out, f"{guideline}\n")
+        write_text_file(out, f"{guideline}\n")
     except OSError as error:
         raise SettingsError(f"{out} cannot be written: {error.strerror}; choose another --out") from None
     return {"guideline": str(out), "group": group, "reviews": len(reviews), "model": model,
             "writer": examine.listed_lm(model, writer_context).writer.identity}  # fmt: skip
 
 
-def _summary(
+def _build_quality_summary(
     job: QualityJob, source: Mapping[str, str], reviews: Sequence[FieldedReview], qualities: Sequence[Quality],
     groups: Mapping[str, Sequence[str]],
 ) -> dict[str, Any]:  # fmt: skip

@@ -17,7 +17,7 @@ from gre_bench.pipeline.runs.prefect_engine import summary_of, to_prefect_state
 from gre_bench.reports.yearly import Summary, make_board, year_job
 
 
-class VenueOnce:
+class VenueHiddenInSettings:
     """Removes venue and year from the settings in Prefect's form for `year`, because the form has fields for both."""
 
     @staticmethod
@@ -34,7 +34,7 @@ def year(
     venue: str,
     roster: str | None = None,
     year: int | None = None,
-    settings: Annotated[Settings, VenueOnce] | None = None,
+    settings: Annotated[Settings, VenueHiddenInSettings] | None = None,
     state: Path = Path("state"),
     gpu: bool = False,
     retry_failed: bool = False,

@@ -13,7 +13,7 @@ from gre_bench.ingest.openreview.fetching import (
     FetchRequest,
     fetch_notes_into_journal,
     fetch_papers_into_journal,
-    freeze,
+    make_snapshot_from_journal,
 )
 from gre_bench.ingest.pdf.matter import body_of
 from gre_bench.ingest.pdf.reader import PdfReader
@@ -39,7 +39,7 @@ def fetch_papers(request: FetchRequest) -> FetchOutcome:
 @step("seal snapshot", None, 1, "cpu")
 def seal_snapshot(request: FetchRequest) -> dict[str, Any]:
     """Makes a snapshot of everything in the journal of *request*; returns the snapshot's folder, digest and counts."""
-    return freeze(request)
+    return make_snapshot_from_journal(request)
 
 
 def read_secret(where: str) -> str:

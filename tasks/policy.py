@@ -17,7 +17,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def in_flow() -> bool:
+def is_in_flow_run() -> bool:
     """Returns whether the caller runs within a Prefect flow run; does not import Prefect for this."""
     if "prefect.context" not in sys.modules:
         return False
@@ -31,7 +31,7 @@ def step(
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Returns a decorator that makes a function a step: within a flow run, it runs as a Prefect task.
 
-    Elsewhere it is a plain function. The results of tasks are never cached. `task_of` returns the task itself.
+    Elsewhere it is a plain function. The results of tasks are never cached. `get_prefect_task` returns the task itself.
 
     Args:
         name: the task's name.
@@ -52,7 +52,7 @@ def step(
 
         @wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            return task()(*args, **kwargs) if in_flow() else function(*args, **kwargs)
+            return task()(*args, **kwargs) if is_in_flow_run() else function(*args, **kwargs)
 
         call.task = task  # type: ignore[attr-defined]
         return call
@@ -60,12 +60,12 @@ def step(
     return decorate
 
 
-def task_of(step: Callable[P, R]) -> Task[P, R]:
+def get_prefect_task(step: Callable[P, R]) -> Task[P, R]:
     """Returns the Prefect task of a function decorated by `step`, for task runners that submit it to workers."""
     return step.task()  # type: ignore[attr-defined]
 
 
-def worth_retrying(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
+def is_worth_retrying(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
     """Returns whether Prefect should retry: not after a `GreBenchError`, whose cause the user must correct."""
     return not isinstance(state.result(raise_on_failure=False), GreBenchError)
 
@@ -89,7 +89,7 @@ def show_pause(_task: Task[..., Any], run: TaskRun, state: State[Any]) -> None:
 RETRIED: dict[str, Any] = {
     "retries": 2,
     "retry_delay_seconds": [2, 20],
-    "retry_condition_fn": worth_retrying,
+    "retry_condition_fn": is_worth_retrying,
     "on_failure": [show_pause],
 }
 

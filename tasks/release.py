@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gre_bench.tasks.policy import in_flow, step
+from gre_bench.tasks.policy import is_in_flow_run, step
 
 
 @step("show leaderboard", None, 1 / 12, "report", retries=1)
 def show_leaderboard(edition: str, markdown: str) -> None:
     """Makes a Prefect artifact of the leaderboard as *markdown*; its key is ``leaderboard-<edition>``."""
-    if not in_flow():
+    if not is_in_flow_run():
         return
     from prefect.artifacts import create_markdown_artifact
 
@@ -21,7 +21,7 @@ def show_leaderboard(edition: str, markdown: str) -> None:
 @step("show history", None, 1 / 12, "report", retries=1)
 def show_history(venue: str, rows: Sequence[Mapping[str, Any]]) -> None:
     """Makes a Prefect table artifact of the candidates' history; its key is ``history-<venue>``."""
-    if not in_flow():
+    if not is_in_flow_run():
         return
     from prefect.artifacts import create_table_artifact
 

@@ -189,7 +189,7 @@ def answer(rows: Sequence[LeaderboardRow], lm_orders: Sequence[LMOrder] = ()) ->
     ranked = [row for row in own if row["rank"] is not None]
     sentences = []
     if not is_validated(rows):
-        sentences.append(f"No order: {unvalidated(rows[0]['validation'] if rows else '')}.")
+        sentences.append(f"No order: {format_not_validated(rows[0]['validation'] if rows else '')}.")
     elif len(ranked) < 2:
         sentences.append("Fewer than two candidates are ranked, so there is no order.")
     elif why := format_untested_warning(ranked):
@@ -308,7 +308,7 @@ def ties(rows: Sequence[LeaderboardRow]) -> Iterator[str]:
             yield f"Not told apart: {row['candidate']} and {row['next_candidate']} ({p})."
 
 
-def contamination_gap(gap: CleanGapRow | None) -> str:
+def format_contamination_gap(gap: CleanGapRow | None) -> str:
     """States how much higher contaminated candidates score than the others.
 
     Args:
@@ -382,12 +382,12 @@ def _format_order(ranked: Sequence[LeaderboardRow], lm_orders: Sequence[LMOrder]
     if leader:
         sentences.append(_format_lead(leader, ranked, lm_orders))
     elif len(models) > 1:
-        sentences.append(_no_lead(models, lm_orders, tops))
+        sentences.append(_format_no_lead(models, lm_orders, tops))
     if human := next((row for row in ranked if row["kind"] == "human"), None):
         sentences.append(_format_human_position(human, models, lm_orders))
     runs = _find_tied_runs(ranked, leader, lm_orders[0].tests)
     by = f"By {lm_orders[0].lm}, " if len(lm_orders) > 1 else ""
-    alike = [_listed([row["candidate"] for row in run]) for run, every in runs if every]
+    alike = [_join_names([row["candidate"] for row in run]) for run, every in runs if every]
     if alike:
         apart = "; nor ".join(f"{names} are not told apart" if names == alike[0] else names for names in alike)
         sentences.append(f"{by}{apart}.")
@@ -413,15 +413,15 @@ def _format_lead(leader: str, ranked: Sequence[LeaderboardRow], lm_orders: Seque
 
     Numbers of words are given because scores grow with length. The human baseline never leads: it is the yardstick.
     """
-    by = f" by {_listed([each.lm for each in lm_orders])}" if len(lm_orders) > 1 else ""
-    sentence = f"{_short(leader)} leads{by}{_format_ahead(leader, ranked, lm_orders[0])}."
+    by = f" by {_join_names([each.lm for each in lm_orders])}" if len(lm_orders) > 1 else ""
+    sentence = f"{_drop_maker(leader)} leads{by}{_format_ahead(leader, ranked, lm_orders[0])}."
     sentence += "" if by else f" {ONE_LM}"
     words = {row["candidate"]: row["words"] for row in ranked}
     metric, own, human = ranked[0]["metric"], words[leader], words.get(HUMAN)
     if not own or not human or not is_known(metric):
         return sentence
     texts = "judgments" if recipe_of(metric).source == "judgments" else "reviews"
-    return f"{sentence} {_short(leader)}'s {texts} have {own:.0f} words per paper, human's {human:.0f}."
+    return f"{sentence} {_drop_maker(leader)}'s {texts} have {own:.0f} words per paper, human's {human:.0f}."
 
 
 def _format_ahead(leader: str, ranked: Sequence[LeaderboardRow], lm_order: LMOrder) -> str:
@@ -431,10 +431,10 @@ def _format_ahead(leader: str, ranked: Sequence[LeaderboardRow], lm_order: LMOrd
     if test is None:
         return ""
     on = f"on {test.ahead} of {counted(test.papers, 'paper')}"
-    return f", ahead of {_short(after)} (p {_format_p_equals(test.p_holm)}) {on}"
+    return f", ahead of {_drop_maker(after)} (p {_format_p_equals(test.p_holm)}) {on}"
 
 
-def _no_lead(models: Sequence[str], lm_orders: Sequence[LMOrder], tops: Sequence[tuple[str, list[str]]]) -> str:
+def _format_no_lead(models: Sequence[str], lm_orders: Sequence[LMOrder], tops: Sequence[tuple[str, list[str]]]) -> str:
     """Returns a sentence that says that no model leads, and why, by evaluation LM."""
     lms_by_answer: dict[str, list[str]] = {}
     for lm_order, (first, level) in zip(lm_orders, tops, strict=True):
@@ -442,14 +442,14 @@ def _no_lead(models: Sequence[str], lm_orders: Sequence[LMOrder], tops: Sequence
         if all(test.p_holm >= ALPHA for test in tests):
             what = f"no two of {len(models)} models differ significantly"
         elif level:
-            others = f"{_short(level[0])} and {counted(len(level) - 1, 'other')}"
-            what = f"{_short(first)} is not surely ahead of {others if len(level) > 2 else _listed(level)}"
+            others = f"{_drop_maker(level[0])} and {counted(len(level) - 1, 'other')}"
+            what = f"{_drop_maker(first)} is not surely ahead of {others if len(level) > 2 else _join_names(level)}"
         else:
-            what = f"{_short(first)} is ahead of all others"
+            what = f"{_drop_maker(first)} is ahead of all others"
         lms_by_answer.setdefault(what, []).append(lm_order.lm)
     if len(lm_orders) < 2:
         return f"No model leads: {next(iter(lms_by_answer), 'there is no test')}."
-    return f"No model leads: {'; '.join(f'by {_listed(lms)}, {what}' for what, lms in lms_by_answer.items())}."
+    return f"No model leads: {'; '.join(f'by {_join_names(lms)}, {what}' for what, lms in lms_by_answer.items())}."
 
 
 def _format_human_position(human: LeaderboardRow, models: Sequence[str], lm_orders: Sequence[LMOrder]) -> str:
@@ -470,10 +470,11 @@ def _format_human_position(human: LeaderboardRow, models: Sequence[str], lm_orde
             else f"differs significantly from {'no model' if len(models) == 1 else f'none of {len(models)} models'}"
         )
         if len(models) == len(apart) == 1:
-            what = f"scores {'above' if above else 'below'} {_short(models[0])} (p {_format_p_equals(apart[0].p_holm)})"
+            where, p = "above" if above else "below", _format_p_equals(apart[0].p_holm)
+            what = f"scores {where} {_drop_maker(models[0])} (p {p})"
         lms_by_answer.setdefault(what, []).append(lm_order.lm)
     wording = f" ({human['note']})" if human["note"] else ""
-    by = [f"{what} by {_listed(lms)}" if len(lm_orders) > 1 else what for what, lms in lms_by_answer.items()]
+    by = [f"{what} by {_join_names(lms)}" if len(lm_orders) > 1 else what for what, lms in lms_by_answer.items()]
     return f"The human baseline{wording} {', and '.join(by)}."
 
 
@@ -486,7 +487,7 @@ def _format_p_equals(p: float) -> str:
     return text if (text := p_value(p)).startswith("<") else f"= {text}"
 
 
-def _short(name: str) -> str:
+def _drop_maker(name: str) -> str:
     """Returns the *name* of a model without its maker."""
     return name.rpartition("/")[2]
 
@@ -514,18 +515,18 @@ def _is_tied(first: LeaderboardRow, second: LeaderboardRow, tests: HolmFamily) -
     return test is None or test.p_holm >= ALPHA
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     """Returns *names* as a list in words, without the makers of models; of many names, only the first two appear."""
     if len(names) == 1:
-        return _short(names[0])
-    short = [_short(name) for name in names]
+        return _drop_maker(names[0])
+    short = [_drop_maker(name) for name in names]
     short = short if len(set(short)) == len(short) else list(names)
     if len(names) > MOST_NAMED:
         return f"{short[0]}, {short[1]} and {counted(len(names) - 2, 'candidate')} after them"
     return f"{', '.join(short[:-1])} and {short[-1]}"
 
 
-def unvalidated(validation: str) -> str:
+def format_not_validated(validation: str) -> str:
     """States that a metric is not validated.
 
     Args:
@@ -552,7 +553,7 @@ def scored_by(evaluation_lm: str, validation: str) -> str:
     return f"scored by {'rule' if evaluation_lm == 'none' else by}: {validation}"
 
 
-def few_papers(counts: Iterable[int | None]) -> str | None:
+def warn_of_few_papers(counts: Iterable[int | None]) -> str | None:
     """Warns if a number of papers is below `FEW`.
 
     Args:

@@ -10,7 +10,7 @@ from typing import Any
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import HUMAN, Prediction
 from gre_bench.core.resources import resource
-from gre_bench.ingest.records.tables import reviews_from
+from gre_bench.ingest.records.tables import read_new_reviews
 from gre_bench.pipeline.importing import row_range
 
 EDITION_PAIRS = 300 * 21 * 2 * 3
@@ -45,7 +45,7 @@ def load(file: Path | None, rows: str | None, papers: int, candidates: int, syno
     all texts have realistic lengths. Raises `SettingsError` if the file has too few papers.
     """
     source, span = file or resource("data", "sample", "reviews.jsonl"), row_range(rows) if rows else None
-    imported = reviews_from(source, {}, {}, (), by=HUMAN, writer="given", rows=span, make_papers=True)
+    imported = read_new_reviews(source, {}, {}, (), by=HUMAN, writer="given", rows=span, make_papers=True)
     paper_of = {review.review_id: review.paper_id for review in imported.reviews}
     texts: dict[str, list[str]] = {}
     for item in imported.judgments:

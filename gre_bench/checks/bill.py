@@ -64,7 +64,7 @@ class Bill:
         """Adds one request to the LM *name* for each of *items*. *kind*: the kind of text, a key of `WRITES`."""
         if not items:
             return
-        tokens = round(sum(_characters(item) for item in items) / CHARACTERS_A_TOKEN)
+        tokens = round(sum(_count_item_characters(item) for item in items) / CHARACTERS_A_TOKEN)
         self.lines.append(PlannedRequests(kind, name, len(items), tokens / len(items) + PROMPT_TOKENS, WRITES[kind]))
         if kind == "reviews" and self.judge:
             self.lines.append(plan_judgment_requests(self.judge, len(items)))
@@ -91,7 +91,7 @@ class Bill:
                 for name, row in rows.items()]  # fmt: skip
 
 
-def _characters(item: Item) -> int:
+def _count_item_characters(item: Item) -> int:
     if isinstance(item, Paper):
         return len(item.whole)
     return len(item.candidate) + len(item.synopsis or "") if isinstance(item, Case) else len(item[1])
@@ -118,7 +118,7 @@ def plan_refresh_requests(
 
 
 @dataclass(frozen=True, slots=True)
-class FitRow:
+class ContextFit:
     """How many papers fit the context of the LM *name* when it does *task*, which is ``review`` or ``assw``.
 
     - *papers*: the number of papers checked.
@@ -161,7 +161,9 @@ class FitRow:
         )
 
 
-def fit_rows(settings: Settings, writer_context: WriterContext, papers: Sequence[Paper]) -> Iterator[FitRow]:
+def count_papers_that_fit(
+    settings: Settings, writer_context: WriterContext, papers: Sequence[Paper]
+) -> Iterator[ContextFit]:
     """For each LM that reads whole papers (candidates and the writer of ASSW), yields how many of *papers* fit."""
     lms = named_lms(settings)
     readers = [(name, "review") for name in lms.reviewers] + ([(lms.assw, "assw")] if lms.assw else [])
@@ -173,7 +175,7 @@ def fit_rows(settings: Settings, writer_context: WriterContext, papers: Sequence
         tokens_of_papers = [count(chat.system + chat.user) for chat in chats]
         kinds = Counter(judge_fit(tokens, left) for tokens in tokens_of_papers)
         longest = str(max(tokens_of_papers, key=lambda tokens: tokens.most, default=""))
-        yield FitRow(
+        yield ContextFit(
             name, task, len(papers), kinds["fits"], kinds["may_not_fit"], kinds["does_not_fit"], kinds["unknown"],
             model.context, reply, model.max_output, left, longest, basis, writer_context.over_long,
         )  # fmt: skip

@@ -138,7 +138,7 @@ def check_gpu(settings: Settings, state: Path) -> Iterator[Finding]:
     the settings name the device cuda.
     """
     from gre_bench.lm.opening import dtype_of
-    from gre_bench.lm.weights import times_slower, torch_here
+    from gre_bench.lm.weights import measure_dtype_slowdown, torch_here
 
     lm, torch = settings.evaluation_lm, torch_here()
     needed = lm.backend in TORCH_BACKENDS or settings.embedder.backend == "sentence-transformers"
@@ -160,7 +160,7 @@ def check_gpu(settings: Settings, state: Path) -> Iterator[Finding]:
     elif lm.backend in TORCH_BACKENDS:
         yield Finding("gpu", "warning", "none: the evaluation LM runs on the CPU", "fine for small models only")
         dtype = dtype_of(lm)
-        if dtype != "float32" and (slower := times_slower(dtype)) > MOST_SLOWER:
+        if dtype != "float32" and (slower := measure_dtype_slowdown(dtype)) > MOST_SLOWER:
             slow = f"this CPU computes {dtype} {slower:.0f} times slower than float32"
             todo = "set evaluation_lm.dtype=float32, whose scores have a signature of their own"
             yield Finding("arithmetic", "warning", slow, todo)
@@ -170,7 +170,7 @@ def check_gpu(settings: Settings, state: Path) -> Iterator[Finding]:
 
 def check_state_folder(settings: Settings, state: Path) -> Iterator[Finding]:
     """Checks that files can be written in the state folder, or that the folder can be created."""
-    existing = _nearest_existing(state)
+    existing = _find_nearest_existing_folder(state)
     try:
         tempfile.NamedTemporaryFile(dir=existing, prefix=".gre-bench-doctor-").close()
         to_be_made = "" if existing == state.resolve() else f" (to be made in {existing})"
@@ -217,7 +217,7 @@ def check_validation(settings: Settings, state: Path) -> Iterator[Finding]:
         yield Finding("validation", "ok" if fine else "warning", line, "" if fine else todo)
 
 
-def _nearest_existing(path: Path) -> Path:
+def _find_nearest_existing_folder(path: Path) -> Path:
     """Returns *path* if it exists, or else its nearest existing parent folder."""
     whole = path.resolve()
     return next(folder for folder in (whole, *whole.parents) if folder.exists())
@@ -235,7 +235,7 @@ def check_disk(settings: Settings, state: Path) -> Iterator[Finding]:
 
     The finding is a problem if the edition may not fit, and a warning if less than twice the needed space is free.
     """
-    free, needed = shutil.disk_usage(_nearest_existing(state)).free, bytes_needed(settings, state)
+    free, needed = shutil.disk_usage(_find_nearest_existing_folder(state)).free, bytes_needed(settings, state)
     problem, warning = free < max(TOO_LITTLE_DISK, needed), free < max(LITTLE_DISK, 2 * needed)
     verdict = "problem" if problem else "warning" if warning else "ok"
     todo = "" if verdict == "ok" else "free some, or choose another folder by --state"
@@ -323,9 +323,9 @@ def check_evaluation_lm(settings: Settings, state: Path) -> Iterator[Finding]:
 
 def trained_on(settings: Settings, state: Path) -> Iterator[Finding]:
     """Checks whether the evaluation LM or the writer of judgments was trained on papers of the edition."""
-    from gre_bench.pipeline.training_overlap import trained_here
+    from gre_bench.pipeline.training_overlap import find_overlap_in_read_copy
 
-    exam = trained_here(settings, state)
+    exam = find_overlap_in_read_copy(settings, state)
     todo = "validate elsewhere; draw a sample without such papers: --set edition.avoid_trained_on=..."
     for note in exam.notes:
         yield Finding("learnt from", "warning", note, todo)
@@ -371,13 +371,13 @@ def check_endpoints(settings: Settings, state: Path) -> Iterator[Finding]:
 
 def check_context_fit(settings: Settings, state: Path) -> Iterator[Finding]:
     """Checks that the edition's papers, or a paper of typical length, fit the context of each LM that reads papers."""
-    from gre_bench.checks.bill import CHARACTERS_A_TOKEN, PAPER_TOKENS, fit_rows
+    from gre_bench.checks.bill import CHARACTERS_A_TOKEN, PAPER_TOKENS, count_papers_that_fit
     from gre_bench.pipeline.planning import sampled_papers
 
     store = Store(state, settings.edition.edition)
     papers = [paper for paper in sampled_papers(store) if paper.text] if store.exists else []
     usual = f"a paper of {PAPER_TOKENS:,} tokens"
-    for row in fit_rows(
+    for row in count_papers_that_fit(
         settings, Job(settings, state).writer_context,
         papers or [Paper("usual", "", None, "x" * round(PAPER_TOKENS * CHARACTERS_A_TOKEN))],
     ):  # fmt: skip
@@ -414,7 +414,7 @@ def check_prefect_server(settings: Settings, state: Path) -> Iterator[Finding]:
     where = urlsplit(url).hostname or "an address without a host"
     todo = "start it (prefect server start), correct PREFECT_API_URL, or run with --no-prefect"
     try:
-        healthy = _request(url, "/health") is True
+        healthy = _request_prefect_json(url, "/health") is True
     except (OSError, ValueError) as error:
         yield Finding("prefect", "problem", f"server at {where} does not answer: {type(error).__name__}", todo)
         return
@@ -422,14 +422,14 @@ def check_prefect_server(settings: Settings, state: Path) -> Iterator[Finding]:
         yield Finding("prefect", "problem", f"server at {where} is not a healthy Prefect server", todo)
         return
     try:
-        _request(url, "/ready")  # unlike /health, this queries the server's database
+        _request_prefect_json(url, "/ready")  # unlike /health, this queries the server's database
     except (OSError, ValueError) as error:
         yield Finding("prefect", "problem", f"server at {where} answers, and its database does not: "
                       f"{type(error).__name__}", "start the database that the server uses")  # fmt: skip
         return
     yield Finding("prefect", "ok", f"server at {where} is healthy")
     try:
-        theirs, ours = _request(url, "/admin/version"), importlib.metadata.version("prefect")
+        theirs, ours = _request_prefect_json(url, "/admin/version"), importlib.metadata.version("prefect")
         if theirs == ours:
             yield Finding("prefect", "ok", f"server and client are {ours}")
         else:
@@ -451,12 +451,12 @@ def check_ray_cluster(settings: Settings, state: Path) -> Iterator[Finding]:
 def _check_work_pools(url: str) -> Iterator[Finding]:
     """Checks the work pools of this project's deployments: each must exist, not be paused, and have a worker online."""
     scheduled = defaultdict[str, list[str]](list)
-    for deployment in _request(url, "/deployments/filter", OURS):
+    for deployment in _request_prefect_json(url, "/deployments/filter", OURS):
         active = not deployment["paused"] and any(schedule["active"] for schedule in deployment["schedules"])
         scheduled[deployment["work_pool_name"] or ""] += [deployment["name"]] if active else []
     if not scheduled:
         yield Finding("work pools", "warning", "nothing of this project is deployed", f"to schedule it: {DEPLOY}")
-    pools = {pool["name"]: pool for pool in _request(url, "/work_pools/filter", {})}
+    pools = {pool["name"]: pool for pool in _request_prefect_json(url, "/work_pools/filter", {})}
     for name, waiting in sorted(scheduled.items()):
         due = f"scheduled there: {', '.join(sorted(waiting)) or 'nothing'}"
         if name not in pools:
@@ -465,7 +465,7 @@ def _check_work_pools(url: str) -> Iterator[Finding]:
         elif pools[name]["is_paused"]:
             yield Finding("work pools", "warning", f"{name} is paused; {due}", f"prefect work-pool resume {name}")
         else:
-            workers = _request(url, f"/work_pools/{quote(name, safe='')}/workers/filter", {})
+            workers = _request_prefect_json(url, f"/work_pools/{quote(name, safe='')}/workers/filter", {})
             online = sum(worker["status"] == "ONLINE" for worker in workers)
             count = f"{online} worker{'s' * (online > 1)}" if online else "no worker"
             idle = waiting and not online
@@ -473,7 +473,7 @@ def _check_work_pools(url: str) -> Iterator[Finding]:
             yield Finding("work pools", "warning" if idle else "ok", f"{name} has {count} online; {due}", todo)
 
 
-def _request(url: str, path: str, body: dict[str, Any] | None = None) -> Any:
+def _request_prefect_json(url: str, path: str, body: dict[str, Any] | None = None) -> Any:
     """Returns the JSON reply of the server at *url* to a GET of *path*, or to a POST if *body* is given.
 
     Raises `OSError` if the server does not answer or refuses the request, and `ValueError` if the reply is not JSON.
@@ -521,10 +521,10 @@ def check_openreview(settings: Settings, state: Path) -> Iterator[Finding]:
         else:
             yield Finding("OpenReview", "warning", f"{account}; {error}", "or name notes or a snapshot in the settings")
         return
-    yield _login_trial(settings, state, login, account, "warning" if has_sources and not fetch.host else "problem")
+    yield _try_login(settings, state, login, account, "warning" if has_sources and not fetch.host else "problem")
 
 
-def _login_trial(settings: Settings, state: Path, login: Login, account: str, verdict: Verdict) -> Finding:
+def _try_login(settings: Settings, state: Path, login: Login, account: str, verdict: Verdict) -> Finding:
     """Sends one request with *login* and returns the finding; the request is recorded if *state* exists.
 
     *account*: a description of the login. *verdict*: the verdict if the request is refused.

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.catalogs.models import load as load_models
-from gre_bench.checks.bill import Bill, fit_rows
+from gre_bench.checks.bill import Bill, count_papers_that_fit
 from gre_bench.core.errors import SourceError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Paper, WrittenText
 from gre_bench.core.settings import BudgetSettings
-from gre_bench.pipeline.importing import with_domain
+from gre_bench.pipeline.importing import set_job_domain
 from gre_bench.pipeline.pair_scoring import due_cases, group_cases_by_metric
 from gre_bench.pipeline.planning import sampled_papers
 from gre_bench.pipeline.refreshing import check_job, prepare_scoring
@@ -40,7 +40,7 @@ def estimate(job: Job, scratch: Path) -> dict[str, Any]:
     Pairs are counted by metric and state. The seconds are extrapolated from scoring a few of the due pairs. *scratch*:
     an empty folder for the copy of the store; the caller must delete it. Raises the same errors as a refresh.
     """
-    job = with_domain(check_job(job))
+    job = set_job_domain(check_job(job))
     original, copy = (Store(state, job.settings.edition.edition) for state in (job.state, scratch))
     if original.is_readable:
         copy.folder.mkdir(parents=True)
@@ -59,7 +59,7 @@ def estimate(job: Job, scratch: Path) -> dict[str, Any]:
             seconds, basis = _estimate_seconds(trial, due, work, bill)
             to_buy = bill.rows(load_models(job.settings.writing.models))
             papers = [paper for paper in sampled_papers(copy, job.limit) if paper.text]
-            fit = fit_rows(job.settings, trial.writer_context, papers)
+            fit = count_papers_that_fit(job.settings, trial.writer_context, papers)
             signed = [work.signatures[name] for name in job.settings.scoring.metrics if name in work.signatures]
             return {
                 "edition": copy.key,

@@ -29,14 +29,21 @@ from gre_bench.core.metrics import recipe_of
 from gre_bench.core.settings import Settings
 from gre_bench.core.strict import load_json
 from gre_bench.core.terminal import counted
-from gre_bench.ingest.openreview.fetching import budget_file, fetch_run, is_listed, items_of_snapshot, origin, sample_of
+from gre_bench.ingest.openreview.fetching import (
+    budget_file,
+    choose_fetch_run_folder,
+    is_listed,
+    items_of_snapshot,
+    origin,
+    sample_papers_of_journal,
+)
 from gre_bench.ingest.openreview.journal import JOURNAL, Journal, read, submissions_lacking_replies
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.records.venues import Venue, venue_of
-from gre_bench.pipeline.perturbed_reviews import chosen_perturbations, list_harm_degrees, maker
+from gre_bench.pipeline.perturbed_reviews import chosen_perturbations, find_perturbation_maker, list_harm_degrees
 from gre_bench.pipeline.planning import measures_length_effect
 from gre_bench.pipeline.runs.spending import list_exceeded_limits, spend_log
-from gre_bench.pipeline.training_overlap import trained_here
+from gre_bench.pipeline.training_overlap import find_overlap_in_read_copy
 from gre_bench.pipeline.validation_records import expected_verdicts, format_gate_decision
 from gre_bench.pipeline.year_models import named_lms
 from gre_bench.prompts.conditions import split_condition
@@ -61,7 +68,7 @@ def plan_year(settings: Settings, state: Path, rates: Path | None = None) -> dic
     changes = list(chosen_perturbations(settings)) if new else []
 
     def validation(papers: int) -> tuple[list[PlannedRequests], int]:
-        makers = [(change, maker(settings.validation, change)) for change in changes]
+        makers = [(change, find_perturbation_maker(settings.validation, change)) for change in changes]
         texts = [
             PlannedRequests(f"reviews changed by {change}", name, papers, REVIEW_TOKENS + PROMPT_TOKENS, REVIEW_TOKENS)
             for change, name in makers
@@ -96,13 +103,13 @@ def plan_ahead(
     venue = venue_of(edition.venue, edition.year)
     store = Store(state, edition.edition)
     has_host = bool(settings.fetch.host or venue.host)
-    folder = fetch_run(settings, state) if has_host else None
+    folder = choose_fetch_run_folder(settings, state) if has_host else None
     journal = read(folder) if folder and (folder / JOURNAL).is_file() else None
-    have = _existing_data(state, venue, store, journal)
+    have = _find_existing_data(state, venue, store, journal)
     papers, drawn = have["sampled"] or edition.papers, have["sampled"] > 0
     if not drawn and journal is not None and is_listed(journal, venue):
         # Once the journal lists all papers, the sample can be chosen.
-        papers, drawn = len(sample_of(journal, venue, edition).papers), True
+        papers, drawn = len(sample_papers_of_journal(journal, venue, edition).papers), True
     fetching = _plan_fetch(settings, state, venue, None if again else journal, assumed) if has_host else None
     more_texts, pairs = more(papers) if more else ([], 0)
     texts = [*_plan_writing(settings, store, papers, assumed), *more_texts]
@@ -122,11 +129,11 @@ def plan_ahead(
         "over_budget": list_exceeded_limits(bought, settings.budget, spend_log(store), store.key),
         "scoring": _plan_scoring(settings, papers, pairs, rates, assumed)
         | {
-            "references": papers * _stand_in_scores(settings, store),
-            "committee": papers * _committee_scores(settings, store),
+            "references": papers * _count_reference_study_scores(settings, store),
+            "committee": papers * _count_committee_scores(settings, store),
             "certificate": papers * len(list_harm_degrees(settings)[0]) * edition.likely_references,
         },
-        "learnt": trained_here(settings, state).notes,
+        "learnt": find_overlap_in_read_copy(settings, state).notes,
         "verdicts": [row | {"gate": format_gate_decision(row, settings)} for row in expected_verdicts(settings, state)],
         "assumed": assumed,
     }
@@ -155,7 +162,7 @@ def _plan_fetch(
         if histories:
             assumed.append("every sampled paper and review was changed late; only for these are versions requested")
     else:
-        sampled = sample_of(journal, venue, edition)
+        sampled = sample_papers_of_journal(journal, venue, edition)
         due, papers = items_of_snapshot(journal, venue, sampled, fetch.histories)
         requests["notes"] = len(set(submissions_lacking_replies(journal)) - journal.forums.keys())
         histories = len(set(due) - journal.histories.keys())
@@ -178,7 +185,7 @@ def _format_limits(budget: RequestBudget, kind: str) -> str:
     return ", ".join(limits) or "none known"
 
 
-def _existing_data(state: Path, venue: Venue, store: Store, journal: Journal | None) -> dict[str, Any]:
+def _find_existing_data(state: Path, venue: Venue, store: Store, journal: Journal | None) -> dict[str, Any]:
     """Returns what the folder *state* holds for the edition: counts of records by kind, and paths of snapshots."""
     snapshots = sorted((state / "snapshots").glob(f"{venue.venue}-{venue.year}-*/manifest.json"))
     readable = store.is_readable
@@ -233,7 +240,7 @@ def _plan_scoring(settings: Settings, papers: int, more: int, rates: Path | None
     if edition.references == "all":
         reviews = counted(edition.likely_references + 1, "human review")
         assumed.append(f"{reviews} a paper: every one is a reference")
-    pace = _read_pace(rates, settings) if rates else None
+    pace = _read_pairs_per_second(rates, settings) if rates else None
     if pace is None:
         assumed.append(
             "the pace of scoring is not known: give --rates, the output of gre-bench models bench scoring --json"
@@ -246,7 +253,7 @@ def _count_models(settings: Settings, store: Store) -> int:
     return sum(row["kind"] == "model" for row in known) or len(settings.writing.candidates)
 
 
-def _committee_scores(settings: Settings, store: Store) -> int:
+def _count_committee_scores(settings: Settings, store: Store) -> int:
     """Returns how many scores ``study committee`` needs at most, per paper and metric.
 
     It tries every remaining candidate as the next member, and then a human review.
@@ -255,7 +262,7 @@ def _committee_scores(settings: Settings, store: Store) -> int:
     return settings.edition.likely_references * (models * (models + 1) // 2) if models > 1 else 0
 
 
-def _stand_in_scores(settings: Settings, store: Store) -> int:
+def _count_reference_study_scores(settings: Settings, store: Store) -> int:
     """Returns how many scores ``study references`` needs per paper and metric.
 
     It scores LMs against LMs, and humans against humans.
@@ -265,7 +272,7 @@ def _stand_in_scores(settings: Settings, store: Store) -> int:
     return models * (models - 1) + people * (people - 1)
 
 
-def _read_pace(rates: Path, settings: Settings) -> float:
+def _read_pairs_per_second(rates: Path, settings: Settings) -> float:
     try:
         methods = load_json(read_text(rates))["methods"]
         return float(methods[settings.evaluation_lm.engine]["pairs_per_s"])

@@ -31,8 +31,8 @@ from gre_bench.core.errors import (
     SourceError,
     Stopped,
     UnfinishedError,
-    fault_of_a_path,
-    fault_of_the_machine,
+    describe_machine_fault,
+    describe_path_fault,
 )
 from gre_bench.store import is_interruption
 
@@ -153,7 +153,7 @@ def main() -> None:
         # The reader has closed the pipe. Without this, Python would try to write the rest when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
-        path_fault, machine_fault = fault_of_a_path(error), fault_of_the_machine(error)
+        path_fault, machine_fault = describe_path_fault(error), describe_machine_fault(error)
         if not (line := path_fault or machine_fault):
             raise
         screen.error(line)

@@ -139,14 +139,14 @@ OF_A_PATH = frozenset(
 """Error numbers that mean a wrong path: too long, a link where none is allowed, not a folder, no permission."""
 
 
-def fault_of_a_path(error: OSError) -> str | None:
+def describe_path_fault(error: OSError) -> str | None:
     """Returns one line about *error* if a path that the user gave is the cause; None if it may be a bug."""
     if error.errno not in OF_A_PATH or not error.filename:
         return None
     return f"{error.filename} cannot be used: {error.strerror}; name another"
 
 
-def fault_of_the_machine(error: OSError) -> str | None:
+def describe_machine_fault(error: OSError) -> str | None:
     """Returns one line about *error* if the machine is the cause, such as a full disk; None if it may be a bug."""
     if error.errno not in OF_THE_MACHINE:
         return None

@@ -106,7 +106,7 @@ def check_expansion(name: str, packed: int, unpacked: int) -> None:
         raise SourceError(f"{name} unpacks to more than {EXPANSION} times its size; give it unpacked if it is sound")
 
 
-def unzipped(path: Path, meter: Meter) -> zipfile.ZipFile:
+def open_zip_archive(path: Path, meter: Meter) -> zipfile.ZipFile:
     """Opens the ZIP archive *path*; raises `SourceError` if its unpacked contents exceed the limits of one file."""
     archive = zipfile.ZipFile(open_regular_file(path))
     size = sum(entry.file_size for entry in archive.infolist())
@@ -179,7 +179,7 @@ def read_text(path: Path, encoding: str = "utf-8") -> str:
     return read_bytes(path, LONGEST_TEXT).decode(encoding).replace("\r\n", "\n")
 
 
-def opened(path: Path) -> BinaryIO:
+def open_decompressed(path: Path) -> BinaryIO:
     """Opens the regular file *path* for reading bytes; gzip data is unpacked, whatever the file's name.
 
     Raises `SourceError` if there is no such file. Reading raises it at the limits `EXPANSION` and ``inputs.seconds``.
@@ -198,7 +198,7 @@ def lines(path: Path, kept: bool = True) -> Iterator[tuple[int, int, bytes]]:
     """
     meter, offset, number = Meter(path), 0, 0
     try:
-        with opened(path) as file:
+        with open_decompressed(path) as file:
             while line := file.readline(LONGEST_ROW + 1):
                 number += 1
                 if len(line) > LONGEST_ROW:

@@ -11,7 +11,7 @@ SHOWN = 12
 """The most names listed in one line."""
 
 
-def nearest(name: str, known: Iterable[str]) -> list[str]:
+def sort_by_similarity(name: str, known: Iterable[str]) -> list[str]:
     """Returns all *known* names, the most similar to *name* first, then in alphabetical order.
 
     The similarity is difflib's ratio, ignoring case. *name* is compared with the whole known name and with the part
@@ -35,7 +35,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     results = longer[:3] or results
     if results:
         return f"did you mean {' or '.join(dict.fromkeys(results))}?"
-    return f"known: {format_name_list(nearest(name, names))}"
+    return f"known: {format_name_list(sort_by_similarity(name, names))}"
 
 
 def format_name_list(names: Iterable[str], most: int = SHOWN) -> str:
@@ -50,7 +50,7 @@ def resolve_name(name: str, known: Iterable[str], subject: str) -> str:
     names = set(known)
     if match := whole(name, names):
         return match
-    raise SettingsError(f"{subject} {name}; known, nearest first: {format_name_list(nearest(name, names))}")
+    raise SettingsError(f"{subject} {name}; known, nearest first: {format_name_list(sort_by_similarity(name, names))}")
 
 
 def whole(name: str, known: Iterable[str]) -> str | None:

@@ -116,7 +116,7 @@ def repeats_itself(text: str) -> bool:
     return False
 
 
-def without_thinking(text: str) -> tuple[str, int]:
+def strip_thinking(text: str) -> tuple[str, int]:
     """Returns (*text* without the LM's thinking, number of characters removed).
 
     Thinking is a block between tags such as ``<think>``, ``<thinking>`` or ``[THINK]``, or a gpt-oss channel other than
@@ -205,7 +205,7 @@ def _find_closing_tag(tags: Sequence[_Tag], first: int, name: str) -> int:
     return len(tags) + 1 if mention is None else mention
 
 
-def number_in(value: object) -> float | None:
+def parse_number(value: object) -> float | None:
     """Returns *value* if it is a finite number, or the number in a text that holds nothing else; else None.
 
     A text may have a decimal comma. Returns None if three digits follow the comma, which may then separate thousands.
@@ -224,18 +224,18 @@ def number_in(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def rating_in(value: object) -> float | None:
-    """Returns the number in *value*, as `number_in` does, except that a label may follow, as in ``6: weak accept``.
+def parse_rating(value: object) -> float | None:
+    """Returns the number in *value*, as `parse_number` does, except that a label may follow, as in ``6: weak accept``.
 
     Returns None for a range, a fraction or a second number, such as ``7-8``, ``2/5`` or ``6 or 7``.
     """
-    number = number_in(value)
+    number = parse_number(value)
     match = _LABELLED.fullmatch(value.strip().replace("\u2212", "-")) if isinstance(value, str) else None
     if number is not None or match is None:
         return number
     if not match["sure"] and re.search(r"\d", _PERCENTAGE.sub("", match["label"])):
         return None
-    return number_in(match[1])
+    return parse_number(match[1])
 
 
 def number_continues(after: str) -> bool:

@@ -81,7 +81,7 @@ def roster_tree(file: Path) -> dict[str, Any]:
     return roster.tree()
 
 
-def merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+def merge_settings(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     """Returns the settings *below* (group → setting → value), overridden by the settings *above*."""
     tree = dict(below)
     for name, value in above.items():

@@ -22,7 +22,7 @@ from gre_bench.core.metrics import METRICS
 from gre_bench.core.pretrained import resolve_model_ref
 from gre_bench.core.records import NAME, Edition
 from gre_bench.core.resources import settings_file, settings_names
-from gre_bench.core.rosters import merged, roster_file, roster_tree
+from gre_bench.core.rosters import merge_settings, roster_file, roster_tree
 from gre_bench.core.urls import base_url
 
 _MODELS = (("evaluation_lm", "folder"), ("embedder", "folder"))
@@ -432,7 +432,7 @@ class Settings(_Group, frozen=True):
         """Replaces a roster's name by the roster's settings, so that recorded settings need no roster file."""
         named = tree.get("roster") if isinstance(tree, dict) else None
         return (
-            merged(_load_roster_absolute(named, Path.cwd()), tree | {"roster": None})
+            merge_settings(_load_roster_absolute(named, Path.cwd()), tree | {"roster": None})
             if isinstance(named, str)
             else tree
         )
@@ -564,7 +564,7 @@ def _override_one_group(tree: dict[str, Any], overrides: tuple[str, ...], what: 
 def _override(tree: dict[str, Any], override: str) -> None:
     key, sign, value = override.partition("=")
     if key.strip() == "roster" and value:
-        tree |= merged(tree, _load_roster_absolute(value, Path.cwd()))
+        tree |= merge_settings(tree, _load_roster_absolute(value, Path.cwd()))
         return
     parts = key.strip().split(".")
     if parts[:2] == ["budget", "models"] and len(parts) > 3:

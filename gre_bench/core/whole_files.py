@@ -70,7 +70,7 @@ def convert_os_errors(owner: str) -> Iterator[None]:
 
 
 @contextmanager
-def locked(
+def hold_file_lock(
     path: Path, owner: str, busy: str | Callable[[], str] = "", wait_s: float | None = None, remove: bool = False
 ) -> Iterator[int]:
     """Holds an exclusive lock on the file *path* within the ``with`` block.

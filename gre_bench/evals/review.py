@@ -31,7 +31,7 @@ from gre_bench.core.records import Candidate, Paper, Sampling
 from gre_bench.ingest.records.inspect_logs import read_output, sample_paper_id, stop_reason_of
 from gre_bench.metrics.cases import Entry, Response, plan_entry_pairs
 from gre_bench.metrics.scoring import MetricWork
-from gre_bench.pipeline.importing import with_domain
+from gre_bench.pipeline.importing import set_job_domain
 from gre_bench.pipeline.own_reviews import find_judgments_writers, find_pilot_limit, rule_edition_command
 from gre_bench.pipeline.pair_scoring import known_spans
 from gre_bench.pipeline.planning import load_sample_entries, sampled_papers
@@ -72,7 +72,7 @@ class ReviewBoard:
     def __init__(self, state: Path, edition: str):
         self._store = store = ReadCopy(state, edition)
         self.key = store.key
-        self._job = job = with_domain(Job(settings_of(store), state))
+        self._job = job = set_job_domain(Job(settings_of(store), state))
         current = {row["metric"]: row["signature_id"] for row in store.read(CURRENT_SIGNATURES)}
         if not current:
             raise SettingsError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")

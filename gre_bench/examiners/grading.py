@@ -53,7 +53,7 @@ from gre_bench.core.records import (
     make_score,
     missing_text,
 )
-from gre_bench.core.replies import without_thinking
+from gre_bench.core.replies import strip_thinking
 from gre_bench.examiners import answers
 from gre_bench.examiners.examiner import Binning, Examiner, GradingItem, Mass, build_grading_chats, filter_chat
 from gre_bench.examiners.templates import Scale
@@ -163,7 +163,7 @@ def ask_and_parse(
         cost = Cost(int(reply.text is not None), 0, reply.prompt_tokens or 0, reply.reply_tokens or 0)
         if reply.outcome not in ("ok", "cut") or not reply.text:
             return ChatOutcome(Problem(reply.outcome, reply.detail or reply.outcome, reply.final), cost)
-        text, _ = without_thinking(reply.text)
+        text, _ = strip_thinking(reply.text)
         cost = replace(cost, hallucinated=int(answers.hallucinated_answers(text) > 0))
         if reply.outcome == "cut":
             # The last word may be truncated: "10" instead of "100".
@@ -270,7 +270,7 @@ class Binned:
     after: int
 
 
-def binned(values: Sequence[float], binning: Binning, low: float, high: float) -> Binned:
+def bin_scores(values: Sequence[float], binning: Binning, low: float, high: float) -> Binned:
     """Returns *values*, each replaced by the middle (``equal_width``) or the mean (``quantile``) of its bin.
 
     Bins of equal width divide the scale from *low* to *high*. Quantile bins never separate equal values, so there may
@@ -299,7 +299,7 @@ def bin_grades(examiner: Examiner, grades: Sequence[Grade]) -> tuple[list[Grade]
     values = [grade.value for grade in grades if grade.value is not None]
     if examiner.binning is None:
         return list(grades), Binned(values, len(set(values)), len(set(values)))
-    bins = binned(values, examiner.binning, examiner.form.scale.low, examiner.form.scale.high)
+    bins = bin_scores(values, examiner.binning, examiner.form.scale.low, examiner.form.scale.high)
     new = iter(bins.values)
     return [grade if grade.value is None else replace(grade, value=next(new)) for grade in grades], bins
 
@@ -357,7 +357,7 @@ def grade_by_endpoint(
     all_chats = [chat for index in due for chat in build_grading_chats(examiner, items[index])]
     [sampling] = samplings(examiner, base)
     outcomes = iter(
-        ask_and_parse(asker, all_chats, sampling, lambda document: weighted(tokens_of(document), scale, mass))
+        ask_and_parse(asker, all_chats, sampling, lambda document: weigh_by_tokens(tokens_of(document), scale, mass))
     )
     for index, filter_cost in due.items():
         mine = {name: next(outcomes) for name in _names(examiner)}
@@ -442,7 +442,7 @@ def probabilities(tokens: Sequence[Token], spellings: Sequence[str]) -> dict[str
     return {spelling: _spelling_probability(tokens, 0, spelling, spelling, spellings) for spelling in spellings}
 
 
-def weighted(tokens: Sequence[Token], scale: Scale, mass: Mass = "normalised") -> WeightedScore:
+def weigh_by_tokens(tokens: Sequence[Token], scale: Scale, mass: Mass = "normalised") -> WeightedScore:
     """Returns the mean of the declared scores of *scale*, weighted by the probabilities that *tokens* show.
 
     With *mass* ``normalised``, this is Σ p(s)·s / Σ p(s); with ``raw``, it is Σ p(s)·s. Raises `ReplyError` if the

@@ -77,7 +77,7 @@ def bradley_terry(games: Sequence[Game], anchor: str | None = None) -> list[Stre
         wins[indices[game.first], indices[game.second]] += game.score
         wins[indices[game.second], indices[game.first]] += 1 - game.score
     _check_strengths_determined(wins, players)
-    beta, information = _fitted(wins)
+    beta, information = _fit_strengths(wins)
     contrast = np.eye(len(players))
     if anchor is None:
         contrast -= 1.0 / len(players)
@@ -92,7 +92,7 @@ def bradley_terry(games: Sequence[Game], anchor: str | None = None) -> list[Stre
     return sorted(strengths, key=lambda strength: -strength.value)
 
 
-def _fitted(wins: Array) -> tuple[Array, Array]:
+def _fit_strengths(wins: Array) -> tuple[Array, Array]:
     """Fits the log-strengths by Newton's method; *wins*[i, j] counts how often i was preferred to j.
 
     Returns the log-strengths, whose mean is 0, and the Fisher information matrix at the solution.

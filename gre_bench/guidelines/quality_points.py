@@ -24,7 +24,7 @@ from typing import Any, Literal
 
 from gre_bench.core.errors import ReplyError
 from gre_bench.core.records import Chat, Problem
-from gre_bench.core.replies import without_thinking
+from gre_bench.core.replies import strip_thinking
 from gre_bench.guidelines.yaml_replies import last_fenced_block, parse_yaml_mapping
 from gre_bench.prompts.library import fill, load
 
@@ -116,7 +116,7 @@ class Criterion:
 
         Raises `ReplyError`: ``no_yaml``, ``no_score``, ``score_off_scale``, ``contradiction`` or ``bad_field``.
         """
-        tree = parse_yaml_mapping(last_fenced_block(without_thinking(text)[0]))
+        tree = parse_yaml_mapping(last_fenced_block(strip_thinking(text)[0]))
         score = tree.get("quality_score")
         if isinstance(score, bool) or not isinstance(score, int):
             raise ReplyError(f"no_score: quality_score is {score!r:.40}")
@@ -244,7 +244,7 @@ def select_group_members(qualities: Sequence[Quality], group: str) -> list[str]:
     return sorted(quality.review_id for quality in qualities if quality.points.get(name) == wanted)
 
 
-def sampled(qualities: Sequence[Quality], size: int = SAMPLED, seed: int = 0) -> dict[str, list[str]]:
+def sample_groups(qualities: Sequence[Quality], size: int = SAMPLED, seed: int = 0) -> dict[str, list[str]]:
     """Returns group → the sorted ids of *size* of its reviews, sampled with *seed*; a smaller group is taken whole."""
     drawn = {}
     for group in GROUPS:

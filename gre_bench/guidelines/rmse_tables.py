@@ -102,7 +102,9 @@ def _venues(block: str) -> dict[str, str]:
 def _build_conference_table(block: str, results: Results, models: Sequence[str]) -> Table:
     names = {"none": "No-Guideline"} | _venues(block)
     lines = [RmseRow((model,), cells) for model in models if (cells := _cells(results, model, names))]
-    prints = [RmseRow(row.labels[1:], row.cells, True) for row in _printed("002_table1") if row.labels[0] == block]
+    prints = [
+        RmseRow(row.labels[1:], row.cells, True) for row in _read_printed_rows("002_table1") if row.labels[0] == block
+    ]
     return Table(f"Table 1: {BLOCKS[block]}", ("Model",), tuple(names.values()), (*lines, *prints))
 
 
@@ -114,11 +116,11 @@ def _build_imitation_table(results: Results, models: Sequence[str]) -> Table:
             names = {f"{group}{end}": title for group, title in GROUPS.items()}
             if cells := _cells(results, model, names, recomputed=setting == SETTINGS[2]):
                 lines.append(RmseRow((model, setting), cells))
-    lines += _printed("002_table2")
+    lines += _read_printed_rows("002_table2")
     return Table("Table 2: reviewer-imitating guidelines", ("Model", "Setting"), tuple(GROUPS.values()), tuple(lines))
 
 
-def _printed(table: str) -> list[RmseRow]:
+def _read_printed_rows(table: str) -> list[RmseRow]:
     rows: dict[tuple[str, ...], dict[str, RmseCell]] = {}
     for cell in read_printed_numbers(table):
         rows.setdefault(tuple(cell.row.split(": ")), {})[cell.column] = RmseCell(cell.value, note=cell.note)

@@ -33,7 +33,7 @@ class Limit:
     window_s: float
 
 
-def from_headers(headers: Mapping[str, str], now: float) -> Limit | None:
+def parse_limit_from_headers(headers: Mapping[str, str], now: float) -> Limit | None:
     """Returns the limit in the ``ratelimit-*`` headers, or None. *now*: when the response came, in epoch seconds."""
     known = _lower_case_keys(headers)
     limit, remaining = _number(known.get("ratelimit-limit")), _number(known.get("ratelimit-remaining"))
@@ -48,8 +48,11 @@ def from_headers(headers: Mapping[str, str], now: float) -> Limit | None:
     return Limit(int(limit), int(remaining), None if reset is None else now + reset, window_s)
 
 
-def from_body(headers: Mapping[str, str], body: object, now: float) -> Limit | None:
-    """Returns the limit under ``details`` in an error's JSON *body*, or None. *now*: as in `from_headers`."""
+def parse_limit_from_body(headers: Mapping[str, str], body: object, now: float) -> Limit | None:
+    """Returns the limit under ``details`` in an error's JSON *body*, or None.
+
+    *now*: as in `parse_limit_from_headers`.
+    """
     details = body.get("details") if isinstance(body, Mapping) else None
     if not isinstance(details, Mapping) or (limit := _number(details.get("limit"))) is None:
         return None
@@ -60,7 +63,7 @@ def from_body(headers: Mapping[str, str], body: object, now: float) -> Limit | N
     return Limit(int(limit), int(remaining), reset, max(60.0, reset - now))
 
 
-def wait_of(headers: Mapping[str, str], body: object, now: float) -> float | None:
+def parse_required_wait(headers: Mapping[str, str], body: object, now: float) -> float | None:
     """Returns how many seconds a refused client must wait: the longest of the stated times; None if none is stated."""
     known = _lower_case_keys(headers)
     waits = [_wait_from_retry_after(known, now)]

@@ -28,7 +28,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from gre_bench.core.children import die_with_parent
-from gre_bench.core.errors import LMError, ServiceDown, SettingsError, SourceError, fault_of_the_machine
+from gre_bench.core.errors import LMError, ServiceDown, SettingsError, SourceError, describe_machine_fault
 from gre_bench.core.pretrained import (
     HUB_FILES,
     VARIABLE,
@@ -39,7 +39,7 @@ from gre_bench.core.pretrained import (
     model_path,
     write_sums,
 )
-from gre_bench.core.whole_files import locked
+from gre_bench.core.whole_files import hold_file_lock
 from gre_bench.lm.embedders import check_module_folders, embedder_digest
 from gre_bench.lm.weights import check_files, flush, folder_digest, hide_progress_bars
 
@@ -122,7 +122,7 @@ def get_from_hub(name: str, repository: str, commit: str) -> Path:
     except errors.RepositoryNotFoundError:
         raise SourceError(f"{name}: no such repository on the Hub, or a private one (set HF_TOKEN)") from None
     except Exception as error:  # errors come from several libraries
-        if isinstance(error, OSError) and fault_of_the_machine(error):
+        if isinstance(error, OSError) and describe_machine_fault(error):
             raise
         cause = error.__cause__ or error
         reason = " ".join(str(cause).split())[:200] or type(cause).__name__
@@ -131,7 +131,7 @@ def get_from_hub(name: str, repository: str, commit: str) -> Path:
     return model_path(Path(name), "lm")
 
 
-def remove(entry: Pretrained) -> Path:
+def remove_pretrained(entry: Pretrained) -> Path:
     """Removes the model of *entry* from the cache and returns its folder; raises `SettingsError` if it is not there."""
     if not (model := cache_folder() / entry.name).is_dir():
         raise SettingsError(f"{entry.name} is not in {cache_folder()}: nothing to remove")
@@ -181,13 +181,13 @@ def _lock(entry: Pretrained) -> Iterator[Path]:
     busy = f"{entry.name} is being fetched or removed by another process; wait for it to end"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with locked(folder / f".{entry.name}.lock", owner, busy, wait_s=0):
+        with hold_file_lock(folder / f".{entry.name}.lock", owner, busy, wait_s=0):
             for left in folder.glob(f".{entry.name}.*"):
                 if left.is_dir():
                     shutil.rmtree(left, ignore_errors=True)
             yield folder
     except OSError as error:
-        if fault_of_the_machine(error) and error.errno != errno.EROFS:
+        if describe_machine_fault(error) and error.errno != errno.EROFS:
             raise
         problem = f"the folder of models {folder} cannot be written: {error.strerror} ({error.filename})"
         raise SettingsError(f"{problem}; set {VARIABLE} to another folder") from None
@@ -297,7 +297,7 @@ def _run_with_progress(command: list[str], room: Path, into: Path, size: int, mo
                     code = child.wait(POLL_S)
                     break
                 except subprocess.TimeoutExpired:
-                    moved(min(max(_bytes(scratch), _bytes(into)), size), size)
+                    moved(min(max(_count_folder_bytes(scratch), _count_folder_bytes(into)), size), size)
         finally:
             if child.poll() is None:
                 child.kill()
@@ -305,7 +305,7 @@ def _run_with_progress(command: list[str], room: Path, into: Path, size: int, mo
     return code, log_file.read_text(encoding="utf-8", errors="replace")
 
 
-def _bytes(folder: Path) -> int:
+def _count_folder_bytes(folder: Path) -> int:
     """Returns the number of bytes in all files under *folder*; another process may add or remove files meanwhile."""
     total = 0
     for subfolder, _, names in os.walk(folder):

@@ -126,11 +126,11 @@ def methods(
     The methods are the engines, lm-evaluation-harness if it is installed, and *server*, an opened vLLM backend, if
     given. If the trie engine (with the token *budget*) cannot run this model, a remark says why.
     """
-    from gre_bench.lm.engine.engines import BatchEngine, Engine, OneByOneEngine, engine_for  # which imports torch
+    from gre_bench.lm.engine.engines import BatchEngine, Engine, OneByOneEngine, choose_engine  # which imports torch
 
     template = ChatTemplate.from_tokenizer(weights.tokenizer)
     engines: list[Engine] = [OneByOneEngine(weights), BatchEngine(weights)]
-    chosen, remark = engine_for(weights, template, "trie", budget)
+    chosen, remark = choose_engine(weights, template, "trie", budget)
     if remark is None:
         engines.append(chosen)
     by_name: dict[str, Method] = {
@@ -268,7 +268,7 @@ def matmul_peak(weights: Weights, size: int | None = None) -> float:
     return best
 
 
-def random_weights(
+def build_random_model(
     shape: str,
     tokenizer: PreTrainedTokenizerBase,
     *,
@@ -315,7 +315,7 @@ def random_weights(
     return Weights(Path(f"random-{shape}"), model, tokenizer, f"random {shape}", dtype, attention, "none")
 
 
-def trained_tokenizer(texts: Iterable[str], size: int = 4096) -> PreTrainedTokenizerBase:
+def train_tokenizer(texts: Iterable[str], size: int = 4096) -> PreTrainedTokenizerBase:
     """Trains a byte-level BPE tokenizer of at most *size* tokens on *texts*, with a ChatML chat template."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast

@@ -62,7 +62,8 @@ def take_remarks(lm: EvaluationLM) -> tuple[str, ...]:
 
 
 def predict_checked(lm: EvaluationLM, predictions: Sequence[Prediction | Chat]) -> list[SpanLogprob | SpanError]:
-    """Returns the `checked` result of *lm* for each of *predictions*, in order. All callers of an LM use this function.
+    """Returns the `validate_span_logprob` result of *lm* for each of *predictions*, in order. All callers of an LM use
+    this function.
 
     The LM may come from another package, so its results may be anything. Raises `LMError` unless the results are one
     `SpanLogprob` or `SpanError` for each prediction. Also raises it if an LM from another package raises an exception.
@@ -84,10 +85,10 @@ def predict_checked(lm: EvaluationLM, predictions: Sequence[Prediction | Chat]) 
         if not isinstance(result, SpanLogprob | SpanError):
             kind = type(result).__name__
             raise LMError(f"{name} returned a result of type {kind}, not SpanLogprob or SpanError; {cure}")
-    return list(map(checked, results))
+    return list(map(validate_span_logprob, results))
 
 
-def checked(span: SpanLogprob | SpanError) -> SpanLogprob | SpanError:
+def validate_span_logprob(span: SpanLogprob | SpanError) -> SpanLogprob | SpanError:
     """Returns *span*, or a `SpanError` marked ``broken`` if its numbers are not sound.
 
     A sound span has at least one token, and one log-probability for each. All of these are finite, none is above zero,
@@ -154,7 +155,9 @@ class ChatBackend(ABC):
         answers: dict[Conversation, SpanLogprob | SpanError] = {}
         for item, values in logprobs.items():
             if not isinstance(values, SpanError):
-                values = checked(SpanLogprob(math.fsum(values), item.ids[item.first :], tuple(values), item.escaped))
+                values = validate_span_logprob(
+                    SpanLogprob(math.fsum(values), item.ids[item.first :], tuple(values), item.escaped)
+                )
             answers[item] = values
         items = (encoded[prediction] for prediction in predictions)
         return [item if isinstance(item, SpanError) else answers[item] for item in items]

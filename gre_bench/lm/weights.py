@@ -114,7 +114,7 @@ def torch_here() -> Torch | None:
     return Torch(torch.__version__, torch.version.cuda, tuple(accelerators))
 
 
-def times_slower(dtype: DType, size: int = 256, rounds: int = 5) -> float:
+def measure_dtype_slowdown(dtype: DType, size: int = 256, rounds: int = 5) -> float:
     """Returns how many times longer this CPU takes for a matrix product in *dtype* than in float32.
 
     The measurement uses one thread and takes about 0.2 s. For each dtype, it takes the fastest of *rounds* products of

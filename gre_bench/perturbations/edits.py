@@ -73,12 +73,12 @@ T = TypeVar("T")
 
 def delete_even_sentences(material: PerturbationInput) -> str:
     sections = split_review(material.text, material.splitter, material.headings)
-    return join(replace(section, sentences=_odd(section.sentences)) for section in sections)
+    return join(replace(section, sentences=_keep_odd_sentences(section.sentences)) for section in sections)
 
 
 def blank_even_sentences(material: PerturbationInput) -> str:
     """Returns the review with `MISSING` in place of each sentence that `delete_even_sentences` would delete."""
-    return join(_blanked(material))
+    return join(_blank_even_in_sections(material))
 
 
 def check_completion(reply: str, material: PerturbationInput) -> str:
@@ -89,7 +89,7 @@ def check_completion(reply: str, material: PerturbationInput) -> str:
     """
     if MISSING.casefold() in reply.casefold():
         raise ReplyError("missing_sentences: the reply still marks sentences as missing")
-    kept = [text for text in sentence_texts(_blanked(material)) if text != MISSING]
+    kept = [text for text in sentence_texts(_blank_even_in_sections(material)) if text != MISSING]
     pairs = _adjacent_word_pairs(reply)
     lost = sum(len(_adjacent_word_pairs(text) & pairs) < _ALIKE * len(_adjacent_word_pairs(text)) for text in kept)
     if lost > MOST_LOST * len(kept):
@@ -97,16 +97,16 @@ def check_completion(reply: str, material: PerturbationInput) -> str:
     return reply.strip()
 
 
-def _blanked(material: PerturbationInput) -> list[Section]:
+def _blank_even_in_sections(material: PerturbationInput) -> list[Section]:
     sections = split_review(material.text, material.splitter, material.headings)
     return [replace(section, sentences=tuple(_mark_even_sentences(section.sentences))) for section in sections]
 
 
-def _odd(sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
+def _keep_odd_sentences(sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
     """Returns the odd-numbered sentences; a deleted sentence at the end of a line or section leaves its line break."""
     kept: list[Sentence] = []
     last = max((index for index, sentence in enumerate(sentences) if sentence.text), default=-1)
-    for index, sentence, number in _numbered(sentences):
+    for index, sentence, number in _number_sentences(sentences):
         if number % 2:
             kept.append(sentence)
         elif "\n" in sentence.gap or index == last:
@@ -115,11 +115,11 @@ def _odd(sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
 
 
 def _mark_even_sentences(sentences: Sequence[Sentence]) -> Iterator[Sentence]:
-    for _, sentence, number in _numbered(sentences):
+    for _, sentence, number in _number_sentences(sentences):
         yield sentence if number % 2 else replace(sentence, text=MISSING)
 
 
-def _numbered(sentences: Sequence[Sentence]) -> Iterator[tuple[int, Sentence, int]]:
+def _number_sentences(sentences: Sequence[Sentence]) -> Iterator[tuple[int, Sentence, int]]:
     """Yields (index, sentence, number). Non-empty sentences count from 1; empty ones get 1, so that they stay."""
     number = 0
     for index, sentence in enumerate(sentences):

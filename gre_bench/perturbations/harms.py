@@ -76,11 +76,11 @@ def apply_harm(harm: Harm, degree: int, level: Level, material: PerturbationInpu
     units = _units(material.text, level)
     order = list(range(len(units)))
     material.chance(harm.name).shuffle(order)
-    changed, more = harm.edit(EditInput(units, order[: _tenths(len(units), degree)], degree, level, material))
-    return append_lines(_rebuilt(material.text, level, changed), more)
+    changed, more = harm.edit(EditInput(units, order[: _scale_by_degree(len(units), degree)], degree, level, material))
+    return append_lines(_join_units(material.text, level, changed), more)
 
 
-def _tenths(number: int, degree: int) -> int:
+def _scale_by_degree(number: int, degree: int) -> int:
     return (number * degree + 5) // 10
 
 
@@ -88,7 +88,7 @@ def _units(text: str, level: Level) -> list[str]:
     return [line for line, _ in lines_of(text)] if level == "judgments" else list(sentence_texts(split(text)))
 
 
-def _rebuilt(text: str, level: Level, units: Units) -> str:
+def _join_units(text: str, level: Level, units: Units) -> str:
     """Returns *text* with its units replaced by *units*; of a deleted sentence, only a line break stays."""
     new = iter(units)
     if level == "judgments":
@@ -106,12 +106,12 @@ def _rebuilt(text: str, level: Level, units: Units) -> str:
     return join(sections)
 
 
-def _garbled(given: EditInput) -> Edited:
+def _delete_chosen_units(given: EditInput) -> Edited:
     lost = {*given.chosen[: len(given.units) - 1]}
     return [None if index in lost else unit for index, unit in enumerate(given.units)], []
 
 
-def _negated(given: EditInput) -> Edited:
+def _negate_chosen_units(given: EditInput) -> Edited:
     return [negate_sentence(unit) if index in given.chosen else unit for index, unit in enumerate(given.units)], []
 
 
@@ -124,7 +124,7 @@ def negate_sentence(sentence: str) -> str:
     return changed if count else f"It is not true that {lower_first_letter(sentence)}"
 
 
-def _invented(given: EditInput) -> Edited:
+def _replace_by_foreign_units(given: EditInput) -> Edited:
     pool = [unit for other in given.material.others for unit in _units(other, given.level)]
     given.material.chance("inventions").shuffle(pool)
     changed: Units = list(given.units)
@@ -133,23 +133,23 @@ def _invented(given: EditInput) -> Edited:
     return changed, []
 
 
-def _laundered(given: EditInput) -> Edited:
+def _rephrase_and_reorder_units(given: EditInput) -> Edited:
     changed: Units = list(given.units)
     for index, source in zip(given.chosen, (*given.chosen[1:], *given.chosen[:1]), strict=True):
         changed[index] = rephrase_sentence(given.units[source], 1)
     return changed, []
 
 
-def _padded(given: EditInput) -> Edited:
+def _add_generic_sentences(given: EditInput) -> Edited:
     order = list(PADDING)
     given.material.chance("padding sentences").shuffle(order)
     return list(given.units), [_as_unit(order[index % len(order)], given.level) for index in range(len(given.chosen))]
 
 
-def _copied(given: EditInput) -> Edited:
+def _add_abstract_sentences(given: EditInput) -> Edited:
     sentences = list(sentence_texts(split(given.material.abstract or "")))
     return list(given.units), [
-        _as_unit(text, given.level) for text in sentences[: _tenths(len(sentences), given.degree)]
+        _as_unit(text, given.level) for text in sentences[: _scale_by_degree(len(sentences), given.degree)]
     ]
 
 
@@ -160,12 +160,12 @@ def _as_unit(sentence: str, level: Level) -> str:
 HARMS = {
     harm.name: harm
     for harm in (
-        Harm("garbling", "garbling", "degradation", ("text",), _garbled),
-        Harm("negation", "negation", "degradation", ("text",), _negated),
-        Harm("invention", "invention", "degradation", ("text", "other"), _invented),
-        Harm("laundering", "rewording", "manipulation", ("text",), _laundered),
-        Harm("padding", "padding", "manipulation", ("text",), _padded),
-        Harm("copying", "copying of the abstract", "manipulation", ("text", "abstract"), _copied),
+        Harm("garbling", "garbling", "degradation", ("text",), _delete_chosen_units),
+        Harm("negation", "negation", "degradation", ("text",), _negate_chosen_units),
+        Harm("invention", "invention", "degradation", ("text", "other"), _replace_by_foreign_units),
+        Harm("laundering", "rewording", "manipulation", ("text",), _rephrase_and_reorder_units),
+        Harm("padding", "padding", "manipulation", ("text",), _add_generic_sentences),
+        Harm("copying", "copying of the abstract", "manipulation", ("text", "abstract"), _add_abstract_sentences),
     )
 }
 """The harms by name, in the order of a certificate."""

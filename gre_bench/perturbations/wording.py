@@ -46,12 +46,12 @@ def rephrase_sentence(text: str, style: int) -> str:
     """Returns one sentence rephrased in *style* 1 or 2."""
     if len(text) > _LONGEST_SENTENCE:
         return text
-    pieces = _FORMULA.split(_reordered(text, style))
+    pieces = _FORMULA.split(_move_subordinate_clause(text, style))
     pieces[::2] = [_any_phrase().sub(partial(_other_words, style=style), piece) for piece in pieces[::2]]
     return "".join(pieces)
 
 
-def _reordered(text: str, style: int) -> str:
+def _move_subordinate_clause(text: str, style: int) -> str:
     """Moves the subordinate clause of a sentence, if any, to the end in style 1 and to the front in style 2."""
     if ". " in text:
         return text

@@ -28,7 +28,7 @@ from gre_bench.ingest.datasets.yelp import SampleCriteria, sample_restaurants
 from gre_bench.ingest.records.cells import UNKNOWN, Imported
 from gre_bench.ingest.records.columns import AS_NAMED, ColumnNames
 from gre_bench.ingest.records.opening import local_path
-from gre_bench.ingest.records.tables import Point, papers_from, points_from, reviews_from
+from gre_bench.ingest.records.tables import Point, read_new_papers, read_new_points, read_new_reviews
 from gre_bench.ingest.snapshot import is_redistributable
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.store import Store, now, queries
@@ -50,7 +50,7 @@ def import_papers(
     """Imports the papers in the file *path*, or only those in *rows*; returns the report of `store_imported`."""
     path, known = local_path(path), {paper.paper_id: paper for paper in known_papers(store)}
     store.let_go()
-    imported = papers_from(path, known, rows, reading)
+    imported = read_new_papers(path, known, rows, reading)
     reading.check_used()
     return store_imported(store, run_id, path, "papers", imported, licence=licence)
 
@@ -71,8 +71,8 @@ def import_reviews(
     Raises `SourceError` if every row names a candidate and some rows name another one than *by*, unless *only* is set.
     """
     path, known = local_path(path), known_reviews(store)
-    imported = reviews_from(
-        path, *already_there(store, known), by=by, only=only, writer=writer, rows=rows, make_papers=make_papers,
+    imported = read_new_reviews(
+        path, *load_known_records(store, known), by=by, only=only, writer=writer, rows=rows, make_papers=make_papers,
         epoch=epoch, reading=reading,
     )  # fmt: skip
     reading.check_used()
@@ -85,10 +85,11 @@ def import_reviews(
     return report | {"judged": summarise_judgments(store, imported.reviews, imported.judgments, known)}
 
 
-def already_there(
+def load_known_records(
     store: Store, known: Sequence[Review]
 ) -> tuple[dict[str, Review], dict[tuple[str, str], str], list[str]]:
-    """Returns what `reviews_from` takes as known: the reviews *known* by id, their judgments, and the ids of papers."""
+    """Returns what `read_new_reviews` takes as known: the reviews *known* by id, their judgments, and the ids of
+    papers."""
     reviews = {review.review_id: review for review in known}
     judged = {(row["review_id"], row["writer"]): row["text"]
               for row in store.rows(queries.JUDGMENTS) if row["review_id"] in reviews}  # fmt: skip
@@ -120,7 +121,7 @@ def known_papers(store: Store, bodies: bool = True, ids: Sequence[str] | None = 
     return [Paper(**row) for row in store.rows(queries.PAPERS, bodies=bodies, ids=ids)]
 
 
-def papers_of(store: Store, ids: Sequence[str], bodies: bool = True) -> list[Paper]:
+def load_papers_by_id(store: Store, ids: Sequence[str], bodies: bool = True) -> list[Paper]:
     """Returns the stored papers *ids* in this order; missing abstracts are taken from the PDFs.
 
     *bodies*: whether to include their texts.
@@ -370,7 +371,7 @@ def import_graded(
     return report | {"notes": [*notes, *report["notes"]]}
 
 
-def with_domain(job: Job) -> Job:
+def set_job_domain(job: Job) -> Job:
     """Returns *job* with its domain set, and with the domain's prompt and synopsis parts unless the settings name some.
 
     If the settings name no domain, the domain of an imported file is used. Raises `SettingsError` for an unknown one.
@@ -406,7 +407,7 @@ def import_points(
     *orders*: label → the ranks of its values, if they are words (see `ordered_labels`).
     """
     path, (papers, reviews) = local_path(path), known_by_id(store)
-    points, imported = points_from(path, known_points(store), reviews, papers.keys(), orders, reading)
+    points, imported = read_new_points(path, known_points(store), reviews, papers.keys(), orders, reading)
     reading.check_used()
     rows = [asdict(point) | {"labels": json.dumps(point.labels, sort_keys=True), "run_id": run_id} for point in points]
     report = store_imported(store, run_id, path, "graded", imported, before=[("put_points", rows)])

@@ -25,7 +25,7 @@ from gre_bench.core.terminal import counted, csv_table
 from gre_bench.ingest.records.cells import Imported, RefusedError, is_name
 from gre_bench.ingest.records.columns import ColumnNames, UnclearField, UnsureError, as_id
 from gre_bench.ingest.records.opening import TEXTS
-from gre_bench.ingest.records.tables import papers_from, reviews_from
+from gre_bench.ingest.records.tables import read_new_papers, read_new_reviews
 from gre_bench.ingest.snapshot import make_snapshot
 from gre_bench.pipeline.importing import file_sha256, store_imported
 from gre_bench.pipeline.own_reviews import check_own_name
@@ -146,7 +146,7 @@ def parse_files(
         _read_papers(understood)
     else:
         try:
-            understood.papers = (papers, papers_from(papers, {}, reading=reading))
+            understood.papers = (papers, read_new_papers(papers, {}, reading=reading))
         except UnsureError as unsure:
             unclear += unsure.unclear
     known: dict[str, Review] = {}
@@ -155,7 +155,7 @@ def parse_files(
         if not file.exists():
             raise SourceError(f"no file or folder {file}")
         try:
-            imported = reviews_from(
+            imported = read_new_reviews(
                 file, known, judged, understood.papers[1].paper_ids, by=by, writer=writer, reading=reading,
                 only=by not in (None, HUMAN),
             )  # fmt: skip
@@ -272,15 +272,17 @@ def make_edition(
     return reports
 
 
-def described_files(understood: ParsedFiles, settings: Settings) -> list[str]:
+def describe_parsed_files(understood: ParsedFiles, settings: Settings) -> list[str]:
     """Returns lines for the user: how each file was interpreted, and what the board will be made from."""
     lines = []
     for file, imported in understood.files:
         kinds = Counter(review.candidate for review in imported.reviews)
         what = counted(len(imported.papers), "paper") if file == understood.papers[0] else "no review"
         if kinds:
-            by = [counted(number, "human review") if name == HUMAN else f"{counted(number, 'review')} by {name}"
-                  for name, number in kinds.most_common(5)]  # fmt: skip
+            by = [
+                counted(number, "human review") if name == HUMAN else f"{counted(number, 'review')} by {name}"
+                for name, number in kinds.most_common(5)
+            ]
             what = "; ".join(by) + (f"; and by {len(kinds) - 5} more" if len(kinds) > 5 else "")
         lines.append(f"{file.name}: {what}")
         lines += [f"  {note}" for note in imported.notes]

@@ -26,13 +26,13 @@ from gre_bench.core.terminal import counted
 from gre_bench.ingest.records.cells import CONFLICT, Imported
 from gre_bench.ingest.records.columns import AS_NAMED, ColumnNames
 from gre_bench.ingest.records.opening import local_path
-from gre_bench.ingest.records.tables import REVIEW_COLUMNS, read_table_rows, reviews_from
+from gre_bench.ingest.records.tables import REVIEW_COLUMNS, read_new_reviews, read_table_rows
 from gre_bench.perturbations.by_name import is_perturbed_candidate
 from gre_bench.pipeline.importing import (
     EXAMPLES,
     Step,
-    already_there,
     known_reviews,
+    load_known_records,
     report_unknown_papers,
     store_imported,
     summarise_judgments,
@@ -68,9 +68,9 @@ def import_candidate(
         _check_may_add(store, name, replace)
         known = known_reviews(store)
         before, others = ([review for review in known if (review.candidate == name) is own] for own in (True, False))
-        imported = reviews_from(
+        imported = read_new_reviews(
             file,
-            *already_there(store, others if replace else known),
+            *load_known_records(store, others if replace else known),
             by=name,
             only=True,
             writer=writer,

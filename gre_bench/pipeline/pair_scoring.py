@@ -38,7 +38,7 @@ def score(store: Store, job: Job, workers: Workers, work: RunPlan, progress: Pro
         progress: the run's progress, to which each chunk is reported.
     """
     due = due_cases(store, work)
-    progress.stage("scoring", counts(store, work))
+    progress.stage("scoring", count_pairs_by_state(store, work))
     progress.expect(sum(len(cases) for by_signature in due.values() for cases in by_signature.values()))
     papers = iter(due.items())
     chunks = iter(lambda: list(islice(papers, job.settings.run.chunk_papers)), [])
@@ -142,7 +142,7 @@ def _pair_key(score: Score) -> dict[str, Any]:
     return {name: getattr(score, name) for name in ("signature_id", "paper_id", "candidate_id", "reference_id")}
 
 
-def counts(store: Store, work: RunPlan) -> list[queries.ProgressRow]:
+def count_pairs_by_state(store: Store, work: RunPlan) -> list[queries.ProgressRow]:
     """Returns the numbers of planned pairs by state, one row per metric; only the candidates of *work* count."""
     return store.rows(queries.PROGRESS, signature_ids=work.signature_ids, candidates=work.candidates)
 

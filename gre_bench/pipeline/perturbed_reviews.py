@@ -50,7 +50,7 @@ def chosen_perturbations(settings: Settings) -> dict[str, str]:
             why_not = f"it cannot be made at the level of {level}"
         if why_not is not None:
             raise SettingsError(f"validation.perturbations: leave out {name}: {why_not}")
-    first, other = (maker(settings.validation, f"rephrase_{number}") for number in (1, 2))
+    first, other = (find_perturbation_maker(settings.validation, f"rephrase_{number}") for number in (1, 2))
     if first == other and {"rephrase_1", "rephrase_2"} <= set(chosen):
         raise SettingsError(f"validation.makers names {first} for both: rephrasing needs two different writers")
     return {name: perturbed_candidate_name(name, level) for name in PERTURBATIONS if name in chosen}
@@ -99,7 +99,7 @@ def list_perturbed_candidates(store: Store, job: Job) -> list[Candidate]:
     before = {row["candidate_id"]: row["prompt"] or "" for row in store.rows(CHANGE_MAKERS)}
     candidates = []
     for name, candidate in _list_made_perturbations(job):
-        made_by = maker(validation, name)
+        made_by = find_perturbation_maker(validation, name)
         if validation.level == "judgments":
             made_by = f"{name}-{named(name).version} · seed {validation.seed}"
             if (earlier := before.get(candidate, made_by)).startswith(f"{name}-"):
@@ -121,7 +121,7 @@ def _check_same_maker(change: str, edition: str, before: str, now: str) -> None:
         )
 
 
-def maker(settings: ValidationSettings, change: str) -> str:
+def find_perturbation_maker(settings: ValidationSettings, change: str) -> str:
     """Returns who makes the perturbation *change*: ``rule``, or the writer that *settings* name for it."""
     return {"rephrase_2": "rule-2", **settings.makers}.get(change, "rule")
 
@@ -139,7 +139,7 @@ def write_perturbations(store: Store, job: Job, entries: Sequence[Entry], progre
     made_by = {row["candidate"]: row["writer"] for row in store.rows(ASKED_FOR)}
     makers: dict[str, str] = {}
     for change, candidate in _list_made_perturbations(job):
-        name = maker(job.settings.validation, change)
+        name = find_perturbation_maker(job.settings.validation, change)
         writer = makers[candidate] = steps.perturbation_identity(change, name, job.writer_context, materials[0])
         _check_same_maker(change, store.key, made_by.get(candidate, writer), writer)
         step: Callable[..., list[WrittenText]] = partial(steps.write_perturbations, change)

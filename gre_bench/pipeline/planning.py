@@ -11,7 +11,7 @@ from typing import Any
 from gre_bench.catalogs.domains import Part, domain_of
 from gre_bench.core.controls import CONTROLS, OTHER_PAPER
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.core.known_names import format_name_list, nearest
+from gre_bench.core.known_names import format_name_list, sort_by_similarity
 from gre_bench.core.metrics import Recipe, recipe_of
 from gre_bench.core.records import HUMAN, Candidate, Paper, PlannedPair, Review, Signature, Source, SynopsisKind
 from gre_bench.core.settings import EditionSettings
@@ -33,7 +33,7 @@ from gre_bench.metrics.cases import (
 )
 from gre_bench.metrics.scoring import CHANCE_SEED
 from gre_bench.perturbations.by_name import is_perturbed_candidate
-from gre_bench.pipeline.importing import given_categories, known_papers, known_reviews, papers_of
+from gre_bench.pipeline.importing import given_categories, known_papers, known_reviews, load_papers_by_id
 from gre_bench.pipeline.perturbed_reviews import add_perturbed_judgments, list_perturbed_candidates
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.training_overlap import TrainingOverlap, papers_trained_on
@@ -129,7 +129,7 @@ def sampled_ids(store: Store, limit: int | None = None, without: Container[str] 
 
 def sampled_papers(store: Store, limit: int | None = None, bodies: bool = True) -> list[Paper]:
     """Returns the first *limit* sampled papers; *bodies*: whether to include their texts."""
-    return papers_of(store, sampled_ids(store, limit), bodies)
+    return load_papers_by_id(store, sampled_ids(store, limit), bodies)
 
 
 def load_sample_entries(
@@ -413,7 +413,7 @@ def _candidates(store: Store, job: Job, entries: list[Entry], signature_ids: lis
     if unknown:
         raise SettingsError(
             f"no candidate {', '.join(unknown)} in edition {store.key}; import its reviews first; "
-            f"known, nearest first: {format_name_list(nearest(unknown[0], known))}"
+            f"known, nearest first: {format_name_list(sort_by_similarity(unknown[0], known))}"
         )
     if job.candidates:
         # Includes the baseline and the controls that are already planned, so that all have the same papers.

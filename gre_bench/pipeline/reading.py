@@ -21,7 +21,7 @@ from gre_bench.core.incoming import check_name, use_file_limits, why_not_regular
 from gre_bench.core.records import Edition
 from gre_bench.core.settings import Settings, SourceSettings
 from gre_bench.core.terminal import counted
-from gre_bench.core.whole_files import locked
+from gre_bench.core.whole_files import hold_file_lock
 from gre_bench.ingest.pdf.text import SOUND
 from gre_bench.ingest.records.notes import confirm_form, new_records, read_notes
 from gre_bench.ingest.records.row_files import read_notes_file, read_texts
@@ -143,7 +143,7 @@ def lock_snapshot_folder(folder: Path) -> Iterator[None]:
 
     First deletes unfinished copies of this folder that killed runs left behind.
     """
-    with locked(folder.parent / "lock", f"the folder of snapshots {folder.parent}"):
+    with hold_file_lock(folder.parent / "lock", f"the folder of snapshots {folder.parent}"):
         for left in folder.parent.glob(f".{folder.name}.*"):
             shutil.rmtree(left, ignore_errors=True)
         yield

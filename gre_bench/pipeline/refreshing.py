@@ -17,14 +17,14 @@ from gre_bench.core.errors import GreBenchError, Paused, SettingsError, Unfinish
 from gre_bench.core.known_names import whole
 from gre_bench.core.metrics import recipe_of
 from gre_bench.lm.opening import check_model_is_local
-from gre_bench.pipeline.importing import with_domain
+from gre_bench.pipeline.importing import set_job_domain
 from gre_bench.pipeline.pair_scoring import end_run, score, store_auc
 from gre_bench.pipeline.perturbed_reviews import write_perturbations
 from gre_bench.pipeline.planning import RunPlan, draw_sample, load_sample_entries, plan_pairs, sampled_ids
 from gre_bench.pipeline.ranking import clear_rank_statistics, store_contamination, store_rank_statistics
 from gre_bench.pipeline.reading import describe_poor_extraction, import_sources, read_papers
 from gre_bench.pipeline.runs.job import Job, Progress, record_run
-from gre_bench.pipeline.runs.spending import in_flight_when_killed
+from gre_bench.pipeline.runs.spending import describe_unanswered_requests
 from gre_bench.pipeline.runs.unchanged import record_done_refresh
 from gre_bench.pipeline.runs.workers import check_runner, run_with_workers
 from gre_bench.pipeline.training_overlap import papers_trained_on
@@ -81,7 +81,7 @@ def check_scoring_job(job: Job) -> Job:
     Ray this is not checked, because workers may have LMs that this machine lacks. Raises the errors of `check_job` and
     `check_model_is_local`.
     """
-    job = with_domain(check_job(job))
+    job = set_job_domain(check_job(job))
     metrics = job.settings.scoring.metrics
     if job.settings.run.runner != "ray" and any(recipe_of(name).asks == "evaluation_lm" for name in metrics):
         check_model_is_local(job.settings.evaluation_lm)
@@ -117,10 +117,10 @@ def write_ahead(job: Job) -> dict[str, Any]:
 
     A machine without a GPU can thus request the texts from LMs, for a machine with a GPU to score later.
     """
-    job = with_domain(check_job(job))
+    job = set_job_domain(check_job(job))
     store = job.store
     with store.lock("write", job.wait_s), record_run(store, "write", job.settings) as progress:
-        lost = in_flight_when_killed(store)
+        lost = describe_unanswered_requests(store)
         with import_and_draw_sample(store, job, progress):
             texts = write_texts(store, job, progress)
         outcomes = store.rows(queries.TEXT_OUTCOMES)
@@ -138,7 +138,7 @@ def prepare_scoring(store: Store, job: Job, sign: SignMetrics, progress: Progres
     A validation leaves out the papers that its evaluation LM or its writer was trained on; raises `SourceError` if no
     paper is left. Also stores contamination data, and updates the copy for readers.
     """
-    lost = in_flight_when_killed(store)
+    lost = describe_unanswered_requests(store)
     with import_and_draw_sample(store, job, progress) as notes:
         if job.perturbations:
             trained_on, ids = papers_trained_on(store, job.settings), sampled_ids(store)

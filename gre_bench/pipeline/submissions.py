@@ -28,7 +28,7 @@ from gre_bench.ingest.pdf.audit import instructions_in
 from gre_bench.ingest.pdf.text import INVISIBLE, TAGS
 from gre_bench.ingest.records.cells import NO_PATH, is_name
 from gre_bench.ingest.records.columns import ColumnNames
-from gre_bench.ingest.records.tables import reviews_from
+from gre_bench.ingest.records.tables import read_new_reviews
 from gre_bench.ingest.snapshot import is_redistributable
 from gre_bench.pipeline.importing import file_sha256, parse_licence
 from gre_bench.pipeline.own_reviews import check_own_name
@@ -158,7 +158,7 @@ def find_text_faults(reviews: Sequence[Review]) -> list[str]:
     return faults
 
 
-def checked(store: Store, folder: Path) -> CheckedSubmission:
+def check_submission_folder(store: Store, folder: Path) -> CheckedSubmission:
     """Reads the submission in *folder* and checks it against the edition of *store*; writes nothing."""
     if not folder.is_dir():
         raise SettingsError(f"{folder} is not the folder of a submission; gre-bench submit makes one")
@@ -183,7 +183,7 @@ def checked(store: Store, folder: Path) -> CheckedSubmission:
         refused.append(f"{REVIEWS} is not the file of the form: its SHA-256 is another")
     papers = [row["paper_id"] for row in store.read(queries.PAPERS, bodies=False)]
     try:
-        imported = reviews_from(folder / REVIEWS, {}, {}, papers, by=form.name, only=True, reading=READING)
+        imported = read_new_reviews(folder / REVIEWS, {}, {}, papers, by=form.name, only=True, reading=READING)
     except SourceError as error:
         return CheckedSubmission(form, (), [*refused, str(error)])
     others = sorted({*imported.columns} - {"paper_id", "review"})

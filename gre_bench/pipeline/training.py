@@ -14,7 +14,7 @@ from gre_bench.core.settings import BudgetSettings, EvaluationLMSettings
 from gre_bench.core.training_registers import FILE as REGISTER
 from gre_bench.core.training_registers import Register, write_register
 from gre_bench.ingest.records.sampling import read_evaluation_set
-from gre_bench.ingest.records.tables import papers_from, reviews_from
+from gre_bench.ingest.records.tables import read_new_papers, read_new_reviews
 from gre_bench.lm.opening import register_of
 from gre_bench.pipeline.importing import file_sha256, row_range
 from gre_bench.pipeline.runs.running_studies import run_within_budget
@@ -24,7 +24,7 @@ from gre_bench.tuning.pairs import SYNOPSES, JudgedPaper, Metric
 from gre_bench.tuning.record import write_errors_as_settings_error
 from gre_bench.tuning.tuning_settings import TuningSettings
 from gre_bench.writing.rules.judgments import judgments_of_passage
-from gre_bench.writing.writers import WriterContext, register_of_writer, study_account
+from gre_bench.writing.writers import WriterContext, find_writer_register, study_account
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +81,7 @@ def tune(job: TrainingJob) -> dict[str, Any]:
 
     If the folder holds a model trained in the same way on the same inputs, that training's recorded result is returned.
     """
-    trained_on, kept, refused = _papers_apart(job, several=True)
+    trained_on, kept, refused = _split_training_papers(job, several=True)
 
     def work() -> dict[str, Any]:
         texts, kept_texts = ([list(paper.judgments) for paper in papers] for papers in (trained_on, kept))
@@ -101,9 +101,9 @@ def tune_lm(job: TuningJob) -> dict[str, Any]:
 
     Raises `SettingsError` if a paper is both trained on and held out. Raises `SourceError` for unusable files.
     """
-    known = {paper.paper_id: paper for paper in papers_from(job.papers, {}).papers} if job.papers else {}
+    known = {paper.paper_id: paper for paper in read_new_papers(job.papers, {}).papers} if job.papers else {}
     abstracts = {paper_id: paper.abstract for paper_id, paper in known.items()}
-    trained_on, kept, refused = _papers_apart(job, abstracts=abstracts)
+    trained_on, kept, refused = _split_training_papers(job, abstracts=abstracts)
     if job.papers and not any(paper.paper_id in known and known[paper.paper_id].abstract for paper in trained_on):
         rows = ", ".join(job.train)
         raise SourceError(f"{job.papers.name} has no abstract of a paper of rows {rows}; leave it out, or fill it")
@@ -134,7 +134,7 @@ def _register(
     no register. *base*: None for a model as its makers published it.
     """
     papers = [*trained_on, *kept]
-    writers = [register_of_writer(name) for name in sorted({name for paper in papers for name in paper.writers})]
+    writers = [find_writer_register(name) for name in sorted({name for paper in papers for name in paper.writers})]
     registers = [register for register in (*writers, base) if register]
     unknown = [register.problem for register in registers if register.problem]
     with write_errors_as_settings_error(folder):
@@ -146,7 +146,7 @@ def _register(
     return unknown
 
 
-def _papers_apart(
+def _split_training_papers(
     job: TrainingJob, several: bool = False, abstracts: Mapping[str, str | None] | None = None
 ) -> tuple[list[JudgedPaper], list[JudgedPaper], dict[str, int]]:
     """Returns the papers to train on, the held-out papers, and how many of both each evaluation set excluded.
@@ -200,7 +200,7 @@ def judged_papers(file: Path, rows: str, writer: str | None, *, several: bool = 
     Raises `SourceError` if there are no such papers, and `SettingsError` if there are several writers but *several* is
     False.
     """
-    imported = reviews_from(
+    imported = read_new_reviews(
         file, {}, {}, (), by=HUMAN, writer=writer or "given", rows=row_range(rows), make_papers=True
     )
     human = {review.review_id: review for review in imported.reviews if review.candidate == HUMAN}

@@ -23,7 +23,7 @@ from gre_bench.pipeline.importing import known_papers, known_reviews
 from gre_bench.ranking.contamination import Role
 from gre_bench.store import ReadCopy, Store
 from gre_bench.store.queries import SAMPLE, TEXTS
-from gre_bench.writing.writers import register_of_writer
+from gre_bench.writing.writers import find_writer_register
 
 Item = TypeVar("Item")
 
@@ -106,7 +106,7 @@ def papers_trained_on(
 def _compare_with_registers(settings: Settings, writer: str | None, papers: Sequence[PaperTexts]) -> TrainingOverlap:
     registers: dict[Role, Register | None] = {
         "evaluation_lm": register_of(settings.evaluation_lm),
-        "writer": register_of_writer(writer or settings.scoring.writer or settings.writing.judgments),
+        "writer": find_writer_register(writer or settings.scoring.writer or settings.writing.judgments),
     }
     trained_on: dict[Role, tuple[Register, frozenset[str]]] = {}
     for role, register in registers.items():
@@ -115,7 +115,7 @@ def _compare_with_registers(settings: Settings, writer: str | None, papers: Sequ
     return TrainingOverlap(len(papers), trained_on)
 
 
-def trained_here(settings: Settings, state: Path) -> TrainingOverlap:
+def find_overlap_in_read_copy(settings: Settings, state: Path) -> TrainingOverlap:
     """Returns `papers_trained_on` for the copy for readers under *state*; if there is none, compares no papers."""
     store = ReadCopy(state, settings.edition.edition)
     return papers_trained_on(store, settings) if store.is_readable else _compare_with_registers(settings, None, [])

@@ -20,8 +20,12 @@ from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, Signature, edition_of
 from gre_bench.metrics.validation import PairKey, count_candidate_words, perturbation_effects
 from gre_bench.perturbations.by_name import PERTURBATIONS
-from gre_bench.pipeline.pair_scoring import counts, end_run, load_missing_score_reasons, score, store_auc
-from gre_bench.pipeline.perturbed_reviews import chosen_perturbations, list_untried_perturbations, maker
+from gre_bench.pipeline.pair_scoring import count_pairs_by_state, end_run, load_missing_score_reasons, score, store_auc
+from gre_bench.pipeline.perturbed_reviews import (
+    chosen_perturbations,
+    find_perturbation_maker,
+    list_untried_perturbations,
+)
 from gre_bench.pipeline.planning import RunPlan
 from gre_bench.pipeline.refreshing import check_scoring_job, prepare_scoring
 from gre_bench.pipeline.runs.job import Job, Progress, settings_of
@@ -41,7 +45,7 @@ def validate(job: Job) -> dict[str, Any]:
     """
     job = check_scoring_job(job)
     job = replace(job, perturbations=chosen_perturbations(job.settings))
-    beside = [of_another_edition(job, key) for key in job.settings.validation.together_with]
+    beside = [score_other_edition(job, key) for key in job.settings.validation.together_with]
     with scored_work(job) as (store, work, progress):
         progress.stage("judging")
         effects, missed = judge(store, job, work, progress.run_id, beside), list_untried_perturbations(job.settings)
@@ -54,7 +58,7 @@ def validate(job: Job) -> dict[str, Any]:
         return summary | {"edition": name_of(store, beside)}
 
 
-class Beside(NamedTuple):
+class OtherEditionScores(NamedTuple):
     """What another edition adds to a validation: its name, its pairs by metric, and the papers that were trained on."""
 
     edition: str
@@ -83,7 +87,7 @@ def scored_work(job: Job) -> Iterator[tuple[Store, RunPlan, Progress]]:
         yield store, work, progress
 
 
-def of_another_edition(job: Job, key: str) -> Beside:
+def score_other_edition(job: Job, key: str) -> OtherEditionScores:
     """Scores the missing pairs in the validation of the edition *key*, and returns all its scores.
 
     The edition keeps its own papers and sources; everything else is as *job* says. Raises `SettingsError` if there is
@@ -102,15 +106,15 @@ def of_another_edition(job: Job, key: str) -> Beside:
     settings = job.settings.model_copy(update={"edition": theirs.edition, "sources": theirs.sources})
     job = check_scoring_job(replace(job, settings=settings))
     with scored_work(job) as (store, work, progress):
-        metrics = counts(store, work)
+        metrics = count_pairs_by_state(store, work)
         if unfinished := [row["metric"] for row in metrics if row["missing"]]:
             raise SourceError(f"edition {key}: pairs of {', '.join(unfinished)} are missing; validate it again")
         scores = {metric: scores_of(store, job, work, metric) for metric in work.signatures}
         progress.end("done", f"validated together with {together}", metrics)
-        return Beside(store.key, scores, work.papers, work.trained_on)
+        return OtherEditionScores(store.key, scores, work.papers, work.trained_on)
 
 
-def judge(store: Store, job: Job, work: RunPlan, run_id: str, beside: Sequence[Beside] = ()) -> list[Row]:
+def judge(store: Store, job: Job, work: RunPlan, run_id: str, beside: Sequence[OtherEditionScores] = ()) -> list[Row]:
     """Computes and stores the effect of every change on every metric, and writes validation records.
 
     Returns one row per metric and change. A pilot's effects are not stored. Effects computed together with other
@@ -120,7 +124,7 @@ def judge(store: Store, job: Job, work: RunPlan, run_id: str, beside: Sequence[B
     rows: list[Row] = []
     trained_on = work.trained_on.and_of(other.trained_on for other in beside)
     whole = work.papers == work.sampled
-    missing = {row["signature_id"]: row["missing"] for row in counts(store, work)}
+    missing = {row["signature_id"]: row["missing"] for row in count_pairs_by_state(store, work)}
     broken = {row["metric"] for row in load_missing_score_reasons(store, work) if row["broken"]}
     for metric, signature in work.signatures.items():
         store_auc(store, signature, work.trained_on)
@@ -145,7 +149,7 @@ def judge(store: Store, job: Job, work: RunPlan, run_id: str, beside: Sequence[B
     return rows
 
 
-def name_of(store: Store, beside: Sequence[Beside]) -> str:
+def name_of(store: Store, beside: Sequence[OtherEditionScores]) -> str:
     """Returns the name of all validated editions, such as ``ICLR-2023+ICLR-2024``."""
     return "+".join(sorted({store.key, *(other.edition for other in beside)}))
 
@@ -190,7 +194,7 @@ def effects_of(editions: Sequence[Scores], job: Job, signature_id: str) -> Itera
     for change, effect in perturbation_effects(rows[HUMAN], by_perturbation, words, validation, unchanged).items():
         yield asdict(effect) | {
             "signature_id": signature_id, "change": change, "candidate_id": job.perturbations[change],
-            "family": PERTURBATIONS[change].family, "made_by": maker(validation, change),
+            "family": PERTURBATIONS[change].family, "made_by": find_perturbation_maker(validation, change),
         }  # fmt: skip
 
 

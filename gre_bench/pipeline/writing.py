@@ -18,7 +18,7 @@ from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Judgments, Review, WrittenText
 from gre_bench.metrics.cases import Entry, Response
 from gre_bench.perturbations.by_name import is_perturbed_candidate
-from gre_bench.pipeline.importing import judged, papers_of
+from gre_bench.pipeline.importing import judged, load_papers_by_id
 from gre_bench.pipeline.runs.job import Job, Progress
 from gre_bench.store import Store
 from gre_bench.store.queries import ASKED_FOR, REVIEWS, SYNOPSES, UNWRITTEN
@@ -69,7 +69,7 @@ def write_reviews(store: Store, job: Job, papers: Sequence[str], names: Mapping[
     for name, writer in names.items():
         write(
             store, job, progress, f"writing reviews by {name}", "review", writer, name, steps.write_reviews, papers,
-            partial(papers_of, store),
+            partial(load_papers_by_id, store),
         )  # fmt: skip
 
 
@@ -118,7 +118,7 @@ def write_assw(store: Store, job: Job, papers: Sequence[str], progress: Progress
     known = {row["paper_id"] for row in store.rows(SYNOPSES, kind="assw", writer=writer)}
     write(
         store, job, progress, "writing synopses", "assw", writer, name, steps.write_assw, papers,
-        partial(papers_of, store), known,
+        partial(load_papers_by_id, store), known,
     )  # fmt: skip
     return writer
 

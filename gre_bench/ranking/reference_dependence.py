@@ -37,7 +37,7 @@ from gre_bench.stats.reference_shares import (
     ONE_SIDED,
     TrimmedDifference,
     ai_likeness,
-    certain_share,
+    reversal_share,
     tipping_share,
     trim_ai_like_references,
     worst_share,
@@ -143,7 +143,7 @@ def _tipping_point(
             shares[text][name] = tipping_share(own, other)
             if text == "cut":
                 shares["worst"][name] = worst_share(own, other)
-                turned = certain_share(own, other, 1 - (1 - ONE_SIDED) / len(others))
+                turned = reversal_share(own, other, 1 - (1 - ONE_SIDED) / len(others))
                 shares["turned"] |= {} if turned is None else {name: turned}
     least = {kind: None if None in own.values() else min(own.values()) for kind, own in shares.items() if own}
     first = least.get("cut")

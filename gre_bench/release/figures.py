@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from gre_bench.core.terminal import counted
 from gre_bench.plots.drawing import SAID, Interval, Layout, intervals
-from gre_bench.release.pages.board_page import Board, Entry, format_spoken_score, number
+from gre_bench.release.pages.board_page import Board, Entry, format_signed_number, format_spoken_score
 
 COLOURS = ("#2a78c2", "#d55e00", "#009e73", "#b564a8", "#b8860b", "#c74f6b", "#0f93a8", "#8f6bd1")
 SHAPES = (
@@ -63,11 +63,17 @@ def board_picture(board: Board, layout: Layout = "file") -> Markup:
         rows += [
             Interval(
                 short[entry.candidate] if uses[short[entry.candidate]] == 1 else entry.candidate,
-                mean, number(mean, board.digits), entry.low, entry.high, entry.kind, _format_entry_note(entry, board),
-                format_spoken_score(entry), "" if layout == "file" else entry.href,
+                mean,
+                format_signed_number(mean, board.digits),
+                entry.low,
+                entry.high,
+                entry.kind,
+                _format_entry_note(entry, board),
+                format_spoken_score(entry),
+                "" if layout == "file" else entry.href,
             )
             for entry, mean in entries
-        ]  # fmt: skip
+        ]
     human = board.human
     band = (human.low, human.high) if human and human.low is not None and human.high is not None else None
     axis = [f"{board.unit} a pair" if board.unit else "score"]
@@ -90,8 +96,8 @@ def committee_picture(board: Board, layout: Layout = "file") -> Markup:
     for step in (*committee["steps"], committee["human"]):
         human = step is committee["human"]
         name = "human adds to all" if human else counted(step["reviewers"], "LM reviewer")
-        value = number(step["value"], board.digits)
-        ends = number(step["low"], board.digits), number(step["high"], board.digits)
+        value = format_signed_number(step["value"], board.digits)
+        ends = format_signed_number(step["low"], board.digits), format_signed_number(step["high"], board.digits)
         spoken = f"{name}: {value}, 90% {' to '.join(ends)}"
         rows.append(
             Interval(name, step["value"], value, step["low"], step["high"], "human" if human else "model", "", spoken)

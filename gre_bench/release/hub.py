@@ -23,7 +23,7 @@ from gre_bench.board.words import RANKED_APART, p_value
 from gre_bench.core.records import edition_of
 from gre_bench.core.terminal import markdown_cell, markdown_table
 from gre_bench.core.whole_files import sha256
-from gre_bench.release.pages.board_page import Board, Entry, number
+from gre_bench.release.pages.board_page import Board, Entry, format_signed_number
 from gre_bench.release.public_tables import FOLDER
 from gre_bench.release.site import LEAD, TABLES, citation
 
@@ -121,7 +121,7 @@ def _table(board: Board, entries: Sequence[Entry]) -> str:
         [
             entry.ranks or "–",
             markdown_cell(entry.candidate),
-            number(entry.mean),
+            format_signed_number(entry.mean),
             _difference(entry),
             p_value(entry.p),
         ]
@@ -133,7 +133,8 @@ def _table(board: Board, entries: Sequence[Entry]) -> str:
 def _difference(entry: Entry) -> str:
     if entry.difference is None or entry.difference_low is None or entry.difference_high is None:
         return ""
-    return f"{number(entry.difference)} ({number(entry.difference_low)} to {number(entry.difference_high)})"
+    value, low, high = map(format_signed_number, (entry.difference, entry.difference_low, entry.difference_high))
+    return f"{value} ({low} to {high})"
 
 
 def _benchmark(boards: Sequence[Board], about: Mapping[str, Any]) -> dict[str, Any]:

@@ -289,7 +289,7 @@ def tables_of(connection: duckdb.DuckDBPyConnection) -> list[str]:
     return [row[0] for row in connection.execute(statement("release", "tables_here")).fetchall()]
 
 
-def same_rows(first: Path, second: Path, tables: Sequence[str]) -> bool:
+def have_same_rows(first: Path, second: Path, tables: Sequence[str]) -> bool:
     """Returns whether two releases (folders or databases, see `opened`) have the same rows in *tables*."""
     with opened(first, second) as connection:
         for name in tables:

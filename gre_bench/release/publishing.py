@@ -29,9 +29,9 @@ from gre_bench.release.public_tables import (
     Additions,
     Pieces,
     add_pieces,
+    have_same_rows,
     opened,
     rows,
-    same_rows,
     write_database,
     write_parquet,
 )
@@ -162,7 +162,7 @@ def _has_same_contents(latest: Path, building: Path, about: Mapping[str, Any]) -
     if digests.keys() != tables.keys():
         return False
     changed = [path.stem for name, path in tables.items() if sha256(path) != digests[name]]
-    return not changed or same_rows(latest, building, sorted(changed))
+    return not changed or have_same_rows(latest, building, sorted(changed))
 
 
 def histories(release_store: ReleaseStore, release: Path) -> list[dict[str, Any]]:

@@ -24,7 +24,7 @@ from pydantic import AfterValidator, BaseModel, ValidationError, model_validator
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.incoming import read_bytes
 from gre_bench.core.records import Edition, edition_of
-from gre_bench.core.whole_files import locked, write_file
+from gre_bench.core.whole_files import hold_file_lock, write_file
 from gre_bench.release.manifest import Line, digest_of
 from gre_bench.store import now
 
@@ -48,7 +48,9 @@ class ReleaseStore:
             f"releases of {self.edition} in {self.folder} are being written by another process; "
             "wait for it to end and try again"
         )
-        with locked(self.folder / f"{self.edition}.lock", f"the folder of releases {self.folder}", busy, wait_s=0):
+        with hold_file_lock(
+            self.folder / f"{self.edition}.lock", f"the folder of releases {self.folder}", busy, wait_s=0
+        ):
             try:
                 self.log.mend()
                 yield

@@ -25,9 +25,9 @@ from gre_bench.board.words import (
     LMOrder,
     answer,
     at_human_length,
-    contamination_gap,
     explain_missing_human,
     format_contaminated_lms,
+    format_contamination_gap,
     format_headline_warning,
     format_untested_warning,
     is_small,
@@ -185,7 +185,7 @@ def _board(
     tied = {name for row in ranked if row["tied"] for name in (row["candidate"], row["next_candidate"])}
     without = f"; {counted(signature['auc_left_out'], 'learnt paper')} left out" if signature["auc_left_out"] else ""
     about = [(title, str(signature[name])) for title, name in _ABOUT if signature[name] is not None]
-    contaminated: Any = [*format_contaminated_lms(signature, exposures), MINUS.sub("−", contamination_gap(gap))]  # pyrefly: ignore
+    contaminated: Any = [*format_contaminated_lms(signature, exposures), MINUS.sub("−", format_contamination_gap(gap))]  # pyrefly: ignore
     about.append(("learnt from these papers", training_overlap_line(signature, exposures) or "none"))
     return Board(
         metric=signature["metric"],

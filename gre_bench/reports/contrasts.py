@@ -407,7 +407,7 @@ def _compare_by_metric(store: Store, signature: SignatureRow, names: Sequence[st
     scored = [row for row in rows if row["state"] == "scored"]
     compared = {"metric": signature["metric"], "signature_id": signature["signature_id"]}
     try:
-        (test,) = _tested(scored)
+        (test,) = _run_all_paired_tests(scored)
     except ValueError:
         return compared | {"problem": "fewer than two papers on which both are scored"}
     test = test if test.first == names[0] else test.flipped()
@@ -455,7 +455,7 @@ def compute_paper_leads(scored: Sequence[CandidatePairRow], names: Sequence[str]
     return {paper: sum(differences) / len(differences) for paper, differences in by_paper.items()}
 
 
-def _tested(scored: Sequence[CandidatePairRow]) -> list[PairTest]:
+def _run_all_paired_tests(scored: Sequence[CandidatePairRow]) -> list[PairTest]:
     """Returns the tests of all pairs of candidates; raises ValueError if a pair shares fewer than two papers."""
     names = ("candidate_id", "paper_id", "reference_id", "value", "unit")
     columns: list[list[Any]] = [[row[name] for row in scored] for name in names]

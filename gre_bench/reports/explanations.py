@@ -29,7 +29,7 @@ from gre_bench.core.terminal import counted
 from gre_bench.lm.opening import pieces_of
 from gre_bench.metrics.cases import Entry, Response, add_beyond_synopses, find_response, plan_entry_pairs
 from gre_bench.metrics.scoring import MetricWork, ScoringResult, build_predictions, value
-from gre_bench.pipeline.importing import with_domain
+from gre_bench.pipeline.importing import set_job_domain
 from gre_bench.pipeline.planning import load_sample_entries
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.prompts.library import content_address, render
@@ -70,7 +70,7 @@ def explain_score(
     pairs: list[dict[str, Any]] = [{**row} for row in store.rows(WHY_PAIRS, **ids)]
     if not pairs:
         raise SettingsError(f"edition {store.key}: {format_missing_pairs(signature['metric'], [candidate_id])}")
-    source = origin(store, signature, candidate_id, state)
+    source = find_score_origin(store, signature, candidate_id, state)
     rows = store.rows(LEADERBOARD, signature_ids=[signature["signature_id"]])
     board = next((row for row in rows if row["candidate"] == candidate_id), None)
     leads = paper_leads(store, signature["signature_id"], candidate_id)
@@ -140,13 +140,13 @@ def _rescore_and_compare(
     answer: Why, store: ReadCopy, source: ScoreOrigin, kept: Mapping[tuple[str, str], Case]
 ) -> None:
     """Scores the cases in *kept* again, and records in *answer* whether scores and signature are unchanged."""
-    today = signed_again(store, answer.signature, source)
+    today = recompute_signature(store, answer.signature, source)
     # pyrefly: ignore[bad-typed-dict-key]
     different = [name for name in today if name != "signature_id" and today[name] != answer.signature[name]]
     # pyrefly: ignore[bad-typed-dict-key]
     detail = "; ".join(f"{name}: {answer.signature[name]} then, {today[name]} now" for name in different)
     answer.check("the evaluation LM and engine are those that scored", not different, detail)
-    scored = scored_again(store, answer.signature, source, list(kept.values()))
+    scored = rescore_cases(store, answer.signature, source, list(kept.values()))
     off = compare_scores(answer.pairs, scored)
     worst, unlike = max((far for _, far in off), default=0.0), [row for row, far in off if far > TOLERANCE]
     detail = (
@@ -362,7 +362,7 @@ class ScoreOrigin:
         return self.job.settings
 
 
-def origin(store: Store, signature: SignatureRow, candidate_id: str, state: Path) -> ScoreOrigin:
+def find_score_origin(store: Store, signature: SignatureRow, candidate_id: str, state: Path) -> ScoreOrigin:
     """Returns the run and the job that gave a candidate its scores under *signature*.
 
     Raises `StoreError` if no run scored the candidate.
@@ -372,7 +372,7 @@ def origin(store: Store, signature: SignatureRow, candidate_id: str, state: Path
         raise StoreError(f"edition {store.key}: {candidate_id} has no pair that was scored by {signature['metric']}")
     settings = configuration.load_recorded_settings(json.loads(runs[0]["settings"]), ())
     run = {name: value for name, value in runs[0].items() if name != "settings"}
-    return ScoreOrigin(with_domain(Job(settings, state)), run)
+    return ScoreOrigin(set_job_domain(Job(settings, state)), run)
 
 
 def cases(store: Store, signature: SignatureRow, candidate: Candidate, source: ScoreOrigin) -> list[Case]:
@@ -403,7 +403,7 @@ def _index_moved_reviews(
     }
 
 
-def signed_again(store: Store, signature: SignatureRow, source: ScoreOrigin) -> dict[str, Any]:
+def recompute_signature(store: Store, signature: SignatureRow, source: ScoreOrigin) -> dict[str, Any]:
     """Returns the fields that the signature would have today; some differ if the LM or the engine has changed."""
     scoring = source.settings.scoring.model_copy(update={"metrics": (signature["metric"],)})
     assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
@@ -414,7 +414,7 @@ def signed_again(store: Store, signature: SignatureRow, source: ScoreOrigin) -> 
     }
 
 
-def scored_again(store: Store, signature: SignatureRow, source: ScoreOrigin, due: Sequence[Case]) -> ScoringResult:
+def rescore_cases(store: Store, signature: SignatureRow, source: ScoreOrigin, due: Sequence[Case]) -> ScoringResult:
     """Scores the cases *due* again, without using stored log-probabilities."""
     work = MetricWork(signature["metric"], signature["signature_id"], tuple(due))
     return steps.score_papers("why", source.job.backends, source.settings.scoring, [work], {})

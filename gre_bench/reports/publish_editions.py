@@ -34,7 +34,7 @@ from gre_bench.release.release_store import ReleaseStore
 from gre_bench.release.site import TEXTS, boards, write_site
 from gre_bench.reports import contrasts
 from gre_bench.reports.correctness import load_flaw_results
-from gre_bench.reports.signatures import with_specific
+from gre_bench.reports.signatures import add_specific_signatures
 from gre_bench.store import Frozen, Row, Store, frozen, now
 from gre_bench.store.queries import (
     BOARD_LENGTHS,
@@ -115,7 +115,7 @@ def build_publication(
 
 def _check_complete(store: Store, signatures: Sequence[SignatureRow]) -> None:
     """Raises `UnfinishedError` if scores are missing, or if the rank statistics are older than the scores."""
-    ids = [row["signature_id"] for row in with_specific(store, signatures)]
+    ids = [row["signature_id"] for row in add_specific_signatures(store, signatures)]
     counts = store.read(PROGRESS, signature_ids=ids)
     if missing := sum(row["unfinished"] for row in counts):
         raise UnfinishedError(
@@ -196,7 +196,7 @@ def contrasts_of(store: Store, path: Path | None, signatures: Sequence[Signature
     file = contrasts.load_contrasts(path)
     return {
         "file": path.name, "sha256": file.sha256, "entries": [entry.model_dump() for entry in file.contrasts],
-        "rows": contrasts.contrast_rows(store, file.contrasts, signatures, with_specific(store, signatures)),
+        "rows": contrasts.contrast_rows(store, file.contrasts, signatures, add_specific_signatures(store, signatures)),
     }  # fmt: skip
 
 

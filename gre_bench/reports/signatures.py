@@ -80,7 +80,7 @@ def format_first_sentence(read: Read, rows: Sequence[LeaderboardRow], wanted: st
     return f"{recipe_of(own[0]['metric']).title}, {counted(own[0]['sampled'], 'paper')}: {first_sentence}."
 
 
-def with_specific(store: Store, signatures: Sequence[SignatureRow]) -> list[SignatureRow]:
+def add_specific_signatures(store: Store, signatures: Sequence[SignatureRow]) -> list[SignatureRow]:
     """Returns *signatures* and, if these are planned, their specific forms, which give scores above chance."""
     planned = store.read(PLANNED_SIGNATURES)
     by_id = {row["signature_id"]: row for row in planned}

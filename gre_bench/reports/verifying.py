@@ -49,7 +49,7 @@ from gre_bench.store.queries import OWN_VIEWS, SignatureRow
 def verify_release(folder: Path, again: bool = False) -> dict[str, Any]:
     """Verifies the release in *folder* and returns facts about it; raises `SourceError` for the first fault.
 
-    *again*: whether to also recompute the release's numbers, pages and figures with `make_again`.
+    *again*: whether to also recompute the release's numbers, pages and figures with `recompute_release`.
     """
     about = manifest.verify(folder)
     release_store, name = release_store_of(str(folder.resolve()), folder.parent)
@@ -64,7 +64,7 @@ def verify_release(folder: Path, again: bool = False) -> dict[str, Any]:
             "signatures": manifest.signatures_of(folder),
             "newer": published[published.index(name) + 1 :] if published else None, "log": release_store.log.path.name,
             "log_lines": len(entries), "created_at": about["created_at"], "texts": about["texts"],
-            "made_again": make_again(folder, about) if again else None}  # fmt: skip
+            "made_again": recompute_release(folder, about) if again else None}  # fmt: skip
 
 
 def _check_logged(release_store: ReleaseStore, folder: Path, name: str, digest: str) -> None:
@@ -147,7 +147,7 @@ class ReleaseTables(Store):
             self.written[name] += [values] if isinstance(values, Mapping) else values
 
 
-def make_again(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
+def recompute_release(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
     """Recomputes a release from its own tables, as far as possible; returns what was recomputed.
 
         scores ← log-probabilities      statistics ← scores      boards, contrasts, pages, figures ← both
@@ -216,7 +216,7 @@ def _compare_with_manifest(name: str, stated: object, made: object) -> bool:
     Raises `_Difference` if they are not even nearly equal.
     """
     made = plain({name: made})[name]
-    if not _near(stated, made):
+    if not _is_nearly_equal(stated, made):
         raise _Difference(f"{name} of its manifest.json are others")
     return stated == made
 
@@ -231,7 +231,7 @@ def _scores(connection: Any, signature: SignatureRow) -> int:
         totals = row["totals"]
         if None in totals or not row["summed"]:
             raise _Difference(f"the log-probabilities of {_pair(signature, row)} are others")
-        if not _near(row["value"], value(recipe, totals), sum(map(abs, totals))):
+        if not _is_nearly_equal(row["value"], value(recipe, totals), sum(map(abs, totals))):
             raise _Difference(f"{_pair(signature, row)} is {value(recipe, totals):+.9g}, not {row['value']:+.9g},")
     return len(terms)
 
@@ -312,17 +312,17 @@ def _compare_rows(
         for column in sorted(stated_row.keys() - skipped):
             first, second = stated_row[column], made_row[column]
             if first != second:
-                if not _near(first, second):
+                if not _is_nearly_equal(first, second):
                     raise _Difference(f"{column} of {names} in {FOLDER}/{table}.parquet is {second}, not {first},")
                 exact = False
     return exact
 
 
-def _near(first: object, second: object, scale: float = 0.0) -> bool:
+def _is_nearly_equal(first: object, second: object, scale: float = 0.0) -> bool:
     if isinstance(first, dict) and isinstance(second, dict):
-        return first.keys() == second.keys() and all(_near(first[key], second[key]) for key in first)
+        return first.keys() == second.keys() and all(_is_nearly_equal(first[key], second[key]) for key in first)
     if isinstance(first, list) and isinstance(second, list):
-        return len(first) == len(second) and all(map(_near, first, second))
+        return len(first) == len(second) and all(map(_is_nearly_equal, first, second))
     if not isinstance(first, float) or not isinstance(second, float):
         return first == second
     return math.isclose(first, second, rel_tol=NEAR, abs_tol=NEAR * (scale or 1e-3))

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
-from gre_bench.core.errors import GreBenchError, SettingsError, fault_of_the_machine
+from gre_bench.core.errors import GreBenchError, SettingsError, describe_machine_fault
 from gre_bench.pipeline.runs.job import last_run
 from gre_bench.release import manifest
 from gre_bench.release.pages.rendering import overview_page
@@ -219,7 +219,7 @@ class _Handler(BaseHTTPRequestHandler):
             raise
         except OSError as error:
             # Newer pages may just have replaced the file, or its name may be too long.
-            line = fault_of_the_machine(error)
+            line = describe_machine_fault(error)
             self._text(HTTPStatus.SERVICE_UNAVAILABLE if line else HTTPStatus.NOT_FOUND, line or NOTHING)
 
     do_HEAD = do_GET

@@ -126,12 +126,12 @@ def fetched(job: YearJob) -> Summary:
     return outcome | {"outcome": "waiting"} if outcome["outcome"] == PAUSED else outcome
 
 
-def scored(job: YearJob) -> Summary:
+def run_score_stage(job: YearJob) -> Summary:
     """Runs the stage *score*: refreshes the edition, whose texts already exist, to plan, score and rank it."""
     return _in_pool(SCORE, job, job.settings) if job.gpu else refresh(job.work, show_board)
 
 
-def validated(job: YearJob) -> Summary:
+def run_validate_stage(job: YearJob) -> Summary:
     """Runs the stage *validate*: validates the board's metrics that have no record under their signature yet."""
     board = verdicts(job.state, job.work.store.key, map(signature_of, job.work.store.read(CURRENT_SIGNATURES)))
     new = [row["metric"] for row in board if row["verdict"] == "missing"]
@@ -144,7 +144,7 @@ def validated(job: YearJob) -> Summary:
     return validate(replace(job.work, settings=chosen))
 
 
-def judged(job: YearJob) -> Summary:
+def run_verdicts_stage(job: YearJob) -> Summary:
     """Runs the stage *verdicts*: decides which boards are published (see `gre_bench.pipeline.validation_records`).
 
     In the summary, ``unproven`` has the metrics that failed validation or have no record; the setting
@@ -174,7 +174,7 @@ def published(job: YearJob) -> Summary:
             "folder": str(made.folder), "digest": made.digest, "new": made.new}  # fmt: skip
 
 
-def compared(job: YearJob) -> Summary:
+def run_history_stage(job: YearJob) -> Summary:
     """Runs the stage *history*: compares the candidates across the venue's editions up to this year."""
     own = job.settings.edition.edition
     same = [key for key in find_editions(job.state) if (other := edition_of(key)).year <= own.year
@@ -190,11 +190,11 @@ def compared(job: YearJob) -> Summary:
 STAGES: dict[str, Callable[[YearJob], Summary]] = {
     "fetch": fetched,
     "write": lambda job: write_ahead(job.work),
-    "score": scored,
-    "validate": validated,
-    "verdicts": judged,
+    "score": run_score_stage,
+    "validate": run_validate_stage,
+    "verdicts": run_verdicts_stage,
     "publish": published,
-    "history": compared,
+    "history": run_history_stage,
 }
 
 

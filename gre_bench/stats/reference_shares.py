@@ -57,7 +57,7 @@ def tipping_share(differences: Values | Array, stand_in: Values | Array, level: 
     return min((q for q, _ in _crossings(delta, other, t)), default=1.0)
 
 
-def certain_share(differences: Values | Array, stand_in: Values | Array, level: float) -> float | None:
+def reversal_share(differences: Values | Array, stand_in: Values | Array, level: float) -> float | None:
     """Returns the smallest share q from which the upper bound of the mean of u(q) is below zero.
 
     Args:

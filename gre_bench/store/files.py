@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from gre_bench.core.errors import StoreError
-from gre_bench.core.whole_files import locked
+from gre_bench.core.whole_files import hold_file_lock
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 KEPT = "what was committed is kept: make room and give the same command again"
@@ -49,7 +49,7 @@ def edition_lock(key: str, file: Path, command: str, wait_s: float = 0.0) -> Ite
     def busy() -> str:
         return f"edition {key} is being written by {_holder(file)}; wait for it to end, or stop it"
 
-    with locked(file, f"edition {key}: {file}", busy, max(wait_s, SETTLE_S)) as handle:
+    with hold_file_lock(file, f"edition {key}: {file}", busy, max(wait_s, SETTLE_S)) as handle:
         since = datetime.now(UTC).isoformat()
         holder = {"pid": os.getpid(), "host": socket.gethostname(), "command": command, "since": since}
         with convert_write_errors(key, file):

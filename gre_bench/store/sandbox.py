@@ -60,7 +60,7 @@ def main() -> None:
     request = json.loads(sys.stdin.readline())
     signal.alarm(int(request["seconds"]) + 5)
     restrict_access(request["folder"])
-    threading.Thread(target=_end_with_the_asker, args=[request["folder"]], daemon=True).start()
+    threading.Thread(target=_exit_when_sender_ends, args=[request["folder"]], daemon=True).start()
     try:
         connection = open_private_copy(request)
     except duckdb.Error as error:
@@ -219,7 +219,7 @@ def _format_error(error: BaseException) -> str:
     return " ".join(re.split('LINE 1:| Use "SET', str(error))[0].split()) or type(error).__name__
 
 
-def _end_with_the_asker(folder: str) -> None:
+def _exit_when_sender_ends(folder: str) -> None:
     """Waits until the process that sent the request ends, then deletes *folder* and ends this process.
 
     Otherwise, if the sender were killed, the query would keep running and the folder would remain.

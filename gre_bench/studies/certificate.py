@@ -26,7 +26,7 @@ from gre_bench.pipeline.pair_scoring import end_run
 from gre_bench.pipeline.perturbed_reviews import list_harm_degrees
 from gre_bench.pipeline.refreshing import check_scoring_job
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.pipeline.validating import name_of, of_another_edition, scored_work, scores_of, together
+from gre_bench.pipeline.validating import name_of, score_other_edition, scored_work, scores_of, together
 from gre_bench.plots.drawing import Curve, curves
 from gre_bench.reports.publish_editions import releases
 from gre_bench.stats.degrees import degree_curve
@@ -60,7 +60,7 @@ def certify(job: Job) -> dict[str, Any]:
         "validation": job.settings.validation.model_copy(update={"level": "judgments"}),
     })  # fmt: skip
     job = replace(job, settings=settings, perturbations=changes)
-    beside = [of_another_edition(job, key) for key in settings.validation.together_with]
+    beside = [score_other_edition(job, key) for key in settings.validation.together_with]
     with scored_work(job) as (store, work, progress):
         progress.stage("certifying")
         trained_on = work.trained_on.and_of(other.trained_on for other in beside)

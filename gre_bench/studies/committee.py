@@ -24,7 +24,7 @@ from gre_bench.pipeline.pair_scoring import known_spans
 from gre_bench.pipeline.planning import load_sample_entries
 from gre_bench.pipeline.runs.workers import run_with_workers
 from gre_bench.ranking.committees import Members, choose_joining_orders, sort_members
-from gre_bench.reports.explanations import origin
+from gre_bench.reports.explanations import find_score_origin
 from gre_bench.store import ReadCopy, Store
 from gre_bench.store.queries import COMMITTEES, LEADERBOARD, SignatureRow
 from gre_bench.studies.references import require_same_lm, studied_signatures
@@ -67,7 +67,7 @@ def _score(store: Store, signature: SignatureRow) -> int:
     if not of_judgments or len(models) < 2:
         why = "is no GEM of judgments alone" if not of_judgments else "ranks fewer than two LM candidates"
         raise SettingsError(f"edition {store.key}: {signature['metric']} {why}, so there is no committee to score")
-    source = origin(store, signature, HUMAN, store.folder.parent.parent)
+    source = find_score_origin(store, signature, HUMAN, store.folder.parent.parent)
     with run_with_workers(source.job, "committee") as (edition, workers, progress):
         identity = require_same_lm(store.key, signature, workers.sign_metrics, source)
         assw_by = signature["synopsis_writer"] if recipe.synopsis == "assw" else None

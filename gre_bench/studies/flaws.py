@@ -40,7 +40,7 @@ from gre_bench.perturbations.planted_flaws import (
     plant_two_flaws,
     sha256,
 )
-from gre_bench.pipeline.importing import Step, judged, known_reviews, with_domain
+from gre_bench.pipeline.importing import Step, judged, known_reviews, set_job_domain
 from gre_bench.pipeline.planning import collect_draw_settings, sampled_papers
 from gre_bench.pipeline.runs.job import Job, record_run
 from gre_bench.reports.correctness import FlawResults, MeanWithTest, ReviewerResult, TooFew, results_file
@@ -100,7 +100,7 @@ def job_of(job: Job, study: FlawStudy) -> Job:
     """Returns the job that refreshes the edition of *study*; raises `SettingsError` if its source has planted flaws."""
     if study.source.sample.split(".")[-1] == FLAWS:
         raise SettingsError(f"edition {study.source.key} holds planted flaws already; name the edition of its papers")
-    given = with_domain(job).settings
+    given = set_job_domain(job).settings
     edition = {
         "sample": study.edition.sample, "papers": 4 * study.papers, "seed": study.seed, "only": None,
         "avoid_trained_on": (), "roles": "slots", "candidate_slot": 0, "references": 2, "min_reviews": None,
@@ -158,7 +158,7 @@ def plant_edition(job: Job, study: FlawStudy) -> dict[str, Any]:
         steps.append(("add_judgments", [judged(item) for item in lines if item.review_id not in known]))
         candidates = {review.candidate for review in known_reviews(store)}
         absent = [script for script in study.scripts if scripted.PREFIX + script not in candidates]
-        steps.append(("put_reviews", list(_scripted(planted, human, catalogue, absent))))
+        steps.append(("put_reviews", list(_write_scripted_reviews(planted, human, catalogue, absent))))
         write_file(store.folder / RECORD, json.dumps(record, indent=1).encode())
         store.write(*steps)
         store.copy_for_readers()
@@ -286,7 +286,7 @@ def _references(planted: Pairs) -> Iterator[Review]:
                     )
 
 
-def _scripted(
+def _write_scripted_reviews(
     planted: Pairs, human: Mapping[str, Sequence[Review]], catalogue: Mapping[str, Flaw], scripts: Sequence[str]
 ) -> Iterator[Review]:
     """Yields the reviews that *scripts* write of all texts."""

@@ -46,12 +46,12 @@ from gre_bench.guidelines.ratings import (
     Rating,
     condition_name_of_run,
     ratings_of_imported_reviews,
-    shortened,
+    shorten_names,
 )
 from gre_bench.guidelines.rmse_tables import RmseRow, Table, build_tables, chart
 from gre_bench.ingest.datasets.rated import HUMAN_FILE, REVIEW_FILES, read_human_ratings, read_rated_reviews
 from gre_bench.ingest.pdf.matter import body_of
-from gre_bench.ingest.records.tables import papers_from
+from gre_bench.ingest.records.tables import read_new_papers
 from gre_bench.pipeline.importing import file_sha256
 from gre_bench.prompts.conditions import RUBRIC, Condition, load_condition
 from gre_bench.store import Store, no_edition
@@ -215,18 +215,18 @@ def write_guideline_study(
         "differences": {model: [asdict(row) for row in rows] for model, rows in tests.items()},
         "yardstick": measure and asdict(measure),
     }  # fmt: skip
-    put(folder / "ratings.csv", table(_rating_rows(ratings, means)))
-    put(folder / "outcomes.csv", table(map(outcome_row, results)))
+    write_text_file(folder / "ratings.csv", table(_rating_rows(ratings, means)))
+    write_text_file(folder / "outcomes.csv", table(map(outcome_row, results)))
     rows = [{"model": model, **_flat(asdict(row))} for model, tested in tests.items() for row in tested]
-    put(folder / "differences.csv", table(rows))
-    put(folder / "tables.md", markdown(build_tables(results), results, measure))
+    write_text_file(folder / "differences.csv", table(rows))
+    write_text_file(folder / "tables.md", markdown(build_tables(results), results, measure))
     texts = [{"model": row.model, "condition": row.condition, "paper_id": row.paper_id, "review": row.text}
                  for row in ratings if row.text and signatures]  # fmt: skip
     if texts:
-        put(folder / "reviews.jsonl", "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in texts))
-    put(folder / "distributions.svg", chart(results, means, f"Ratings under guidelines: {name}"))
+        write_text_file(folder / "reviews.jsonl", "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in texts))
+    write_text_file(folder / "distributions.svg", chart(results, means, f"Ratings under guidelines: {name}"))
     summary["picture"] = str(folder / "distributions.svg")
-    put(folder / RECORD, json.dumps(summary, indent=1, ensure_ascii=False, allow_nan=False))
+    write_text_file(folder / RECORD, json.dumps(summary, indent=1, ensure_ascii=False, allow_nan=False))
     return summary
 
 
@@ -241,7 +241,7 @@ def outcome_row(outcome: ConditionResult) -> dict[str, Any]:
     return counts | _flat(parts) | shares | reasons
 
 
-def put(path: Path, text: str) -> None:
+def write_text_file(path: Path, text: str) -> None:
     whole_files.write_file(path, text.encode())
 
 
@@ -290,7 +290,7 @@ def from_files(papers: Path, ratings: Path, limit: int | None = None) -> RatedPa
     `SourceError` for a refused row, or if no paper has a rating.
     """
     human = read_human_ratings(ratings)
-    imported = papers_from(papers, {})
+    imported = read_new_papers(papers, {})
     if imported.refusals:
         first = imported.refusals[0]
         raise SourceError(
@@ -349,7 +349,7 @@ def load_existing_reviews(folder: Path) -> tuple[list[Rating], dict[str, tuple[f
     human = read_human_ratings(folder / HUMAN_FILE)
     rated = read_rated_reviews(folder)
     runs = {(review.model, review.run): condition_name_of_run(review.model, review.run) for review in rated}
-    short = shortened(dict.fromkeys(runs.values()))
+    short = shorten_names(dict.fromkeys(runs.values()))
     reviews = [
         ImportedReview(review.paper_id, review.model, short[runs[review.model, review.run]], review.rating, review.text)
         for review in rated

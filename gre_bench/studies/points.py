@@ -156,16 +156,18 @@ def _texts(points: Sequence[Point], written: Mapping[str, str | None], writer: s
     texts: dict[str, PointTexts] = {}
     for group in groups.values():
         judgments = {point.point_id: written.get(f"point:{point.point_id}") for point in group}
-        whole = _joined("points", judgments.values(), writer)
+        whole = _join_point_judgments("points", judgments.values(), writer)
         for point in group:
             own = judgments[point.point_id]
             alone = Response(f"point:{point.point_id}", point.text, {writer: own} if own else {})
-            rest = _joined("without", [text for name, text in judgments.items() if name != point.point_id], writer)
+            rest = _join_point_judgments(
+                "without", [text for name, text in judgments.items() if name != point.point_id], writer
+            )
             texts[point.point_id] = [alone, whole, rest] if whole and rest else [alone]
     return texts
 
 
-def _joined(kind: str, judgments: Iterable[str | None], writer: str) -> Response | None:
+def _join_point_judgments(kind: str, judgments: Iterable[str | None], writer: str) -> Response | None:
     text = "\n".join(item for item in judgments if item)
     if not text:
         return None

@@ -39,7 +39,7 @@ from gre_bench.ranking.reference_dependence import (
     tipping_line,
     trimmed_order,
 )
-from gre_bench.reports.explanations import ScoreOrigin, origin
+from gre_bench.reports.explanations import ScoreOrigin, find_score_origin
 from gre_bench.reports.signatures import headline_metric, shown_signatures
 from gre_bench.store import ReadCopy, Store
 from gre_bench.store.queries import (
@@ -179,7 +179,7 @@ def mean_score_at_lengths(case_spans: Sequence[SpanLogprob], lengths: Sequence[i
 
 def _score(store: Store, signature: SignatureRow) -> int:
     """Computes and stores missing scores of *signature*, in chunks of papers; returns how many are still missing."""
-    source = origin(store, signature, HUMAN, store.folder.parent.parent)
+    source = find_score_origin(store, signature, HUMAN, store.folder.parent.parent)
     if not (due := _find_due_stand_in_cases(store, signature, source)):
         return 0
     with run_with_workers(source.job, "references") as (edition, workers, progress):

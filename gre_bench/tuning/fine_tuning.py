@@ -167,7 +167,7 @@ def trainable(weights: Weights, settings: TuningSettings, start: Adapter | None 
     except ImportError as error:
         raise LMError("peft is not installed: pip install 'gre-bench[lm]'") from error
     model = weights.model.requires_grad_(False)
-    _refuse_tied(weights, settings.lora_targets)
+    _refuse_tied_embeddings(weights, settings.lora_targets)
     config = LoraConfig(
         task_type="CAUSAL_LM", bias="none", r=settings.lora_r, lora_dropout=settings.lora_dropout,
         lora_alpha=settings.lora_alpha,  # pyrefly: ignore
@@ -260,7 +260,7 @@ def _build_examples(
     return learnt, held_out
 
 
-def _refuse_tied(weights: Weights, targets: Sequence[str]) -> None:
+def _refuse_tied_embeddings(weights: Weights, targets: Sequence[str]) -> None:
     """Raises `LMError` if *targets* include an embedding, and the input and output embeddings share one matrix.
 
     Training would adapt only one of the two embeddings, but merging the adapter into the shared matrix would change

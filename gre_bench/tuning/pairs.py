@@ -84,7 +84,7 @@ class TrainingExamples:
     excluded: Mapping[str, int]
 
 
-def nine_predictions(reviews: Sequence[str], synopsis: str | None) -> list[Prediction]:
+def build_review_predictions(reviews: Sequence[str], synopsis: str | None) -> list[Prediction]:
     """Returns nine predictions of three *reviews* of one paper: six given another review, then three given none."""
     pairs = [Prediction(x, synopsis, y) for x, y in permutations(reviews, 2)]
     return pairs + [Prediction(None, synopsis, y) for y in reviews]
@@ -181,7 +181,7 @@ def build_training_predictions(
             synopsis = fold_to_ascii(synopsis) if synopsis and ascii_fold else synopsis
             lesson = places[-1][0] + 1 if places else 0
             right, wrong = (
-                nine_predictions(usable, synopsis),
+                build_review_predictions(usable, synopsis),
                 [Prediction(x, synopsis, y) for x in strange for y in usable],
             )
             made += [*right, *wrong]

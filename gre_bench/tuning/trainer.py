@@ -98,9 +98,9 @@ def train(
                 run.refuse_no_number(loss, f"the loss at step {done}")
                 run.refuse_no_number(norm, f"the norm of the gradient at step {done}")
                 measured = None
-                if held_out and _due(done, planned, settings.evaluate_every):
+                if held_out and _is_due(done, planned, settings.evaluate_every):
                     measured = run.mean_loss(held_out, f"the held-out loss after step {done}")
-                if saved := _due(done, planned, settings.save_every):
+                if saved := _is_due(done, planned, settings.save_every):
                     for name, parameter in trained_parameters(model).items():
                         if not parameter.isfinite().all():
                             run.refuse_no_number(math.nan, f"weight {name} after step {done}")
@@ -239,7 +239,7 @@ class _Run:
         return torch.autocast(device, dtype=torch.bfloat16, enabled=self.settings.dtype == "bfloat16")
 
 
-def _due(done: int, planned: int, every: int) -> bool:
+def _is_due(done: int, planned: int, every: int) -> bool:
     return done == planned or bool(every and done % every == 0)
 
 

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from gre_bench.core.records import Chat, Completion, Outcome, Sampling, digest
-from gre_bench.core.whole_files import convert_os_errors, locked
+from gre_bench.core.whole_files import convert_os_errors, hold_file_lock
 
 FORMAT = 1
 ROOM_BYTES = 2**16
@@ -106,7 +106,7 @@ class ReplyArchive:
         beside = path.with_suffix(BESIDE)
         with convert_os_errors(self._owner):
             self._make_folder(path)
-        with locked(path.with_suffix(".asking"), self._owner, remove=True):
+        with hold_file_lock(path.with_suffix(".asking"), self._owner, remove=True):
             try:
                 with convert_os_errors(self._owner), open(_open_for_overwriting(beside), "wb") as file:
                     file.write(bytes(ROOM_BYTES))

@@ -20,7 +20,7 @@ from gre_bench.prompts.conditions import Condition
 from gre_bench.prompts.library import fill, load
 from gre_bench.writing.fit import OverLong, choose_token_counter, cut_paper_to_fit, judge_fit, tokens_left_for_prompt
 from gre_bench.writing.rules.synopsis import assw_text
-from gre_bench.writing.rules.writer import answered
+from gre_bench.writing.rules.writer import change_applicable_items
 
 RETRIES = 1
 """How often a request is repeated, with another seed, if its reply is unusable."""
@@ -92,7 +92,7 @@ class LMTextWriter:
         return self._of_papers("review", papers, lambda text: text)
 
     def changed(self, task: WriterTask, items: Sequence[PerturbationInput]) -> list[WrittenText]:
-        return answered(task, items, partial(self._changed, task))
+        return change_applicable_items(task, items, partial(self._changed, task))
 
     def _changed(self, task: WriterTask, items: Sequence[PerturbationInput]) -> list[WrittenText]:
         if task == "completion":

@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 from gre_bench.catalogs.models import Limits
 from gre_bench.core.errors import LockedError
 from gre_bench.core.records import digest
-from gre_bench.core.whole_files import convert_os_errors, locked
+from gre_bench.core.whole_files import convert_os_errors, hold_file_lock
 
 POLL_S = 0.02
 """Seconds between two checks for a free slot."""
@@ -71,7 +71,7 @@ class RateLimiter:
             for number in range(self.concurrency):
                 path = self.folder / f"place-{(first + number) % self.concurrency}.lock"
                 with suppress(LockedError):
-                    slot.enter_context(locked(path, self._owner, wait_s=0))
+                    slot.enter_context(hold_file_lock(path, self._owner, wait_s=0))
                     return True
             over.wait(POLL_S * random.uniform(0.5, 1.5))
         return False
@@ -83,7 +83,7 @@ class RateLimiter:
         requests may have. If the machine's clock is set back, the debts last longer; if it is set forward, they end
         early.
         """
-        with convert_os_errors(self._owner), locked(self.folder / "pace.json", self._owner) as handle:
+        with convert_os_errors(self._owner), hold_file_lock(self.folder / "pace.json", self._owner) as handle:
             now, known = time.time(), _read(os.pread(handle, 4096, 0))
             passed = max(0.0, now - known["at"])
             owed = {name: max(0.0, known[name] - passed) for name in ("requests", "tokens")}

@@ -30,7 +30,7 @@ from gre_bench.catalogs.models import Model
 from gre_bench.core.errors import BudgetReached, SettingsError
 from gre_bench.core.records import Chat, Completion, Sampling
 from gre_bench.core.settings import Bounds, BudgetSettings
-from gre_bench.core.whole_files import convert_os_errors, locked
+from gre_bench.core.whole_files import convert_os_errors, hold_file_lock
 
 FILE = "spending.jsonl"
 Key = tuple[str, str | None]
@@ -127,7 +127,7 @@ class SpendLog:
         """
         entry = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "event": event, "account": account,
                  "model": model, **more}  # fmt: skip
-        with self._own, convert_os_errors(self._owner), locked(self.path, self._owner) as handle:
+        with self._own, convert_os_errors(self._owner), hold_file_lock(self.path, self._owner) as handle:
             self._catch_up()
             if allowed:
                 allowed()

@@ -82,7 +82,7 @@ def is_rule(name: str) -> bool:
     return name in NAMES
 
 
-def register_of_writer(name: str | None) -> Register | None:
+def find_writer_register(name: str | None) -> Register | None:
     """Returns the register of the texts that the rule *name*, a writer of judgments, was trained on.
 
     *name* may also be a rule's identity. Returns None for LMs and people, which this program did not train. An earlier

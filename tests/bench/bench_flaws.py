@@ -30,9 +30,9 @@ from gre_bench.core.records import HUMAN, Case, edition_of
 from gre_bench.core.settings import load
 from gre_bench.lm.opening import open_lm
 from gre_bench.perturbations import planted_flaws, scripted
-from gre_bench.pipeline.importing import known_reviews, papers_of
+from gre_bench.pipeline.importing import known_reviews, load_papers_by_id
 from gre_bench.pipeline.planning import sampled_ids
-from gre_bench.pipeline.training_overlap import trained_here
+from gre_bench.pipeline.training_overlap import find_overlap_in_read_copy
 from gre_bench.stats.detection import ALPHA, FlawScores, corrected_naming_rate, detected, summarise_flaw_scores
 from gre_bench.store import ReadCopy
 from gre_bench.studies.flaws import share_of_words
@@ -58,12 +58,12 @@ def score_drafts(
             reviews.setdefault(review.paper_id, []).append(review.text)
     catalogue, _ = planted_flaws.load_flaws()
     chosen = load(None, (*edition_of(edition).overrides, "writing.judgments=rule", *asked))
-    trained_on = trained_here(chosen, state)
+    trained_on = find_overlap_in_read_copy(chosen, state)
     print(f"registers {trained_on.registers}; left out: {len(trained_on.papers)} learnt papers", file=sys.stderr)
     lm = open_lm(chosen.evaluation_lm)
     used, refusals, values, families = Counter(), Counter(), {name: [] for name in METRICS}, []
     begun = time.monotonic()
-    for paper in papers_of(store, sampled_ids(store, without=trained_on.papers)):
+    for paper in load_papers_by_id(store, sampled_ids(store, without=trained_on.papers)):
         if len(families) == papers:
             break
         sentences = scripted.review_sentences(reviews.get(paper.paper_id, []))

@@ -32,7 +32,7 @@ from gre_bench.perturbations.material import PerturbationInput
 from gre_bench.stats.auc import compute_auc
 from gre_bench.stats.effects import effect
 from gre_bench.writing.rules.judgments import WRITER, judgments_of
-from gre_bench.writing.rules.writer import summaries_of
+from gre_bench.writing.rules.writer import summarise_stances
 from tests.bench.bench_choosing import gain
 
 WRITERS: dict[str, Callable[[str], str]] = {WRITER: judgments_of}
@@ -71,7 +71,7 @@ def perturb_review(change: str, paper: PaperTexts, title: str) -> str:
         return paper.abstract or ""
     if change == "half":
         return edits.delete_even_sentences(review)
-    phrases = summaries_of(review.text)
+    phrases = summarise_stances(review.text)
     return (
         edits.add_section_openings(review, *phrases)
         if all(phrases) and edits.has_sections_with_openings(review)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gre_bench.core.judgments import count_judgments
 from gre_bench.core.records import Prediction, SpanLogprob
-from gre_bench.lm.protocol import checked
+from gre_bench.lm.protocol import validate_span_logprob
 from tests.bench.bench_overhead import FLOOR_S_PER_PAIR, measure
 from tests.bench.made_edition import LINES, write_edition
 from tests.bench.null_lm import NullLM
@@ -16,7 +16,7 @@ from tests.bench.null_lm import NullLM
 def test_what_costs_nothing_is_still_a_sound_answer_and_as_long_as_a_real_one() -> None:
     text = "The reviewer questions the proof. " * 38
     first, again, other = NullLM().logprob([Prediction("x", None, text)] * 2 + [Prediction("z", None, text)])
-    assert all(isinstance(checked(span), SpanLogprob) for span in (first, other))
+    assert all(isinstance(validate_span_logprob(span), SpanLogprob) for span in (first, other))
     assert first == again != other
     assert abs(len(first.ids) - len(text) / 6.2) < 2
 

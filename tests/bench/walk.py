@@ -26,7 +26,7 @@ IMPORT, REFRESH = "gre_bench.pipeline.own_reviews.import_candidate", "gre_bench.
 TASK = "gre_bench.tasks.score.score_papers"
 START = ("gre_bench.cli.app.main", "gre_bench.cli.commands.groups.TopLevelCommands.main")
 STEPS = {
-    "gre_bench.ingest.records.tables.reviews_from": IMPORT,
+    "gre_bench.ingest.records.tables.read_new_reviews": IMPORT,
     "gre_bench.pipeline.importing.store_imported": IMPORT,
     "gre_bench.tasks.write.write_judgments": REFRESH,
     "gre_bench.metrics.cases.plan_entry_pairs": REFRESH,

@@ -17,13 +17,13 @@ from gre_bench.board.words import (
     answer,
     at_human_length,
     choose_headline_signature,
-    few_papers,
     format_headline_warning,
     format_score,
     note,
     p_value,
     ranks,
     ties,
+    warn_of_few_papers,
 )
 from gre_bench.ranking.rank_statistics import ScoredPairs
 from gre_bench.stats.families import HolmFamily
@@ -198,11 +198,11 @@ def test_a_tie_names_both_neighbours_and_promises_nothing_of_more_papers():
 
 @pytest.mark.parametrize(("papers", "covered"), [(2, 81), (4, 76), (15, 80), (20, 82), (29, 82)])
 def test_an_interval_from_few_papers_says_what_it_covers(papers, covered):
-    assert few_papers([papers, 200, None]) == (
+    assert warn_of_few_papers([papers, 200, None]) == (
         f"few papers: {papers}. A 90% interval may be too short: where the differences are skewed it covers about "
         f"{covered}%"
     )
-    assert few_papers([30, None]) is None and few_papers([1]) == "one paper"
+    assert warn_of_few_papers([30, None]) is None and warn_of_few_papers([1]) == "one paper"
 
 
 def test_what_an_interval_from_few_papers_covers_is_what_samples_give():

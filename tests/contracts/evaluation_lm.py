@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from gre_bench.core.errors import SpanError
 from gre_bench.core.records import Prediction, SpanLogprob
-from gre_bench.lm.protocol import EvaluationLM, checked
+from gre_bench.lm.protocol import EvaluationLM, validate_span_logprob
 
 Open = Callable[[], EvaluationLM]
 
@@ -118,7 +118,7 @@ CONTRACT: tuple[Callable[[Open], None], ...] = (
 
 def _is_sound(answer: SpanLogprob | SpanError) -> None:
     assert isinstance(answer, SpanLogprob), answer
-    assert checked(answer) is answer
+    assert validate_span_logprob(answer) is answer
     assert len(answer.ids) == len(answer.logprobs) > 0
     assert math.isclose(answer.total, math.fsum(answer.logprobs), rel_tol=1e-6)
 

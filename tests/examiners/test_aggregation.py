@@ -17,11 +17,11 @@ from gre_bench.examiners.grading import (
     Grade,
     Token,
     bin_grades,
-    binned,
+    bin_scores,
     grade_by_lm,
     probabilities,
     weigh_by_logprobs,
-    weighted,
+    weigh_by_tokens,
 )
 from gre_bench.lm.protocol import require_chat_lm
 
@@ -71,13 +71,13 @@ def test_probabilities_that_cannot_be_are_refused(logs, scores):
     ("quantile", [], 2, []),
 ])  # fmt: skip
 def test_bins_replace_the_scores_in_them(method, values, bins, out):
-    found = binned(values, Binning(method=method, bins=bins), 1, 5)
+    found = bin_scores(values, Binning(method=method, bins=bins), 1, 5)
     assert (found.values, found.before, found.after) == (out, len(set(values)), len(set(out)))
 
 
 @given(st.lists(st.floats(0, 100), max_size=60), st.integers(2, 20), st.sampled_from(["equal_width", "quantile"]))
 def test_binning_keeps_the_order_and_makes_no_more_scores_than_bins(values, bins, method):
-    found = binned(values, Binning(method=method, bins=bins), 0, 100)
+    found = bin_scores(values, Binning(method=method, bins=bins), 0, 100)
     assert found.after <= min(bins, found.before)
     pairs = sorted(zip(values, found.values, strict=True))
     assert all(one[1] <= other[1] + 1e-9 for one, other in itertools.pairwise(pairs))
@@ -90,7 +90,7 @@ def test_grades_are_binned_over_those_that_there_are_and_none_off_the_scale():
     assert (report.before, report.after) == (3, 2)
     assert bin_grades(Examiner(), grades)[0] == grades
     with pytest.raises(ValueError, match="outside 1 to 5"):
-        binned([6.0], Binning(), 1, 5)
+        bin_scores([6.0], Binning(), 1, 5)
 
 
 # -- an endpoint's likeliest tokens
@@ -128,13 +128,13 @@ def test_a_score_has_the_probability_that_its_tokens_show(tokens, spellings, sha
     (LABEL, scales.GRADES, "normalised", 0.1 * 1 + 0.2 * 2 + 0.3 * 4 + 0.4 * 5, 1.0),
 ])  # fmt: skip
 def test_probabilities_that_are_shown_weigh_the_scores(tokens, scale, mass, score, total):
-    seen = weighted(tokens, scale, mass)
+    seen = weigh_by_tokens(tokens, scale, mass)
     assert (seen.score, seen.mass) == (pytest.approx(score), pytest.approx(total))
 
 
 def test_a_reply_without_any_declared_score_in_sight_has_none():
     with pytest.raises(ReplyError, match="no_declared_score"):
-        weighted([at("Sure", tSure=1.0)], scales.FIVE)
+        weigh_by_tokens([at("Sure", tSure=1.0)], scales.FIVE)
 
 
 # -- evaluation LMs

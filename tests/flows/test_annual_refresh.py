@@ -17,7 +17,7 @@ from gre_bench.core.errors import SettingsError, SourceError, SpanError
 from gre_bench.core.records import Prediction
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.pipeline.runs.spending import in_flight_when_killed
+from gre_bench.pipeline.runs.spending import describe_unanswered_requests
 from gre_bench.stats.intervals import clustered_test, flat_interval, paired_test
 from gre_bench.store import Store
 from gre_bench.store.queries import CURRENT_SIGNATURES
@@ -275,11 +275,11 @@ def test_the_separation_goes_with_its_controls_and_scores_of_different_signature
 def test_a_run_says_how_many_requests_were_in_flight_when_another_was_killed(tmp_path):
     store, log = Store(refreshed(tmp_path), EDITION), spend_log_of(tmp_path)
     log.add("sent", "another edition", "model")
-    assert in_flight_when_killed(store) == []
+    assert describe_unanswered_requests(store) == []
     for _ in range(3):
         log.add("sent", EDITION, "model")
     told = "in flight when a run was killed: each may have been paid, without a reply or cost on record"
-    assert in_flight_when_killed(store) == [f"3 requests were {told}"]
+    assert describe_unanswered_requests(store) == [f"3 requests were {told}"]
     for _ in range(2):
         paid = {"outcome": "ok", "prompt_tokens": 1, "reply_tokens": 1, "usd": 0.0, "estimated": False}
         log.add("answered", EDITION, "model", **paid)

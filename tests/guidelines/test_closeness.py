@@ -28,7 +28,7 @@ from gre_bench.guidelines.ratings import (
     Rating,
     condition_name_of_run,
     ratings_of_imported_reviews,
-    shortened,
+    shorten_names,
 )
 
 
@@ -163,9 +163,9 @@ def test_a_run_is_named_without_its_model_and_by_what_it_does_not_share():
     assert condition_name_of_run("gpt-4o", "gpt-4o_temp_0_1") == "temp_0_1"
     assert condition_name_of_run("gpt-4o", "gpt-4o") == condition_name_of_run("gpt-4o", "") == "given"
     names = ["temp_0_1_pages_all", "temp_0_1_reflect_5_pages_all", "temp_0_1_reflect_5_ensemble_5_pages_all"]
-    assert list(shortened(names).values()) == ["plain", "reflect_5", "reflect_5_ensemble_5"]
-    assert shortened(["a_b"]) == {"a_b": "a_b"}
-    assert shortened(["a_a", "a_a_a"]) == {"a_a": "plain", "a_a_a": "a"}
+    assert list(shorten_names(names).values()) == ["plain", "reflect_5", "reflect_5_ensemble_5"]
+    assert shorten_names(["a_b"]) == {"a_b": "a_b"}
+    assert shorten_names(["a_a", "a_a_a"]) == {"a_a": "plain", "a_a_a": "a"}
 
 
 def test_words_and_their_variety():

@@ -28,7 +28,7 @@ from gre_bench.lm.ngram.segmentation import (
     spelling_counts,
     split,
 )
-from gre_bench.lm.protocol import checked
+from gre_bench.lm.protocol import validate_span_logprob
 from gre_bench.tuning.ngram_training import TrainingRecipe, evaluate_held_out, save, train
 
 SHIPPED = Path(__file__).resolve().parents[2] / "data" / "evaluation_lm" / "cache-ngram-3"
@@ -192,7 +192,7 @@ def test_a_word_outside_the_vocabulary_is_spelled_with_the_share_that_words_have
 @settings(max_examples=60)
 def test_any_text_has_a_sound_log_probability(model, x, synopsis, reply):
     answer = model.logprob([Prediction(x, synopsis, reply)])[0]
-    assert checked(answer) is answer
+    assert validate_span_logprob(answer) is answer
     assert isinstance(answer, SpanLogprob)
     assert len(answer.ids) == len(split(reply).words)
     assert answer.total == pytest.approx(math.fsum(answer.logprobs), rel=1e-12)
@@ -245,7 +245,7 @@ def test_time_grows_with_the_text_and_not_with_its_square(shipped: CacheNgram, u
         text = "".join(unit.format(number) for number in range(units)) if "{" in unit else unit * units
         start = time.thread_time()
         answer, other = shipped.logprob([Prediction("word5", None, text), Prediction(text, None, "word5")])
-        assert checked(answer) is answer and checked(other) is other
+        assert validate_span_logprob(answer) is answer and validate_span_logprob(other) is other
         return time.thread_time() - start
 
     few = 1000 if "{" in unit else 10_000

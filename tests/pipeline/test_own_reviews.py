@@ -14,7 +14,7 @@ import pytest
 
 import gre_bench
 from gre_bench.core.errors import SettingsError, UnfinishedError
-from gre_bench.core.known_names import did_you_mean, nearest, resolve_name
+from gre_bench.core.known_names import did_you_mean, resolve_name, sort_by_similarity
 from gre_bench.core.records import WrittenText
 from gre_bench.core.settings import load_recorded_settings
 from gre_bench.pipeline import own_reviews
@@ -226,7 +226,7 @@ def test_who_is_ranked_on_the_board_of_a_pilot_is_scored_on_its_papers(tmp_path,
 
 
 def test_names_are_found_by_their_nearness():
-    assert nearest("openai/gpt4", ["human", "openai/gpt-4o", "b/gpt-4"])[0] == "openai/gpt-4o"
+    assert sort_by_similarity("openai/gpt4", ["human", "openai/gpt-4o", "b/gpt-4"])[0] == "openai/gpt-4o"
     assert did_you_mean("NEW-2026", ["SAMPLE-2026"]) == "known: SAMPLE-2026"
     assert did_you_mean("gem-s", ["gem", "gem_s_abstract"]) == "did you mean gem_s_abstract?"
     assert resolve_name("x", ["x", "a/x"], "no") == "x"

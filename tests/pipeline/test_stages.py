@@ -16,7 +16,7 @@ from gre_bench.ingest.records.venues import venue_of
 from gre_bench.ingest.snapshot import Snapshot, make_snapshot
 from gre_bench.metrics.scoring import ScoringResult
 from gre_bench.pipeline import reading
-from gre_bench.pipeline.importing import with_domain
+from gre_bench.pipeline.importing import set_job_domain
 from gre_bench.pipeline.pair_scoring import store_scored
 from gre_bench.pipeline.perturbed_reviews import build_perturbation_input
 from gre_bench.pipeline.planning import RunPlan
@@ -96,10 +96,10 @@ def test_the_ai_reviewer_is_ranked_and_no_reference_and_listed_reviews_have_no_r
     ],
 )
 def test_prompt_and_synopsis_are_those_of_the_domain_unless_they_are_named(asked, prompt, parts, tmp_path):
-    job = with_domain(Job(load(None, ("edition.year=2026", *asked)), tmp_path))
+    job = set_job_domain(Job(load(None, ("edition.year=2026", *asked)), tmp_path))
     assert job.settings.scoring.synopsis_of == parts
     assert job.settings.scoring.prompt == prompt
-    assert with_domain(job).settings == job.settings
+    assert set_job_domain(job).settings == job.settings
 
 
 def test_a_span_that_another_paper_has_stored_already_stays_and_the_others_come(tmp_path):

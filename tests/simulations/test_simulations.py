@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gre_bench.core.errors import SpanError
 from gre_bench.core.judgments import count_judgments
 from gre_bench.core.records import Prediction
-from gre_bench.lm.protocol import checked
+from gre_bench.lm.protocol import validate_span_logprob
 from tests.contracts import evaluation_lm as contract
 from tests.simulations.finite import (
     REVIEWS,
@@ -123,7 +123,7 @@ def test_the_exact_lm_is_a_distribution_over_reviews_whatever_is_given(seed):
         for x in (*REVIEWS, None):
             spans = lm.logprob([Prediction(x, synopsis, y) for y in REVIEWS])
             assert math.fsum(math.exp(span.total) for span in spans) == pytest.approx(1)
-            assert all(checked(span) is span for span in spans)
+            assert all(validate_span_logprob(span) is span for span in spans)
 
 
 def test_a_line_has_its_probability_given_the_lines_before():

@@ -11,7 +11,7 @@ from scipy import stats
 from gre_bench.stats.reference_shares import (
     STEPS,
     ai_likeness,
-    certain_share,
+    reversal_share,
     tipping_share,
     trim_ai_like_references,
     worst_share,
@@ -47,7 +47,7 @@ def test_the_tipping_share_is_where_the_lower_bound_first_meets_zero(seed, other
 def test_an_order_is_surely_turned_from_where_the_upper_bound_falls_below_zero(seed):
     delta, stand_in = made(seed, other=12.0)
     turned = GRID[bounds(delta, stand_in, 0.99, 1) < 0]
-    share = certain_share(delta, stand_in, 0.99)
+    share = reversal_share(delta, stand_in, 0.99)
     assert share == pytest.approx(turned[0], abs=1e-4) if len(turned) else share is None
     assert share is None or share > tipping_share(delta, stand_in)
 
@@ -57,7 +57,7 @@ def test_an_order_that_is_not_told_has_no_share_and_a_stand_in_that_helps_the_se
     assert tipping_share(delta - delta.mean(), stand_in) is None
     assert tipping_share(-delta, stand_in) is None
     assert tipping_share(delta, -np.abs(stand_in)) == 1.0
-    assert certain_share(delta, -np.abs(stand_in), 0.95) is None
+    assert reversal_share(delta, -np.abs(stand_in), 0.95) is None
 
 
 def test_in_a_world_without_noise_the_share_is_the_quotient_of_the_differences():

@@ -14,10 +14,10 @@ from gre_bench.prompts.library import load
 from gre_bench.tuning.pairs import (
     JudgedPaper,
     batches_of,
+    build_review_predictions,
     build_training_examples,
     build_training_predictions,
     choose_rivals,
-    nine_predictions,
 )
 from tests.lm.chat_models import build_tokenizer
 
@@ -43,7 +43,7 @@ def test_three_reviews_give_nine_predictions_in_the_order_of_the_paper_for_each_
     asked, excluded, _ = build_training_predictions([PAPER], ["gem", "gem_s_abstract", "gem_s_assw"], seed=0)
     synopses = [prediction.synopsis for prediction in asked]
     assert synopses == [None] * 9 + [PAPER.synopses["abstract"]] * 9 + [PAPER.synopses["assw"]] * 9
-    assert asked[9:18] == nine_predictions((R1, R2, R3), PAPER.synopses["abstract"])
+    assert asked[9:18] == build_review_predictions((R1, R2, R3), PAPER.synopses["abstract"])
     bare = JudgedPaper("p2", (R1, R2, R3))
     asked, excluded, _ = build_training_predictions([bare], ["gem", "gem_s_abstract"], seed=0)
     assert len(asked) == 9 and excluded == {"papers without abstract, for gem_s_abstract": 1}

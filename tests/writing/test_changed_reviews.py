@@ -17,7 +17,7 @@ from gre_bench.perturbations.wording import phrases, rephrase_review
 from gre_bench.prompts.library import load
 from gre_bench.writing.lm_writer import PROMPTS
 from gre_bench.writing.rules.judgments import judgments_of
-from gre_bench.writing.rules.writer import NAMES, summaries_of, vague
+from gre_bench.writing.rules.writer import NAMES, read_vague_sentences, summarise_stances
 from gre_bench.writing.writers import WriterContext, open_text_writer
 from tests.perturbations.toy import BLANKED, SPACED, TOY
 from tests.servers.chat import MODEL, scripted_chat, written
@@ -173,13 +173,13 @@ def by_rule(task: str, given: PerturbationInput, name: str = "rule"):
 def test_a_completion_by_rule_is_one_that_an_lm_s_would_pass_for():
     written = by_rule("completion", item())
     assert check_completion(written.text, item()) == written.text
-    assert sum(written.text.count(sentence) for sentence in vague()) == 2
+    assert sum(written.text.count(sentence) for sentence in read_vague_sentences()) == 2
     assert by_rule("completion", item("p2")).text != written.text
 
 
 def test_vague_sentences_name_nothing():
-    assert len(set(vague())) == len(vague()) > 20
-    words = set(" ".join(vague()).lower().replace(".", "").split())
+    assert len(set(read_vague_sentences())) == len(read_vague_sentences()) > 20
+    words = set(" ".join(read_vague_sentences()).lower().replace(".", "").split())
     assert not {"good", "bad", "novel", "experiments", "results"} & words
 
 
@@ -236,7 +236,7 @@ def test_any_text_is_rephrased_with_its_lines_and_formulas(text, style):
 
 
 def test_summaries_by_rule_name_what_is_praised_and_what_is_blamed():
-    strengths, weaknesses = summaries_of(REVIEW)
+    strengths, weaknesses = summarise_stances(REVIEW)
     assert "novel" in strengths and "limited" in weaknesses and " and " in strengths
     assert not strengths.endswith(".") and "reviewer" not in strengths
     written = by_rule("elongation", item())

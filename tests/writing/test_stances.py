@@ -6,17 +6,17 @@ import pytest
 
 from gre_bench.core.errors import SourceError
 from gre_bench.writing.rules import stances
-from gre_bench.writing.rules.stances import NONE, Claim, features, load, shipped
+from gre_bench.writing.rules.stances import NONE, Claim, features, load, load_shipped_model
 
 
 def test_the_model_says_how_likely_each_stance_is():
-    praise, blame, asked, none = shipped().probabilities(
+    praise, blame, asked, none = load_shipped_model().probabilities(
         [Claim("The experiments are extensive and convincing.", "strengths"), Claim("The novelty is limited.", "weaknesses"),
          Claim("Why is the queue faster on ARM?", "questions"), Claim("It needs no locks.", "summary")], 4
     )  # fmt: skip
     assert [one.argmax() for one in (praise, blame, asked, none)] == [0, 1, 2, NONE]
     assert praise.sum() == pytest.approx(1)
-    assert shipped().probabilities([], 0).shape == (0, NONE + 1)
+    assert load_shipped_model().probabilities([], 0).shape == (0, NONE + 1)
 
 
 def test_weights_that_are_none_are_told(tmp_path):
@@ -34,5 +34,5 @@ def test_a_stance_is_the_same_in_whatever_order_the_features_come(monkeypatch):
     found = []
     for backwards in (False, True):
         monkeypatch.setattr(stances, "features", lambda *given, back=backwards: sorted(features(*given), reverse=back))
-        found.append(shipped().probabilities(claims, len(claims)).tolist())
+        found.append(load_shipped_model().probabilities(claims, len(claims)).tolist())
     assert found[0] == found[1]

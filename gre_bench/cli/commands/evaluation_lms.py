@@ -11,7 +11,7 @@ from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Answer, CommandApp
 from gre_bench.cli.commands.options import argument, option
 from gre_bench.cli.views import screen
-from gre_bench.cli.views.bar import progress, show_training_progress
+from gre_bench.cli.views.bar import show_live_progress, show_training_progress
 from gre_bench.cli.views.fitted import Column, print_columns
 from gre_bench.cli.views.screen import format_or_dash, say
 from gre_bench.core.errors import LMError, SettingsError
@@ -110,7 +110,7 @@ def _show_download(quiet: bool) -> Iterator[tuple[Callable[[str], None], Callabl
 
     The first takes the text of a step. The second takes the number of bytes done and the total.
     """
-    with progress("", quiet, unit="bytes") as update:
+    with show_live_progress("", quiet, unit="bytes") as update:
 
         def tell(text: str) -> None:
             if not screen.err.is_terminal:
@@ -138,9 +138,9 @@ def where(
 def remove_model(name: Name) -> None:
     """Delete a model from this machine."""
     entry = entry_of(name)
-    from gre_bench.lm.downloads import remove
+    from gre_bench.lm.downloads import remove_pretrained
 
-    say(f"removed {remove(entry)}")
+    say(f"removed {remove_pretrained(entry)}")
 
 
 def _build_model_row(entry: Pretrained) -> dict[str, Any]:
@@ -322,7 +322,7 @@ def scoring(
     """
     from gre_bench.checks.bench_scoring import bench_scoring, load
     from gre_bench.lm.backends.vllm_lm import VLLM
-    from gre_bench.lm.measurement import random_weights, trained_tokenizer
+    from gre_bench.lm.measurement import build_random_model, train_tokenizer
     from gre_bench.lm.weights import open_weights
 
     lm = evaluation_lm_of(tuple(override or ()))
@@ -337,12 +337,12 @@ def scoring(
         placement["quantisation"] = lm.quantisation
         weights = open_weights(model_path(resolve_model_ref(model, Path.cwd()), "lm"), **placement)
     else:
-        weights = random_weights("60m", trained_tokenizer(inputs.texts), **placement)
+        weights = build_random_model("60m", train_tokenizer(inputs.texts), **placement)
     server = None
     if with_server:
         served: dict[str, Any] = {"dtype": weights.dtype, "quantisation": weights.quantisation}
         server = VLLM.open(lm.endpoint, weights.folder, **served, key_env=lm.key_env)
-    with progress("warming up", False, unit="") as update:
+    with show_live_progress("warming up", False, unit="") as update:
         methods: set[str] = set()
 
         def on_round(done: int, name: str) -> None:
@@ -368,7 +368,7 @@ def _show_bench(report: dict[str, Any]) -> None:
             (
                 name, f"{row['pairs_per_s']:.2f}",
                 *(format_or_dash(row[f"{part}_ratio"], ".2f", "", "×") for part in ("wall", "cpu", "work")),
-                format_or_dash(row["peak_fraction"], ".0%", ""), _gibibytes(row["peak_memory_bytes"]),
+                format_or_dash(row["peak_fraction"], ".0%", ""), _format_gibibytes(row["peak_memory_bytes"]),
                 f"{row['largest_disagreement']:.0e}", f"{row['hours_per_edition']:.1f} h",
             )
             for name, row in report["methods"].items()
@@ -381,9 +381,9 @@ def _show_bench(report: dict[str, Any]) -> None:
     for row in report.get("growth", ()):
         say(
             f"engine on {row['papers']} papers: {row['wall_s']:.1f} s, CPU {row['cpu_s']:.1f} s, "
-            f"memory {_gibibytes(row['peak_memory_bytes'])}"
+            f"memory {_format_gibibytes(row['peak_memory_bytes'])}"
         )
 
 
-def _gibibytes(count: int | None) -> str:
+def _format_gibibytes(count: int | None) -> str:
     return "" if count is None else f"{count / 2**30:.2f} GiB"

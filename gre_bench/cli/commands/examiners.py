@@ -11,7 +11,7 @@ from rich.console import Console
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Answer, CommandApp
 from gre_bench.cli.commands.options import argument, option
-from gre_bench.cli.commands.running import exit_code_of, load_study_budget, parse_named_files
+from gre_bench.cli.commands.running import choose_exit_code, load_study_budget, parse_named_files
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.screen import say
 from gre_bench.core.errors import SettingsError, SourceError
@@ -78,7 +78,7 @@ def compare(
     if dry_run:
         return Answer(estimate(job), _show_estimate)
     summary = run_flow_or_plain(not no_prefect, lambda: examiner_study(job), lambda: run_examiner_study(job))
-    return Answer(summary, _show_study, exit_code_of(summary))
+    return Answer(summary, _show_study, choose_exit_code(summary))
 
 
 @app.command("errors")

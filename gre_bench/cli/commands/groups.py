@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from gre_bench.cli.commands import options
-from gre_bench.cli.commands.running import settings_of
+from gre_bench.cli.commands.running import load_run_settings
 from gre_bench.cli.removed import find_replacement
 from gre_bench.cli.views import screen
 from gre_bench.core.errors import SettingsError
@@ -66,7 +66,7 @@ def make_command(work: Callable[..., Answer | None]) -> Callable[..., None]:
         as_json = given.pop("as_json", False)
         if "chosen" in own:
             file, edition, override = given.pop("settings"), given.pop("edition"), given.pop("override")
-            given["chosen"] = settings_of(file, edition, override, given["state"])
+            given["chosen"] = load_run_settings(file, edition, override, given["state"])
         if "quiet" in own:
             given["quiet"] = as_json
         answer = work(**given)

@@ -11,7 +11,7 @@ import typer
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Answer, CommandApp
 from gre_bench.cli.commands.options import argument, option
-from gre_bench.cli.commands.running import BAD_INPUT, DONE, INCOMPLETE, confirm, settings_of, stored_edition
+from gre_bench.cli.commands.running import BAD_INPUT, DONE, INCOMPLETE, confirm, load_run_settings, open_stored_edition
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.screen import say
 from gre_bench.core import settings as configuration
@@ -235,7 +235,7 @@ def import_submission(
     """
     from gre_bench.cli.commands.submit import check_submission
 
-    return check_submission(folder, stored_edition(edition, state), state, add, quiet)
+    return check_submission(folder, open_stored_edition(edition, state), state, add, quiet)
 
 
 @app.command("undo")
@@ -254,7 +254,7 @@ def undo(
     """
     from gre_bench.pipeline.own_reviews import undo_import
 
-    store = stored_edition(edition, state)
+    store = open_stored_edition(edition, state)
     known = store.read_mended(IMPORTS)
     if number is None:
         return Answer(known, lambda known: _show_imports(known, store.key, state))
@@ -271,7 +271,7 @@ def undo(
         say(f"took back {name} from {store.key}: {lost}, and {counted(report['scores'], 'score')}")
         screen.say_nonempty(report["notes"], "note: ")
 
-    return Answer(undo_import(store, settings_of(None, edition, None, state), state.resolve(), row), print_answer)
+    return Answer(undo_import(store, load_run_settings(None, edition, None, state), state.resolve(), row), print_answer)
 
 
 def _show_imports(known: list[ImportRow], edition: str, state: Path) -> None:

@@ -19,11 +19,11 @@ from gre_bench.board.words import (
     answer,
     choose_headline_signature,
     explain_missing_human,
-    few_papers,
     format_headline_warning,
     format_score,
     format_with_half_width,
     p_value,
+    warn_of_few_papers,
 )
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Answer
@@ -68,7 +68,7 @@ IN_A_TEXT = (
 """The columns of a board in Markdown, which people read; the other formats have all columns."""
 
 
-def _gaps(store: Store, ids: list[str], rows: Sequence[LeaderboardRow]) -> list[CleanGapRow]:
+def _read_clean_gaps(store: Store, ids: list[str], rows: Sequence[LeaderboardRow]) -> list[CleanGapRow]:
     """Returns the score gaps between contaminated and other models; none if no group of *rows* has both."""
     models = {(row["group_name"], row["contamination"] == "contaminated") for row in rows if row["kind"] == "model"}
     has_both = any((group, not is_contaminated) in models for group, is_contaminated in models)
@@ -119,7 +119,7 @@ def leaderboard(
     separations = store.read(SEPARATION, signature_ids=ids) if quiet or details else []
     validations = store.read(VALIDATIONS, signature_ids=ids)
     exposures, uncovered = store.read(EXPOSURES), store.read(UNCOVERED, signature_ids=ids)
-    gaps = _gaps(store, ids, rows)
+    gaps = _read_clean_gaps(store, ids, rows)
     report: dict[str, Any] = {}
     first = choose_headline_signature(rows, wanted) if rows else ""
     own = [row for row in rows if row["signature_id"] == first]
@@ -205,7 +205,7 @@ def _show_history(report: dict[str, Any]) -> None:
     if not any(len(table["editions"]) > 1 for table in report["tables"]):
         say("no candidate was scored in two years of a venue under one signature: nothing compares across years")
     for key, papers in report["few"].items():
-        say(f"{key}: {few_papers([papers])}")
+        say(f"{key}: {warn_of_few_papers([papers])}")
     for key, why in report["left_out"].items():
         say(f"left out: {key}: {why}")
 

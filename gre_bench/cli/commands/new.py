@@ -58,7 +58,7 @@ def new(
     reviews of a paper, one is the human baseline. A paper's only human review is its reference.
     """
     from gre_bench.pipeline.new_edition import (
-        described_files,
+        describe_parsed_files,
         is_unfinished_edition,
         make_edition,
         parse_files,
@@ -90,7 +90,7 @@ def new(
     chosen = understood.settings(chosen, override or ())
     folder = Path(mkdtemp(prefix="gre-bench-")) if dry_run else state
     report = write_report(understood, folder / f"new-{store.key}.csv")
-    lines = described_files(understood, chosen)
+    lines = describe_parsed_files(understood, chosen)
     if not quiet:
         screen.say_nonempty(lines)
         say(f"row by row: {report}")

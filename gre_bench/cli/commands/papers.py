@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Answer, CommandApp
 from gre_bench.cli.commands.options import argument, option
-from gre_bench.cli.commands.running import BAD_INPUT, DONE, stored_edition
+from gre_bench.cli.commands.running import BAD_INPUT, DONE, open_stored_edition
 from gre_bench.cli.views.screen import plain, print_grid, say, say_nonempty
 from gre_bench.core.errors import SettingsError, SourceError, missing_file_error
 from gre_bench.core.incoming import read_bytes
@@ -101,7 +101,7 @@ def texts(state: Path, edition: options.OneEdition = None) -> Answer:
     Counts papers by status, and words by fate (kept, hidden, dropped). The table lists papers that are not ok, or have
     a doubtful or hidden part. --json lists all papers, with the words of each page by fate.
     """
-    store = stored_edition(edition, state)
+    store = open_stored_edition(edition, state)
     rows, words = store.read(TEXT_STATES), store.read(TEXT_WORDS)
     by_page: dict[str, dict[int, dict[str, int]]] = {row["paper_id"]: {} for row in rows}
     for row in words:
@@ -164,7 +164,7 @@ def _find_paper_pdf(paper: str, edition: str | None, state: Path) -> tuple[str, 
         return Path(paper).stem, _read_pdf_bytes(Path(paper))
     if paper.lower().endswith(".pdf"):
         raise missing_file_error(paper)
-    store = stored_edition(edition, state)
+    store = open_stored_edition(edition, state)
     known = store.read(SNAPSHOT)
     if not known:
         raise SettingsError(f"edition {store.key} has no snapshot, and there is no file {paper}; name a PDF")

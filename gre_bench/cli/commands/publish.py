@@ -8,7 +8,7 @@ from typing import Any
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Answer
 from gre_bench.cli.commands.options import argument, option
-from gre_bench.cli.commands.running import stored_edition
+from gre_bench.cli.commands.running import open_stored_edition
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.screen import say, show_changes, show_snapshot_counts
 from gre_bench.core.errors import SettingsError
@@ -71,7 +71,7 @@ def publish(
     from gre_bench.release.release_store import ReleaseStore
     from gre_bench.reports.publish_editions import publish_edition
 
-    store = stored_edition(edition, state)
+    store = open_stored_edition(edition, state)
     release_store = ReleaseStore(out or state / "releases", store.key)
     published = publish_edition(store, release_store, all_texts, again, wait, scores_only=scores_only)
     with opened(published.folder) as connection:

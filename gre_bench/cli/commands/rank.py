@@ -9,7 +9,7 @@ from gre_bench.board.words import FEW, format_with_half_width, p_value
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Answer
 from gre_bench.cli.commands.options import EDITIONS, argument, option
-from gre_bench.cli.commands.running import confirm, exit_code_of, settings_of, stored_edition
+from gre_bench.cli.commands.running import choose_exit_code, confirm, load_run_settings, open_stored_edition
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.bar import show_run_progress
 from gre_bench.cli.views.fitted import Column, print_columns
@@ -55,8 +55,8 @@ def rank(
     command says what is missing and scores nothing. If a row cannot be used, nothing is stored, unless you give
     --partial.
     """
-    store = stored_edition(edition, state)
-    chosen = settings_of(None, edition, override, state)
+    store = open_stored_edition(edition, state)
+    chosen = load_run_settings(None, edition, override, state)
     if replace and not yes and store.read(CANDIDATE_COUNTS, candidate=name)[0]["reviews"]:
         confirm(f"replace all reviews and scores of {name} in {store.key}")
     reading = ColumnNames(parse_stated_columns(columns or ()), guess=True, where=parse_conditions(where or ()))
@@ -70,7 +70,7 @@ def rank(
         if summary["outcome"] != "done":
             say(f"{summary['outcome']}: {summary['message']}")
 
-    return Answer({"understood": understood, "summary": summary, **report}, show_ranked, exit_code_of(summary))
+    return Answer({"understood": understood, "summary": summary, **report}, show_ranked, choose_exit_code(summary))
 
 
 def import_and_score(
@@ -132,7 +132,7 @@ def _show_ranked_candidate(report: dict[str, Any], state: Path) -> None:
             f"{name} is on no board of {edition} yet: gre-bench refresh --edition {edition}{screen.in_state(state)}"
         )
     first = next((row for row in rows if row["scored"]), rows[0])
-    sentence, *more = lines_about(report)
+    sentence, *more = list_candidate_lines(report)
     say(sentence)
     columns = (
         Column("metric", [screen.plain(row["metric"]) for row in rows], 0, "name"),
@@ -148,7 +148,7 @@ def _show_ranked_candidate(report: dict[str, Any], state: Path) -> None:
     screen.say_nonempty(_list_next_commands(report, first, screen.in_state(state)), "  ")
 
 
-def lines_about(report: dict[str, Any]) -> list[str]:
+def list_candidate_lines(report: dict[str, Any]) -> list[str]:
     """Returns lines about a candidate on the first board that has its scores: a sentence, a heading, details."""
     first = next((row for row in report["rows"] if row["scored"]), report["rows"][0])
     few = "; few papers, intervals may be short" if (first["papers"] or FEW) < FEW else ""
@@ -258,8 +258,8 @@ def remove(
     from gre_bench.pipeline.own_reviews import find_candidate
     from gre_bench.pipeline.own_reviews import remove as remove_from
 
-    store = stored_edition(edition, state)
-    chosen = settings_of(None, edition, None, state)
+    store = open_stored_edition(edition, state)
+    chosen = load_run_settings(None, edition, None, state)
     match = find_candidate(store, candidate)
     name = match["candidate"]
     if not yes:

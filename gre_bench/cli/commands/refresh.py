@@ -10,7 +10,7 @@ from typing import Any
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Answer
 from gre_bench.cli.commands.options import option
-from gre_bench.cli.commands.running import BAD_INPUT, DEMO, DONE, exit_code_of
+from gre_bench.cli.commands.running import BAD_INPUT, DEMO, DONE, choose_exit_code
 from gre_bench.cli.views import board_screen, screen
 from gre_bench.cli.views.bar import show_run_progress
 from gre_bench.cli.views.screen import duration, say
@@ -43,7 +43,7 @@ def refresh(
         return Answer(estimate_refresh(chosen, state, candidates, limit, retry_failed), screen.print_estimate)
     summary = run_refresh(chosen, state, candidate, limit, retry_failed, wait, not no_prefect, quiet)
     store = Store(state, summary["edition"])
-    return Answer(summary, lambda summary: board_screen.summary(summary, store), exit_code_of(summary))
+    return Answer(summary, lambda summary: board_screen.summary(summary, store), choose_exit_code(summary))
 
 
 def run_refresh(
@@ -131,7 +131,7 @@ def answer_with_new_board(summary: dict[str, Any], state: Path, more: dict[str, 
         board_screen.summary(summary, store, brief=True)
         board_screen.print_next_steps(store, state)
 
-    return Answer((more or {}) | summary, print_answer, exit_code_of(summary))
+    return Answer((more or {}) | summary, print_answer, choose_exit_code(summary))
 
 
 def status(state: Path, edition: options.AnyEdition = None) -> Answer:

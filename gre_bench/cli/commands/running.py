@@ -23,12 +23,12 @@ DONE, FAULT, BAD_INPUT, INCOMPLETE = 0, 1, 2, 3
 DEMO = resource("deployments", "demo.toml")
 
 
-def exit_code_of(summary: dict[str, Any]) -> int:
+def choose_exit_code(summary: dict[str, Any]) -> int:
     """Returns the exit code for the outcome in *summary*, the summary of a run."""
     return {"done": DONE, "unchanged": DONE, "fault": FAULT}.get(summary["outcome"], INCOMPLETE)
 
 
-def settings_of(file: Path | None, edition: str | None, overrides: list[str] | None, state: Path) -> Settings:
+def load_run_settings(file: Path | None, edition: str | None, overrides: list[str] | None, state: Path) -> Settings:
     """Returns the settings of a run, loaded from *file* and changed by *overrides* (texts ``key=value``).
 
     Without *file*, they are the settings of the last refresh of *edition*. Without *file* and *edition*, they are the
@@ -60,7 +60,7 @@ def load_study_budget(limits: list[str] | None, settings: BudgetSettings | None 
     return budget_of(settings or BudgetSettings(), tuple(limits or ()))
 
 
-def stored_edition(edition: str | None, state: Path) -> Store:
+def open_stored_edition(edition: str | None, state: Path) -> Store:
     """Returns the store of *edition*, or of the only edition in *state* if *edition* is None.
 
     Raises `SettingsError`, with a list of the existing editions, if there is no such edition.

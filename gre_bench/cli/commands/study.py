@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gre_bench.cli.commands import examiners, options, study_guidelines
 from gre_bench.cli.commands.groups import Answer, CommandApp
 from gre_bench.cli.commands.options import option
-from gre_bench.cli.commands.running import check_output_folder, exit_code_of
+from gre_bench.cli.commands.running import check_output_folder, choose_exit_code
 from gre_bench.cli.commands.study_flaws import flaws
 from gre_bench.cli.views.bar import show_run_progress
 from gre_bench.core.settings import Settings
@@ -75,13 +75,13 @@ def validate(
             if figures is not None:
                 title = f"{summary['edition']}: scores by degree of harm"
                 draw_curves(summary["certificates"], figures / "certificate.svg", title)
-            return Answer(summary, show_certificates, exit_code_of(summary))
+            return Answer(summary, show_certificates, choose_exit_code(summary))
         summary = run_flow_or_plain(not no_prefect, flow, lambda: plain(job))
     if figures is not None:
         from gre_bench.metrics.validation import draw_effects
 
         draw_effects(summary["effects"], figures / "effects.svg", f"{summary['edition']}: effects of changes")
-    return Answer(summary, show_validation, exit_code_of(summary))
+    return Answer(summary, show_validation, choose_exit_code(summary))
 
 
 @app.command()
@@ -111,7 +111,7 @@ def agree(
 
         check_job(job)
         summary = run_flow_or_plain(not no_prefect, flow, lambda: plain(job))
-    return Answer(summary, show_agreement, exit_code_of(summary))
+    return Answer(summary, show_agreement, choose_exit_code(summary))
 
 
 @app.command()
@@ -127,7 +127,7 @@ def symmetry(chosen: Settings, state: Path, quiet: bool) -> Answer:
         from gre_bench.studies.symmetry import check_symmetry
 
         summary = check_symmetry(job)
-    return Answer(summary, show_symmetry, exit_code_of(summary))
+    return Answer(summary, show_symmetry, choose_exit_code(summary))
 
 
 @app.command()
@@ -155,7 +155,7 @@ def references(
         from gre_bench.studies.references import study_references
 
         report = study_references(state.resolve(), store.key, metric, likelihood, LIKELY)
-    return Answer(report, show_references, exit_code_of(report))
+    return Answer(report, show_references, choose_exit_code(report))
 
 
 @app.command()
@@ -174,7 +174,7 @@ def committee(*, state: Path, quiet: bool, edition: options.OneEdition = None, m
         from gre_bench.studies.committee import study_committee
 
         report = study_committee(state.resolve(), store.key, metric)
-    return Answer(report, show_committee, exit_code_of(report))
+    return Answer(report, show_committee, choose_exit_code(report))
 
 
 app.command()(flaws)
@@ -193,7 +193,7 @@ def points(chosen: Settings, state: Path, quiet: bool) -> Answer:
         from gre_bench.studies.points import score_labelled_points
 
         summary = score_labelled_points(job)
-    return Answer(summary, show_points, exit_code_of(summary))
+    return Answer(summary, show_points, choose_exit_code(summary))
 
 
 app.add_typer(study_guidelines.app, name="guidelines")

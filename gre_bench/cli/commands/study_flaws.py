@@ -11,7 +11,7 @@ from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Answer
 from gre_bench.cli.commands.options import option
 from gre_bench.cli.commands.refresh import estimate_refresh, run_refresh
-from gre_bench.cli.commands.running import exit_code_of, settings_of
+from gre_bench.cli.commands.running import choose_exit_code, load_run_settings
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.board_screen import show_correctness
 from gre_bench.cli.views.screen import say
@@ -45,7 +45,7 @@ def flaws(
     from gre_bench.pipeline.runs.job import Job
     from gre_bench.studies.flaws import SCRIPTS, FlawStudy, job_of, plant_edition, study_results, write_results
 
-    chosen = settings_of(settings, edition, override, state)
+    chosen = load_run_settings(settings, edition, override, state)
     study = FlawStudy(chosen.edition.edition, papers, seed, folder, tuple(script) if script else SCRIPTS)
     job = job_of(Job(chosen, state.resolve()), study)
     is_new = not job.store.exists
@@ -72,7 +72,7 @@ def flaws(
         say(f"{ending['outcome']}: {ending['message']}".rstrip(": "))
         say(f"results: {file}; gre-bench leaderboard {study.source.key} tells them in a line")
 
-    return Answer(report | ending | {"results": results}, print_answer, exit_code_of(summary))
+    return Answer(report | ending | {"results": results}, print_answer, choose_exit_code(summary))
 
 
 def _show_planting(edition: str, record: Mapping[str, Any]) -> None:

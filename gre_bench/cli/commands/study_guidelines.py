@@ -10,7 +10,7 @@ from rich.box import SIMPLE
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Answer, CommandApp
 from gre_bench.cli.commands.options import EDITIONS, option
-from gre_bench.cli.commands.running import exit_code_of, load_study_budget, parse_named_files
+from gre_bench.cli.commands.running import choose_exit_code, load_study_budget, parse_named_files
 from gre_bench.cli.views.screen import escape, print_grid, say, say_nonempty
 from gre_bench.cli.views.study_screens import show_models
 from gre_bench.core.errors import SettingsError
@@ -69,7 +69,7 @@ def compare(
         from gre_bench.flows.compare_guidelines import compare_given_reviews
 
         summary = compare_given_reviews(name or reviews.resolve().name, reviews, state.resolve(), 0)
-        return Answer(summary, _show_comparison, exit_code_of(summary))
+        return Answer(summary, _show_comparison, choose_exit_code(summary))
     from gre_bench.flows.compare_guidelines import GuidelineJob, compare_guidelines, estimate
     from gre_bench.flows.compare_guidelines import compare as plain
 
@@ -91,7 +91,7 @@ def compare(
     if dry_run:
         return Answer(estimate(job), _show_estimate)
     summary = run_flow_or_plain(not no_prefect, lambda: compare_guidelines(job), lambda: plain(job))
-    return Answer(summary, _show_comparison, exit_code_of(summary))
+    return Answer(summary, _show_comparison, choose_exit_code(summary))
 
 
 @app.command("quality")
@@ -125,7 +125,7 @@ def quality(
     if dry_run:
         return Answer(estimate(job), show_models)
     summary = run_flow_or_plain(not no_prefect, lambda: review_quality(job), lambda: run_quality_study(job))
-    return Answer(summary, _show_quality, exit_code_of(summary))
+    return Answer(summary, _show_quality, choose_exit_code(summary))
 
 
 @app.command("generate")

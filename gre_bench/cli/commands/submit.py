@@ -9,8 +9,8 @@ from gre_bench.board.words import format_with_half_width, p_value
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Answer
 from gre_bench.cli.commands.options import option
-from gre_bench.cli.commands.rank import format_rank, import_and_score, lines_about
-from gre_bench.cli.commands.running import BAD_INPUT, DONE, exit_code_of, settings_of
+from gre_bench.cli.commands.rank import format_rank, import_and_score, list_candidate_lines
+from gre_bench.cli.commands.running import BAD_INPUT, DONE, choose_exit_code, load_run_settings
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.fitted import Column, print_columns
 from gre_bench.cli.views.screen import say
@@ -47,14 +47,14 @@ def submit(
     Reads the reviews as rank does and checks what can be checked without the board. The folder has the reviews and a
     form about them. Nothing is scored: the board's organiser does that.
     """
-    from gre_bench.ingest.records.tables import reviews_from
+    from gre_bench.ingest.records.tables import read_new_reviews
     from gre_bench.pipeline.submissions import find_text_faults, form_of, write_submission
     from gre_bench.release.loading import find_release
     from gre_bench.reports.board_rows import papers_of_release, release_folder
 
     about, papers, sampled = papers_of_release(release_folder(release, state) or find_release(release))
     reading = ColumnNames(parse_stated_columns(columns or ()), guess=True, where=parse_conditions(where or ()))
-    imported = reviews_from(local_path(reviews), {}, {}, papers, by=name, only=True, reading=reading)
+    imported = read_new_reviews(local_path(reviews), {}, {}, papers, by=name, only=True, reading=reading)
     reading.check_used()
     if imported.refusals and not (partial and imported.reviews):
         raise SettingsError(f"{reviews}: {imported.row_counts}; correct these rows, or leave them out with --partial")
@@ -88,12 +88,12 @@ def check_submission(folder: Path, store: Store, state: Path, add: bool, quiet: 
     *store*: an edition of the state folder *state*. *add*: whether to add the submission to the edition; otherwise it
     is scored in a copy. If the submission is refused, the exit code is 2, and nothing is scored.
     """
-    from gre_bench.pipeline.submissions import READING, REVIEWS, check_human_texts, checked
+    from gre_bench.pipeline.submissions import READING, REVIEWS, check_human_texts, check_submission_folder
 
     if add:
         store.refuse_loaded()
     check_human_texts(store)
-    result = checked(store, folder)
+    result = check_submission_folder(store, folder)
     if result.refused and not quiet:
         screen.say_nonempty(result.notes)
     report: dict[str, Any] = {"refused": result.refused, "notes": result.notes, "added": False}
@@ -102,19 +102,21 @@ def check_submission(folder: Path, store: Store, state: Path, add: bool, quiet: 
         return Answer(report, _show_refused, BAD_INPUT)
     how: dict[str, Any] = {"licence": form.licence, "reading": READING}
     if add:
-        chosen = settings_of(None, store.key, None, state)
+        chosen = load_run_settings(None, store.key, None, state)
         _, summary, board = import_and_score(store, chosen, state, folder / REVIEWS, form.name, quiet, **how)
         beside = _find_neighbours(store, board)
     else:
         with copy_to_scratch(store) as scratch:
             folder_of_it = scratch.folder.parent.parent
-            chosen = settings_of(None, store.key, None, folder_of_it).model_copy(update={"sources": SourceSettings()})
+            chosen = load_run_settings(None, store.key, None, folder_of_it).model_copy(
+                update={"sources": SourceSettings()}
+            )
             _, summary, board = import_and_score(
                 scratch, chosen, folder_of_it, folder / REVIEWS, form.name, quiet, **how
             )
             beside = _find_neighbours(scratch, board)
     report |= {"form": form.model_dump(), "added": add, "summary": summary, **board, "neighbours": beside}
-    return Answer(report, _show_submission_rank, exit_code_of(summary))
+    return Answer(report, _show_submission_rank, choose_exit_code(summary))
 
 
 def _show_refused(report: dict[str, Any]) -> None:
@@ -139,7 +141,7 @@ def _show_submission_rank(report: dict[str, Any]) -> None:
         say(f"{summary['outcome']}: {summary['message']}", screen.err)
     if not rows:
         return say(f"{name}: no score yet")
-    screen.say_nonempty(lines_about(report))
+    screen.say_nonempty(list_candidate_lines(report))
     columns = (
         Column("rank", [format_rank(row) for row in rows]),
         Column("candidate", [screen.plain(row["candidate"]) for row in rows], 0, "name"),

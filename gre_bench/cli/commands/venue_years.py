@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Answer
 from gre_bench.cli.commands.options import argument, option
-from gre_bench.cli.commands.running import exit_code_of
+from gre_bench.cli.commands.running import choose_exit_code
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.bar import show_fetch_progress
 from gre_bench.cli.views.screen import format_or_dash, say, show_changes, show_snapshot_counts
@@ -51,7 +51,7 @@ def fetch(
     more = ["sources.unverified_venue=true"] if unverified_venue else []
     chosen = venue_settings(venue, year, papers, settings, [*(override or []), *more], host)
     configure_prefect(state)
-    from gre_bench.ingest.openreview.fetching import fetch_run
+    from gre_bench.ingest.openreview.fetching import choose_fetch_run_folder
     from gre_bench.pipeline.downloading import FetchJob, fetch_snapshot
 
     def flow() -> Any:
@@ -60,12 +60,15 @@ def fetch(
         return fetch(chosen, job.state, again)
 
     job = FetchJob(chosen, state.resolve(), again)
-    with _print_fetch_messages(quiet), show_fetch_progress(fetch_run(chosen, job.state, again) / "status.json", quiet):
+    with (
+        _print_fetch_messages(quiet),
+        show_fetch_progress(choose_fetch_run_folder(chosen, job.state, again) / "status.json", quiet),
+    ):
         summary = run_flow_or_plain(
             not no_prefect, flow, lambda: fetch_snapshot(job, lambda line: say(line, screen.err))
         )
     return Answer(
-        summary, lambda _: _show_fetched(summary, chosen, settings, override or [], state), exit_code_of(summary)
+        summary, lambda _: _show_fetched(summary, chosen, settings, override or [], state), choose_exit_code(summary)
     )
 
 
@@ -234,7 +237,7 @@ def year(
 
         return Answer(plan_year(job.settings, state, None), _show_plan_of_year)
     summary = run_flow_or_plain(not no_prefect, flow, lambda: make_board(job))
-    return Answer(summary, _show_year, exit_code_of(summary))
+    return Answer(summary, _show_year, choose_exit_code(summary))
 
 
 def _show_year(summary: dict[str, Any]) -> None:

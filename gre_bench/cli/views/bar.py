@@ -18,7 +18,7 @@ from gre_bench.store import Row, Store
 
 
 @contextmanager
-def progress(
+def show_live_progress(
     begins: str, quiet: bool, poll: Callable[[], dict[str, Any] | None] | None = None, unit: str = "items"
 ) -> Iterator[Callable[..., None]]:
     """Shows a progress bar until the block ends; yields the function that updates it.
@@ -82,7 +82,7 @@ def show_run_progress(store: Store, quiet: bool, engine: bool = False) -> Abstra
         described = {"description": f"{status['edition']}: {status['stage']}", "left": format_remaining_time(status)}
         return described | {"total": status["due"] or None, "completed": status["done"]}
 
-    return progress("starting Prefect's server" if engine else "starting", quiet, poll)
+    return show_live_progress("starting Prefect's server" if engine else "starting", quiet, poll)
 
 
 def format_remaining_time(status: Row) -> str:
@@ -106,7 +106,7 @@ def show_fetch_progress(status: Path, quiet: bool) -> AbstractContextManager[Any
         by_limits = f"{screen.duration(now['remaining_s'])} by the limits" if now["remaining_s"] else ""
         return {"description": now["stage"], "total": now["total"] or None, "completed": now["done"], "left": by_limits}
 
-    return progress("starting", quiet, poll)
+    return show_live_progress("starting", quiet, poll)
 
 
 def show_training_progress(folder: Path, quiet: bool) -> AbstractContextManager[Any]:
@@ -127,7 +127,7 @@ def show_training_progress(folder: Path, quiet: bool) -> AbstractContextManager[
         counts = {"total": point["steps"], "completed": point["step"]}
         return counts | {"description": f"training{loss}", "left": pace}
 
-    return progress("opening the base", quiet, poll)
+    return show_live_progress("opening the base", quiet, poll)
 
 
 def read_last_history_entry(folder: Path, since: float) -> dict[str, Any] | None:

@@ -20,10 +20,9 @@ from gre_bench.board.words import (
     answer,
     at_human_length,
     choose_headline_signature,
-    contamination_gap,
     explain_missing_human,
-    few_papers,
     format_contaminated_lms,
+    format_contamination_gap,
     format_headline_warning,
     format_with_half_width,
     is_validated,
@@ -32,6 +31,7 @@ from gre_bench.board.words import (
     scored_by,
     ties,
     training_overlap_line,
+    warn_of_few_papers,
     warn_of_other_signature,
     warn_of_small_samples,
 )
@@ -228,7 +228,7 @@ def _print_board(
         printed.update(notes)
     if printed is None or HUMAN_IS not in printed:
         screen.say_nonempty(_explain_human_baseline(rows, printed))
-    screen.say_nonempty([few_papers(row["papers"] for row in rows if row["rank"] is not None)])
+    screen.say_nonempty([warn_of_few_papers(row["papers"] for row in rows if row["rank"] is not None)])
 
 
 def _explain_human_baseline(rows: Sequence[LeaderboardRow], printed: set[str] | None) -> list[str]:
@@ -312,7 +312,7 @@ def _print_cautions(
     if conflicts := [f"{row['candidate']} is {row['conflict']}" for row in rows if row["conflict"]]:
         say("; ".join(conflicts), style="yellow")
     if gap and gap["low"] is not None:
-        say(f"{contamination_gap(gap)} --board all ranks them too.")
+        say(f"{format_contamination_gap(gap)} --board all ranks them too.")
     screen.say_nonempty([describe_reference_counts(rows)])
     by = scored_by(signature["evaluation_lm"], rows[0]["validation"])
     say(by, style="green" if is_validated(rows) else "yellow")

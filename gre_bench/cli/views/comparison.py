@@ -11,7 +11,7 @@ from functools import partial
 from itertools import groupby
 from pathlib import Path
 
-from gre_bench.board.words import ONE_LM, few_papers, p_value, scored_by, unvalidated
+from gre_bench.board.words import ONE_LM, format_not_validated, p_value, scored_by, warn_of_few_papers
 from gre_bench.cli.views.fitted import table
 from gre_bench.cli.views.screen import format_or_dash, say, say_nonempty
 from gre_bench.core.metrics import ALPHA, is_known, recipe_of
@@ -81,7 +81,7 @@ def show_candidates(report: Row, details: bool = False) -> None:
     left: dict[str, list[str]] = {}
     for row in rows:
         if ordered and not details and row not in ordered:
-            left.setdefault(unvalidated(row["validation"]), []).append(_metric_title(row["metric"]))
+            left.setdefault(format_not_validated(row["validation"]), []).append(_metric_title(row["metric"]))
     for why, titles in left.items():
         say(f"{', '.join(titles)}: no order, {why}")
     if details:
@@ -94,7 +94,7 @@ def show_candidates(report: Row, details: bool = False) -> None:
     if any(row["validated"] for row in shown) and not any(row["other_lms"] for row in shown):
         say(f"{ONE_LM} Another may order the two otherwise.")
     say_nonempty(report["notes"])
-    say_nonempty([few_papers(row["papers"] for row in rows if not row["problem"])])
+    say_nonempty([warn_of_few_papers(row["papers"] for row in rows if not row["problem"])])
 
 
 def _describe_lead(row: Row, first: str, other: str) -> str:
@@ -110,7 +110,7 @@ def _describe_lead(row: Row, first: str, other: str) -> str:
     by = f"by {abs(row['difference']):.2f}{unit} (90% interval {ends[0]:.2f} to {ends[1]:.2f})"
     on = f"on {won} of {counted(row['papers'], 'paper')}"
     if not row["validated"]:
-        return f"no order, {unvalidated(row['validation'])}; {leader} has the higher mean {by}, {on}"
+        return f"no order, {format_not_validated(row['validation'])}; {leader} has the higher mean {by}, {on}"
     outcome = _describe_significance(row, leader)
     mean = "," if f"{leader} scores higher" in outcome else f"; {leader} has the higher mean"
     sentence = f"{outcome}{mean} {by}, {on}"
@@ -222,7 +222,7 @@ def show_releases(report: Row, details: bool = False) -> None:
                 for line in lines if any(line["rank"])
             ])  # fmt: skip
         if row["compares"] != "ranks":
-            say_nonempty([few_papers(row["papers"])], "  ")
+            say_nonempty([warn_of_few_papers(row["papers"])], "  ")
     for name, key in ((first, "only_first"), (second, "only_second")):
         if report[key]:
             say(f"only in {name}: {', '.join(report[key])}")
@@ -412,7 +412,7 @@ def show_lms(report: Row) -> None:
             (line["candidate"], *line["ranks"], *map(_led, line["leads"]), line["pairs"], _led(line["spearman"]))
             for line in row["candidates"]
         ])  # fmt: skip
-        say_nonempty([few_papers([row["papers"]])])
+        say_nonempty([warn_of_few_papers([row["papers"]])])
     say(
         "lead: over the human baseline, in standard errors by paper; Spearman: of the two LMs' scores, pair by pair. "
         "Their scores have different units and are not set beside each other."
@@ -454,7 +454,7 @@ def show_contrasts(report: Row) -> None:
         f"over {counted(tests, 'test')}"
     )
     say("at equal length: one slope for all candidates; own: the two candidates' own slopes; p: of both together")
-    say_nonempty([few_papers(row["papers"] for row in report["contrasts"])])
+    say_nonempty([warn_of_few_papers(row["papers"] for row in report["contrasts"])])
 
 
 def _format_interval_95(test: Row, name: str = "difference") -> str:

@@ -24,7 +24,7 @@ from typing import Any
 from gre_bench.catalogs.domains import Domain, domain_of
 from gre_bench.core.errors import SourceError
 from gre_bench.core.records import HUMAN, Paper, Review
-from gre_bench.core.replies import number_in
+from gre_bench.core.replies import parse_number
 from gre_bench.ingest.records.cells import LARGEST, Imported, RefusedError, Row, read_name, read_prose, read_text, shown
 from gre_bench.ingest.records.row_files import read_rows
 from gre_bench.ingest.records.tables import MergeIndex, PaperIndex
@@ -77,7 +77,7 @@ def _is_name(value: Any, names: Sequence[str]) -> bool:
 
 
 def _number(value: Any) -> float | None:
-    number = number_in(value)
+    number = parse_number(value)
     return None if number is None or abs(number) > LARGEST else number
 
 

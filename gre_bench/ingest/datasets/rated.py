@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gre_bench.core.errors import SourceError
-from gre_bench.core.replies import number_in
+from gre_bench.core.replies import parse_number
 from gre_bench.ingest.records.cells import Imported, RefusedError, Row, read_name, read_prose, read_text
 from gre_bench.ingest.records.row_files import read_all_rows  # fmt: skip
 
@@ -63,7 +63,7 @@ def read_graded_texts(path: Path) -> list[GradedText]:
         item_id = f"{group}:{player}" if player else group
         seen[item_id] += 1
         item_id += f":{seen[item_id]}" if seen[item_id] > 1 else ""
-        score = number_in(cell) if cell.strip() else None
+        score = parse_number(cell) if cell.strip() else None
         if cell.strip() and score is None:
             raise SourceError(f"{path.name}, row {number}: Score {cell[:40]!r} is not a number")
         texts.append(GradedText(item_id, group, player, source, row["HYP"] or "", score))
@@ -104,7 +104,7 @@ def read_human_ratings(path: Path) -> dict[str, tuple[float, ...]]:
             for name, cell in row.items():
                 if name in ("paper_id", "decision") or not (cell or "").strip():
                     continue
-                if (rating := number_in(cell)) is None:
+                if (rating := parse_number(cell)) is None:
                     raise RefusedError(f"{cell!r:.40} in column {name} is not a rating")
                 given.append(rating)
             ratings[paper_id] = tuple(given)

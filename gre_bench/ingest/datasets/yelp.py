@@ -19,7 +19,7 @@ from heapq import heappush, heappushpop, nsmallest
 from pathlib import Path
 
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.core.incoming import lines, opened
+from gre_bench.core.incoming import lines, open_decompressed
 from gre_bench.core.records import HUMAN, Paper, Review, Synopsis
 from gre_bench.ingest.records.cells import Imported, RefusedError, read_name, read_number, read_text
 from gre_bench.ingest.records.row_files import read_object
@@ -83,7 +83,9 @@ def sample_restaurants(
             f"none of the {len(restaurants)} restaurants of {businesses.name} has {terms.min_reviews} reviews of "
             f"{terms.min_characters} characters in {reviews.name}; ask for fewer or shorter ones"
         )
-    sampled = nsmallest(terms.restaurants, eligible, key=lambda restaurant: _rank(terms, restaurant.paper.paper_id))
+    sampled = nsmallest(
+        terms.restaurants, eligible, key=lambda restaurant: _compute_seeded_rank(terms, restaurant.paper.paper_id)
+    )
     few = f"with fewer than {terms.min_reviews} reviews of {terms.min_characters} characters"
     enough = sum(restaurant.long for restaurant in eligible)
     in_sampled = sum(restaurant.long for restaurant in sampled)
@@ -109,7 +111,7 @@ def sample_restaurants(
     imported.papers, imported.paper_ids = list(papers.new.values()), papers.accepted
     merge_index = MergeIndex(known_reviews, {}, [restaurant.paper.paper_id for restaurant in sampled])
     chosen = sorted((offset, number) for restaurant in sampled for _, number, offset in restaurant.chosen)
-    with opened(reviews) as file:
+    with open_decompressed(reviews) as file:
         for offset, number in chosen:
             file.seek(offset)
             review = _as_review(file.readline())
@@ -161,7 +163,7 @@ def _read_reviews(path: Path, restaurants: Mapping[str, Restaurant], terms: Samp
             elif len(review.text or "") < terms.min_characters:
                 left[short] += 1
             else:
-                mark = _rank(terms, review.review_id)
+                mark = _compute_seeded_rank(terms, review.review_id)
                 if mark in seen:
                     raise RefusedError(f"review {review.review_id} was there before")
                 seen.add(mark)
@@ -183,7 +185,7 @@ def _as_review(line: bytes) -> Review:
     return Review(review_id, business, HUMAN, text, None, read_number(row, "stars"))
 
 
-def _rank(terms: SampleCriteria, item: str) -> int:
+def _compute_seeded_rank(terms: SampleCriteria, item: str) -> int:
     """Returns a random number that depends only on the seed and *item*; items with the lowest numbers are sampled."""
     return int.from_bytes(hashlib.sha256(f"{terms.seed}:{item}".encode()).digest()[:8])
 

@@ -116,7 +116,7 @@ def origin(settings: Settings) -> Origin:
     return Origin(host.rstrip("/").lower(), venue.api)
 
 
-def fetch_run(settings: Settings, state: Path, again: bool = False) -> Path:
+def choose_fetch_run_folder(settings: Settings, state: Path, again: bool = False) -> Path:
     """Returns the folder of the latest fetch run for *settings*, or a new folder; see `choose_run_folder`."""
     name = f"{settings.edition.venue}-{settings.edition.year}"
     return journals.choose_run_folder(budget_file(state).parent, name, origin(settings), again)
@@ -155,7 +155,7 @@ def fetch_papers_into_journal(request: FetchRequest, secret: Callable[[str], str
     with Journal(request.folder, request.origin) as journal:
         if request.venue.unverified and request.settings.sources.unverified_venue == "confirm":
             confirm_form(request.venue, read_notes(latest_notes(journal), request.venue))
-        sampled = sample_of(journal, request.venue, edition)
+        sampled = sample_papers_of_journal(journal, request.venue, edition)
         due, papers = items_of_snapshot(journal, request.venue, sampled, fetch.histories)
         journal.drop_damaged(sampled.papers)
         if not _items_to_request(journal, "history", due, began) and not _items_to_request(
@@ -407,22 +407,22 @@ def _fetch_pdfs(
 
 
 @dataclass(frozen=True, slots=True)
-class Sampled:
+class SampledPapers:
     """The ids of the sampled *papers*. *notes*: remarks for the user."""
 
     papers: frozenset[str]
     notes: tuple[str, ...]
 
 
-def sample_of(journal: Journal, venue: Venue, edition: EditionSettings) -> Sampled:
+def sample_papers_of_journal(journal: Journal, venue: Venue, edition: EditionSettings) -> SampledPapers:
     """Samples papers from the notes in the journal; raises `SourceError` if that is impossible."""
     records = read_notes(latest_notes(journal), venue)
     drawn = draw(records.papers, records.reviews, edition)
-    return Sampled(frozenset(role.paper_id for role in drawn.roles), tuple(drawn.notes))
+    return SampledPapers(frozenset(role.paper_id for role in drawn.roles), tuple(drawn.notes))
 
 
 def items_of_snapshot(
-    journal: Journal, venue: Venue, sampled: Sampled, histories: bool
+    journal: Journal, venue: Venue, sampled: SampledPapers, histories: bool
 ) -> tuple[list[str], dict[str, Stated]]:
     """Returns (ids of the notes whose versions a snapshot needs, {paper id: its PDF as the paper's note states it}).
 
@@ -442,7 +442,7 @@ def items_of_snapshot(
     return due_notes, dict(sorted(papers.items()))
 
 
-def freeze(request: FetchRequest) -> dict[str, Any]:
+def make_snapshot_from_journal(request: FetchRequest) -> dict[str, Any]:
     """Makes a snapshot of everything in the journal; returns its folder, digest, counts and remarks.
 
     If a snapshot with the same contents and source exists already, returns that one. Raises `SourceError` if the
@@ -451,7 +451,7 @@ def freeze(request: FetchRequest) -> dict[str, Any]:
     venue, edition, root = request.venue, request.settings.edition, Path(request.state) / "snapshots"
     beside = root / f".sealing-{uuid.uuid4().hex}"
     with Journal(request.folder, request.origin) as journal:
-        sampled = sample_of(journal, venue, edition)
+        sampled = sample_papers_of_journal(journal, venue, edition)
         remarks = list(_remarks(request, journal, sampled))
         sealed = journal.sealed or [
             digest for run in journals.earlier_journals(request.folder, request.origin) for digest in run.sealed
@@ -506,7 +506,7 @@ def _rename_snapshot(made: Snapshot, name: str) -> Snapshot:
     return Snapshot.open(folder)
 
 
-def _remarks(request: FetchRequest, journal: Journal, sampled: Sampled) -> Iterator[str]:
+def _remarks(request: FetchRequest, journal: Journal, sampled: SampledPapers) -> Iterator[str]:
     venue, host = request.venue, request.origin.host
     if venue.host != host:
         yield f"fetched from {host}, which is not the venue's own host"
@@ -538,7 +538,7 @@ def _reviews(notes: Iterable[Note], journal: Journal, venue: Venue) -> Iterator[
             }
 
 
-def _papers(notes: Iterable[Note], journal: Journal, venue: Venue, sampled: Sampled) -> dict[str, Note]:
+def _papers(notes: Iterable[Note], journal: Journal, venue: Venue, sampled: SampledPapers) -> dict[str, Note]:
     decided = {}
     for note in notes:
         if kind_at(note, venue) in venue.decisions:
@@ -564,7 +564,12 @@ def _licence(note: Note) -> str | None:
 
 
 def _counts(
-    notes: list[Note], journal: Journal, venue: Venue, sampled: Sampled, papers: Mapping[str, Any], reviews: list[Note]
+    notes: list[Note],
+    journal: Journal,
+    venue: Venue,
+    sampled: SampledPapers,
+    papers: Mapping[str, Any],
+    reviews: list[Note],
 ) -> dict[str, int]:
     outcomes = read_notes(notes, venue).counts
     mine = [papers[name] for name in sampled.papers]

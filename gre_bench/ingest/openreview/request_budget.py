@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import Paused, SourceError
-from gre_bench.core.whole_files import locked, write_file
-from gre_bench.http.rate_limits import HOUR, Limit, from_body, from_headers, wait_of
+from gre_bench.core.whole_files import hold_file_lock, write_file
+from gre_bench.http.rate_limits import HOUR, Limit, parse_limit_from_body, parse_limit_from_headers, parse_required_wait
 
 GUESSES = {
     "pdf": Limit(36, 36, None, HOUR),
@@ -80,13 +80,16 @@ class RequestBudget:
         now = self.clock()
         with self._changing(kind) as allowances:
             limits, refused = dict(allowances[kind].limits), status == 429
-            for name, stated in (("headers", from_headers(headers, now)), ("body", from_body(headers, body, now))):
+            for name, stated in (
+                ("headers", parse_limit_from_headers(headers, now)),
+                ("body", parse_limit_from_body(headers, body, now)),
+            ):
                 if stated is not None:
-                    limits[name] = _merged(limits, name, replace(stated, remaining=0) if refused else stated)
+                    limits[name] = _merge_limits(limits, name, replace(stated, remaining=0) if refused else stated)
             if len(limits) > 1:
                 limits.pop("guess", None)
             not_before, refusals = allowances[kind].not_before, 0
-            wait = wait_of(headers, body, now) if refused or status == 503 else None
+            wait = parse_required_wait(headers, body, now) if refused or status == 503 else None
             if refused:
                 refusals = allowances[kind].refusals + 1
                 # A stated wait is believed only a few times, because waits of zero could cause a storm of requests.
@@ -117,7 +120,7 @@ class RequestBudget:
     @contextmanager
     def _changing(self, kind: str) -> Iterator[dict[str, Allowance]]:
         """Locks the file, yields {kind: allowance} with *kind* included, and saves the allowances after the block."""
-        with locked(self.path.with_suffix(".lock"), f"request budget {self.path}"):
+        with hold_file_lock(self.path.with_suffix(".lock"), f"request budget {self.path}"):
             allowances = self._read()
             allowances.setdefault(kind, _guess(kind))
             yield allowances
@@ -158,7 +161,7 @@ def _reset_ended_window(limit: Limit, now: float) -> Limit:
     return replace(limit, remaining=limit.limit, resets_at=None) if over else limit
 
 
-def _merged(limits: Mapping[str, Limit], name: str, stated: Limit) -> Limit:
+def _merge_limits(limits: Mapping[str, Limit], name: str, stated: Limit) -> Limit:
     """Returns the limit that a response *stated*, merged with the known limit from the same source *name*.
 
     A refusal states only when its window ends. The window's start is taken from the known limit, which recorded our

@@ -40,7 +40,7 @@ def audit_page(
         telling = any(map(str.isalpha, finding.text.replace("\\u{", "")))
         if finding.kind != "zero_width" or invisible >= SIGNS or (telling and "\\u{" not in finding.text):
             findings.append(finding)
-    for look in (lambda: find_annotations(page, number), lambda: replacements(page, number, sight.glyphs)):
+    for look in (lambda: find_annotations(page, number), lambda: find_replacement_texts(page, number, sight.glyphs)):
         try:
             findings += look()
         except faults as error:
@@ -114,7 +114,7 @@ def find_annotations(page: Any, number: int) -> list[Finding]:
     return findings
 
 
-def replacements(page: Any, number: int, glyphs: Glyphs) -> list[Finding]:
+def find_replacement_texts(page: Any, number: int, glyphs: Glyphs) -> list[Finding]:
     """Returns at most one finding: the words that occur only in the replacement texts (ActualText) of *page*.
 
     The page does not show them, but programs that extract text read them. *glyphs*: the characters of the page.
@@ -137,7 +137,7 @@ def find_hidden_layers(data: bytes, document: Any, most: int) -> list[Finding]:
 
     *document*: the opened PDF *data*.
     """
-    if all(layers_on(document).values()):
+    if all(read_layer_states(document).values()):
         return []
     findings = []
     with pymupdf.open(stream=data, filetype="pdf") as closed:
@@ -162,7 +162,7 @@ def _finding(kind: Any, number: int, box: Any, text: str) -> Finding:
     return Finding(kind, number, round_box(box), show_invisible(text.strip()))
 
 
-def layers_on(document: Any) -> dict[int, bool]:
+def read_layer_states(document: Any) -> dict[int, bool]:
     """Returns {object number of a layer: whether the layer is on when *document* is opened}."""
     groups = document.get_ocgs()
     if not groups:

@@ -19,7 +19,7 @@ import pymupdf
 
 from gre_bench.ingest.pdf.audit import audit_page, find_hidden_layers, label_finding
 from gre_bench.ingest.pdf.matter import drop_back_matter, drop_contents, drop_floats, extract_abstract, title_of
-from gre_bench.ingest.pdf.paragraphs import CAPTION, drop_debris, join_rows, paragraphs, type_of, words_of
+from gre_bench.ingest.pdf.paragraphs import CAPTION, drop_debris, join_rows, split_into_paragraphs, type_of, words_of
 from gre_bench.ingest.pdf.rows import Page, Row, horizontal_bounds, is_note_mark, read_page, set_fate, undecided
 from gre_bench.ingest.pdf.text import (
     FATES,
@@ -164,7 +164,7 @@ def _extract_parts(pages: Sequence[Page], notes: list[str]) -> tuple[str | None,
     fates only in *pages*. Doubts are added to *notes*.
     """
     heights = [page.height for page in pages]
-    drop_furniture(pages, type_of([row for page in pages for row in page.rows]).size)
+    drop_headers_and_footers(pages, type_of([row for page in pages for row in page.rows]).size)
     drop_sidebars(pages)
     rows = in_reading_order(pages)
     text_type = type_of(rows)
@@ -174,7 +174,7 @@ def _extract_parts(pages: Sequence[Page], notes: list[str]) -> tuple[str | None,
     abstract = extract_abstract(undecided(rows), text_type, words, heights, notes)
     drop_back_matter(undecided(rows), text_type)
     drop_floats(undecided(rows), text_type)
-    parts = paragraphs(undecided(rows), text_type, heights)
+    parts = split_into_paragraphs(undecided(rows), text_type, heights)
     drop_debris(parts)
     kept = [part.rows for part in parts if part.rows[0].fate is None]
     set_fate(undecided(rows), "kept")
@@ -212,7 +212,7 @@ NOTICE = re.compile(
 PAGE_NUMBER = re.compile(r"\W*(page\s*)?(\d{1,4}|[ivxlc]{1,6})(\s*(of|/)\s*\d{1,4})?\W*", re.I)
 
 
-def drop_furniture(pages: Sequence[Page], text_size: float) -> None:
+def drop_headers_and_footers(pages: Sequence[Page], text_size: float) -> None:
     """Drops line numbers, page numbers, running headers and footers, by their position and recurrence."""
     for page in pages:
         set_fate(_line_numbers(page), "line numbers")

@@ -208,7 +208,7 @@ def detect_hidden_text(page: Any, number: int) -> PageVisibility:
     if not glyphs.text:
         return PageVisibility(glyphs, why != "", why != "", (), pictured >= SCAN, 0, pictured, not log)
     outside = ((glyphs.middle < 0) | (glyphs.middle > (page.rect.width, page.rect.height))).any(axis=1)
-    ink = Ink(page, 1.0)
+    ink = PageRenderings(page, 1.0)
     tiny = _find_tiny(glyphs, log)
     _mark_unseen_when_drawn(glyphs, page, log, ink, ~outside & ~tiny, why)
     why[~glyphs.painted & (why != "seen")] = "unpainted"
@@ -245,7 +245,7 @@ def _findings(glyphs: Glyphs, why: NDArray[np.str_], number: int) -> Iterator[Fi
 
 
 def _mark_unseen_when_drawn(
-    glyphs: Glyphs, page: Any, log: list[Any], ink: Ink, among: Mask, why: NDArray[np.str_]
+    glyphs: Glyphs, page: Any, log: list[Any], ink: PageRenderings, among: Mask, why: NDArray[np.str_]
 ) -> None:
     """Records in *why* which of the characters *among* leave no mark on the page, or have their background's colour.
 
@@ -264,7 +264,7 @@ def _mark_unseen_when_drawn(
     if suspects.any():
         places = np.flatnonzero(drawn & (np.bincount(glyphs.word, suspects) > 0)[glyphs.word])
         low, high = band[places, :2].min(axis=0) - MARGIN, band[places, 2:].max(axis=0) + MARGIN
-        fine = Ink(page, FINE, (*low, *high))
+        fine = PageRenderings(page, FINE, (*low, *high))
         beneath = np.full((len(drawn), 3), 255.0)
         beneath[places] = fine.at(band[places], fine.ground).mean(axis=1)
         lost, pale = np.zeros(len(drawn), dtype=bool), np.zeros(len(drawn), dtype=bool)
@@ -431,7 +431,7 @@ def _inside_mask(points: Floats, box: Any) -> Mask:
     return (x > box[0]) & (x < box[2]) & (y > box[1]) & (y < box[3])
 
 
-class Ink:
+class PageRenderings:
     """Two renderings of a page with its annotations: with text and without.
 
     *region*: the part to render (x0, y0, x1, y1 in points); None means the whole page. *scale*: pixels per point; it is

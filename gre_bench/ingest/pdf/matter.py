@@ -32,8 +32,8 @@ from gre_bench.ingest.pdf.paragraphs import (
     is_directly_under,
     is_heading,
     join_rows,
-    paragraphs,
     reads_as_prose,
+    split_into_paragraphs,
     starts_caption,
     strip_heading_number,
     type_of,
@@ -78,7 +78,7 @@ def extract_abstract(
     undecided. Paragraphs of text before that section belong to the body as well. One line for each doubt is added to
     *notes*. *words*: the counts of the paper's words, used to rejoin words broken at the end of a line.
     """
-    every, rows = rows, _without_notice(rows, text_type)
+    every, rows = rows, _remove_notices(rows, text_type)
     early = [index for index, row in enumerate(rows) if row.page < 2]
     opening = next((index for index in early if ABSTRACT.match(rows[index].text)), None)
     heads = [index for index in early if is_heading(rows[index], rows[index - 1] if index else None, text_type)]
@@ -89,7 +89,9 @@ def extract_abstract(
         return abstract
     closing = _abstract_end(rows, opening, heads, notes)
     inside = [row for row in rows[opening:closing] if row.page > 0 or row.y0 > rows[opening].y0 - 1]
-    parts = [part for part in paragraphs(inside, type_of(inside), heights) if part.kind in ("text", "heading")]
+    parts = [
+        part for part in split_into_paragraphs(inside, type_of(inside), heights) if part.kind in ("text", "heading")
+    ]
     parts = _cut_abstract(parts, notes)
     inside = [row for part in parts for row in part.rows]
     abstract = ABSTRACT.sub("", " ".join(join_rows(part.rows, words) for part in parts), count=1)
@@ -145,7 +147,7 @@ def _drop_front(
     body = {row for row in rows[first:] if row not in byline} - held
     loose = [row for row in rows if row not in body and row not in held]
     start = rows.index(inside[0]) if inside else len(rows)
-    for part in paragraphs(loose, text_type, heights):
+    for part in split_into_paragraphs(loose, text_type, heights):
         # Text around the abstract is set in the type of the body; a continuation is set in the abstract's type.
         own = type_of(part.rows) if rows.index(part.rows[0]) > start else text_type
         opening = part.rows[0].text
@@ -161,7 +163,9 @@ def _find_unnamed_abstract(
     rows: Sequence[Row], words: Counter[str], heights: Sequence[float], notes: list[str]
 ) -> tuple[str | None, list[Row]]:
     """Returns (text, rows) of an abstract without a heading: the longest paragraph of prose; adds a line to *notes*."""
-    parts = [part for part in paragraphs(rows, type_of(rows), heights) if part.kind == "text"] if rows else []
+    parts = (
+        [part for part in split_into_paragraphs(rows, type_of(rows), heights) if part.kind == "text"] if rows else []
+    )
     texts = [join_rows(part.rows, words) for part in parts]
     longest = max(texts, key=len, default="")
     sentences = len(re.findall(r"[a-z][.!?]|[。！？]", longest))
@@ -172,7 +176,7 @@ def _find_unnamed_abstract(
     return None, []
 
 
-def _without_notice(rows: Sequence[Row], text_type: TextType) -> list[Row]:
+def _remove_notices(rows: Sequence[Row], text_type: TextType) -> list[Row]:
     """Returns *rows* without notices of copyright or proceedings at the end of a column of the first page."""
     out: dict[int, float] = {}
     for above, row in pairwise(rows):

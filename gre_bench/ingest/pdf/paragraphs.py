@@ -270,7 +270,7 @@ class Paragraph:
     rows: list[Row]
 
 
-def paragraphs(rows: Sequence[Row], text_type: TextType, heights: Sequence[float]) -> list[Paragraph]:
+def split_into_paragraphs(rows: Sequence[Row], text_type: TextType, heights: Sequence[float]) -> list[Paragraph]:
     """Splits *rows*, in reading order, into paragraphs. *heights*: the heights of the pages, in points."""
     notes = footnotes(rows, text_type, heights)
     parts: list[Paragraph] = []
@@ -299,7 +299,7 @@ def words_of(rows: Sequence[Row]) -> Counter[str]:
     counts: Counter[str] = Counter()
     cut = False
     for row in rows:
-        text = _plain(row.text).lower()
+        text = _normalise_row_text(row.text).lower()
         for word in WORD.findall(BROKEN.sub("", WORD.sub("", text, count=1) if cut else text)):
             counts[word] += 1
             counts.update(word.split("-") if "-" in word else ())
@@ -311,7 +311,7 @@ def join_rows(rows: Sequence[Row], words: Counter[str]) -> str:
     """Returns the text of *rows* as one line, and rejoins words broken at the end of a row. *words*: see `words_of`."""
     text = ""
     for row in rows:
-        piece = _plain(row.text)
+        piece = _normalise_row_text(row.text)
         broken = BROKEN.search(text)
         if not text:
             text = piece
@@ -328,7 +328,7 @@ def join_rows(rows: Sequence[Row], words: Counter[str]) -> str:
     return text.replace("\u00ad", "")
 
 
-def _plain(text: str) -> str:
+def _normalise_row_text(text: str) -> str:
     return " ".join(text.translate(MENDED).split())
 
 

@@ -120,7 +120,7 @@ def read_page(sight: PageVisibility, index: int, number: int, size: tuple[float,
             part = _Line(spans, box, line["dir"], block_number, words)
             if not (repeated and lines and lines[-1].continued(part)):
                 lines.append(part)
-    pieces = [_piece(line, index, turn, size) for line in lines if line.runs == turn]
+    pieces = [_make_row_from_line(line, index, turn, size) for line in lines if line.runs == turn]
     turned = sum(line.words for line in lines if line.runs != turn)
     width, height = size if turn == "right" else size[::-1]
     return Page(tuple(pieces), width, height, number, int(seen.sum() + unseen.sum()), int(unseen.sum()), turned)
@@ -210,7 +210,7 @@ def _seen_spans(line: dict[str, Any], sight: PageVisibility, start: int) -> tupl
             chars = [char for char, hidden in zip(chars, out, strict=True) if not hidden]
         start = end
         if chars:
-            bold = bool(span["flags"] & 16) or _bold_name(span["font"])
+            bold = bool(span["flags"] & 16) or _is_bold_font(span["font"])
             text = "".join(char["c"] for char in chars)
             box = _bounding_box([char["bbox"] for char in chars]) if out.any() else span["bbox"]
             spans.append(_Span(text, span["size"], bold, span["origin"], box))
@@ -222,7 +222,7 @@ def _bounding_box(boxes: Sequence[Sequence[float]]) -> Box:
     return min(left), min(top), max(right), max(bottom)
 
 
-def _piece(line: _Line, number: int, turn: Direction, page: tuple[float, float]) -> Row:
+def _make_row_from_line(line: _Line, number: int, turn: Direction, page: tuple[float, float]) -> Row:
     def turned(x: float, y: float) -> tuple[float, float]:
         """Returns the position of (*x*, *y*) after rotating the *page*, whose letters run in direction *turn*."""
         return (x, y) if turn == "right" else (page[1] - y, x) if turn == "up" else (y, page[0] - x)
@@ -267,5 +267,5 @@ def horizontal_bounds(rows: Sequence[Row]) -> tuple[float, float]:
 
 
 @cache
-def _bold_name(font: str) -> bool:
+def _is_bold_font(font: str) -> bool:
     return re.search(r"bold|-medi|black|heavy|cmbx|semib", font, re.I) is not None

@@ -20,7 +20,7 @@ from typing import Any
 
 from gre_bench.core import incoming
 from gre_bench.core.errors import SourceError, missing_file_error
-from gre_bench.core.incoming import LONGEST_ROW, Meter, lines, max_values_in, opened, unzipped
+from gre_bench.core.incoming import LONGEST_ROW, Meter, lines, max_values_in, open_decompressed, open_zip_archive
 from gre_bench.core.strict import load_json
 from gre_bench.ingest.records.cells import LARGEST, Imported, RefusedError, Row, Rows, is_blank, is_name, is_text
 from gre_bench.ingest.records.isolated import read_isolated
@@ -100,7 +100,10 @@ def _detect_format(path: Path) -> str:
     """Returns the format of the file *path*: parquet, xlsx, lines (of JSON), json, csv or tsv."""
     ending = path.name.lower().removesuffix(".gz").rpartition(".")[2]
     head = b""
-    with suppress(OSError, EOFError, zlib.error), opened(path) as file:  # the reader of the format reports errors
+    with (
+        suppress(OSError, EOFError, zlib.error),
+        open_decompressed(path) as file,
+    ):  # the reader of the format reports errors
         head = file.read(4096)
     if head.startswith(b"PAR1") or ending == "parquet":
         return "parquet"
@@ -201,7 +204,7 @@ def _json(path: Path) -> Found:
     """Returns the elements of the JSON array in *path*, or its only object, or the objects on its lines."""
     meter, data = Meter(path), b""
     try:
-        with opened(path) as file:
+        with open_decompressed(path) as file:
             data = file.read()
         meter.take(len(data), max_values_in(data), 1)
         rows = load_json(data)
@@ -222,7 +225,7 @@ def _delimited(path: Path, kind: str, quoted: bool, imported: Imported) -> Table
     The encoding is UTF-16 or UTF-32 if the file begins with their mark, else UTF-8, or else Windows-1252.
     """
     try:
-        with opened(path) as file:
+        with open_decompressed(path) as file:
             head = file.read(4)
         encoding = next((name for mark, name in _BOMS.items() if head.startswith(mark)), "utf-8-sig")
         try:
@@ -352,7 +355,7 @@ def _table(path: Path, rows: Iterable[Sequence[Any]]) -> Table:
 def _decoded_lines(path: Path, encoding: str, mark: str = ",", skip: int = 0) -> Iterator[str]:
     """Yields the lines of *path* after the first *skip* lines, within the limits. *mark*: the delimiter of cells."""
     meter = Meter(path)
-    with opened(path) as file:
+    with open_decompressed(path) as file:
         text = io.TextIOWrapper(file, encoding=encoding, newline="")
         while line := text.readline(LONGEST_ROW + 1):
             if len(line) > LONGEST_ROW:
@@ -400,7 +403,7 @@ def read_xlsx(path: Path) -> dict[str, Any]:
 
     meter = Meter(path)
     try:
-        unzipped(path, meter).close()
+        open_zip_archive(path, meter).close()
         book = openpyxl.load_workbook(incoming.open_regular_file(path), keep_links=False)
         for sheet in book.worksheets:
             meter.take(0, sheet.max_row * sheet.max_column, sheet.max_row)

@@ -13,7 +13,7 @@ from typing import Any
 
 from gre_bench.core.errors import SourceError
 from gre_bench.core.records import HUMAN
-from gre_bench.core.replies import rating_in
+from gre_bench.core.replies import parse_rating
 from gre_bench.core.strict import load_json
 from gre_bench.core.terminal import counted
 from gre_bench.ingest.records.cells import (
@@ -141,7 +141,7 @@ def _join_review(fields: Row) -> Row:
         row["review"] = Parts(sections)
     elif sections or whole is not None:
         row["review"] = next(iter(sections.values()), None) if sections else row.pop(whole or "")
-    ratings = (cell for name, cell in fields.items() if name.lower() in _RATINGS and rating_in(cell) is not None)
+    ratings = (cell for name, cell in fields.items() if name.lower() in _RATINGS and parse_rating(cell) is not None)
     rating = next(ratings, None)
     return row if rating is None else row | {"rating": rating}
 
@@ -236,7 +236,7 @@ def _deepreview(record: Row) -> Iterator[Row]:
         texts = [final] if isinstance(meta, dict) and final else [*reviews, final]
         rating = meta.get("rating") if isinstance(meta, dict) else inner.get("avg_rating")
         review = "\n\n".join(text for text in texts if isinstance(text, str) and text)
-        yield about | {"review": review} | ({} if rating_in(rating) is None else {"rating": rating})
+        yield about | {"review": review} | ({} if parse_rating(rating) is None else {"rating": rating})
     else:
         final = _FINAL_REVIEW.search(text or "")
         if final is None:

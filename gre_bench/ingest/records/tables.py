@@ -20,7 +20,7 @@ from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.known_names import format_name_list
 from gre_bench.core.records import FIXED_WRITER, HUMAN, Judgments, Paper, Review
-from gre_bench.core.replies import number_in, rating_in
+from gre_bench.core.replies import parse_number, parse_rating
 from gre_bench.core.terminal import counted
 from gre_bench.ingest.records.cells import (
     CONFLICT,
@@ -258,7 +258,7 @@ def _number(name: str, cell: Any) -> Any:
     """Returns the number in the text *cell* of the column *name*; *cell* itself if it is not a number."""
     if not isinstance(cell, str) or name not in NUMBERS:
         return cell
-    number = (rating_in if name == "rating" else number_in)(cell)
+    number = (parse_rating if name == "rating" else parse_number)(cell)
     if number is None:
         return cell if cell.strip() else None
     return int(number) if number.is_integer() else number
@@ -278,7 +278,7 @@ NOBODY = "it names no candidate; name one, or give --as NAME or --human for all 
 UNNAMED = "unnamed"
 
 
-def papers_from(
+def read_new_papers(
     path: Path, known: Mapping[str, Paper], rows: range | None = None, reading: ColumnNames = AS_NAMED
 ) -> Imported:
     """Returns the new papers of the file *path*, compared with the *known* papers by id.
@@ -304,7 +304,7 @@ def papers_from(
     return imported
 
 
-def reviews_from(
+def read_new_reviews(
     path: Path, known: Mapping[str, Review], known_judgments: Mapping[tuple[str, str], str], papers: Iterable[str], *,
     by: str | None = None, only: bool = False, writer: str | None = None, rows: range | None = None,
     make_papers: bool = False, epoch: int | None = None, reading: ColumnNames = AS_NAMED,
@@ -450,7 +450,7 @@ def ordered_labels(stated: Sequence[str]) -> dict[str, dict[str, float]]:
     return orders
 
 
-def points_from(
+def read_new_points(
     path: Path, known: Mapping[str, Point], reviews: Mapping[str, Review], papers: Collection[str],
     orders: Mapping[str, Mapping[str, float]], reading: ColumnNames = AS_NAMED,
 ) -> tuple[list[Point], Imported]:  # fmt: skip
@@ -532,9 +532,13 @@ def _point_notes(labels: list[str], accepted: int, blank: Counter[str], without_
 
 
 def _point(
-    row: Row, reviews: Mapping[str, Review], by_candidate: Mapping[tuple[str, str], Review], papers: Collection[str],
-    labels: Mapping[str, Mapping[str, float] | None], imported: Imported,
-) -> Point:  # fmt: skip
+    row: Row,
+    reviews: Mapping[str, Review],
+    by_candidate: Mapping[tuple[str, str], Review],
+    papers: Collection[str],
+    labels: Mapping[str, Mapping[str, float] | None],
+    imported: Imported,
+) -> Point:
     """Returns the point in *row*, with place 0. *labels*: label → {value: rank} if the user stated it, else None."""
     paper_id, text = read_name(row, "paper_id"), read_prose(row, "point", imported)
     if paper_id not in papers:
@@ -575,4 +579,4 @@ def _label_value(cell: Any, name: str, ranks: Mapping[str, float] | None) -> flo
 
 def _parse_label_number(cell: Any) -> float | None:
     word = cell.strip().lower() if isinstance(cell, str) else ""
-    return float(cell) if isinstance(cell, bool) else WORDS.get(word, number_in(cell))
+    return float(cell) if isinstance(cell, bool) else WORDS.get(word, parse_number(cell))

@@ -250,7 +250,7 @@ class VLLM(ChatBackend):
                     f"vLLM server {self._client.endpoint} states other log-probabilities for the same tokens when it "
                     f"is asked again; {_WITHOUT_CACHE}"
                 )
-        if (total := total_probability(answer)) > 1.01:
+        if (total := largest_probability_sum(answer)) > 1.01:
             raise LMError(
                 f"vLLM server {self._client.endpoint}: its probabilities add up to {total:.3g}, not 1; "
                 "start it without --logprobs-mode"
@@ -344,7 +344,7 @@ def read_given(answer: dict[str, Any], conversation: Conversation) -> Logprobs |
     return _check_finite_logprobs(array[:, 0].tolist())
 
 
-def total_probability(answer: dict[str, Any]) -> float:
+def largest_probability_sum(answer: dict[str, Any]) -> float:
     """Sums the probabilities of the alternative tokens at each position in *answer*; returns the largest sum.
 
     If it is clearly above 1, the numbers are not probabilities.

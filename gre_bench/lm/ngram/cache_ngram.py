@@ -332,7 +332,7 @@ class KnownText:
         self.words = np.array([is_word(word) for word in vocabulary])
         self.unseen_idf = float(np.log(papers))
         self.idf = np.where(self.words, np.log(papers / np.maximum(arrays["papers_with"], 1)), self.unseen_idf)
-        self._hats = _hats(self.idf)
+        self._hats = _piecewise_linear_basis(self.idf)
         self._lift = arrays["lift"].astype(np.float64)
         numbers: dict[str, int] = {}
         self._stems = np.array([numbers.setdefault(stem(word), len(numbers)) for word in vocabulary])
@@ -385,7 +385,7 @@ def stem(word: str) -> str:
     return word
 
 
-def _hats(values: np.ndarray) -> np.ndarray:
+def _piecewise_linear_basis(values: np.ndarray) -> np.ndarray:
     """Returns the piecewise-linear basis over `KNOTS` at *values*, shape (values, knots).
 
     The entries of the two knots around a value sum to 1; all other entries are 0.

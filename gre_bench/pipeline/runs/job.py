@@ -68,7 +68,7 @@ class Progress:
             "edition": store.key,
             "run_id": run_id,
             "command": command,
-            "again": masked(_same_command(store), self._secrets),
+            "again": masked(_build_repeat_command(store), self._secrets),
             "state": "running",
             "stage": "starting",
             "pid": os.getpid(),
@@ -209,7 +209,7 @@ def last_run(store: Store) -> dict[str, Any] | None:
     return status
 
 
-def _same_command(store: Store) -> str:
+def _build_repeat_command(store: Store) -> str:
     """Returns the command that repeats this process's work in the same state folder."""
     if flow_run := os.environ.get("PREFECT__FLOW_RUN_ID"):
         return f"prefect flow-run retry {flow_run}"  # this keeps the run's parameters

@@ -160,7 +160,7 @@ def to_prefect_state(work: Callable[..., dict[str, Any]], *arguments: Any, stric
     """
     logging.getLogger("gre_bench").setLevel(logging.INFO)
     for name in RUNS:
-        logging.getLogger(name).addFilter(_in_one_line)
+        logging.getLogger(name).addFilter(_drop_expected_traceback)
     try:
         summary = work(*arguments)
         outcome, message = summary.get("outcome", DONE), summary.get("message", "")
@@ -181,7 +181,7 @@ def to_prefect_state(work: Callable[..., dict[str, Any]], *arguments: Any, stric
     return _state(outcome, message, summary)
 
 
-def _in_one_line(record: logging.LogRecord) -> bool:
+def _drop_expected_traceback(record: logging.LogRecord) -> bool:
     """Removes the traceback of an expected error from *record*; always returns True.
 
     The message of *record* becomes the error's line, unless a task logged it: that message also says when it retries.

@@ -54,7 +54,7 @@ def spend_log(store: Store) -> SpendLog:
     return spend_log_of(store.folder.parent.parent)
 
 
-def in_flight_when_killed(store: Store) -> list[str]:
+def describe_unanswered_requests(store: Store) -> list[str]:
     """Returns a line about unanswered requests of killed runs, if there are any.
 
     The caller must hold the edition's lock and not have sent requests: every request without an answer is then lost.

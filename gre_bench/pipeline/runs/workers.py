@@ -34,7 +34,7 @@ from gre_bench.pipeline.runs.job import Job, Progress, record_run
 from gre_bench.store import Store
 from gre_bench.tasks import steps
 from gre_bench.tasks.backends import Backends, SignMetrics
-from gre_bench.tasks.policy import in_flow, task_of
+from gre_bench.tasks.policy import get_prefect_task, is_in_flow_run
 
 GLANCE_S = 0.02
 CLUSTER_TRIES_S = (0.0, 1.0, 3.0)
@@ -71,7 +71,7 @@ class Runner:
         self._stack.close()
 
     def submit(self, step: Callable[..., Any], values: dict[str, Any]) -> Any:
-        return self._runner.submit(task_of(step), values)
+        return self._runner.submit(get_prefect_task(step), values)
 
     def first_done(self, futures: Sequence[Any]) -> Any:
         raise NotImplementedError
@@ -332,7 +332,7 @@ class Workers:
         self._settings = settings
         self._distributed = runner_of(settings) is not None
         elsewhere = self._distributed and settings.runner != "threads"
-        if elsewhere and not in_flow():
+        if elsewhere and not is_in_flow_run():
             raise SettingsError(
                 f"run.runner = {settings.runner} needs Prefect: gre-bench refresh, without --no-prefect"
             )
@@ -408,7 +408,7 @@ def quoted(values: Mapping[str, Any]) -> dict[str, Any]:
 
     Without the wrapping, Prefect would search the values for futures.
     """
-    if not in_flow():
+    if not is_in_flow_run():
         return dict(values)
     from prefect.utilities.annotations import quote
 

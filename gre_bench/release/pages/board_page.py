@@ -158,7 +158,7 @@ def as_link(board: Board) -> str:
     return "data:text/csv;base64," + base64.b64encode(as_csv(board).encode()).decode()
 
 
-def number(value: float | None, digits: int | None = None) -> str:
+def format_signed_number(value: float | None, digits: int | None = None) -> str:
     """Returns *value* with its sign (plus or a true minus) and *digits* decimals.
 
     If *digits* is None, there are two decimals, or one for values of 100 and above. Like all number formats here, it
@@ -178,11 +178,11 @@ def named(candidate: str) -> Markup:
 
 
 def plain(value: float | None, digits: int | None = None) -> str:
-    """Returns *value* as `number` does, but without a plus sign."""
+    """Returns *value* as `format_signed_number` does, but without a plus sign."""
     return "" if value is None else f"{value:.{_digits(value) if digits is None else digits}f}".replace("-", "−")
 
 
-def count(value: float | None) -> str:
+def format_whole_number(value: float | None) -> str:
     """Returns *value* as a whole number with thousands separators."""
     return "" if value is None else f"{value:,.0f}"
 
@@ -212,8 +212,12 @@ def format_spoken_score(entry: Entry) -> str:
     """Returns the score of *entry* in words, for screen readers."""
     if entry.mean is None:
         return "no score"
-    between = "" if entry.low is None else f", 90% interval {number(entry.low)} to {number(entry.high)}"
-    return f"{entry.candidate}: {number(entry.mean)}{between}"
+    between = (
+        ""
+        if entry.low is None
+        else f", 90% interval {format_signed_number(entry.low)} to {format_signed_number(entry.high)}"
+    )
+    return f"{entry.candidate}: {format_signed_number(entry.mean)}{between}"
 
 
 def flags(row: Row, writer: str) -> Iterator[Flag]:

@@ -31,11 +31,11 @@ from gre_bench.release.pages.board_page import (
     Entry,
     as_link,
     billions,
-    count,
+    format_signed_number,
     format_sort_key,
     format_spoken_score,
+    format_whole_number,
     named,
-    number,
     percent,
     plain,
 )
@@ -119,12 +119,12 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "named": named,
-        "number": number,
+        "number": format_signed_number,
         "plain": plain,
         "bare": format_sort_key,
         "p_value": p_value,
         "billions": billions,
-        "count": count,
+        "count": format_whole_number,
         "percent": percent,
         "across": format_position,
         "breadth": format_width,

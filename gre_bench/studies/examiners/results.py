@@ -34,7 +34,7 @@ from gre_bench.examiners.rater_results import (
 )
 from gre_bench.examiners.rater_results import sample_rationales as error_sheet
 from gre_bench.studies.examiners.inputs import GradedItems, Grid, StudySettings
-from gre_bench.studies.guidelines import RECORD, put, study_folder, table
+from gre_bench.studies.guidelines import RECORD, study_folder, table, write_text_file
 
 KIND = "examiners"
 LEGEND = (
@@ -216,17 +216,17 @@ def write_examiner_study(
         "rows": {published: dict(rows) for published, rows in grid.rows.items()},
         "tables": [asdict(sheet) for sheet in sheets], "lacking": list_missing_grades(outcomes),
     }  # fmt: skip
-    put(folder / "grades.csv", table(_grade_rows(columns, human)))
-    put(folder / "outcomes.csv", table(map(_flat, outcomes)))
-    put(folder / "differences.csv", table(map(asdict, tests)))
-    put(folder / "tables.md", markdown(sheets, list_missing_grades(outcomes)))
+    write_text_file(folder / "grades.csv", table(_grade_rows(columns, human)))
+    write_text_file(folder / "outcomes.csv", table(map(_flat, outcomes)))
+    write_text_file(folder / "differences.csv", table(map(asdict, tests)))
+    write_text_file(folder / "tables.md", markdown(sheets, list_missing_grades(outcomes)))
     items = material.items
     for column in columns:
         if column.kind != "examiner":
             continue
         if rows := error_sheet(items, column.grades, settings.rationales, settings.seed):
-            put(folder / f"rationales-{re.sub(r'[^A-Za-z0-9._-]+', '-', column.title)}.csv", table(rows))
-    put(folder / RECORD, json.dumps(summary, indent=1, ensure_ascii=False, allow_nan=False))
+            write_text_file(folder / f"rationales-{re.sub(r'[^A-Za-z0-9._-]+', '-', column.title)}.csv", table(rows))
+    write_text_file(folder / RECORD, json.dumps(summary, indent=1, ensure_ascii=False, allow_nan=False))
     return summary
 
 

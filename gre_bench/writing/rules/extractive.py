@@ -76,15 +76,15 @@ def review_of(title: str, abstract: str | None, text: str | None, kind: Kind) ->
     words = _Words(title, abstract, body)
     strong, weak = assw_of(abstract, body)
     if kind == "full":
-        strengths, weaknesses, questions = _judged(words, body, weak)
+        strengths, weaknesses, questions = _assess_full_text(words, body, weak)
     else:
-        strengths, weaknesses, questions = _guessed(words)
+        strengths, weaknesses, questions = _assess_abstract_alone(words)
     claims = _ranked(abstract, body, strong)[: _POINTS[kind]]
     return "\n\n".join(
         f"{heading}:\n" + "\n".join(f"- {point}" for point in points)
         for heading, points in (
             ("Summary", [f"The paper studies {words.term}" + (f" and proposes {words.name}." if words.name else ".")]),
-            ("Strengths", [*map(_retold, claims), *strengths]),
+            ("Strengths", [*map(_put_in_third_person, claims), *strengths]),
             ("Weaknesses", weaknesses),
             ("Questions", questions),
         )
@@ -114,14 +114,14 @@ class _Words:
         return sentence.format(method=self.method, term=self.term, rival=self.rival)
 
 
-def _judged(words: _Words, body: str, admitted: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
+def _assess_full_text(words: _Words, body: str, admitted: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
     """Returns (strengths, weaknesses, questions) found by cue words in *body*.
 
     The weaknesses begin with the first four of *admitted*, which the authors admit themselves.
     """
     present = {cue for cue, row in _CUES.items() if re.search(row["words"], body, re.I)}
     strengths = [words.put(row["present"]) for cue, row in _CUES.items() if cue in present and "present" in row]
-    weaknesses = [_retold(point) for point in admitted[:4]]
+    weaknesses = [_put_in_third_person(point) for point in admitted[:4]]
     if len(words.data) > _FEW_DATASETS:
         strengths.append(f"The experiments are extensive and cover {_listed(words.data[:5])}.")
     elif words.data:
@@ -146,7 +146,7 @@ def _judged(words: _Words, body: str, admitted: Sequence[str]) -> tuple[list[str
     return strengths, weaknesses, questions
 
 
-def _guessed(words: _Words) -> tuple[list[str], list[str], list[str]]:
+def _assess_abstract_alone(words: _Words) -> tuple[list[str], list[str], list[str]]:
     second = words.terms[1] if len(words.terms) > 1 else words.term
     strengths = [f"The problem of {words.term} is important and interesting."]
     if words.data:
@@ -176,7 +176,7 @@ def _ranked(abstract: str | None, body: str, strong: Sequence[str]) -> list[str]
     return sorted(strong, key=lambda point: -weights.get(point, 0)) or first
 
 
-def _retold(point: str) -> str:
+def _put_in_third_person(point: str) -> str:
     """Returns the authors' sentence *point* in the third person: "we show" becomes "the authors show"."""
     for pattern, word in _PERSONS:
         point = pattern.sub(word, point)

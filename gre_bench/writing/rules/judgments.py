@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from gre_bench.core.resources import word_lists
 from gre_bench.core.review_text import heading_in, split
-from gre_bench.writing.rules.stances import NONE, STANCES, Claim, shipped
+from gre_bench.writing.rules.stances import NONE, STANCES, Claim, load_shipped_model
 
 WRITER = "rule-judgments-4"
 
@@ -59,7 +59,7 @@ def judgments_of(review: str) -> str:
     kept: list[frozenset[str]] = []
     sentences = claims_of(review)
     claims = [(claim, content) for claim in sentences if (content := _content(claim.text))]
-    chances = shipped().probabilities([claim for claim, _ in claims], len(sentences))[:, :NONE]
+    chances = load_shipped_model().probabilities([claim for claim, _ in claims], len(sentences))[:, :NONE]
     sure = _SURE if chances.sum(axis=1).max(initial=0) >= _SURE else _SURE / 2
     for (claim, content), stances in zip(claims, chances, strict=True):
         if stances.sum() >= sure and not any(_same(content, other) for other in kept[-_COMPARED:]):

@@ -85,7 +85,7 @@ def features(claim: Claim, count: int) -> set[str]:
 
 
 @cache
-def shipped() -> StanceModel:
+def load_shipped_model() -> StanceModel:
     """Returns the shipped model, from ``data/judgments``; raises `SourceError` if it cannot be read."""
     return load(resource("data", "judgments", "weights.tsv"))
 

@@ -87,7 +87,7 @@ _WORD = re.compile(r"[A-Za-z][A-Za-z-]+")
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A sentence of a paper, cleaned by `trimmed`.
+    """A sentence of a paper, cleaned by `clean_sentence`.
 
     *heading*: the last heading before it, in lower case; ``abstract`` in the abstract, empty before the first heading.
     """
@@ -111,7 +111,7 @@ def assw_text(strengths: Sequence[str], weaknesses: Sequence[str]) -> str:
 def statements(abstract: str | None, text: str | None) -> Iterator[Statement]:
     """Yields the sentences of *abstract* and *text* up to the references, without tables and captions."""
     for sentence in sentences(" ".join((abstract or "").split())):
-        if point := trimmed(sentence):
+        if point := clean_sentence(sentence):
             yield Statement("abstract", point)
     heading = ""
     for paragraph in _paragraphs((text or "")[:_LONGEST_TEXT]):
@@ -121,11 +121,11 @@ def statements(abstract: str | None, text: str | None) -> Iterator[Statement]:
                 return
         elif not (abstract and "abstract" in heading):
             for sentence in sentences(paragraph):
-                if point := trimmed(sentence):
+                if point := clean_sentence(sentence):
                     yield Statement(heading, point)
 
 
-def trimmed(sentence: str) -> str:
+def clean_sentence(sentence: str) -> str:
     """Returns *sentence* without citations, list mark and opening connectives, cut to `LONGEST_POINT` words.
 
     Returns an empty text for a caption, and for a sentence that is mostly formulas, is short, or has more than twice

@@ -6,8 +6,9 @@ They replace LMs where no LM is available.
 - ``rule-2`` only rephrases, in another style than ``rule``.
 - ``extractive-full`` and ``extractive-abstract`` write reviews.
 
-Four functions that change a review each do the work of an LM with a prompt of Xu et al. 2025. `completed` is for the
-prompt in D.3.2, `review_of` for D.3.3, and `summaries_of` for D.4.2. `rephrase_review` of
+Four functions that change a review each do the work of an LM with a prompt of Xu et al. 2025.
+`fill_in_vague_sentences` is for the
+prompt in D.3.2, `review_of` for D.3.3, and `summarise_stances` for D.4.2. `rephrase_review` of
 `gre_bench.perturbations.wording` is for D.4.1; it has two styles, because D.4.1 uses two LMs.
 """
 
@@ -72,7 +73,7 @@ class RuleTextWriter:
 
     def changed(self, task: WriterTask, items: Sequence[PerturbationInput]) -> list[WrittenText]:
         style = 0 if task in WRITERS else self._style(task)
-        return answered(task, items, lambda able: [_changed(task, item, style) for item in able])
+        return change_applicable_items(task, items, lambda able: [_changed(task, item, style) for item in able])
 
     def _style(self, task: str) -> int:
         if self.name not in STYLES:
@@ -81,7 +82,7 @@ class RuleTextWriter:
         return STYLES[self.name]
 
 
-def answered(
+def change_applicable_items(
     task: WriterTask,
     items: Sequence[PerturbationInput],
     write: Callable[[Sequence[PerturbationInput]], list[WrittenText]],
@@ -101,12 +102,12 @@ def answered(
 
 def _changed(task: WriterTask, item: PerturbationInput, style: int) -> WrittenText:
     if task == "completion":
-        return _by_rule(item.key, completed(item), "no_text")
+        return _by_rule(item.key, fill_in_vague_sentences(item), "no_text")
     if task == "abstract_only":
         return _by_rule(item.key, review_of(item.title, item.abstract or ""), "no_review")
     if task == "rephrase":
         return _by_rule(item.key, rephrase_review(item.text, style), "no_text")
-    strengths, weaknesses = summaries_of(item.text)
+    strengths, weaknesses = summarise_stances(item.text)
     if not strengths or not weaknesses:
         lacking = "strengths" if not strengths else "weaknesses"
         return WrittenText(item.key, None, "no_summary", f"no {lacking} were found by rule")
@@ -147,18 +148,18 @@ _VERDICT = (
 
 
 @cache
-def vague() -> tuple[str, ...]:
+def read_vague_sentences() -> tuple[str, ...]:
     """Returns sentences that fit a review of any paper: they neither judge nor name anything."""
     return tuple(resource("data", "rules", "vague.txt").read_text("utf-8").splitlines())
 
 
-def completed(material: PerturbationInput) -> str:
+def fill_in_vague_sentences(material: PerturbationInput) -> str:
     """Returns the review with a vague sentence for each deleted one; none is repeated until all have been used."""
     chance = material.chance("completion")
     first, *pieces = blank_even_sentences(material).split(MISSING)
     fillers: list[str] = []
     while len(fillers) < len(pieces):
-        fillers += chance.sample(vague(), len(vague()))
+        fillers += chance.sample(read_vague_sentences(), len(read_vague_sentences()))
     return first + "".join(filler + piece for filler, piece in zip(fillers, pieces, strict=False))
 
 
@@ -185,7 +186,7 @@ def review_of(title: str, abstract: str) -> str:
     return "\n\n".join(f"{heading}:\n\n{text}" for heading, text in sections)
 
 
-def summaries_of(review: str) -> tuple[str, str]:
+def summarise_stances(review: str) -> tuple[str, str]:
     """Returns (phrase of strengths, phrase of weaknesses) of *review*; a phrase is empty if there is nothing to sum up.
 
     Each phrase joins the first two claims that the review appreciates, or criticizes. Long claims are cut. If there is

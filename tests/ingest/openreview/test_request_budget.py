@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from gre_bench.core.errors import Paused
-from gre_bench.http.rate_limits import Limit, from_body, from_headers, wait_of
+from gre_bench.http.rate_limits import Limit, parse_limit_from_body, parse_limit_from_headers, parse_required_wait
 from gre_bench.ingest.openreview.request_budget import MARGIN_S, RequestBudget
 from tests.one_line import one_line, small_files
 
@@ -57,7 +57,7 @@ def taken(budget, kind, most=10_000):
     ],
 )  # fmt: skip
 def test_limits_are_read_from_headers(headers, limit):
-    assert from_headers(headers, NOW) == limit
+    assert parse_limit_from_headers(headers, NOW) == limit
 
 
 @pytest.mark.parametrize(
@@ -70,14 +70,16 @@ def test_limits_are_read_from_headers(headers, limit):
 )
 def test_a_reset_is_read_from_a_body_in_each_form_of_a_time(reset, at):
     body = REFUSED | {"details": {"limit": 36, "remaining": 0, "resetTime": reset}}
-    found = from_body({}, body, NOW)
+    found = parse_limit_from_body({}, body, NOW)
     assert (found.resets_at if found else None) == at
     too_long = {"path": "limit", "comparison": "<=", "limit": 1000, "invalidValue": 1001}
-    assert from_body({}, {"name": "ValidationError", "details": too_long}, NOW) is None, "the limit of a page"
+    assert parse_limit_from_body({}, {"name": "ValidationError", "details": too_long}, NOW) is None, (
+        "the limit of a page"
+    )
 
 
 def test_the_reset_of_a_server_whose_clock_is_an_hour_ahead_is_made_a_time_of_this_machine():
-    assert from_body({"date": "Sun, 27 Sep 2026 21:13:20 GMT"}, REFUSED, NOW).resets_at == NOW + 13
+    assert parse_limit_from_body({"date": "Sun, 27 Sep 2026 21:13:20 GMT"}, REFUSED, NOW).resets_at == NOW + 13
 
 
 @pytest.mark.parametrize(
@@ -97,7 +99,7 @@ def test_the_reset_of_a_server_whose_clock_is_an_hour_ahead_is_made_a_time_of_th
     ],
 )
 def test_a_refusal_says_how_long_to_wait_in_each_of_its_ways(headers, body, wait):
-    assert wait_of(headers, body, NOW) == wait
+    assert parse_required_wait(headers, body, NOW) == wait
 
 
 def test_a_guess_holds_for_the_real_service_until_it_says_more(budget):

@@ -14,7 +14,7 @@ from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.ingest.records import inspect_logs
 from gre_bench.ingest.records.cells import UNFINISHED, Imported
 from gre_bench.ingest.records.inspect_logs import LoggedSample, choose_reviews, is_log, read_logs
-from gre_bench.ingest.records.tables import REVIEW_COLUMNS, reviews_from
+from gre_bench.ingest.records.tables import REVIEW_COLUMNS, read_new_reviews
 
 MODEL = "mockllm/model"
 
@@ -77,7 +77,7 @@ def written(folder: Path, name: str, samples: list, *, created: str = "2026-01-0
 
 def read(path: Path, epoch: int | None = None) -> tuple[dict[str, str], dict[str, tuple[str, str]], list[str]]:
     """Reviews by paper, reasons and codes by paper, notes."""
-    taken = reviews_from(path, {}, {}, [], make_papers=True, epoch=epoch)
+    taken = read_new_reviews(path, {}, {}, [], make_papers=True, epoch=epoch)
     reviews = {one.paper_id: one.text for one in taken.reviews}
     return reviews, {str(one.paper_id): (one.reason, one.code) for one in taken.refusals}, taken.notes
 
@@ -119,13 +119,13 @@ def test_a_sample_is_a_paper_and_its_output_a_review(log_module, tmp_path, name)
 
 def test_rows_come_the_way_that_all_reviews_come(log_module, tmp_path):
     path = written(tmp_path / "logs", "run.eval", [sample("s01"), sample("s02"), sample("other")])
-    taken = reviews_from(path, {}, {}, ["s01", "s02"])
+    taken = read_new_reviews(path, {}, {}, ["s01", "s02"])
     assert [(one.review_id, one.candidate) for one in taken.reviews] == [
         ("s01:mockllm/model", MODEL),
         ("s02:mockllm/model", MODEL),
     ]
     assert [one.code for one in taken.refusals] == ["unknown_paper"] and taken.named == (MODEL,)
-    renamed = reviews_from(path, {}, {}, ["s01", "s02"], by="mine", only=True)
+    renamed = read_new_reviews(path, {}, {}, ["s01", "s02"], by="mine", only=True)
     assert {one.candidate for one in renamed.reviews} == {"mine"} and set(inspect_logs.COLUMNS) < set(REVIEW_COLUMNS)
 
 

@@ -23,7 +23,7 @@ from gre_bench.ingest.records.notes import (
     review_fields,
 )
 from gre_bench.ingest.records.row_files import read_notes_file
-from gre_bench.ingest.records.tables import papers_from, reviews_from
+from gre_bench.ingest.records.tables import read_new_papers, read_new_reviews
 from gre_bench.ingest.records.venues import Venue, venue_of
 from tests.conftest import ROOT, SIXTEEN, real, script
 from tests.one_line import one_line
@@ -403,8 +403,8 @@ def test_the_order_of_the_notes_does_not_matter(notes):
 def test_the_sample_notes_are_made_of_their_sources_and_give_the_papers_and_reviews_of_the_sample_tables():
     assert script("make_notes").made() == (ROOT / "data" / "sample" / "notes.jsonl").read_text(encoding="utf-8")
     found = read_notes(read_notes_file(SIXTEEN / "notes.jsonl"), venue_of("SAMPLE", 2026))
-    papers = papers_from(SIXTEEN / "papers.jsonl", {}).papers
-    reviews = reviews_from(SIXTEEN / "reviews.jsonl", {}, {}, [paper.paper_id for paper in papers]).reviews
+    papers = read_new_papers(SIXTEEN / "papers.jsonl", {}).papers
+    reviews = read_new_reviews(SIXTEEN / "reviews.jsonl", {}, {}, [paper.paper_id for paper in papers]).reviews
     assert [replace(paper, text=None, source_row=None) for paper in papers] == found.papers
     assert found.reviews == reviews
     assert happened(found) == {"papers": 16, "reviews": 68, "decisions": 16}

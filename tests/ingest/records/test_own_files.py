@@ -18,7 +18,7 @@ from gre_bench.ingest.datasets.graded import read_graded_reviews
 from gre_bench.ingest.records import row_files
 from gre_bench.ingest.records.columns import ColumnNames, parse_stated_columns
 from gre_bench.ingest.records.isolated import replace_non_json
-from gre_bench.ingest.records.tables import papers_from, points_from, reviews_from
+from gre_bench.ingest.records.tables import read_new_papers, read_new_points, read_new_reviews
 from tests.one_line import one_line
 
 LONG = "The comparison lacks strong recent baselines, and the ablation study of the second module is missing."
@@ -39,7 +39,9 @@ def write(folder, rows, name="rows.jsonl"):
 
 
 def read(path, columns=(), guess=True, papers=("p1", "p2"), by="m", **how):
-    return reviews_from(path, {}, {}, papers, by=by, reading=ColumnNames(parse_stated_columns(columns), guess), **how)
+    return read_new_reviews(
+        path, {}, {}, papers, by=by, reading=ColumnNames(parse_stated_columns(columns), guess), **how
+    )
 
 
 def said(imported):
@@ -58,7 +60,7 @@ def test_a_cell_that_is_a_list_is_its_items_one_a_line_in_every_part_of_a_review
     assert read(write(tmp_path, rows, name), columns).reviews == found.reviews
     lists = [{"paper_id": "p1", "review": [LONG, "Second."], "title": ["A", "B"]}]
     assert read(write(tmp_path, lists, name)).reviews[0].text == f"{LONG}\nSecond."
-    assert papers_from(write(tmp_path, lists, name), {}).papers[0].title == "A\nB"
+    assert read_new_papers(write(tmp_path, lists, name), {}).papers[0].title == "A\nB"
 
 
 @pytest.mark.parametrize(
@@ -226,12 +228,14 @@ def test_an_id_that_is_a_list_or_an_object_is_refused_by_name_wherever_ids_are_r
         for how in ({"by": "human"}, {"by": "m"}, {"by": "m", "make_papers": True}):
             found = read(write(tmp_path, rows), guess=guess, **how)
             assert said(found) == [(1, f"{column} is {str(bad).strip()}, which is neither text nor a whole number")]
-    found = papers_from(write(tmp_path, [{"paper_id": bad}, {"paper_id": "p2"}]), {}, reading=ColumnNames({}, guess))
+    found = read_new_papers(
+        write(tmp_path, [{"paper_id": bad}, {"paper_id": "p2"}]), {}, reading=ColumnNames({}, guess)
+    )
     assert [paper.paper_id for paper in found.papers] == ["p2"] and len(found.refusals) == 1
     points = [{"paper_id": bad, "review_id": "r", "point": "x"}, {"paper_id": "p1", "review_id": bad, "point": "x"},
               {"paper_id": "p1", "review_id": "r", "point": ["x", "y"], "sound": 1}]  # fmt: skip
     reviews = {"r": Review("r", "p1", "human", "x")}
-    found, imported = points_from(write(tmp_path, points), {}, reviews, {"p1"}, {})
+    found, imported = read_new_points(write(tmp_path, points), {}, reviews, {"p1"}, {})
     assert [point.text for point in found] == ["x\ny"]
     assert [refusal.number for refusal in imported.refusals] == [1, 2]
 
@@ -239,7 +243,7 @@ def test_an_id_that_is_a_list_or_an_object_is_refused_by_name_wherever_ids_are_r
 def test_a_label_whose_name_is_no_text_is_one_line_and_such_a_column_that_is_not_read_changes_nothing(tmp_path):
     rows = [{"paper_id": "p1", "review_id": "r", "point": "x", "\ud800": 1}]
     with one_line("rows.jsonl: the name of the column '\\ud800' is not valid Unicode; rename it", kind=SourceError):
-        points_from(write(tmp_path, rows), {}, {"r": Review("r", "p1", "human", "x")}, {"p1"}, {})
+        read_new_points(write(tmp_path, rows), {}, {"r": Review("r", "p1", "human", "x")}, {"p1"}, {})
     assert read(write(tmp_path, [{"paper_id": "p1", "review": LONG, "\ud800": 1}])).reviews[0].text == LONG
 
 
@@ -278,7 +282,7 @@ def test_thinking_is_removed_from_each_part_of_a_review_from_judgments_points_an
     row = {"paper_id": "p1", "judgments": f"<think>\n{JUDGED}\n</think>\n{JUDGED} One.", "writer": "w"}
     assert read(write(tmp_path, [row])).judgments[0].text == f"{JUDGED} One."
     rows = [{"paper_id": "p1", "review_id": "r", "point": f"{THINKING}One."}]
-    points, imported = points_from(write(tmp_path, rows), {}, {"r": Review("r", "p1", "human", "x")}, {"p1"}, {})
+    points, imported = read_new_points(write(tmp_path, rows), {}, {"r": Review("r", "p1", "human", "x")}, {"p1"}, {})
     assert points[0].text == "One." and any(note.startswith("thinking removed") for note in imported.notes)
     rows = [{"item_id": "i", "grade": 1, "strengths": [f"{THINKING}One.", "Two."], "reviewer": "a"},
             {"item_id": "i", "grade": 1, "review": THINKING, "reviewer": "b"}]  # fmt: skip
@@ -386,7 +390,7 @@ def test_a_slot_or_a_grade_is_a_whole_cell_and_a_label_of_points_has_a_decimal_c
         assert said(found)[0][1].startswith(reason)
     cells = ("1,5", "2", "2/5")
     rows = [{"paper_id": "p1", "review_id": "r", "point": cell, "sound": cell} for cell in cells]
-    points, imported = points_from(
+    points, imported = read_new_points(
         write(tmp_path, rows, "rows.csv"), {}, {"r": Review("r", "p1", "human", "x")}, {"p1"}, {}
     )
     assert [dict(point.labels) for point in points] == [{"sound": 1.5}, {"sound": 2.0}]

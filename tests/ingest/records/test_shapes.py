@@ -14,7 +14,7 @@ from gre_bench.core.records import Review
 from gre_bench.ingest.records.columns import ColumnNames, parse_conditions, parse_stated_columns
 from gre_bench.ingest.records.opening import local_path
 from gre_bench.ingest.records.shapes import SHAPES
-from gre_bench.ingest.records.tables import points_from, reviews_from
+from gre_bench.ingest.records.tables import read_new_points, read_new_reviews
 from tests.ingest.records.test_own_files import write
 from tests.one_line import one_line
 
@@ -88,7 +88,7 @@ KNOWN = {
 
 def read(path, by: str | None = "m", columns=(), where=(), guess=False, papers=("p1", "p2"), **how):
     reading = ColumnNames(parse_stated_columns(columns), guess, parse_conditions(where))
-    imported = reviews_from(path, {}, {}, papers, by=by, reading=reading, **how)
+    imported = read_new_reviews(path, {}, {}, papers, by=by, reading=reading, **how)
     reading.check_used()
     return imported
 
@@ -203,12 +203,12 @@ def test_annotated_items_are_points_with_labels_and_a_number_of_an_item_is_no_la
         ANNOTATION | {"review_item_number": 2, "review_content": "One seed.", "correctness": "Not Correct"},
     ]
     path, reviews = write(tmp_path, rows), {"h": Review("p1:h", "p1", "human", "x")}
-    points, imported = points_from(path, {}, reviews, {"p1"}, {})
+    points, imported = read_new_points(path, {}, reviews, {"p1"}, {})
     assert [(point.candidate, dict(point.labels)) for point in points] == [
         ("m-1", {"correctness": 1, "significance": 1}), ("m-1", {"correctness": 0, "significance": 1}),
     ]  # fmt: skip
     plain = [{"paper_id": "p1", "candidate": "m", "point": WEAK, "review_item_number": 7, "Point #": 7, "sound": 1}]
-    points, imported = points_from(write(tmp_path, plain), {}, reviews, {"p1"}, {})
+    points, imported = read_new_points(write(tmp_path, plain), {}, reviews, {"p1"}, {})
     assert dict(points[0].labels) == {"sound": 1}
     assert imported.ignored_columns == ("Point #", "review_item_number")
 

@@ -21,7 +21,13 @@ from gre_bench.ingest.records.columns import (
     parse_stated_columns,
     rename_to_fields,
 )
-from gre_bench.ingest.records.tables import REVIEW_COLUMNS, ordered_labels, papers_from, points_from, reviews_from
+from gre_bench.ingest.records.tables import (
+    REVIEW_COLUMNS,
+    ordered_labels,
+    read_new_papers,
+    read_new_points,
+    read_new_reviews,
+)
 from tests.one_line import one_line
 
 REVIEW = {"paper_id": "p1", "review_id": "r1", "candidate": "human", "review": "Good paper."}
@@ -35,7 +41,7 @@ def jsonl(tmp_path, *rows):
 
 
 def imported(tmp_path, *rows, known=(), judged=(), papers=("p1",), by="human", **options):
-    return reviews_from(
+    return read_new_reviews(
         jsonl(tmp_path, *rows),
         {review.review_id: review for review in known},
         {(item.review_id, item.writer): item.text for item in judged},
@@ -148,12 +154,12 @@ def test_parquet_is_read_with_its_nulls_lists_and_index(tmp_path):
         pd.DataFrame(rows).set_index("paper_id"),
     ):
         table.to_parquet(path)
-        taken = reviews_from(path, {}, {}, ["p1"])
+        taken = read_new_reviews(path, {}, {}, ["p1"])
         assert [(review.review_id, review.slot) for review in taken.reviews] == [("r1", 1), ("r2", None)]
         assert [judgments.text for judgments in taken.judgments] == ["\n".join(lines)]
     pd.DataFrame([REVIEW])[:0].to_parquet(path)
     with pytest.raises(SourceError, match="has columns and no row"):
-        reviews_from(path, {}, {}, ["p1"])
+        read_new_reviews(path, {}, {}, ["p1"])
 
 
 @pytest.mark.parametrize(
@@ -168,13 +174,13 @@ def test_parquet_is_read_with_its_nulls_lists_and_index(tmp_path):
 def test_a_file_without_its_columns_is_one_line(tmp_path, content, part):
     (tmp_path / "rows.jsonl").write_bytes(content)
     with one_line(part, kind=SourceError):
-        reviews_from(tmp_path / "rows.jsonl", {}, {}, [], rows=range(3))
+        read_new_reviews(tmp_path / "rows.jsonl", {}, {}, [], rows=range(3))
 
 
 def test_papers_are_taken_known_or_refused(tmp_path):
     rows = [{"paper_id": "p1", "title": "T", "abstract": "A", "row": 3}, {"paper_id": "p2", "title": "New"}]
     path = jsonl(tmp_path, *rows, {"paper_id": "p2", "title": "Other"}, {"title": "none"})
-    taken = papers_from(path, {"p1": Paper("p1", "T", "A", None, 3)})
+    taken = read_new_papers(path, {"p1": Paper("p1", "T", "A", None, 3)})
     assert taken.papers == [Paper("p2", "New")]
     assert taken.unchanged == 1
     assert [(refusal.item, refusal.reason) for refusal in taken.refusals] == [
@@ -197,7 +203,7 @@ cells = {
 @given(st.lists(st.fixed_dictionaries({}, optional=cells), max_size=12))
 def test_every_row_is_taken_known_or_refused(tmp_path_factory, rows):
     path = jsonl(tmp_path_factory.mktemp("rows"), {"paper_id": "p1", "slot": 9, "review": "first"}, *rows)
-    taken = reviews_from(path, {}, {}, ["p1", "p2"], by="human")
+    taken = read_new_reviews(path, {}, {}, ["p1", "p2"], by="human")
     assert taken.added + taken.unchanged + len(taken.refusals) + taken.empty == 1 + len(rows)
 
 
@@ -208,7 +214,7 @@ def test_what_is_missing_is_filled_in_and_what_differs_is_refused(tmp_path):
     assert more.reviews == [Review("r1", "p1", "gpt", "Good paper.", None, 7.0)]
     assert [item.review_id for item in more.judgments] == ["r1"]
     path = jsonl(tmp_path, {"paper_id": "p1", "abstract": "A"}, {"paper_id": "p1", "title": "T"})
-    taken = papers_from(path, {"p1": Paper("p1", source_row=4)})
+    taken = read_new_papers(path, {"p1": Paper("p1", source_row=4)})
     assert taken.papers == [Paper("p1", "T", "A", None, 4)]
     assert (taken.added, taken.refusals) == (2, [])
 
@@ -229,13 +235,13 @@ def test_a_folder_of_texts_is_one_review_a_paper(tmp_path):
     for name, text in {"p1.txt": "One.", "p2.md": "Two.", "p3.txt": " ", "p4.pdf": "%PDF", ".hidden": "x"}.items():
         (tmp_path / name).write_text(text)
     (tmp_path / "p5.txt").write_bytes(b"\xff")
-    taken = reviews_from(tmp_path, {}, {}, ["p1", "p2", "p3"], by="m")
+    taken = read_new_reviews(tmp_path, {}, {}, ["p1", "p2", "p3"], by="m")
     assert [(one.review_id, one.text) for one in taken.reviews] == [("p1:m", "One."), ("p2:m", "Two.")]
     reasons = "; ".join(refusal.reason for refusal in taken.refusals)
     assert all(part in reasons for part in ("not a text", "not UTF-8", "empty review"))
     (tmp_path / "none").mkdir()
     with pytest.raises(SourceError, match="no text in folder /.*none: expected <paper id>.txt"):
-        reviews_from(tmp_path / "none", {}, {}, [], by="m")
+        read_new_reviews(tmp_path / "none", {}, {}, [], by="m")
 
 
 @pytest.mark.parametrize(
@@ -248,11 +254,11 @@ def test_a_folder_of_texts_is_one_review_a_paper(tmp_path):
 )
 def test_columns_are_found_whatever_their_case_and_that_of_the_right_case_counts(tmp_path, table, ignored):
     (tmp_path / "rows.csv").write_text(table)
-    taken = reviews_from(tmp_path / "rows.csv", {}, {}, ("p1",), by="mine")
+    taken = read_new_reviews(tmp_path / "rows.csv", {}, {}, ("p1",), by="mine")
     assert ([review.text for review in taken.reviews], taken.ignored_columns) == (["own"], ignored)
     (tmp_path / "rows.csv").write_text("paper_id,Model,review\np1,a,x\np1,b,y\n")
     with pytest.raises(SourceError, match="reviews of 2 candidates"):
-        reviews_from(tmp_path / "rows.csv", {}, {}, ("p1",), by="mine", only=True)
+        read_new_reviews(tmp_path / "rows.csv", {}, {}, ("p1",), by="mine", only=True)
 
 
 LONG = "The method is sound, but the evaluation has too few seeds and no strong baseline to compare with. "
@@ -340,7 +346,7 @@ def read_points(tmp_path, *rows, known=(), orders=(), head=HEAD):
     with path.open("w", newline="") as file:
         csv.writer(file).writerows([head, *rows])
     points = {point.point_id: point for point in known}
-    return points_from(path, points, POINTED, {"p1", "p2"}, ordered_labels(orders))
+    return read_new_points(path, points, POINTED, {"p1", "p2"}, ordered_labels(orders))
 
 
 def test_labels_are_columns_of_numbers_and_of_words_in_a_stated_order(tmp_path):

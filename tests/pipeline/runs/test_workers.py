@@ -217,7 +217,7 @@ def handed_out(
 ) -> dict[int, ScoringResult | LostChunk]:
     """What comes back for each of so many chunks, handed to *runner* by two workers."""
     monkeypatch.setattr(workers_module, "runner_of", lambda settings: runner)
-    monkeypatch.setattr(workers_module, "in_flow", lambda: True)
+    monkeypatch.setattr(workers_module, "is_in_flow_run", lambda: True)
     with Workers(RunSettings(runner="processes", workers=2)) as workers:
         return dict(workers.scored(iter(range(1, chunks + 1)), lambda chunk: {"chunk": chunk}))
 
@@ -233,7 +233,7 @@ def test_each_worker_has_at_most_two_chunks_and_each_chunk_comes_back_once(monke
 def test_a_chunk_is_prepared_only_when_it_is_handed_out(monkeypatch: pytest.MonkeyPatch) -> None:
     runner = ScriptedRunner()
     monkeypatch.setattr(workers_module, "runner_of", lambda settings: runner)
-    monkeypatch.setattr(workers_module, "in_flow", lambda: True)
+    monkeypatch.setattr(workers_module, "is_in_flow_run", lambda: True)
     prepared = []
     with Workers(RunSettings(runner="processes", workers=1)) as workers:
         scored = workers.scored(iter(range(9)), lambda chunk: prepared.append(chunk) or {"chunk": chunk})
