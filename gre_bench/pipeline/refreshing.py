@@ -160,8 +160,8 @@ def prepare_scoring(store: Store, job: Job, sign: SignMetrics, progress: Progres
 def import_and_draw_sample(store: Store, job: Job, progress: Progress) -> Iterator[list[str]]:
     """Imports the settings' sources and draws the sample, then runs the block; yields notes for the run's summary.
 
-    If the block raises a `GreBenchError` other than `Paused`, a sample that was made here is deleted, so that the next
-    run can draw one with other settings.
+    If the block raises a `GreBenchError` other than `Paused`, a sample that was made here is deleted. The next run can
+    then draw one with other settings.
     """
     if job.retry_failed:
         store.write(("forget_unwritten", {}))

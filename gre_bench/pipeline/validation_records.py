@@ -142,8 +142,8 @@ def validation_record(state: Path, signature: Signature, edition: str | None = N
 
     The edition's own record decides if its verdict is pass or fail. Otherwise the newest failing record decides, else
     the newest passing one, else the newest undecided one. Among the records of one edition, those in *state* take
-    precedence over shipped ones, and then a record of this very signature over one with other rounding. Raises
-    `StoreError` for a damaged file.
+    precedence over shipped ones. Next, a record of this very signature takes precedence over one with other rounding.
+    Raises `StoreError` for a damaged file.
     """
     by_edition: dict[str, ValidationRecord] = {}
     for folder in (SHIPPED, state / "validations"):
