@@ -200,7 +200,7 @@ class Preference:
 
 @dataclass(frozen=True, slots=True)
 class PositionBias:
-    """How much an LM prefers a position to a text; the first five fields are numbers of pairs.
+    """How far an LM chooses by position and not by text; the first five fields are numbers of pairs.
 
     - *consistent*: pairs for which the LM chose the same text in both orders.
     - *always_first*, *always_second*: pairs for which the LM chose that position in both orders.

@@ -25,7 +25,9 @@ Told = Mapping[Members, Mapping[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class CommitteeStep:
-    """The score of the first *reviewers* members: the mean over the papers of both halves, with its 90% interval.
+    """The score of a committee's first members (*reviewers*: how many), as a mean over papers with its 90% interval.
+
+    The papers are those of both halves.
 
     *added*: the reviewers that joined last: the one chosen on the first half, and the one chosen on the second half.
     """

@@ -96,7 +96,7 @@ def train(
 ) -> tuple[CacheNgram, HeldOutResults]:
     """Trains a model on *papers*; returns the model and its results on *validation*.
 
-    If *validation* is None, every sixth paper is used for validation instead of counts. The same papers and *recipe*
+    If *validation* is None, every sixth paper is used for validation and left out of the counts. The same papers and *recipe*
     give the same model. *writers*: for each of *papers*, the writer of its judgments; None: one writer wrote all.
     Raises `SourceError` if there are too few papers, reviews or words.
     """

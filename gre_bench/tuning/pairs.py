@@ -150,11 +150,11 @@ def build_training_predictions(
     ascii_fold: bool = False,
     others: int = 0,
 ) -> tuple[list[Prediction], Counter[str], list[tuple[int, bool]]]:
-    """Returns nine predictions for each paper and metric, reason → number of papers left out, and places.
+    """Returns predictions (nine for each paper and metric), the number of papers left out by reason, and places.
 
     A paper needs three reviews with judgments. If it has more, three of them are sampled by *seed*. *form*,
     *ascii_fold*: how the texts are prepared. *others*: the number of rivals (`choose_rivals`) from which each review is
-    predicted, too. A place is the index of a prediction's paper and metric, and whether it is a prediction from a
+    also predicted. A place is the index of a prediction's paper and metric, and whether it is a prediction from a
     rival.
     """
     made: list[Prediction] = []

@@ -103,7 +103,7 @@ def test_the_validated_metric_comes_first(tab, made, tmp_path):
     )
     write_edition_pages(store, tmp_path)
     tab.open(tmp_path / "index.html")
-    assert texts(tab, "[role=tab]") == ["GEM-S (ASSW)", "GEM", "GEM-S (abstract)"]
+    assert texts(tab, "[role=tab]") == ["GEM-S (ASSW)", "GEM fails validation", "GEM-S (abstract) not validated"]
     assert text(tab, "#board-1 .badge") == "✓validated on ICLR-2023"
 
 

@@ -324,7 +324,7 @@ class _Reading:
         return None if value == "" else value
 
     def _strange(self, problem: str, item: str, outcome: str = "") -> str:
-        """Records that the note *item* has the unexpected content *problem*; returns *outcome*, the note's outcome."""
+        """Records what is unexpected in the note *item* (*problem*); returns *outcome*, the note's outcome."""
         self.problems[problem].append(item)
         return outcome
 
