@@ -118,7 +118,7 @@ class HttpWriter:
         return [reply is not None and not (self.again and _without_text(reply)) for reply in replies]
 
     def set_aside(self, chats: Sequence[Chat], sampling: Sampling) -> None:
-        """Sets aside, by renaming, the archived replies that answer *chats*, so that these are sent again; none is deleted."""
+        """Renames the archived replies that answer *chats*, so that these are sent again; no reply is deleted."""
         for chat in chats:
             self.archive.set_aside(request_digest(self.identity, _sound_chat(chat), sampling))
 
