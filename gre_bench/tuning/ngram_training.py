@@ -97,7 +97,8 @@ def train(
     """Trains a model on *papers*; returns the model and its results on *validation*.
 
     If *validation* is None, every sixth paper is used for validation and left out of the counts. The same papers and
-    *recipe* give the same model. *writers*: for each of *papers*, the writer of its judgments; None: one writer wrote all.
+    *recipe* give the same model. *writers*: for each of *papers*, the writer of its judgments;
+    None: one writer wrote all.
     Raises `SourceError` if there are too few papers, reviews or words.
     """
     writers = writers or [""] * len(papers)
