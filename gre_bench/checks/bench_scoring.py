@@ -88,7 +88,7 @@ def bench_scoring(
 
     methods, notes = measurement.methods(weights, budget, server)
     peak = measurement.matmul_peak(weights)
-    timings = measurement.time_methods(weights, load.papers, methods, rounds, on_round)
+    timings = measurement.measured(weights, load.papers, methods, rounds, on_round)
     measured = measurement.report(weights, load.papers, timings, load.pairs, peak)
     for method in measured.values():
         method["hours_per_edition"] = EDITION_PAIRS / method["pairs_per_s"] / 3600
@@ -99,7 +99,7 @@ def bench_scoring(
         result["growth"] = []
         for times in (1, 2, 4, 8):
             papers = load.papers * times
-            timing = measurement.time_methods(weights, papers, {"trie": methods["trie"]}, 1, on_round)["trie"]
+            timing = measurement.measured(weights, papers, {"trie": methods["trie"]}, 1, on_round)["trie"]
             cpu_s = timing.cpu and timing.cpu[0]
             row = {"papers": len(papers), "wall_s": timing.wall[0], "cpu_s": cpu_s}
             result["growth"].append(row | {"peak_memory_bytes": timing.peak_memory})

@@ -116,7 +116,7 @@ def repeats_itself(text: str) -> bool:
     return False
 
 
-def strip_thinking(text: str) -> tuple[str, int]:
+def without_thinking(text: str) -> tuple[str, int]:
     """Returns (*text* without the LM's thinking, number of characters removed).
 
     Thinking is a block between tags such as ``<think>``, ``<thinking>`` or ``[THINK]``, or a gpt-oss channel other than

@@ -53,7 +53,7 @@ from gre_bench.core.records import (
     make_score,
     missing_text,
 )
-from gre_bench.core.replies import strip_thinking
+from gre_bench.core.replies import without_thinking
 from gre_bench.examiners import answers
 from gre_bench.examiners.examiner import Binning, Examiner, GradingItem, Mass, build_grading_chats, filter_chat
 from gre_bench.examiners.templates import Scale
@@ -163,7 +163,7 @@ def ask_and_parse(
         cost = Cost(int(reply.text is not None), 0, reply.prompt_tokens or 0, reply.reply_tokens or 0)
         if reply.outcome not in ("ok", "cut") or not reply.text:
             return ChatOutcome(Problem(reply.outcome, reply.detail or reply.outcome, reply.final), cost)
-        text, _ = strip_thinking(reply.text)
+        text, _ = without_thinking(reply.text)
         cost = replace(cost, hallucinated=int(answers.hallucinated_answers(text) > 0))
         if reply.outcome == "cut":
             # The last word may be truncated: "10" instead of "100".
@@ -357,7 +357,7 @@ def grade_by_endpoint(
     all_chats = [chat for index in due for chat in build_grading_chats(examiner, items[index])]
     [sampling] = samplings(examiner, base)
     outcomes = iter(
-        ask_and_parse(asker, all_chats, sampling, lambda document: weigh_by_tokens(tokens_of(document), scale, mass))
+        ask_and_parse(asker, all_chats, sampling, lambda document: weighted(tokens_of(document), scale, mass))
     )
     for index, filter_cost in due.items():
         mine = {name: next(outcomes) for name in _names(examiner)}
@@ -442,7 +442,7 @@ def probabilities(tokens: Sequence[Token], spellings: Sequence[str]) -> dict[str
     return {spelling: _spelling_probability(tokens, 0, spelling, spelling, spellings) for spelling in spellings}
 
 
-def weigh_by_tokens(tokens: Sequence[Token], scale: Scale, mass: Mass = "normalised") -> WeightedScore:
+def weighted(tokens: Sequence[Token], scale: Scale, mass: Mass = "normalised") -> WeightedScore:
     """Returns the mean of the declared scores of *scale*, weighted by the probabilities that *tokens* show.
 
     With *mass* ``normalised``, this is Σ p(s)·s / Σ p(s); with ``raw``, it is Σ p(s)·s. Raises `ReplyError` if the

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from gre_bench.core.asking import ChatOutcome
 from gre_bench.core.errors import ReplyError
 from gre_bench.core.records import Chat, Sampling, Writer
-from gre_bench.core.replies import strip_thinking
+from gre_bench.core.replies import without_thinking
 from gre_bench.guidelines.quality_points import LENGTH_FIELDS, SCORE_FIELDS, FieldedReview
 from gre_bench.guidelines.ratings import QUESTIONS
 from gre_bench.guidelines.yaml_replies import ask, last_fenced_block, parse_yaml_mapping
@@ -83,7 +83,7 @@ def build_generation_chat(reviews: Sequence[FieldedReview]) -> Chat:
 
 def parse_guideline(text: str) -> str:
     """Returns the checklist in a reply; raises `ReplyError` unless it has ten good and ten bad questions."""
-    reply = last_fenced_block(strip_thinking(text)[0]).strip()
+    reply = last_fenced_block(without_thinking(text)[0]).strip()
     questions = read(reply)
     if not questions.counts:
         raise ReplyError(

@@ -24,7 +24,7 @@ from typing import Any, Literal
 
 from gre_bench.core.errors import ReplyError
 from gre_bench.core.records import Chat, Problem
-from gre_bench.core.replies import strip_thinking
+from gre_bench.core.replies import without_thinking
 from gre_bench.guidelines.yaml_replies import last_fenced_block, parse_yaml_mapping
 from gre_bench.prompts.library import fill, load
 
@@ -116,7 +116,7 @@ class Criterion:
 
         Raises `ReplyError`: ``no_yaml``, ``no_score``, ``score_off_scale``, ``contradiction`` or ``bad_field``.
         """
-        tree = parse_yaml_mapping(last_fenced_block(strip_thinking(text)[0]))
+        tree = parse_yaml_mapping(last_fenced_block(without_thinking(text)[0]))
         score = tree.get("quality_score")
         if isinstance(score, bool) or not isinstance(score, int):
             raise ReplyError(f"no_score: quality_score is {score!r:.40}")

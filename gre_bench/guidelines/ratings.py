@@ -15,7 +15,7 @@ from itertools import takewhile
 
 from gre_bench.core.errors import ReplyError
 from gre_bench.core.records import Problem, Sampling, Writer
-from gre_bench.core.replies import number_continues, parse_number, strip_thinking
+from gre_bench.core.replies import number_continues, parse_number, without_thinking
 from gre_bench.guidelines.yaml_replies import ask
 from gre_bench.prompts.conditions import Condition
 
@@ -76,7 +76,7 @@ def overall_rating(text: str) -> int:
     Raises `ReplyError`: ``no_rating``, ``rating_not_integer``, ``rating_off_scale``, or ``rating_ambiguous`` for a
     range, a decimal comma or two ratings.
     """
-    visible = strip_thinking(text)[0]
+    visible = without_thinking(text)[0]
     if matches := _find_own_fields(_RATING, visible):
         return check_on_scale(_integer(matches[-1], "rating", HIGHEST))
     ratings = {_integer(match, "rating", HIGHEST) for match in _find_own_fields(_SAID, visible, anywhere=True)}
@@ -98,7 +98,7 @@ def temporary_score(text: str) -> int:
 
     Raises `ReplyError`: ``no_temporary_score``, or as `overall_rating` does.
     """
-    matches = _find_own_fields(_TEMPORARY, strip_thinking(text)[0])
+    matches = _find_own_fields(_TEMPORARY, without_thinking(text)[0])
     if not matches:
         raise ReplyError("no_temporary_score")
     score = _integer(matches[-1], "temporary_score", QUESTIONS)

@@ -126,16 +126,15 @@ def methods(
     The methods are the engines, lm-evaluation-harness if it is installed, and *server*, an opened vLLM backend, if
     given. If the trie engine (with the token *budget*) cannot run this model, a remark says why.
     """
-    from gre_bench.lm.engine.engines import BatchEngine, Engine, OneByOneEngine, choose_engine  # which imports torch
+    from gre_bench.lm.engine.engines import BatchEngine, Engine, OneByOneEngine, engine_for  # which imports torch
 
     template = ChatTemplate.from_tokenizer(weights.tokenizer)
     engines: list[Engine] = [OneByOneEngine(weights), BatchEngine(weights)]
-    chosen, remark = choose_engine(weights, template, "trie", budget)
+    chosen, remark = engine_for(weights, template, "trie", budget)
     if remark is None:
         engines.append(chosen)
     by_name: dict[str, Method] = {
-        engine.version.rpartition("-")[0]: _method_of_lm(TransformersLM(weights, template, engine))
-        for engine in engines
+        engine.version.rpartition("-")[0]: _totals(TransformersLM(weights, template, engine)) for engine in engines
     }
     try:
         import lm_eval  # noqa: F401
@@ -147,11 +146,11 @@ def methods(
     except ImportError:
         pass
     if server is not None:
-        by_name["vllm"] = _method_of_lm(server)
+        by_name["vllm"] = _totals(server)
     return by_name, [remark] if remark else []
 
 
-def time_methods(
+def measured(
     weights: Weights,
     papers: Papers,
     by_name: dict[str, Method],
@@ -259,16 +258,16 @@ def matmul_peak(weights: Weights, size: int | None = None) -> float:
     square = torch.randn(size, size, device=device, dtype=getattr(torch, weights.dtype))
     best = 0.0
     for _ in range(5):
-        _synchronise_device(weights)
+        _finish(weights)
         began = time.perf_counter()
         for _ in range(4):
             _ = square @ square
-        _synchronise_device(weights)
+        _finish(weights)
         best = max(best, 4 * size**3 / (time.perf_counter() - began))
     return best
 
 
-def build_random_model(
+def random_weights(
     shape: str,
     tokenizer: PreTrainedTokenizerBase,
     *,
@@ -315,7 +314,7 @@ def build_random_model(
     return Weights(Path(f"random-{shape}"), model, tokenizer, f"random {shape}", dtype, attention, "none")
 
 
-def train_tokenizer(texts: Iterable[str], size: int = 4096) -> PreTrainedTokenizerBase:
+def learnt_tokenizer(texts: Iterable[str], size: int = 4096) -> PreTrainedTokenizerBase:
     """Trains a byte-level BPE tokenizer of at most *size* tokens on *texts*, with a ChatML chat template."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
@@ -339,7 +338,7 @@ def _ratio(reference: Sequence[float] | None, other: Sequence[float] | None) -> 
     return statistics.median(a / b for a, b in zip(reference, other, strict=True))
 
 
-def _method_of_lm(lm: EvaluationLM) -> Method:
+def _totals(lm: EvaluationLM) -> Method:
     def run(predictions: Sequence[Prediction]) -> Totals:
         totals = []
         for answer in predict_checked(lm, predictions):
@@ -367,10 +366,10 @@ def _clock(weights: Weights, timing: Timing) -> Iterator[None]:
         with suppress(OSError):
             Path("/proc/self/clear_refs").write_text("5")
             most = 0
-    _synchronise_device(weights)
+    _finish(weights)
     wall, cpu = time.perf_counter(), time.process_time()
     yield
-    _synchronise_device(weights)
+    _finish(weights)
     timing.wall.append(time.perf_counter() - wall)
     if timing.cpu is not None:
         timing.cpu.append(time.process_time() - cpu)
@@ -383,7 +382,7 @@ def _clock(weights: Weights, timing: Timing) -> Iterator[None]:
         timing.peak_memory = max(timing.peak_memory or 0, most)
 
 
-def _synchronise_device(weights: Weights) -> None:
+def _finish(weights: Weights) -> None:
     """Waits until the model's device has finished all pending work."""
     import torch
 

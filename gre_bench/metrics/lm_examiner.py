@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from gre_bench.core.asking import ChatOutcome, ask
 from gre_bench.core.errors import ReplyError
 from gre_bench.core.records import Case, Chat, Completion, Problem, Sampling, Score, Writer, make_score, missing_text
-from gre_bench.core.replies import strip_thinking
+from gre_bench.core.replies import without_thinking
 from gre_bench.prompts.library import fill
 
 PROMPT = "lm_examiner"
@@ -51,7 +51,7 @@ def overall_score(text: str) -> float:
     number may be written as ``7``, ``7.5`` or ``7/10``, without any words. A tag without its end tag does not count,
     because its number may be cut off. Raises `ReplyError` if there is no number from 0 to 10.
     """
-    inside = _TAG.findall(strip_thinking(text)[0])
+    inside = _TAG.findall(without_thinking(text)[0])
     if not inside:
         raise ReplyError("no <overall_score> in the reply")
     content = inside[-1].strip()

@@ -27,7 +27,7 @@ from urllib.parse import urlsplit
 from gre_bench.catalogs.models import Model
 from gre_bench.core.errors import BudgetReached, StoreError
 from gre_bench.core.records import Chat, Completion, Outcome, Sampling
-from gre_bench.core.replies import strip_thinking
+from gre_bench.core.replies import without_thinking
 from gre_bench.http.lm_requests import (
     BatchGate,
     HttpClient,
@@ -415,7 +415,7 @@ def read_completion(body: bytes) -> CompletionResult:
     if message is None:
         return unanswered_request("endpoint answered without a message (200)")
     finish = str(choice.get("finish_reason") or "").lower()
-    text, thinking = strip_thinking(sound(_content(message.get("content"))))
+    text, thinking = without_thinking(sound(_content(message.get("content"))))
     thinking += max(len(_content(message.get(name))) for name in ("reasoning_content", "reasoning"))
     usage = _get_mapping(tree, "usage") or {}
     more = {

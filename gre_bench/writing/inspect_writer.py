@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 from gre_bench.catalogs.models import Model
 from gre_bench.core.errors import LMError, SettingsError
 from gre_bench.core.records import Chat, Completion, Sampling
-from gre_bench.core.replies import strip_thinking
+from gre_bench.core.replies import without_thinking
 from gre_bench.http.lm_requests import HttpClient, masked
 from gre_bench.writing.http_writer import (
     CompletionResult,
@@ -99,7 +99,7 @@ def read_output(output: ModelOutput) -> CompletionResult:
     choice, usage = output.choices[0], output.usage
     content = choice.message.content
     parts = [] if isinstance(content, str) else content
-    text, thinking = strip_thinking(sound(choice.message.text))
+    text, thinking = without_thinking(sound(choice.message.text))
     thinking += sum(len(part.reasoning) for part in parts if part.type == "reasoning")
     if usage is None and choice.stop_reason in ("model_length", "content_filter"):
         # A refused request looks like an output whose text is the provider's message.

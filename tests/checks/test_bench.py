@@ -14,7 +14,7 @@ import torch
 from gre_bench.checks.bench_scoring import load
 from gre_bench.core.errors import LMError, SettingsError
 from gre_bench.lm import measurement
-from gre_bench.lm.measurement import build_random_model, train_tokenizer
+from gre_bench.lm.measurement import learnt_tokenizer, random_weights
 from gre_bench.lm.weights import read_tokenizer
 from tests.cli.calling import shown
 from tests.lm.chat_models import build_chat_model
@@ -90,27 +90,27 @@ def test_an_unknown_value_is_refused_with_the_known_ones_before_anything_is_read
 def test_a_random_model_names_the_options_that_are_known(option):
     (value,) = option.values()
     with pytest.raises(LMError, match=f"random model 60m: '{value}' is none of .+, .+"):
-        build_random_model("60m", train_tokenizer([]), **option)
+        random_weights("60m", learnt_tokenizer([]), **option)
 
 
 def test_a_random_model_on_a_gpu_that_is_not_there_is_one_clear_line(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(LMError, match="random model 60m: no CUDA device is available"):
-        build_random_model("60m", train_tokenizer([]), device="cuda")
+        random_weights("60m", learnt_tokenizer([]), device="cuda")
 
 
 def test_a_random_model_that_memory_does_not_hold_is_refused(model, monkeypatch, tmp_path):
     monkeypatch.setattr(measurement, "MEMINFO", tmp_path / "meminfo")
     (tmp_path / "meminfo").write_text("MemTotal: 16000000 kB\nMemAvailable: 15000000 kB\n")
     with pytest.raises(LMError, match=r"its weights take 15\.0 GiB and this machine has 14\.3 GiB left"):
-        build_random_model("llama-3.1-8b", read_tokenizer(model), device="cpu", dtype="bfloat16")
+        random_weights("llama-3.1-8b", read_tokenizer(model), device="cpu", dtype="bfloat16")
     assert torch.get_default_dtype() == torch.float32
 
 
 def test_a_random_model_that_memory_holds_is_made_in_its_dtype(model, monkeypatch, tmp_path):
     monkeypatch.setattr(measurement, "MEMINFO", tmp_path / "nowhere")
     monkeypatch.setitem(measurement.SHAPES, "60m", measurement.SHAPES["60m"] | {"num_hidden_layers": 1})
-    weights = build_random_model("60m", read_tokenizer(model), device="cpu", dtype="bfloat16", attention="eager")
+    weights = random_weights("60m", read_tokenizer(model), device="cpu", dtype="bfloat16", attention="eager")
     assert {str(one.dtype) for one in weights.model.parameters()} == {"torch.bfloat16"}
     assert weights.model.config._attn_implementation == weights.attention == "eager"
 

@@ -18,7 +18,7 @@ from gre_bench.core.replies import (
     parse_assw,
     repeats_itself,
     require_judgments,
-    strip_thinking,
+    without_thinking,
 )
 
 STRONG, WEAK = ASSW_PARTS
@@ -118,7 +118,7 @@ def test_strengths_and_weaknesses_are_read(text, lists):
     ],
 )
 def test_thinking_is_taken_away(text, visible):
-    found, count = strip_thinking(text)
+    found, count = without_thinking(text)
     assert found == visible
     assert (count == 0) == (text == visible)
 
@@ -141,7 +141,7 @@ REVIEW = "Summary: A paper.\nStrengths: Clear.\n\n1. It uses `<think>`.\n- Why i
 )  # fmt: skip
 def test_thinking_in_any_template_s_tags_is_taken_away_and_the_whole_review_stays(opening, closing, form):
     text = form.format(opening, closing, review=REVIEW)
-    visible, count = strip_thinking(text)
+    visible, count = without_thinking(text)
     assert visible == REVIEW
     assert len("hm") < count <= len(text) - len(REVIEW)
 
@@ -157,11 +157,11 @@ def test_thinking_in_any_template_s_tags_is_taken_away_and_the_whole_review_stay
     ],
 )
 def test_of_the_channels_of_gpt_oss_only_the_final_one_is_text(text):
-    assert strip_thinking(text.format(REVIEW)) == (REVIEW, len(text) - len("{}"))
+    assert without_thinking(text.format(REVIEW)) == (REVIEW, len(text) - len("{}"))
 
 
 def test_channels_without_a_final_one_hold_no_text():
-    assert strip_thinking("<|channel|>analysis<|message|>hm<|end|>")[0] == ""
+    assert without_thinking("<|channel|>analysis<|message|>hm<|end|>")[0] == ""
 
 
 @pytest.mark.parametrize(
@@ -174,14 +174,14 @@ def test_channels_without_a_final_one_hold_no_text():
     ],
 )  # fmt: skip
 def test_a_review_that_speaks_of_the_tags_keeps_its_words(text):
-    assert strip_thinking(text) == (text, 0)
-    assert strip_thinking(f"<think>hm</think>\n{text}")[0] == text
+    assert without_thinking(text) == (text, 0)
+    assert without_thinking(f"<think>hm</think>\n{text}")[0] == text
 
 
 @given(st.lists(st.sampled_from(["<think>", "</think>", "\n", "a", " ", "<THINK>"]), max_size=40))
 def test_no_more_is_taken_away_than_was_there(pieces):
     text = "".join(pieces)
-    visible, count = strip_thinking(text)
+    visible, count = without_thinking(text)
     assert len(visible) + count <= len(text)
     assert visible == text or count > 0
     if text.startswith("<think>") and "</think>" not in text:
@@ -236,7 +236,7 @@ TAGGED = ("<", "<summary", "<summary ", "<summary>", "</summary>")
 def test_hostile_replies_take_linear_time(piece):
     text = piece * (1_000_000 // len(piece))
     started = time.process_time()
-    strip_thinking(text)
+    without_thinking(text)
     repeats_itself(text)
     extract_tags(text, REVIEW_PARTS)
     for read in (require_judgments, parse_assw):

@@ -21,7 +21,7 @@ from gre_bench.examiners.grading import (
     grade_by_lm,
     probabilities,
     weigh_by_logprobs,
-    weigh_by_tokens,
+    weighted,
 )
 from gre_bench.lm.protocol import require_chat_lm
 
@@ -128,13 +128,13 @@ def test_a_score_has_the_probability_that_its_tokens_show(tokens, spellings, sha
     (LABEL, scales.GRADES, "normalised", 0.1 * 1 + 0.2 * 2 + 0.3 * 4 + 0.4 * 5, 1.0),
 ])  # fmt: skip
 def test_probabilities_that_are_shown_weigh_the_scores(tokens, scale, mass, score, total):
-    seen = weigh_by_tokens(tokens, scale, mass)
+    seen = weighted(tokens, scale, mass)
     assert (seen.score, seen.mass) == (pytest.approx(score), pytest.approx(total))
 
 
 def test_a_reply_without_any_declared_score_in_sight_has_none():
     with pytest.raises(ReplyError, match="no_declared_score"):
-        weigh_by_tokens([at("Sure", tSure=1.0)], scales.FIVE)
+        weighted([at("Sure", tSure=1.0)], scales.FIVE)
 
 
 # -- evaluation LMs

@@ -8,7 +8,7 @@ import pytest
 
 from gre_bench.core.errors import ReplyError
 from gre_bench.examiners import answers
-from gre_bench.examiners.grading import tokens_of, weigh_by_tokens
+from gre_bench.examiners.grading import tokens_of, weighted
 from gre_bench.examiners.templates import DEVELOPMENT, FIVE, GRADES, HALVES, HUNDRED, VERDICTS, Scale
 
 SCORES = [
@@ -328,5 +328,5 @@ def test_no_aspect_gets_a_score_that_the_judge_did_not_give(text, right):
 ])  # fmt: skip
 def test_probabilities_count_only_if_the_reply_begins_with_the_score_that_it_states(parts: str, scale: Scale, right):
     tokens = [{"token": part, "logprob": 0.0, "top": [[part, 0.0]]} for part in parts.split("|")]
-    found = read(weigh_by_tokens, tokens_of(json.dumps({"text": parts.replace("|", ""), "tokens": tokens})), scale)
+    found = read(weighted, tokens_of(json.dumps({"text": parts.replace("|", ""), "tokens": tokens})), scale)
     assert (found and found.score) == right

@@ -19,7 +19,7 @@ from gre_bench.core.records import SpanLogprob
 from gre_bench.lm.backends.transformers_lm import TransformersLM
 from gre_bench.lm.engine import trie_attention
 from gre_bench.lm.engine.engines import OneByOneEngine, TrieEngine
-from gre_bench.lm.measurement import build_random_model
+from gre_bench.lm.measurement import random_weights
 from gre_bench.lm.span import ChatTemplate
 from gre_bench.lm.weights import Weights, open_weights, read_tokenizer
 from gre_bench.prompts.library import render
@@ -143,7 +143,7 @@ def test_weights_in_four_bits_are_scored_as_one_text_at_a_time(folders: dict[str
 
 
 def test_a_random_model_is_made_on_the_device(folders: dict[str, Path]) -> None:
-    weights = build_random_model("60m", read_tokenizer(folders["llama"]), device="auto", dtype="bfloat16")
+    weights = random_weights("60m", read_tokenizer(folders["llama"]), device="auto", dtype="bfloat16")
     assert {(one.device.type, one.dtype) for one in weights.model.parameters()} == {("cuda", torch.bfloat16)}
 
 

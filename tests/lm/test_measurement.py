@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch", reason="measuring needs the extra `lm`")
 from gre_bench.core.errors import LMError  # noqa: E402
 from gre_bench.core.records import Prediction  # noqa: E402
 from gre_bench.lm import measurement  # noqa: E402
-from gre_bench.lm.measurement import SHAPES, build_random_model  # noqa: E402
+from gre_bench.lm.measurement import SHAPES, random_weights  # noqa: E402
 from gre_bench.lm.span import Conversation  # noqa: E402
 from gre_bench.lm.weights import Weights, open_weights  # noqa: E402
 from tests.lm.chat_models import build_chat_model  # noqa: E402
@@ -46,7 +46,7 @@ def test_methods_agree_and_the_engine_has_less_to_do(weights):
     assert {"one-by-one", "batches", "trie"} <= set(ways) and notes == []
     with pytest.raises(LMError, match="cannot be scored"):
         ways["trie"]([Prediction("word " * 5000, None, "y")])
-    timings = measurement.time_methods(weights, [PREDICTIONS, PREDICTIONS], ways, rounds=2)
+    timings = measurement.measured(weights, [PREDICTIONS, PREDICTIONS], ways, rounds=2)
     found = measurement.report(weights, [PREDICTIONS, PREDICTIONS], timings, pairs=4, peak=1e9)
     for name, row in found.items():
         assert row["largest_disagreement"] < 1e-5, name
@@ -77,12 +77,12 @@ def test_a_random_model_has_its_shape_and_the_shapes_have_the_weights_that_they_
     weights: Weights, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setitem(SHAPES, "tiny", {**SHAPES["60m"], "num_hidden_layers": 1, "hidden_size": 64})
-    found = build_random_model("tiny", weights.tokenizer, device="cpu", dtype="bfloat16")
+    found = random_weights("tiny", weights.tokenizer, device="cpu", dtype="bfloat16")
     assert found.model.dtype == torch.bfloat16 and torch.get_default_dtype() == torch.float32
     assert found.model.config.num_hidden_layers == 1
     assert found.model.get_input_embeddings().num_embeddings == len(weights.tokenizer)
     with pytest.raises(LMError, match="no shape '7b' for a random model; known: 60m, llama-3.1-8b"):
-        build_random_model("7b", weights.tokenizer)
+        random_weights("7b", weights.tokenizer)
     from transformers import LlamaConfig, LlamaForCausalLM
 
     with torch.device("meta"):

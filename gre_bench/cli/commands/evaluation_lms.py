@@ -322,7 +322,7 @@ def scoring(
     """
     from gre_bench.checks.bench_scoring import bench_scoring, load
     from gre_bench.lm.backends.vllm_lm import VLLM
-    from gre_bench.lm.measurement import build_random_model, train_tokenizer
+    from gre_bench.lm.measurement import learnt_tokenizer, random_weights
     from gre_bench.lm.weights import open_weights
 
     lm = evaluation_lm_of(tuple(override or ()))
@@ -337,7 +337,7 @@ def scoring(
         placement["quantisation"] = lm.quantisation
         weights = open_weights(model_path(resolve_model_ref(model, Path.cwd()), "lm"), **placement)
     else:
-        weights = build_random_model("60m", train_tokenizer(inputs.texts), **placement)
+        weights = random_weights("60m", learnt_tokenizer(inputs.texts), **placement)
     server = None
     if with_server:
         served: dict[str, Any] = {"dtype": weights.dtype, "quantisation": weights.quantisation}

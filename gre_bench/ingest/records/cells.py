@@ -11,7 +11,7 @@ from typing import Any
 
 from gre_bench.core.known_names import is_path
 from gre_bench.core.records import Judgments, Paper, Review, Synopsis
-from gre_bench.core.replies import strip_thinking
+from gre_bench.core.replies import without_thinking
 from gre_bench.core.strict import load_json
 from gre_bench.core.terminal import counted
 
@@ -215,7 +215,7 @@ def read_prose(row: Row, key: str, imported: Imported | None = None) -> str | No
     text = read_text({key: value}, key)
     if imported is None or text is None:
         return text
-    text, thinking = strip_thinking(text)
+    text, thinking = without_thinking(text)
     if not text:
         raise RefusedError(f"{key} is thinking alone: {counted(thinking, 'character')}, and no text besides")
     imported.thinking += [thinking] if thinking else []

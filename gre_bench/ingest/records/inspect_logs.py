@@ -21,7 +21,7 @@ from gre_bench.core.errors import SettingsError, SourceError, missing_file_error
 from gre_bench.core.incoming import Meter, check_depth, files_in, max_values_in, open_zip_archive, read_bytes
 from gre_bench.core.known_names import format_name_list
 from gre_bench.core.records import HUMAN, digest
-from gre_bench.core.replies import strip_thinking
+from gre_bench.core.replies import without_thinking
 from gre_bench.ingest.records.cells import NOT_IN_A_NAME, UNFINISHED, Imported, Row, shown
 from gre_bench.ingest.records.isolated import read_isolated
 
@@ -158,7 +158,7 @@ def read_output(completion: str, stop_reason: str) -> tuple[str | None, str]:
     """
     if stop_reason == "content_filter":
         return None, "refused"
-    review, _ = strip_thinking(completion)
+    review, _ = without_thinking(completion)
     return (review, "") if review.strip() else (None, "empty")
 
 

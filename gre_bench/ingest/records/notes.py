@@ -15,7 +15,7 @@ from typing import Any
 from gre_bench.core.errors import SourceError
 from gre_bench.core.known_names import format_name_list
 from gre_bench.core.records import HUMAN, Paper, Review
-from gre_bench.core.replies import strip_thinking
+from gre_bench.core.replies import without_thinking
 from gre_bench.ingest.records.cells import Imported, is_name, is_text
 from gre_bench.ingest.records.venues import Venue
 
@@ -268,7 +268,7 @@ class _Reading:
         fields = self.venue.ai_text if note.ai and self.venue.ai_text else self.venue.text
         parts = [(heading, self._text(note, field)) for field, heading in fields]
         if note.ai:
-            thought = [(heading, *strip_thinking(part or "")) for heading, part in parts]
+            thought = [(heading, *without_thinking(part or "")) for heading, part in parts]
             parts = [(heading, part) for heading, part, _ in thought]
             if thinking := sum(length for *_, length in thought):
                 self._strange(f"{thinking:,} characters of thinking, which are not part of a review", note.note_id)

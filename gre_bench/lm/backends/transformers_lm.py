@@ -53,12 +53,12 @@ class TransformersLM(ChatBackend):
         number of tokens in one forward pass.
         """
         weights = open_weights(folder, device=device, dtype=dtype, attention=attention, quantisation=quantisation)
-        from gre_bench.lm.engine.engines import choose_engine  # which imports torch
+        from gre_bench.lm.engine.engines import engine_for  # which imports torch
 
         with errors_as_lm_error(weights.folder, "its chats cannot be scored"):
             template = ChatTemplate.from_tokenizer(weights.tokenizer)
         with errors_as_lm_error(weights.folder, "it cannot be run"):
-            chosen, remark = choose_engine(weights, template, engine, token_budget)
+            chosen, remark = engine_for(weights, template, engine, token_budget)
         lm = cls(weights, template, chosen)
         lm.remarks += [remark] if remark else []
         return lm

@@ -7,7 +7,7 @@ ancestors and itself (`gre_bench.lm.engine.trie_attention`). Up to rounding, the
 conversation were read alone. The output head is applied only to the tokens whose successor belongs to a reply. The
 log-softmax is computed in float32, whatever the weights' dtype.
 
-`choose_engine` chooses the engine for a model: the requested engine, or the next slower one whose numbers are correct.
+`engine_for` chooses the engine for a model: the requested engine, or the next slower one whose numbers are correct.
 """
 
 from __future__ import annotations
@@ -271,7 +271,7 @@ class TrieEngine:
         return values.cpu()
 
 
-def choose_engine(
+def engine_for(
     weights: Weights, template: ChatTemplate, name: EngineName, budget: int | None
 ) -> tuple[Engine, str | None]:
     """Returns the engine called *name*. If it cannot run the model correctly, returns a slower one and a remark why.
