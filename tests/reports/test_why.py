@@ -182,6 +182,10 @@ def test_papers_weigh_alike_however_many_pairs_they_have():
     assert not answer.holds
 
 
+def test_details_are_of_one_paper(state):
+    assert call(state, EDITION, "model-a", "--details")[1] == "--details prints the texts of one paper: add --paper ID"
+
+
 def test_a_paper_is_told_in_a_sentence_and_checks_that_hold_are_counted(state):
     _, out = call(state, EDITION, "model-a", "--metric", "gem", "--paper", "s03")
     (paper,) = [row for row in explained(state, "gem", "model-a", "s03").papers if row["paper_id"] == "s03"]

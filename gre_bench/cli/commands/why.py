@@ -14,6 +14,7 @@ from gre_bench.cli.commands.groups import Answer
 from gre_bench.cli.commands.options import METRICS, argument, option
 from gre_bench.cli.views import fitted, screen
 from gre_bench.cli.views.screen import say
+from gre_bench.core.errors import SettingsError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.terminal import counted
 from gre_bench.reports.signatures import format_leader_sentence, headline_signature, shown_signatures
@@ -49,6 +50,8 @@ def why(
     if a check fails. With --paper: the judgments that add most and least, and the tokens that became more or less
     likely. --json adds the texts, the signature, the run, the prompts and all digests.
     """
+    if details and paper is None:
+        raise SettingsError("--details prints the texts of one paper: add --paper ID")
     from gre_bench.pipeline.runs.prefect_engine import configure_prefect
 
     configure_prefect(state)
