@@ -193,29 +193,44 @@ order by w.place, p.candidate_id, p.paper_id, p.reference_id;
 -- one row per pair of the boards shown on the papers $papers, paper by paper: its score and its gains
 -- gains: how much the candidate's review added to the log-probability of each token of the reference (in tenths of a
 -- nat, joined by commas)
+-- Only the spans of these papers are joined, because a join holds all rows of one side in memory.
+with shown as materialized (
+    select p.*, w.place, w.lm_id, c.kind, g.metric like 'gem%' as by_spans, s.predictions
+    from pairs p
+    join signatures_shown w using (signature_id)
+    join signatures g using (signature_id)
+    join candidates c using (candidate_id)
+    left join scores s using (signature_id, paper_id, candidate_id, reference_id)
+    where c.kind not in ('change', 'graded') and p.paper_id in (select unnest($papers::varchar[]))
+),
+own_spans as materialized (
+    select lm_id, prediction, logprobs
+    from spans
+    where prediction in (select unnest(predictions) from shown where by_spans)
+)
 select
     p.paper_id,
     p.signature_id,
-    w.place,
+    p.place,
     p.candidate_id,
-    c.kind,
+    p.kind,
     p.reference_id,
     p.state,
     p.reason,
     p.value,
-    case when p.state = 'scored' and len(s.predictions) = 2 and s.predictions[1] <> s.predictions[2] then array_to_string(list_transform(
-        list_zip(a.logprobs, b.logprobs), lambda pair: round(10 * (pair[1] - pair[2]))::integer), ',') end as gains,
-    x.pieces
-from pairs p
-join signatures_shown w using (signature_id)
-join signatures g using (signature_id)
-join candidates c using (candidate_id)
-left join scores s using (signature_id, paper_id, candidate_id, reference_id)
-left join spans a on g.metric like 'gem%' and a.lm_id = w.lm_id and a.prediction = s.predictions[1]
-left join spans b on g.metric like 'gem%' and b.lm_id = w.lm_id and b.prediction = s.predictions[2]
-left join pieces x on x.signature_id = p.signature_id and x.reference_id = p.reference_id
-where c.kind not in ('change', 'graded') and p.paper_id in (select unnest($papers::varchar[]))
-order by p.paper_id, w.place, c.kind <> 'human', c.kind = 'control', p.candidate_id, p.reference_id;
+    case when p.state = 'scored' and len(p.predictions) = 2 and p.predictions[1] <> p.predictions[2] then array_to_string(list_transform(
+        list_zip(a.logprobs, b.logprobs), lambda pair: round(10 * (pair[1] - pair[2]))::integer), ',') end as gains
+from shown p
+left join own_spans a on p.by_spans and a.lm_id = p.lm_id and a.prediction = p.predictions[1]
+left join own_spans b on p.by_spans and b.lm_id = p.lm_id and b.prediction = p.predictions[2]
+order by p.paper_id, p.place, p.kind <> 'human', p.kind = 'control', p.candidate_id, p.reference_id;
+
+-- name: paper_pieces
+-- one row per signature and reference of the papers $papers whose text may be shown: the text, one piece per token
+select p.signature_id, p.reference_id, p.pieces
+from pieces p
+join reviews r on r.review_id = p.reference_id
+where r.paper_id in (select unnest($papers::varchar[]));
 
 -- name: paper_reviews
 -- one row per review of the papers $papers and writer of the boards shown, if its text or its judgments are public here

@@ -20,6 +20,7 @@ from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.incoming import files_in, open_regular_file
 from gre_bench.core.judgments import count_judgments
 from gre_bench.core.known_names import format_name_list
+from gre_bench.core.memory import return_freed_memory
 from gre_bench.core.records import HUMAN, Judgments, Paper, Review
 from gre_bench.core.settings import LICENCE
 from gre_bench.core.terminal import counted
@@ -37,6 +38,8 @@ from gre_bench.writing.writers import is_rule
 EXAMPLES = 3
 AT_ONCE = 100
 """The maximum number of papers that one transaction stores, and of reviews that one query stores."""
+MOST_STORED = 1_000
+"""The maximum number of reviews, or of judgments, that one transaction stores, unless they replace others."""
 UNKNOWN_LICENCE = "unknown"
 """The licence that withdraws the one that an earlier import stated."""
 Step = tuple[str, Sequence[Any] | Mapping[str, Any]]
@@ -134,9 +137,12 @@ def load_papers_by_id(store: Store, ids: Sequence[str], bodies: bool = True) -> 
     return [papers[paper_id] for paper_id in ids]
 
 
-def known_reviews(store: Store) -> list[Review]:
-    """Returns all stored reviews of the edition, by humans and by all other candidates."""
-    return [Review(**row) for row in store.rows(queries.REVIEWS)]
+def known_reviews(store: Store, texts: bool = True, papers: Sequence[str] | None = None) -> list[Review]:
+    """Returns the stored reviews, by humans and by all other candidates.
+
+    *texts*: whether to include their texts. *papers*: if given, only the reviews of the papers with these ids.
+    """
+    return [Review(**row) for row in store.rows(queries.REVIEWS, texts=texts, papers=papers)]
 
 
 def known_by_id(store: Store) -> tuple[dict[str, Paper], dict[str, Review]]:
@@ -160,6 +166,8 @@ def store_imported(
     - *before*: steps for `Store.write` that run first, in the same transaction.
     - *licence*: the licence of all texts in the file, even of those stored before; ``unknown`` withdraws an earlier
       licence, None changes nothing. Releases withhold texts without a licence.
+
+    Papers are removed from *imported* as they are stored, so that their texts do not stay in memory.
 
     The report has the numbers of records and of refused rows, and the file to which refused rows are written.
     """
@@ -194,29 +202,38 @@ def store_imported(
             stating.append(("forget_licences", {"kind": named, "item": ids}))
         elif licence is not None:
             stating.append(("put_licences", [{"kind": named, "item": item, "licence": licence} for item in ids]))
-    *before_last, papers = _parts(imported.papers) or [[]]
-    for some in before_last:
-        # A transaction takes ten times the memory of its texts, so papers are stored in several. If the import is
+    last: list[Step] = [*before]
+    for named, query, records, most in (
+        ("paper", "put_papers", imported.papers, AT_ONCE),
+        ("review", "put_reviews", imported.reviews[:], MOST_STORED),
+        ("judgments", "add_judgments", imported.judgments[:], MOST_STORED),
+    ):
+        # A transaction takes ten times the memory of its texts, so a large file is stored in several. If the import is
         # stopped between two of them, repeating it adds the rest.
-        noted = [by | {"kind": "paper", "item": paper.paper_id, "writer": ""} for paper in some]
-        store.write(("note_additions", noted), ("put_papers", some))
-    added = (
-        *(("paper", paper.paper_id, "") for paper in papers),
-        *(("review", review.review_id, "") for review in imported.reviews),
-        *(("judgments", item.review_id, item.writer) for item in imported.judgments),
-    )
+        while len(records) > most and not before:
+            store.write(*_storing_steps(by, named, query, records[:most]))
+            del records[:most]
+            return_freed_memory()
+        last += _storing_steps(by, named, query, records)
     store.write(
-        *before,
-        ("note_additions", [by | {"kind": kind, "item": item, "writer": who} for kind, item, who in added]),
-        ("put_papers", papers),
-        *(("put_reviews", some) for some in _parts(imported.reviews)),
-        *(("add_judgments", [judged(item) for item in some]) for some in _parts(imported.judgments)),
+        *last,
         ("put_synopses", [asdict(item) | {"writer": GIVEN} for item in imported.synopses]),
         *stating,
         ("add_import", by | counts | about),
     )
     store.let_go()
     return report
+
+
+def _storing_steps(by: dict[str, Any], named: str, query: str, records: Sequence[Any]) -> list[Step]:
+    """Returns the steps that store *records* with *query*, and note that the import *by* added them as *named*."""
+    noted = [
+        by | {"kind": named, "item": record.paper_id if named == "paper" else record.review_id,
+              "writer": record.writer if named == "judgments" else ""}
+        for record in records
+    ]  # fmt: skip
+    rows = [judged(record) for record in records] if named == "judgments" else records
+    return [("note_additions", noted), *((query, some) for some in _parts(rows))]
 
 
 def _parts(records: Sequence[Any]) -> list[Sequence[Any]]:

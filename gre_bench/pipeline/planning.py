@@ -86,7 +86,7 @@ def draw_sample(store: Store, settings: EditionSettings) -> list[str]:
             raise SourceError(
                 f"edition {store.key} has no papers; import some, or name files in the settings (sources)"
             )
-        sampled = draw(papers, known_reviews(store), settings)
+        sampled = draw(papers, known_reviews(store, texts=bool(settings.avoid_trained_on)), settings)
         counts = {"known": sampled.known, "eligible": sampled.eligible, "drawn_at": now()}
         store.write(("add_draws", [collect_draw_settings(settings) | counts]), ("add_sample", sampled.roles))
         notes += sampled.notes
@@ -99,7 +99,8 @@ def draw_sample(store: Store, settings: EditionSettings) -> list[str]:
     if settings.only and (others := {row["paper_id"] for row in store.rows(SAMPLE)} - set(read_ids(settings.only))):
         was = f"{len(others)} papers that {settings.only.name} does not name"
         raise SettingsError(f"edition {store.key} was drawn with {was}; {KEPT}")
-    apart = not_human([review for review in known_reviews(store) if review.candidate == HUMAN], settings.not_human)
+    human = [review for review in known_reviews(store, texts=False) if review.candidate == HUMAN]
+    apart = not_human(human, settings.not_human)
     if settings.not_human and (named := apart & {row["review_id"] for row in store.rows(SAMPLE)}):
         was = f"{counted(len(named), 'review')} that {settings.not_human.name} names"
         raise SettingsError(f"edition {store.key} was drawn with {was}; {KEPT}")
@@ -333,6 +334,20 @@ def _mark_unjudged(entry: Entry, writer: str) -> Entry:
     return replace(entry, responses={**entry.responses, **waiting})
 
 
+@dataclass(frozen=True, slots=True)
+class _PlanRow:
+    """A row of the table ``plan``. A million dictionaries would take three times the memory."""
+
+    signature_id: str
+    paper_id: str
+    candidate_id: str
+    reference_id: str
+    state: str
+    reason: str | None
+    detail: str | None
+    run_id: str
+
+
 def add_plan(
     store: Store,
     job: Job,
@@ -354,12 +369,11 @@ def add_plan(
     chosen = None if whole else [item.candidate_id for item in candidates if item.candidate_id not in beside]
     clear = [("clear_plan", {"signature_id": signature.signature_id, "run_id": run_id, "candidates": chosen})
              for signature in signatures.values() if job.limit is None]  # fmt: skip
-    place, result = ("paper_id", "candidate_id", "reference_id"), ("state", "reason", "detail")
     rows = [
-        {name: getattr(pair, name) for name in (*place, *result)} | {"signature_id": signature_id, "run_id": run_id}
+        _PlanRow(signature_id, pair.paper_id, pair.candidate_id, pair.reference_id, pair.state, pair.reason,
+                 pair.detail, run_id)
         for signature_id, pair in planned
-    ]
-    again = [{name: row[name] for name in ("signature_id", *place)} for row in rows] if job.retry_failed else []
+    ]  # fmt: skip
     sources = [{"writer": item.writer, "candidate_id": item.candidate_id, "paper_id": item.paper_id,
                 "review_id": item.response.review_id, "swap": item.swap} for item in moved]  # fmt: skip
     store.write(
@@ -367,10 +381,10 @@ def add_plan(
         ("put_moved", sources),
         ("add_new_candidates", candidates),
         ("add_new_signatures", [asdict(item) | {"signature_id": item.signature_id} for item in signatures.values()]),
-        ("put_plan", [row for row in rows if row["candidate_id"] not in beside]),
-        ("add_plan_beside", [row for row in rows if row["candidate_id"] in beside]),
+        ("put_plan", [row for row in rows if row.candidate_id not in beside]),
+        ("add_plan_beside", [row for row in rows if row.candidate_id in beside]),
         *clear,
-        *([("forget_failed", again)] if job.retry_failed else []),
+        *([("forget_failed", rows)] if job.retry_failed else []),
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, cast
 
 from gre_bench.core.errors import GreBenchError, Paused, SettingsError, UnfinishedError, missing_file_error
 from gre_bench.core.known_names import whole
+from gre_bench.core.memory import return_freed_memory
 from gre_bench.core.metrics import recipe_of
 from gre_bench.lm.opening import check_model_is_local
 from gre_bench.pipeline.importing import set_job_domain
@@ -145,6 +146,7 @@ def prepare_scoring(store: Store, job: Job, sign: SignMetrics, progress: Progres
             trained_on.keep_untrained(ids, ids, "a validation", store.key)
             job = replace(job, left_out=trained_on.papers)
         texts = write_texts(store, job, progress)
+        return_freed_memory()
         progress.stage("planning")
         by = texts.judgments_by, texts.assw_by
         bodies = any(recipe_of(name).synopsis == "paper" for name in job.settings.scoring.metrics)
@@ -167,6 +169,7 @@ def import_and_draw_sample(store: Store, job: Job, progress: Progress) -> Iterat
         store.write(("forget_unwritten", {}))
     progress.stage("importing")
     import_sources(store, progress.run_id, job.settings)
+    return_freed_memory()
     progress.stage("sampling")
     fresh = not store.rows(queries.DRAW)
     notes = draw_sample(store, job.settings.edition)

@@ -26,6 +26,8 @@ from gre_bench.store.queries import SAMPLE, TEXTS
 from gre_bench.writing.writers import find_writer_register
 
 Item = TypeVar("Item")
+AT_ONCE = 1_000
+"""The number of papers whose reviews are in memory at one time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,11 @@ def papers_trained_on(
     """
     sampled = {row["paper_id"] for row in store.rows(SAMPLE)} if ids is None else set(ids)
     papers = [paper for paper in known_papers(store, bodies=False) if not sampled or paper.paper_id in sampled]
-    return _compare_with_registers(settings, writer, collect_paper_texts(store, papers))
+    first, *others = [
+        _compare_with_registers(settings, writer, collect_paper_texts(store, papers[start : start + AT_ONCE]))
+        for start in range(0, max(len(papers), 1), AT_ONCE)
+    ]
+    return first.and_of(others)
 
 
 def _compare_with_registers(settings: Settings, writer: str | None, papers: Sequence[PaperTexts]) -> TrainingOverlap:
@@ -121,11 +127,12 @@ def find_overlap_in_read_copy(settings: Settings, state: Path) -> TrainingOverla
     return papers_trained_on(store, settings) if store.is_readable else _compare_with_registers(settings, None, [])
 
 
-def collect_paper_texts(store: Store, papers: Iterable[Paper]) -> list[PaperTexts]:
+def collect_paper_texts(store: Store, papers: Sequence[Paper]) -> list[PaperTexts]:
     """Returns the id, the abstract and the human reviews of each of *papers*, to compare with training registers."""
-    read = {row["paper_id"]: row["abstract"] for row in store.rows(TEXTS, bodies=False)}
+    ids = [paper.paper_id for paper in papers]
+    read = {row["paper_id"]: row["abstract"] for row in store.rows(TEXTS, bodies=False, ids=ids)}
     reviews: dict[str, list[str]] = defaultdict(list)
-    for review in known_reviews(store):
+    for review in known_reviews(store, papers=ids):
         if review.candidate == HUMAN and review.text:
             reviews[review.paper_id].append(review.text)
     return [

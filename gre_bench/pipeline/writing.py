@@ -48,7 +48,7 @@ def reviewers(store: Store, job: Job) -> dict[str, str]:
     """
     rows = store.rows(ASKED_FOR)
     before = {row["candidate"]: row["writer"] for row in rows if row["wrote"]}
-    imported = {row["candidate"] for row in store.rows(REVIEWS)} - before.keys()
+    imported = {row["candidate"] for row in store.rows(REVIEWS, texts=False)} - before.keys()
     named = dict.fromkeys((*job.settings.writing.candidates, *(row["candidate"] for row in rows)))
     others = [name for name in job.candidates or () if name not in named and name not in imported]
     able = steps.reviewers_among([*named, *others], job.writer_context)
@@ -144,7 +144,7 @@ def write(
     rows = store.rows(UNWRITTEN, task=task, writer=writer)
     lost = {row["item"] for row in rows if row["final"] and row["outcome"] not in ("no_text", "no_abstract")}
     if task == "review":
-        known = {row["paper_id"] for row in store.rows(REVIEWS) if row["candidate"] == owner}
+        known = {row["paper_id"] for row in store.rows(REVIEWS, texts=False) if row["candidate"] == owner}
         lost = {item.rpartition(":")[0] for item in lost}
     due = [key for key in items if key not in known and key not in lost]
     progress.stage(stage)

@@ -60,6 +60,8 @@ RECORDS = ("additions", "imports", "points", "runs")
 HISTORY = ("run_id", "created_at", "drawn_at", "validated_at")
 """Columns that differ between two runs with the same inputs."""
 FOLDER, VIEWS_FILE = "tables", "views.sql"
+MEMORY = {"memory_limit": "60%"}
+"""DuckDB's share of the memory while a release is made; little else is in memory then."""
 PART = 20_480
 """The number of rows of a part of a Parquet file, a multiple of 2,048. Writers and readers hold one part in memory."""
 
@@ -103,7 +105,7 @@ def write_database(
     except duckdb.Error as error:
         raise StoreError(f"{target} cannot be made: {str(error).splitlines()[0]}; make room and try again") from None
     try:
-        connection = connect(target, {"edition": source}, NEW_FILE | {"threads": "1"})
+        connection = connect(target, {"edition": source}, NEW_FILE | MEMORY | {"threads": "1"})
     except duckdb.Error as error:
         raise StoreError(f"{source} cannot be read ({str(error).splitlines()[0]}); run gre-bench refresh") from None
     try:
@@ -183,7 +185,7 @@ def opened(
     files = {name: None if source.is_dir() else source for name, source in sources.items()}
     named = " or ".join(map(str, sources.values()))
     try:
-        connection = connect(None, files, {"threads": "1"} if writable else None, folders=folders)
+        connection = connect(None, files, MEMORY | ({"threads": "1"} if writable else {}), folders=folders)
     except duckdb.Error as error:
         raise _unusable_error(named, error, "cannot be read") from None
     try:

@@ -29,6 +29,11 @@ _CLOSED = {
     "python_enable_replacements": "false",
 }  # fmt: skip
 
+MEMORY = {"memory_limit": "30%"}
+"""The share of the memory of the machine, or of its container, that DuckDB takes before it uses the disk.
+
+DuckDB's default of 80% leaves too little for the texts that Python holds at the same time.
+"""
 _LACKING = (OF_THE_MACHINE | {errno.EACCES, errno.EPERM}) - {*FULL, errno.EIO}
 _NO_MEMORY = ("Out of Memory", "bad allocation", "Allocation failure", os.strerror(errno.ENOMEM))
 
@@ -59,7 +64,7 @@ def connect(
         else {"temp_directory": str(Path(tempfile.gettempdir()) / f"gre-bench-spill-{os.getpid()}")}
     )
     connection = duckdb.connect(
-        str(file or ":memory:"), read_only=read_only, config={**spill, **_CLOSED, **(config or {})}
+        str(file or ":memory:"), read_only=read_only, config={**spill, **_CLOSED, **MEMORY, **(config or {})}
     )
     try:
         if connection.execute(statement("queries", "locked")).fetchall() == [(True,)]:

@@ -19,6 +19,7 @@ from pydantic import BaseModel
 
 from gre_bench.core.errors import NothingCommitted, SettingsError, StoreError
 from gre_bench.core.known_names import did_you_mean
+from gre_bench.core.memory import return_freed_memory
 from gre_bench.core.records import Edition, edition_of
 from gre_bench.core.whole_files import replace_file
 from gre_bench.store import files, schema
@@ -353,6 +354,7 @@ class Store:
     def let_go(self) -> None:
         """Closes the store's file until the next query: while it is open, DuckDB keeps in memory what it has read."""
         self._database.close()
+        return_freed_memory()
 
     def fault(self, error: duckdb.Error) -> StoreError:
         """Returns a `StoreError` for an *error* that DuckDB raised while reading a private copy of the store."""

@@ -53,8 +53,9 @@ VERSION, DEFINITIONS, LOCKED, OWN_VIEWS, LAST_SETTINGS, RUNS_OF_ROWS, PARSED_QUE
 # ingest.sql
 _WHOLE = {"ids": None, "bodies": True}
 PAPERS, TEXTS = Query("papers", Plain, _WHOLE), Query("texts", Plain, _WHOLE)
-REVIEWS, SNAPSHOT, UNREAD, TEXT_STATES, TEXT_WORDS, IMPORTED_DOMAIN, IMPORTED_FILES, POINTS = plain(
-    "reviews", "snapshot", "unread", "text_states", "text_words", "imported_domain", "imported_files", "points"
+REVIEWS = Query("reviews", Plain, {"texts": True, "papers": None})
+SNAPSHOT, UNREAD, TEXT_STATES, TEXT_WORDS, IMPORTED_DOMAIN, IMPORTED_FILES, POINTS = plain(
+    "snapshot", "unread", "text_states", "text_words", "imported_domain", "imported_files", "points"
 )
 ImportRow = TypedDict("ImportRow", {
     "number": int, "run_id": str, "file": str, "happened_at": datetime, "papers": int, "reviews": int, "judgments": int,

@@ -156,7 +156,7 @@ def plant_edition(job: Job, study: FlawStudy) -> dict[str, Any]:
         known = {row["review_id"] for row in store.rows(JUDGMENTS) if row["writer"] == writer}
         lines = [Judgments(item.review_id, writer, item.text or "") for item in references]
         steps.append(("add_judgments", [judged(item) for item in lines if item.review_id not in known]))
-        candidates = {review.candidate for review in known_reviews(store)}
+        candidates = {review.candidate for review in known_reviews(store, texts=False)}
         absent = [script for script in study.scripts if scripted.PREFIX + script not in candidates]
         steps.append(("put_reviews", list(_write_scripted_reviews(planted, human, catalogue, absent))))
         write_file(store.folder / RECORD, json.dumps(record, indent=1).encode())
@@ -387,7 +387,7 @@ def _share_words_by_candidate(
     Candidates that lack judgments by *writer* are left out.
     """
     texts = {row["review_id"]: row["text"] for row in store.read(JUDGMENTS) if row["writer"] == writer}
-    ids = {(review.candidate, review.paper_id): review.review_id for review in known_reviews(store)
+    ids = {(review.candidate, review.paper_id): review.review_id for review in known_reviews(store, texts=False)
            if review.candidate != HUMAN or review.slot == 0}  # fmt: skip
     shares: dict[str, dict[tuple[str, str], float]] = {}
     for candidate, pairs in scored.items():

@@ -317,7 +317,7 @@ def from_edition(state: Path, edition: str, limit: int | None = None) -> RatedPa
     if not store.exists:
         raise no_edition(state, edition)
     human: dict[str, list[float]] = {}
-    for row in store.read(REVIEWS):
+    for row in store.read(REVIEWS, texts=False):
         if row["candidate"] == HUMAN and row["rating"] is not None:
             human.setdefault(row["paper_id"], []).append(float(row["rating"]))
     contents = {paper: text for paper, text in whole_texts(store).items() if human.get(paper)}

@@ -14,9 +14,10 @@ left join texts t using (paper_id)
 where coalesce(nullif(t.text, ''), nullif(p.text, '')) is null;
 
 -- name: reviews
--- one row per known review
-select review_id, paper_id, candidate, text, slot, rating, grade
+-- one row per known review, or per review of $papers; texts are left out unless $texts is true
+select review_id, paper_id, candidate, case when $texts then text end as text, slot, rating, grade
 from reviews
+where $papers::varchar[] is null or paper_id in (select unnest($papers::varchar[]))
 order by review_id;
 
 -- name: snapshot

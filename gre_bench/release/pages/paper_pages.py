@@ -6,7 +6,7 @@ A token's gain is how much its log-probability increases once the evaluation LM 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -21,6 +21,8 @@ from gre_bench.store import Row
 
 AT_ONCE = 250
 """The number of papers whose tokens and texts are in memory at one time."""
+Pieces = Mapping[tuple[str, str], Sequence[str]]
+"""(Signature id, reference id) → the reference's text, one piece per token, if it may be shown."""
 
 
 def write_papers(
@@ -43,8 +45,11 @@ def write_papers(
         ids = [paper["paper_id"] for paper in some]
         pairs = _by_paper(rows(connection, "paper_pairs", papers=ids))
         reviews = _by_paper(rows(connection, "paper_reviews", papers=ids))
+        pieces = {(row["signature_id"], row["reference_id"]): row["pieces"]
+                  for row in rows(connection, "paper_pieces", papers=ids)}  # fmt: skip
         for paper in some:
-            contents, gains = _paper(paper, pairs[paper["paper_id"]], reviews.get(paper["paper_id"], []), boards)
+            own = pairs[paper["paper_id"]], reviews.get(paper["paper_id"], []), pieces
+            contents, gains = _paper(paper, *own, boards)
             contents["everything"] = everything
             text = page("paper.html", ("page.js", "paper.js"), gains, name=name, edition=edition, paper=contents)
             (folder / page_of(paper["paper_id"])).write_text(text, encoding="utf-8")
@@ -55,7 +60,7 @@ def _by_paper(ordered: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def _paper(
-    paper: Row, pairs: Sequence[Row], reviews: Sequence[Row], boards: Sequence[Board]
+    paper: Row, pairs: Sequence[Row], reviews: Sequence[Row], pieces: Pieces, boards: Sequence[Board]
 ) -> tuple[dict[str, Any], str]:
     """Returns the contents of a paper's page, and the JSON of its heat maps.
 
@@ -87,7 +92,7 @@ def _paper(
         "heat": heat,
         "candidates": [name for name in order if any(row["candidate_id"] == name for row in with_gains)],
         "references": references,
-        "withheld": any(row["pieces"] is None for row in with_gains),
+        "withheld": any((row["signature_id"], row["reference_id"]) not in pieces for row in with_gains),
         "originals": {row["review_id"]: row["review"] for row in reversed(shown)},
         # A human review is shown as a candidate's if it has pairs. A paper's only human review is just a reference.
         "by_candidates": [
@@ -97,7 +102,7 @@ def _paper(
         ],
     }
     return contents, json.dumps(
-        [_build_heat_map(board, with_gains, references) for board in heat], separators=(",", ":")
+        [_build_heat_map(board, with_gains, references, pieces) for board in heat], separators=(",", ":")
     )
 
 
@@ -107,18 +112,19 @@ def _cell(pairs: Sequence[Row]) -> dict[str, Any]:
     return {"mean": sum(values) / len(values) if values else None, "why": why}
 
 
-def _build_heat_map(board: Board, with_gains: Sequence[Row], references: Sequence[str]) -> dict[str, Any]:
+def _build_heat_map(
+    board: Board, with_gains: Sequence[Row], references: Sequence[str], pieces: Pieces
+) -> dict[str, Any]:
     """Returns the data of the heat map of *board* on one paper.
 
     Each of the *references* has ``pieces``: its text, split into one piece per token, or None if the text may not be
     shown. Each pair has ``gains``: one number per token of the reference, in tenths of a nat, joined by commas.
     """
     own = [row for row in with_gains if row["signature_id"] == board.signature_id]
-    pieces = {row["reference_id"]: row["pieces"] for row in own}
     return {
         "metric": board.metric,
         "unit": board.unit,
-        "references": [{"pieces": pieces.get(name)} for name in references],
+        "references": [{"pieces": pieces.get((board.signature_id, name))} for name in references],
         "rows": [
             {
                 "candidate": row["candidate_id"],
