@@ -51,7 +51,7 @@ class TrainingOverlap:
         own = (papers for role, (register, papers) in self.by_role.items() if (role, register.name) in named)
         return frozenset().union(*own)
 
-    def and_of(self, others: Iterable[TrainingOverlap]) -> TrainingOverlap:
+    def union_with(self, others: Iterable[TrainingOverlap]) -> TrainingOverlap:
         """Returns the union with *others*, which compare other papers with the same LM and writer."""
         count, by_role = self.compared, dict(self.by_role)
         for other in others:
