@@ -8,7 +8,7 @@ from typing import Any
 from prefect import flow
 
 from gre_bench.core.settings import Settings
-from gre_bench.pipeline.agreeing import agree
+from gre_bench.pipeline.agreeing import correlate_with_grades
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.prefect_engine import EDITION, to_prefect_state
 
@@ -21,4 +21,4 @@ def agree_with_humans(
 
     Returns the correlations, the numbers of pairs by state, and why pairs have no score.
     """
-    return to_prefect_state(agree, Job(settings, state, None, None, retry_failed, wait_s))
+    return to_prefect_state(correlate_with_grades, Job(settings, state, None, None, retry_failed, wait_s))

@@ -21,7 +21,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import digest
 from gre_bench.core.settings import BudgetSettings
 from gre_bench.pipeline.runs.prefect_engine import to_prefect_state
-from gre_bench.pipeline.runs.running_studies import list_exceeded_budgets, quoted, run_within_budget
+from gre_bench.pipeline.runs.running_studies import estimate_request_cost, list_exceeded_budgets, run_within_budget
 from gre_bench.prompts.conditions import Condition
 from gre_bench.studies.guidelines import (
     KIND,
@@ -71,10 +71,10 @@ class GuidelineJob:
 @flow(name="compare-guidelines", flow_run_name="{job.name}", persist_result=False)
 def compare_guidelines(job: GuidelineJob) -> dict[str, Any]:
     """Compares guidelines as *job* says; the summary has each condition's results, and the study's folder."""
-    return to_prefect_state(compare, job)
+    return to_prefect_state(run_guideline_study, job)
 
 
-def compare(job: GuidelineJob) -> dict[str, Any]:
+def run_guideline_study(job: GuidelineJob) -> dict[str, Any]:
     """Does the work of `compare_guidelines`, with or without Prefect; returns its summary."""
     material, chosen = load_papers_and_conditions(job)
     papers, asked_for = list(material.contents.items()), list(product(job.models, chosen))
@@ -93,9 +93,10 @@ def compare(job: GuidelineJob) -> dict[str, Any]:
 
 
 def compare_given_reviews(name: str, reviews: Path, state: Path, seed: int = 0) -> dict[str, Any]:
-    """Does the work of `compare` with LM reviews and human ratings from the folder *reviews*; sends no requests.
+    """Does the work of `run_guideline_study` with LM reviews and human ratings from the folder *reviews*.
 
-    `gre_bench.ingest.datasets.rated` describes the files in *reviews*. *seed*: the seed of the bootstrap.
+    Sends no requests. `gre_bench.ingest.datasets.rated` describes the files in *reviews*. *seed*: the seed of the
+    bootstrap.
     """
     ratings, human, source = load_existing_reviews(reviews)
     study_folder(state, name, source)
@@ -110,7 +111,7 @@ def load_papers_and_conditions(job: GuidelineJob) -> tuple[RatedPapers, list[Con
     if not job.models:
         raise SettingsError("name at least one model of the models file: --model NAME")
     for model in job.models:
-        examine.listed_lm(model, job.writer_context)
+        examine.open_examiner_lm(model, job.writer_context)
     chosen = load_conditions(job.conditions, job.guidelines)
     if job.edition and (job.papers or job.ratings):
         raise SettingsError("an edition has papers and ratings of its own: leave out --papers-file and --ratings")
@@ -123,7 +124,7 @@ def load_papers_and_conditions(job: GuidelineJob) -> tuple[RatedPapers, list[Con
 
 def rating_signature(job: GuidelineJob, model: str, condition: Condition) -> dict[str, str]:
     """Returns what a rating depends on besides the paper: the LM, a digest of its sampling, and the prompt."""
-    lm = examine.listed_lm(model, job.writer_context)
+    lm = examine.open_examiner_lm(model, job.writer_context)
     return {
         "writer": lm.writer.identity,
         "sampling": digest(asdict(lm.sampling)),
@@ -136,16 +137,16 @@ def rating_signature(job: GuidelineJob, model: str, condition: Condition) -> dic
 def estimate(job: GuidelineJob) -> dict[str, Any]:
     """Returns the estimated number and cost of the requests that the study still needs; sends nothing.
 
-    ``models`` has one row per model (see `quoted`), and ``list_exceeded_budgets`` one line for each limit that may be
-    exceeded.
+    ``models`` has one row per model (see `estimate_request_cost`), and ``list_exceeded_budgets`` one line for each
+    limit that may be exceeded.
     """
     material, chosen = load_papers_and_conditions(job)
     able = [content for content in material.contents.values() if content]
     rows = []
     for model in job.models:
-        lm = examine.listed_lm(model, job.writer_context)
+        lm = examine.open_examiner_lm(model, job.writer_context)
         chats = [condition.chat(content) for condition in chosen for content in able]
-        rows.append(quoted(model, [(lm.writer, chats, lm.sampling)]))
+        rows.append(estimate_request_cost(model, [(lm.writer, chats, lm.sampling)]))
     return {"study": job.name, "papers": len(able), "without_text": len(material.contents) - len(able),
             "conditions": [condition.name for condition in chosen], "models": rows,
             "over_budget": list_exceeded_budgets(job.writer_context, rows)}  # fmt: skip

@@ -19,7 +19,7 @@ from typing import Any
 from prefect import flow
 
 from gre_bench.catalogs.models import Model
-from gre_bench.core.terminal import plain
+from gre_bench.core.terminal import remove_control_characters
 from gre_bench.examiners.examiner import Examiner
 from gre_bench.examiners.grading import FREE, bin_grades
 from gre_bench.examiners.rater_results import RaterColumn
@@ -72,7 +72,7 @@ def run_examiner_study(job: ExaminerJob) -> dict[str, Any]:
             signatures[column.title] = signed
             graded = f"{len(column.values)} of {len(column.grades)} graded, {column.cost.replies} replies"
             line = f"{index} of {len(due)}: {column.title}: {graded}, {column.seconds:.0f} s"
-            print(plain(line), file=sys.stderr)
+            print(remove_control_characters(line), file=sys.stderr)
         columns += columns_without_instructions(settings.models, material.items, unsound)
         columns = [replace(column, excluded=dict(material.lacks)) for column in columns]
         panel, exam_texts = run_panel(settings.panel, material, chosen, columns) if settings.panel else (None, set())
@@ -102,7 +102,7 @@ def _grade_column(
     lm = job.settings.evaluation_lm if model is None else None
     grades = steps.grade_items(model, job.writer_context, examiner, material.items, lm)
     binned, counts = bin_grades(examiner, grades)
-    identity = examine.grader_of(examiner, model, job.writer_context, lm)[1]
+    identity = examine.build_grader(examiner, model, job.writer_context, lm)[1]
     by = model or (identity.name if lm and examiner.aggregation == "logprob" else "")
     spent, entry = sum((grade.cost for grade in grades), FREE), models.get(model or "")
     usd = cost(entry, spent.prompt_tokens, spent.reply_tokens) if entry else None

@@ -39,7 +39,7 @@ from gre_bench.ingest.records.row_files import read_notes_file
 from gre_bench.ingest.records.venues import check_verified, venue_of
 from gre_bench.pipeline.importing import file_sha256
 from gre_bench.pipeline.runs.prefect_engine import to_prefect_state
-from gre_bench.pipeline.runs.running_studies import list_exceeded_budgets, quoted, run_within_budget
+from gre_bench.pipeline.runs.running_studies import estimate_request_cost, list_exceeded_budgets, run_within_budget
 from gre_bench.studies.guidelines import KIND, study_folder, table, write_text_file
 from gre_bench.tasks import examine, steps
 from gre_bench.writing.writers import WriterContext, study_account
@@ -87,7 +87,7 @@ def run_quality_study(job: QualityJob) -> dict[str, Any]:
     source = {"notes": file_sha256(job.notes) if job.notes.is_file() else "", "edition": job.edition}
     reviews = load_fielded_reviews(job)
     if job.judge:
-        examine.listed_lm(job.judge, job.writer_context)
+        examine.open_examiner_lm(job.judge, job.writer_context)
     folder = study_folder(job.state, job.name, source)
     with run_within_budget(job.writer_context, folder) as say:
         verdicts: dict[tuple[str, str], Points] = {}
@@ -113,17 +113,17 @@ def run_quality_study(job: QualityJob) -> dict[str, Any]:
 def estimate(job: QualityJob) -> dict[str, Any]:
     """Returns the estimated number and cost of the requests to the judge that are still needed; sends nothing.
 
-    ``models`` has one row (see `quoted`), or none without a judge. ``list_exceeded_budgets`` has one line for each
-    limit that may be exceeded.
+    ``models`` has one row (see `estimate_request_cost`), or none without a judge. ``list_exceeded_budgets`` has one
+    line for each limit that may be exceeded.
     """
     reviews = load_fielded_reviews(job)
     rows = []
     if job.judge:
-        lm = examine.listed_lm(job.judge, job.writer_context)
+        lm = examine.open_examiner_lm(job.judge, job.writer_context)
         chats = [
             CRITERIA[name].chat(review) for name, able in _select_judgeable(job, reviews).items() for review in able
         ]
-        rows.append(quoted(job.judge, [(lm.writer, chats, lm.sampling)]))
+        rows.append(estimate_request_cost(job.judge, [(lm.writer, chats, lm.sampling)]))
     return {"study": job.name, "reviews": len(reviews), "models": rows,
             "over_budget": list_exceeded_budgets(job.writer_context, rows)}  # fmt: skip
 
@@ -176,7 +176,7 @@ def generate(
     except OSError as error:
         raise SettingsError(f"{out} cannot be written: {error.strerror}; choose another --out") from None
     return {"guideline": str(out), "group": group, "reviews": len(reviews), "model": model,
-            "writer": examine.listed_lm(model, writer_context).writer.identity}  # fmt: skip
+            "writer": examine.open_examiner_lm(model, writer_context).writer.identity}  # fmt: skip
 
 
 def _build_quality_summary(

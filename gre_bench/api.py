@@ -23,7 +23,7 @@ from gre_bench.core.known_names import did_you_mean
 from gre_bench.core.pretrained import entries, is_model_name
 from gre_bench.core.records import LMIdentity, Prediction, SpanLogprob
 from gre_bench.lm import opening
-from gre_bench.lm.opening import Pieces, pieces_of
+from gre_bench.lm.opening import Pieces, find_reply_splitter
 from gre_bench.lm.protocol import EvaluationLM, predict_checked
 from gre_bench.reports.board_pictures import board_picture
 from gre_bench.reports.board_rows import load_candidate, paper_leads, release_boards, release_folder, release_pairs
@@ -115,13 +115,13 @@ def open_lm(name: str | Path = "cache-ngram", **settings: Any) -> OpenedLM:
         SettingsError: a setting is unknown or invalid.
     """
     if not isinstance(name, str | Path) or not str(name).strip():
-        raise SettingsError(f"an evaluation LM is a name or a folder, not {name!r}; {_known_lms(str(name))}")
+        raise SettingsError(f"an evaluation LM is a name or a folder, not {name!r}; {_suggest_known_lms(str(name))}")
     is_backend = str(name) in opening.BACKENDS
     if not is_backend and not is_model_name(Path(name)) and not Path(name).is_dir():
-        raise LMError(f"no evaluation LM {name}, and no such folder; {_known_lms(str(name))}")
+        raise LMError(f"no evaluation LM {name}, and no such folder; {_suggest_known_lms(str(name))}")
     tree = {"backend": str(name)} if is_backend else {"backend": "transformers", "folder": str(name)}
     chosen = configuration.parse({"evaluation_lm": tree | settings}, "open_lm").evaluation_lm
-    return OpenedLM(opening.open_lm(chosen), pieces_of(chosen))
+    return OpenedLM(opening.open_lm(chosen), find_reply_splitter(chosen))
 
 
 def judgments(review: str) -> list[str]:
@@ -434,7 +434,7 @@ def _format_options(options: Mapping[str, str | Sequence[str]] | None) -> list[s
     return [f"{name}={value}" for name, values in listed.items() for value in values]
 
 
-def _known_lms(name: str) -> str:
+def _suggest_known_lms(name: str) -> str:
     own = [known for known in opening.BACKENDS if known not in ("transformers", "vllm")]
     return did_you_mean(name, [*own, *(known for known, entry in entries().items() if entry.kind == "lm")])
 

@@ -33,7 +33,7 @@ def rate_papers(
     """
     from gre_bench.guidelines.ratings import rate
 
-    lm = listed_lm(name, writer_context)
+    lm = open_examiner_lm(name, writer_context)
     return rate(lm.writer, lm.sampling, name, condition, papers)
 
 
@@ -45,7 +45,7 @@ def judge_reviews(
     from gre_bench.guidelines.quality_points import CRITERIA
     from gre_bench.guidelines.yaml_replies import ask
 
-    lm, rubric = listed_lm(name, writer_context), CRITERIA[criterion]
+    lm, rubric = open_examiner_lm(name, writer_context), CRITERIA[criterion]
     return ask(lm.writer, lm.sampling, [rubric.chat(review) for review in reviews], rubric.points)
 
 
@@ -54,11 +54,11 @@ def generate_guideline(name: str, writer_context: WriterContext, reviews: Sequen
     """Returns a guideline that the LM *name* makes from a group of *reviews*, or a problem."""
     from gre_bench.guidelines.checklist import generate
 
-    lm = listed_lm(name, writer_context)
+    lm = open_examiner_lm(name, writer_context)
     return generate(lm.writer, lm.sampling, reviews)
 
 
-def listed_lm(name: str, writer_context: WriterContext) -> ExaminerLM:
+def open_examiner_lm(name: str, writer_context: WriterContext) -> ExaminerLM:
     """Opens the LM *name* of the models file; raises `SettingsError` with the known names for an unknown one."""
     from gre_bench.catalogs.models import load as load_models
 
@@ -67,7 +67,7 @@ def listed_lm(name: str, writer_context: WriterContext) -> ExaminerLM:
     return open_examiner(name, writer_context)
 
 
-def grader_of(
+def build_grader(
     examiner: Examiner, name: str | None, writer_context: WriterContext,
     evaluation_lm: EvaluationLMSettings | None = None,
 ) -> tuple[Grader, LMIdentity]:  # fmt: skip
@@ -99,8 +99,8 @@ def grade_items(
     name: str | None, writer_context: WriterContext, examiner: Examiner, items: Sequence[GradingItem],
     evaluation_lm: EvaluationLMSettings | None = None,
 ) -> list[Grade]:  # fmt: skip
-    """Returns one unbinned grade or problem per item, in order; parameters as in `grader_of`."""
-    return grader_of(examiner, name, writer_context, evaluation_lm)[0](items)
+    """Returns one unbinned grade or problem per item, in order; parameters as in `build_grader`."""
+    return build_grader(examiner, name, writer_context, evaluation_lm)[0](items)
 
 
 @writing_step("prefer one of two", "pairs by {name}")

@@ -18,10 +18,10 @@ from gre_bench.ingest.openreview.fetching import (
 from gre_bench.ingest.pdf.matter import body_of
 from gre_bench.ingest.pdf.reader import PdfReader
 from gre_bench.ingest.snapshot import Snapshot
-from gre_bench.tasks.policy import step
+from gre_bench.tasks.policy import make_step
 
 
-@step("fetch notes", "notes of {request.run}", 48, "openreview")
+@make_step("fetch notes", "notes of {request.run}", 48, "openreview")
 def fetch_notes(request: FetchRequest) -> FetchOutcome:
     """Fetches submissions and reviews of a venue-year into the journal, the file that stores every received answer.
 
@@ -30,13 +30,13 @@ def fetch_notes(request: FetchRequest) -> FetchOutcome:
     return fetch_notes_into_journal(request, read_secret)
 
 
-@step("fetch papers", "papers of {request.run}", 48, "openreview")
+@make_step("fetch papers", "papers of {request.run}", 48, "openreview")
 def fetch_papers(request: FetchRequest) -> FetchOutcome:
     """Fetches versions and PDFs of the sampled papers into the journal; returns the same as `fetch_notes`."""
     return fetch_papers_into_journal(request, read_secret)
 
 
-@step("seal snapshot", None, 1, "cpu")
+@make_step("seal snapshot", None, 1, "cpu")
 def seal_snapshot(request: FetchRequest) -> dict[str, Any]:
     """Makes a snapshot of everything in the journal of *request*; returns the snapshot's folder, digest and counts."""
     return make_snapshot_from_journal(request)
@@ -56,7 +56,7 @@ def read_secret(where: str) -> str:
         return ""
 
 
-@step("read papers", None, 2, "cpu")
+@make_step("read papers", None, 2, "cpu")
 def read_papers(snapshot: str, paper_ids: Sequence[str]) -> list[dict[str, Any]]:
     """Returns the texts of papers in the snapshot folder *snapshot*, as rows of the table ``texts``.
 

@@ -26,7 +26,7 @@ def is_in_flow_run() -> bool:
     return FlowRunContext.get() is not None
 
 
-def step(
+def make_step(
     name: str, run_name: str | None, hours: float, *tags: str, **more: Any
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Returns a decorator that makes a function a step: within a flow run, it runs as a Prefect task.
@@ -61,7 +61,7 @@ def step(
 
 
 def get_prefect_task(step: Callable[P, R]) -> Task[P, R]:
-    """Returns the Prefect task of a function decorated by `step`, for task runners that submit it to workers."""
+    """Returns the Prefect task of a function decorated by `make_step`, for task runners that submit it to workers."""
     return step.task()  # type: ignore[attr-defined]
 
 
@@ -96,4 +96,4 @@ RETRIED: dict[str, Any] = {
 
 def writing_step(name: str, run_name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Returns the decorator for a step in which an LM or a rule writes texts."""
-    return step(name, run_name, 12, "writing", **RETRIED)
+    return make_step(name, run_name, 12, "writing", **RETRIED)

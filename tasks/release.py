@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gre_bench.tasks.policy import is_in_flow_run, step
+from gre_bench.tasks.policy import is_in_flow_run, make_step
 
 
-@step("show leaderboard", None, 1 / 12, "report", retries=1)
+@make_step("show leaderboard", None, 1 / 12, "report", retries=1)
 def show_leaderboard(edition: str, markdown: str) -> None:
     """Makes a Prefect artifact of the leaderboard as *markdown*; its key is ``leaderboard-<edition>``."""
     if not is_in_flow_run():
@@ -18,7 +18,7 @@ def show_leaderboard(edition: str, markdown: str) -> None:
     create_markdown_artifact(key=_key(f"leaderboard-{edition}"), markdown=markdown, description=f"GRE-bench {edition}")
 
 
-@step("show history", None, 1 / 12, "report", retries=1)
+@make_step("show history", None, 1 / 12, "report", retries=1)
 def show_history(venue: str, rows: Sequence[Mapping[str, Any]]) -> None:
     """Makes a Prefect table artifact of the candidates' history; its key is ``history-<venue>``."""
     if not is_in_flow_run():

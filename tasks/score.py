@@ -11,12 +11,12 @@ from gre_bench.core.settings import ScoringSettings
 from gre_bench.lm.opening import open_lm
 from gre_bench.metrics.scoring import NOTHING, Metric, MetricWork, ScoringResult, score, signature
 from gre_bench.tasks.backends import Backends
-from gre_bench.tasks.examine import grader_of
-from gre_bench.tasks.policy import RETRIED, step
+from gre_bench.tasks.examine import build_grader
+from gre_bench.tasks.policy import RETRIED, make_step
 from gre_bench.writing.writers import open_examiner
 
 
-@step("sign metrics", None, 1, "evaluation-lm")
+@make_step("sign metrics", None, 1, "evaluation-lm")
 def sign_metrics(
     backends: Backends, scoring: ScoringSettings, writer: str, assw_writer: str | None = None
 ) -> tuple[LMIdentity, dict[str, Signature]]:
@@ -59,7 +59,7 @@ def _open_other_backend(
         name = recipe.name.removeprefix(EXAMINER)
         examiner = examiner_of(scoring.examiners[name], f"scoring.examiners.{name}")
         check_usable_as_metric(examiner)
-        grader, identity = grader_of(examiner, scoring.examiner, backends.writer_context)
+        grader, identity = build_grader(examiner, scoring.examiner, backends.writer_context)
         return identity, lambda signed: ExaminerMetric(examiner, grader, signed)
     if recipe.asks == "writer":
         from gre_bench.metrics.lm_examiner import PROMPT, LMExaminer
@@ -72,7 +72,7 @@ def _open_other_backend(
     return replace(NOTHING, engine_version=measure.identity), lambda signed: OverlapMetric(measure, signed)
 
 
-@step("score papers", "score {name}", 6, "evaluation-lm", **RETRIED)
+@make_step("score papers", "score {name}", 6, "evaluation-lm", **RETRIED)
 def score_papers(
     name: str, backends: Backends, scoring: ScoringSettings, works: Sequence[MetricWork],
     known: Mapping[str, SpanLogprob],

@@ -1,7 +1,7 @@
 """All steps of a run, in the order of the pipeline.
 
 A step takes and returns plain values, for a whole batch of items. No step opens the store. Within a Prefect flow run, a
-step runs as a Prefect task; elsewhere it is a plain function (see `gre_bench.tasks.policy.step`).
+step runs as a Prefect task; elsewhere it is a plain function (see `gre_bench.tasks.policy.make_step`).
 """
 
 from gre_bench.tasks.examine import (

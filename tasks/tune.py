@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gre_bench.tasks.policy import step
+from gre_bench.tasks.policy import make_step
 
 if TYPE_CHECKING:
     from gre_bench.tuning.ngram_training import HeldOutResults
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gre_bench.tuning.tuning_settings import TuningSettings
 
 
-@step("train cache-ngram", None, 6, "training")
+@make_step("train cache-ngram", None, 6, "training")
 def train_cache_ngram(
     papers: Sequence[Sequence[str]], kept: Sequence[Sequence[str]] | None, folder: Path,
     writers: tuple[Sequence[str], Sequence[str]],
@@ -31,7 +31,7 @@ def train_cache_ngram(
     return figures
 
 
-@step("fine-tune evaluation LM", None, 48, "training", "evaluation-lm")
+@make_step("fine-tune evaluation LM", None, 48, "training", "evaluation-lm")
 def fine_tune_lm(
     base: Path, papers: Sequence[JudgedPaper], kept: Sequence[JudgedPaper], metrics: Sequence[Metric],
     settings: TuningSettings, folder: Path, data: Mapping[str, Any],

@@ -21,7 +21,15 @@ from gre_bench.core.settings import Settings
 from gre_bench.pipeline.ranking import store_rank_statistics
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.release import manifest
-from gre_bench.release.public_tables import FILLED, FOLDER, HISTORY, VIEWS_FILE, opened, table_rows, views_of
+from gre_bench.release.public_tables import (
+    FILLED,
+    FOLDER,
+    HISTORY,
+    VIEWS_FILE,
+    open_release_tables,
+    table_rows,
+    views_of,
+)
 from gre_bench.release.publishing import write_pages
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.contrasts import contrast_rows, load_contrasts
@@ -38,7 +46,7 @@ STATED = ("usd", "conflict", "covered")
 
 def renew(release: Path, about: dict[str, Any]) -> None:
     """Makes the `STATISTICS` of *release*, its list of metrics and the contrasts of its manifest *about* again."""
-    with opened(release) as connection:
+    with open_release_tables(release) as connection:
         kept: list[Any] = table_rows(connection, "signatures")
         store = ReleaseTables(about["edition"], connection)
         store_rank_statistics(store, Job(Settings(), Path()), kept, "")
@@ -57,7 +65,7 @@ def renew(release: Path, about: dict[str, Any]) -> None:
         path = release / FOLDER / "metrics.parquet"
         metrics = list(build_program_additions(about["signatures"], (), None).metrics)
         _write(path, pyarrow.Table.from_pylist(metrics, parquet.read_schema(path)))
-    with opened(release) as connection:  # contrasts and board are made of the tables above
+    with open_release_tables(release) as connection:  # contrasts and board are made of the tables above
         if tested := about.get("contrasts"):
             file = load_contrasts(resource("deployments", "contrasts", tested["file"]))
             tested["sha256"], tested["entries"] = file.sha256, [entry.model_dump() for entry in file.contrasts]

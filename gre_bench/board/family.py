@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from gre_bench.board.words import LMOrder, is_validated
+from gre_bench.board.words import CandidateOrder, is_validated
 from gre_bench.stats.families import HolmFamily, PairTest
 from gre_bench.store.queries import BOARD_PAIRS, LEADERBOARD, LMS_OF_METRIC, PAIR_TESTS, LeaderboardRow, Query
 
@@ -44,7 +44,9 @@ def computed_family(read: Read, signature_id: str, rows: Sequence[LeaderboardRow
     )
 
 
-def lm_orders_of(read: Read, signature_id: str, rows: Sequence[LeaderboardRow], board: str = "clean") -> list[LMOrder]:
+def lm_orders_of(
+    read: Read, signature_id: str, rows: Sequence[LeaderboardRow], board: str = "clean"
+) -> list[CandidateOrder]:
     """Returns one metric's order of candidates by each validated evaluation LM; the LM of *signature_id* comes first.
 
     *rows*: the board of *signature_id*. *board*: ``clean`` or ``all``. The other LMs are those of signatures that
@@ -57,11 +59,13 @@ def lm_orders_of(read: Read, signature_id: str, rows: Sequence[LeaderboardRow], 
         name = lm["signature_id"]
         own = rows if name == signature_id else read(LEADERBOARD, signature_ids=[name], board=board)
         if is_validated(own):
-            lm_orders.append(LMOrder(lm["evaluation_lm"], own, family_of(read, name, own, board)))
+            lm_orders.append(CandidateOrder(lm["evaluation_lm"], own, family_of(read, name, own, board)))
     return lm_orders
 
 
-def orders_by_signature(read: Read, rows: Sequence[LeaderboardRow], board: str = "clean") -> dict[str, list[LMOrder]]:
+def orders_by_signature(
+    read: Read, rows: Sequence[LeaderboardRow], board: str = "clean"
+) -> dict[str, list[CandidateOrder]]:
     """Returns signature id → the result of `lm_orders_of` for its board. *rows*: the rows of several boards."""
     boards: dict[str, list[LeaderboardRow]] = defaultdict(list)
     for row in rows:
@@ -69,7 +73,7 @@ def orders_by_signature(read: Read, rows: Sequence[LeaderboardRow], board: str =
     return {name: lm_orders_of(read, name, own, board) for name, own in boards.items()}
 
 
-def pair_rows(lm_orders: Sequence[LMOrder]) -> Iterator[dict[str, Any]]:
+def list_pair_test_rows(lm_orders: Sequence[CandidateOrder]) -> Iterator[dict[str, Any]]:
     """Yields one row per evaluation LM and test of two candidates, with all that is known about their difference."""
     for lm_order in lm_orders:
         for test in lm_order.tests.tests:

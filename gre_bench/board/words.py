@@ -166,7 +166,7 @@ CONTROLS = (
 
 
 @dataclass(frozen=True, slots=True)
-class LMOrder:
+class CandidateOrder:
     """The order of candidates by one evaluation LM: its name, the *rows* of its board, and the board's *tests*."""
 
     lm: str
@@ -174,7 +174,7 @@ class LMOrder:
     tests: HolmFamily
 
 
-def answer(rows: Sequence[LeaderboardRow], lm_orders: Sequence[LMOrder] = ()) -> str:
+def format_board_answer(rows: Sequence[LeaderboardRow], lm_orders: Sequence[CandidateOrder] = ()) -> str:
     """Answers the question of one board: who leads, which candidates no test tells apart, who is not ranked and why.
 
     Args:
@@ -196,7 +196,7 @@ def answer(rows: Sequence[LeaderboardRow], lm_orders: Sequence[LMOrder] = ()) ->
         sentences.append(why)
     else:
         sentences += _format_order(ranked, lm_orders)
-    if reasons := unranked(own):
+    if reasons := explain_unranked(own):
         sentences.append(reasons)
     return " ".join(sentences)
 
@@ -288,7 +288,7 @@ def format_headline_warning(rows: Sequence[LeaderboardRow], wanted: str | None) 
     return f"board.headline names {wanted}, which has no board here: {rows[0]['metric']} comes first."
 
 
-def unranked(rows: Sequence[LeaderboardRow]) -> str:
+def explain_unranked(rows: Sequence[LeaderboardRow]) -> str:
     """Returns a sentence on the candidates that have no rank, with the reasons; "" if all have one."""
     without = [row for row in rows if row["rank"] is None and row["kind"] != "control"]
     if not without:
@@ -373,7 +373,7 @@ def training_overlap_line(signature: Mapping[str, Any], exposures: Iterable[Cont
     )
 
 
-def _format_order(ranked: Sequence[LeaderboardRow], lm_orders: Sequence[LMOrder]) -> list[str]:
+def _format_order(ranked: Sequence[LeaderboardRow], lm_orders: Sequence[CandidateOrder]) -> list[str]:
     """Returns sentences on who leads, where human stands, and which neighbours in rank no test tells apart."""
     models = [row["candidate"] for row in ranked if row["kind"] == "model"]
     tops = [_find_top_model(lm_order, models) for lm_order in lm_orders]
@@ -396,7 +396,7 @@ def _format_order(ranked: Sequence[LeaderboardRow], lm_orders: Sequence[LMOrder]
     return sentences + [f"{by}{into} {first} to {last}, no two neighbours are told apart." for first, last in chains]
 
 
-def _find_top_model(lm_order: LMOrder, models: Sequence[str]) -> tuple[str, list[str]]:
+def _find_top_model(lm_order: CandidateOrder, models: Sequence[str]) -> tuple[str, list[str]]:
     """Returns the best of the *models* by one evaluation LM, and the models that it is not surely ahead of.
 
     A model is surely ahead of another if it leads by the mean and by the trimmed mean, and is ahead on more papers
@@ -408,7 +408,7 @@ def _find_top_model(lm_order: LMOrder, models: Sequence[str]) -> tuple[str, list
     return first, [name for name, test in tests.items() if test is None or not test.surely_ahead]
 
 
-def _format_lead(leader: str, ranked: Sequence[LeaderboardRow], lm_orders: Sequence[LMOrder]) -> str:
+def _format_lead(leader: str, ranked: Sequence[LeaderboardRow], lm_orders: Sequence[CandidateOrder]) -> str:
     """Returns who leads by which LMs, the next model, and how many words the leader's texts and human texts have.
 
     Numbers of words are given because scores grow with length. The human baseline never leads: it is the yardstick.
@@ -424,7 +424,7 @@ def _format_lead(leader: str, ranked: Sequence[LeaderboardRow], lm_orders: Seque
     return f"{sentence} {_drop_maker(leader)}'s {texts} have {own:.0f} words per paper, human's {human:.0f}."
 
 
-def _format_ahead(leader: str, ranked: Sequence[LeaderboardRow], lm_order: LMOrder) -> str:
+def _format_ahead(leader: str, ranked: Sequence[LeaderboardRow], lm_order: CandidateOrder) -> str:
     """Returns the test of *leader* against the next model: ``, ahead of NEXT (p = 0.012) on 81 of 113 papers``."""
     after = next(row["candidate"] for row in ranked if row["kind"] == "model" and row["candidate"] != leader)
     test = lm_order.tests.between(leader, after)
@@ -434,7 +434,9 @@ def _format_ahead(leader: str, ranked: Sequence[LeaderboardRow], lm_order: LMOrd
     return f", ahead of {_drop_maker(after)} (p {_format_p_equals(test.p_holm)}) {on}"
 
 
-def _format_no_lead(models: Sequence[str], lm_orders: Sequence[LMOrder], tops: Sequence[tuple[str, list[str]]]) -> str:
+def _format_no_lead(
+    models: Sequence[str], lm_orders: Sequence[CandidateOrder], tops: Sequence[tuple[str, list[str]]]
+) -> str:
     """Returns a sentence that says that no model leads, and why, by evaluation LM."""
     lms_by_answer: dict[str, list[str]] = {}
     for lm_order, (first, level) in zip(lm_orders, tops, strict=True):
@@ -452,7 +454,7 @@ def _format_no_lead(models: Sequence[str], lm_orders: Sequence[LMOrder], tops: S
     return f"No model leads: {'; '.join(f'by {_join_names(lms)}, {what}' for what, lms in lms_by_answer.items())}."
 
 
-def _format_human_position(human: LeaderboardRow, models: Sequence[str], lm_orders: Sequence[LMOrder]) -> str:
+def _format_human_position(human: LeaderboardRow, models: Sequence[str], lm_orders: Sequence[CandidateOrder]) -> str:
     """Returns a sentence that says, by evaluation LM, above and below how many models the human baseline scores.
 
     If the baseline has a note, such as one on whose wording it has, the sentence includes the note.

@@ -135,7 +135,7 @@ class Model(BaseModel, frozen=True, extra="forbid"):
             raise ValueError(f"released {self.released}, before its knowledge cutoff {self.knowledge_cutoff}")
         return self
 
-    def sampled(self, table: Mapping[str, Any] | None) -> Model:
+    def override_sampling(self, table: Mapping[str, Any] | None) -> Model:
         """Returns a copy with the sampling settings of *table*, written as in the models file.
 
         Raises `SettingsError` for an invalid value.

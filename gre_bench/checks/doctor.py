@@ -32,7 +32,7 @@ from gre_bench.core.records import Paper, Prediction
 from gre_bench.core.resources import resource
 from gre_bench.core.settings import FetchSettings, Settings
 from gre_bench.core.terminal import counted
-from gre_bench.http.lm_requests import masked
+from gre_bench.http.lm_requests import mask_secrets
 from gre_bench.ingest.openreview.client import Login, OpenReview
 from gre_bench.ingest.openreview.fetching import budget_file, origin
 from gre_bench.ingest.openreview.request_budget import RequestBudget
@@ -101,7 +101,7 @@ def run_checks(settings: Settings, state: Path) -> Iterator[Finding]:
                 yield Finding(name, "problem", str(error))
 
     for finding in findings():
-        yield replace(finding, found=masked(finding.found, secrets), to_do=masked(finding.to_do, secrets))
+        yield replace(finding, found=mask_secrets(finding.found, secrets), to_do=mask_secrets(finding.to_do, secrets))
 
 
 def check_python(settings: Settings, state: Path) -> Iterator[Finding]:
@@ -114,13 +114,15 @@ def check_packages(settings: Settings, state: Path) -> Iterator[Finding]:
     """Checks that the packages of an installation without extras are present in the tested versions."""
     needed = [line for line in importlib.metadata.requires("gre-bench") or [] if "extra ==" not in line]
     names = [re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0] for line in needed]
-    missing = [name for name in names if _version(name) is None]
+    missing = [name for name in names if _get_installed_version(name) is None]
     if missing:
         yield Finding("packages", "problem", f"not installed: {', '.join(missing)}", INSTALL)
         return
     tested = dict(line.split("==") for line in resource("constraints.txt").read_text().split() if "==" in line)
     # Version 2.13.0+cpu is a build of 2.13.0.
-    installed = {name: version.partition("+")[0] for name in tested if (version := _version(name)) is not None}
+    installed = {
+        name: version.partition("+")[0] for name in tested if (version := _get_installed_version(name)) is not None
+    }
     untested = [
         f"{name} {installed[name]} (tested: {tested[name]})" for name in installed if installed[name] != tested[name]
     ]
@@ -180,7 +182,7 @@ def check_state_folder(settings: Settings, state: Path) -> Iterator[Finding]:
         yield Finding("state", "problem", why, "choose another by --state")
 
 
-def clock(settings: Settings, state: Path) -> Iterator[Finding]:
+def check_system_clock(settings: Settings, state: Path) -> Iterator[Finding]:
     """Checks that the clock is not behind the times of existing files.
 
     Run ids, budgets and schedules depend on the clock.
@@ -194,14 +196,14 @@ def clock(settings: Settings, state: Path) -> Iterator[Finding]:
         yield Finding("clock", "ok", time_now)
 
 
-def store(settings: Settings, state: Path) -> Iterator[Finding]:
+def check_database(settings: Settings, state: Path) -> Iterator[Finding]:
     """Checks that a store can be created, written and read, and that the edition's read-only copy can be read."""
     with tempfile.TemporaryDirectory(prefix="gre-bench-") as folder:
         trial = Store(Path(folder), settings.edition.edition)
         with trial.lock("doctor"):
             trial.copy_for_readers()
         trial.read(LAST_SETTINGS)
-    yield Finding("duckdb", "ok", f"{_version('duckdb')}: a store can be made, written and read")
+    yield Finding("duckdb", "ok", f"{_get_installed_version('duckdb')}: a store can be made, written and read")
     own = Store(state, settings.edition.edition)
     if own.is_readable:
         own.read(LAST_SETTINGS)
@@ -223,7 +225,7 @@ def _find_nearest_existing_folder(path: Path) -> Path:
     return next(folder for folder in (whole, *whole.parents) if folder.exists())
 
 
-def _version(name: str) -> str | None:
+def _get_installed_version(name: str) -> str | None:
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
@@ -264,7 +266,7 @@ def check_settings(settings: Settings, state: Path) -> Iterator[Finding]:
     yield Finding("settings", "ok", f"edition {settings.edition.edition.key}, {', '.join(settings.scoring.metrics)}")
 
 
-def budget(settings: Settings, state: Path) -> Iterator[Finding]:
+def check_budget_limits(settings: Settings, state: Path) -> Iterator[Finding]:
     """Checks that all prices that the budget needs are known; reports the spending, and which limits are reached."""
     from gre_bench.pipeline.runs.spending import check_budget_models
     from gre_bench.writing.spend_log import ModelBudget, remaining_budget, spend_log_of, spending_line
@@ -273,7 +275,7 @@ def budget(settings: Settings, state: Path) -> Iterator[Finding]:
     spend_log, key, bounds = spend_log_of(state), settings.edition.edition.key, settings.budget
     for model in _named_models(settings):
         ModelBudget(spend_log, key, bounds, model)
-    spent, by_model = spend_log.whole(key), spend_log.models(key)
+    spent, by_model = spend_log.spent_on_all_models(key), spend_log.models(key)
     if spend_log.damaged:
         yield Finding("spend log", "warning", f"{spend_log.damaged} lines cannot be read and are not counted",
                       f"look at {spend_log.path}; lower the limits by what they cost")  # fmt: skip
@@ -321,7 +323,7 @@ def check_evaluation_lm(settings: Settings, state: Path) -> Iterator[Finding]:
         yield Finding("embedder", "ok", f"{settings.embedder.backend}, vectors of {vectors.shape[-1]} dimensions")
 
 
-def trained_on(settings: Settings, state: Path) -> Iterator[Finding]:
+def check_training_overlap(settings: Settings, state: Path) -> Iterator[Finding]:
     """Checks whether the evaluation LM or the writer of judgments was trained on papers of the edition."""
     from gre_bench.pipeline.training_overlap import find_overlap_in_read_copy
 
@@ -552,14 +554,14 @@ CHECKS: dict[str, Callable[[Settings, Path], Iterator[Finding]]] = {
     "packages": check_packages,
     "torch": check_gpu,
     "state": check_state_folder,
-    "clock": clock,
-    "duckdb": store,
+    "clock": check_system_clock,
+    "duckdb": check_database,
     "validation": check_validation,
     "disk": check_disk,
     "settings": check_settings,
-    "budget": budget,
+    "budget": check_budget_limits,
     "evaluation LM": check_evaluation_lm,
-    "learnt from": trained_on,
+    "learnt from": check_training_overlap,
     "LMs": check_endpoints,
     "fit": check_context_fit,
     "prefect": check_prefect_server,

@@ -37,7 +37,7 @@ from gre_bench.ingest.openreview.fetching import (
     origin,
     sample_papers_of_journal,
 )
-from gre_bench.ingest.openreview.journal import JOURNAL, Journal, read, submissions_lacking_replies
+from gre_bench.ingest.openreview.journal import JOURNAL, Journal, open_journal_read_only, submissions_lacking_replies
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.records.venues import Venue, venue_of
 from gre_bench.pipeline.perturbed_reviews import chosen_perturbations, find_perturbation_maker, list_harm_degrees
@@ -104,7 +104,7 @@ def plan_ahead(
     store = Store(state, edition.edition)
     has_host = bool(settings.fetch.host or venue.host)
     folder = choose_fetch_run_folder(settings, state) if has_host else None
-    journal = read(folder) if folder and (folder / JOURNAL).is_file() else None
+    journal = open_journal_read_only(folder) if folder and (folder / JOURNAL).is_file() else None
     have = _find_existing_data(state, venue, store, journal)
     papers, drawn = have["sampled"] or edition.papers, have["sampled"] > 0
     if not drawn and journal is not None and is_listed(journal, venue):

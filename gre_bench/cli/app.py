@@ -147,7 +147,7 @@ def main() -> None:
             if sys.stdout:
                 sys.stdout.flush()
     except GreBenchError as error:
-        screen.error(str(error))
+        screen.print_error(str(error))
         sys.exit(exit_code(error))
     except BrokenPipeError:
         # The reader has closed the pipe. Without this, Python would try to write the rest when it exits.
@@ -156,17 +156,17 @@ def main() -> None:
         path_fault, machine_fault = describe_path_fault(error), describe_machine_fault(error)
         if not (line := path_fault or machine_fault):
             raise
-        screen.error(line)
+        screen.print_error(line)
         sys.exit(BAD_INPUT if path_fault else FAULT)
     except MemoryError:
-        screen.error(f"{NO_MEMORY}; {MEND}")
+        screen.print_error(f"{NO_MEMORY}; {MEND}")
         sys.exit(FAULT)
     except (KeyboardInterrupt, Stopped):
-        stopping.end()
+        stopping.print_stopped_and_exit()
     except Exception as error:
         if not (is_interruption(error) or isinstance(error, typer.Abort)):
             raise
-        stopping.end()
+        stopping.print_stopped_and_exit()
 
 
 def exit_code(error: GreBenchError) -> int:

@@ -46,7 +46,7 @@ def handle_signals() -> Iterator[None]:
     try:
         yield
     except Stopped:
-        end()
+        print_stopped_and_exit()
     finally:
         # After a signal, the watching thread runs until the process ends, because a library's shutdown may take long.
         if not _heard.is_set():
@@ -56,7 +56,7 @@ def handle_signals() -> Iterator[None]:
                 signal.signal(sign, handler)
 
 
-def end() -> NoReturn:
+def print_stopped_and_exit() -> NoReturn:
     """Prints that the command was stopped, and ends the process with `EXIT_CODE`.
 
     After a signal, the process ends at once by `os._exit`, because threads of libraries could delay a normal end.
@@ -98,7 +98,7 @@ def _watch_signals(reading: int) -> None:
             break
         if heard[0] in SIGNS and time.monotonic() - began > ONE_STOP_S:
             break
-    end()
+    print_stopped_and_exit()
 
 
 def _print_once() -> None:

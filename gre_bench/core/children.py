@@ -21,9 +21,9 @@ def die_with_parent(parent: int, sign: signal.Signals = signal.SIGTERM) -> Calla
         return lambda: None
     libc = ctypes.CDLL(None, use_errno=True)
 
-    def ask() -> None:
+    def request_parent_death_signal() -> None:
         libc.prctl(PR_SET_PDEATHSIG, sign)
         if os.getppid() != parent:
             os._exit(1)
 
-    return ask
+    return request_parent_death_signal

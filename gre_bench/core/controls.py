@@ -34,6 +34,6 @@ GENERIC_JUDGMENTS = "\n".join(
 T = TypeVar("T")
 
 
-def other(items: Sequence[T], index: int) -> T:
+def pick_other_item(items: Sequence[T], index: int) -> T:
     """Returns the item that is half of *items* away from position *index*; positions wrap around at the end."""
     return items[(index + max(1, len(items) // 2)) % len(items)]

@@ -15,7 +15,7 @@
     └── StoreError        an edition's store: locked, of another version, damaged
         ├── Clash         a row to be added already exists
         ├── LockedError   another process is writing to the store
-        └── NothingCommitted  no run has committed anything yet (also an UnfinishedError)
+        └── NoCommittedDataError  no run has committed anything yet (also an UnfinishedError)
 
 The message of each error is one line that names the item and says what to do next. Any other exception is a bug, and
 nothing catches it.
@@ -102,7 +102,7 @@ class Clash(StoreError): ...
 class UnfinishedError(GreBenchError): ...
 
 
-class NothingCommitted(StoreError, UnfinishedError): ...
+class NoCommittedDataError(StoreError, UnfinishedError): ...
 
 
 class LockedError(StoreError): ...

@@ -29,11 +29,11 @@ def has_judgments(text: str, form: Form) -> bool:
     *form*: under ``as_written``, a judgment may follow a list mark ("- The reviewer ..."); under ``strict`` it may not.
     """
     if form == "strict":
-        return bool(strict(text))
+        return bool(keep_only_judgments(text))
     return any(_LISTED.match(line) for line in text.splitlines())
 
 
-def strict(text: str) -> str:
+def keep_only_judgments(text: str) -> str:
     """Returns only the judgments in *text*, stripped and joined by newlines."""
     return "\n".join(line.strip() for line in text.splitlines() if is_judgment(line))
 
@@ -44,7 +44,7 @@ def prepare_judgments(text: str, form: Form, ascii_fold: bool) -> str:
     *form*: ``as_written`` keeps all lines, ``strict`` only judgments. *ascii_fold*: whether to convert to ASCII first.
     """
     text = fold_to_ascii(text) if ascii_fold else text
-    return strict(text) if form == "strict" else text
+    return keep_only_judgments(text) if form == "strict" else text
 
 
 def fold_to_ascii(text: str) -> str:

@@ -46,14 +46,17 @@ def format_name_list(names: Iterable[str], most: int = SHOWN) -> str:
 
 
 def resolve_name(name: str, known: Iterable[str], subject: str) -> str:
-    """Returns the result of `whole`; if no known name matches, raises `SettingsError` that begins with *subject*."""
+    """Returns the result of `find_matching_name`.
+
+    If no known name matches, raises `SettingsError` that begins with *subject*.
+    """
     names = set(known)
-    if match := whole(name, names):
+    if match := find_matching_name(name, names):
         return match
     raise SettingsError(f"{subject} {name}; known, nearest first: {format_name_list(sort_by_similarity(name, names))}")
 
 
-def whole(name: str, known: Iterable[str]) -> str | None:
+def find_matching_name(name: str, known: Iterable[str]) -> str | None:
     """Returns the known name that equals *name*, or else the only known name that ends in ``/`` and *name*.
 
     Returns None if there is neither. Raises `SettingsError` if several known names end in ``/`` and *name*.

@@ -193,7 +193,7 @@ def resolve_model_ref(value: str | Path, beside: Path) -> Path:
 
 def is_model_name(folder: Path) -> bool:
     """Whether *folder* is the name of a pretrained model, or of a Hub model as ``OWNER/NAME@COMMIT``."""
-    return bool(named(folder) or _HUB.fullmatch(str(folder)))
+    return bool(find_pretrained(folder) or _HUB.fullmatch(str(folder)))
 
 
 def hub_model(name: str) -> tuple[str, str] | None:
@@ -234,7 +234,7 @@ def _cached_hub_folder(name: str, repository: str, commit: str) -> Path:
         ) from None
 
 
-def named(folder: Path) -> Pretrained | None:
+def find_pretrained(folder: Path) -> Pretrained | None:
     """Returns the pretrained model that *folder*, a result of `resolve_model_ref`, names; None if it is a path."""
     return None if folder.is_absolute() or len(folder.parts) != 1 else entries().get(str(folder))
 
@@ -249,7 +249,7 @@ def model_path(folder: Path, kind: Kind) -> Path:
         if kind != "lm":
             raise LMError(f"{folder}: a model of the Hub is an evaluation LM; it belongs into {SETTINGS['lm']}")
         return _cached_hub_folder(str(folder), *hub)
-    entry = named(folder)
+    entry = find_pretrained(folder)
     if entry is None:
         return folder
     if entry.kind != kind:
@@ -271,7 +271,7 @@ def refuse_changed(folder: Path, digest: str) -> None:
         raise LMError(f"{entry.name} in {model.folder} was changed since it was fetched; run: {entry.to_get}")
 
 
-def hint(folder: Path) -> str:
+def suggest_pretrained(folder: Path) -> str:
     """Returns ``; did you mean ...?`` if the end of *folder* resembles a pretrained model's name, else ""."""
     near = difflib.get_close_matches(folder.name.lower(), entries(), n=1, cutoff=0.75)
     return f"; did you mean the pretrained model {near[0]}?" if near else ""

@@ -428,7 +428,7 @@ class Settings(_Group, frozen=True):
 
     @model_validator(mode="before")
     @classmethod
-    def _roster_expands(cls, tree: Any) -> Any:
+    def _expand_roster(cls, tree: Any) -> Any:
         """Replaces a roster's name by the roster's settings, so that recorded settings need no roster file."""
         named = tree.get("roster") if isinstance(tree, dict) else None
         return (

@@ -12,7 +12,7 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\
 """Control characters except tab and line feed, line separators, writing-direction marks, and lone surrogates."""
 
 
-def plain(text: object) -> str:
+def remove_control_characters(text: object) -> str:
     """Returns *text* without control characters, which a terminal would execute."""
     return "".join(mark for mark in str(text) if mark.isprintable() or mark in "\n\t")
 
@@ -38,7 +38,7 @@ def csv_cell(value: Any) -> Any:
     """
     if value is None or isinstance(value, bool | int | float):
         return value
-    text = plain(value)
+    text = remove_control_characters(value)
     return f"'{text}" if text.startswith(FORMULA) else text
 
 
@@ -55,7 +55,7 @@ def markdown_cell(value: Any) -> str:
     """Returns *value* as one line of plain Markdown text: markup, HTML, bars and control characters are neutralised."""
     if value is None:
         return ""
-    text = f"{value:.6g}" if isinstance(value, float) else " ".join(plain(value).split("\n"))
+    text = f"{value:.6g}" if isinstance(value, float) else " ".join(remove_control_characters(value).split("\n"))
     for mark in ("\\", "|", "<", "*", "_", "`", "["):
         text = text.replace(mark, f"\\{mark}")
     return text

@@ -210,21 +210,21 @@ def extract_rationale(text: str) -> str | None:
 
     The reasons are the text after a label such as "Rationale:", or else all lines except those that state the score.
     """
-    text = plain(text)
+    text = strip_markup(text)
     if announced := _REASON.search(text):
         return text[announced.end() :].strip() or None
     rest = [line for line in text.splitlines() if not (_ALONE.fullmatch(line.strip()) or _LABELLED.fullmatch(line))]
     return "\n".join(rest).strip() or None
 
 
-def yes_or_no(text: str) -> bool:
+def parse_yes_or_no(text: str) -> bool:
     """Whether the reply *text* says Yes, which means that the LM calls the graded text redundant.
 
     Raises ``ReplyError("neither_yes_nor_no")`` if the reply begins with neither. Raises ``ReplyError("contradiction")``
     if the reply contradicts its answer, as in "Yes, the review is not redundant". A later sentence that begins with the
     other answer is a contradiction, too.
     """
-    text = _NUMBERING.sub(" ", plain(text))
+    text = _NUMBERING.sub(" ", strip_markup(text))
     opening = text[:200]
     words = re.findall(r"[^\W\d]+", opening)
     if not words or words[0].lower() not in ("yes", "no") or _NO_ANSWER.match(opening):
@@ -245,7 +245,7 @@ def yes_or_no(text: str) -> bool:
     return yes
 
 
-def choice(text: str) -> int:
+def parse_choice(text: str) -> int:
     """Returns which of two texts the reply *text* prefers: 0 for the first text, 1 for the second.
 
     ``one``, ``'two'.``, ``Output: one`` and ``Summary two is better`` are choices; "one" or "two" elsewhere in a longer
@@ -275,22 +275,22 @@ def choice(text: str) -> int:
     return chosen.pop()
 
 
-def plain(text: str) -> str:
+def strip_markup(text: str) -> str:
     """Returns *text* without Markdown emphasis, Markdown headings, enclosing quotes and "Answer:" at line starts."""
     return _STRAY.sub("", _ORNAMENT.sub("", text)).strip().strip("\"'“”‘’").strip()
 
 
-def hallucinated_answers(text: str) -> int:
+def count_hallucinated_answers(text: str) -> int:
     """Returns how many lines after the first begin with "Answer:" (Kotonya et al. 2023, Table 10)."""
     return len(_STRAY.findall(_ORNAMENT.sub("", text).strip(), 1))
 
 
 def _unquoted(text: str) -> str:
-    """Returns `plain` *text* without quotations, and with ``Score: 4`` for ``<score>4</score>``.
+    """Returns *text* without markup (see `strip_markup`) or quotations; ``<score>4</score>`` becomes ``Score: 4``.
 
     A short quotation without a label stays, as in: My score is "4".
     """
-    text = _TAG.sub(lambda tag: "\n" if tag[1] else f"\n{tag[2]}: ", plain(text)).strip()
+    text = _TAG.sub(lambda tag: "\n" if tag[1] else f"\n{tag[2]}: ", strip_markup(text)).strip()
     return _QUOTED.sub(lambda quoted: quoted[0] if _BRIEF.fullmatch(quoted[0]) else " ", text)
 
 

@@ -164,7 +164,7 @@ def ask_and_parse(
         if reply.outcome not in ("ok", "cut") or not reply.text:
             return ChatOutcome(Problem(reply.outcome, reply.detail or reply.outcome, reply.final), cost)
         text, _ = without_thinking(reply.text)
-        cost = replace(cost, hallucinated=int(answers.hallucinated_answers(text) > 0))
+        cost = replace(cost, hallucinated=int(answers.count_hallucinated_answers(text) > 0))
         if reply.outcome == "cut":
             # The last word may be truncated: "10" instead of "100".
             text = text[: len(text) - len(text.split()[-1])] if text.split() and not text[-1].isspace() else text
@@ -219,16 +219,16 @@ def filter_redundant_items(
     if not examiner.filtering:
         return {}, dict.fromkeys(range(len(items)), FREE)
     questions = [filter_chat(examiner, item) for item in items]
-    verdicts = ask_and_parse(asker, questions, filter_sampling(examiner, base), answers.yes_or_no)
+    verdicts = ask_and_parse(asker, questions, filter_sampling(examiner, base), answers.parse_yes_or_no)
     grades = {
-        index: filtered(examiner, items[index], verdict)
+        index: grade_filtered_item(examiner, items[index], verdict)
         for index, verdict in enumerate(verdicts)
         if verdict.read is not False
     }
     return grades, {index: verdict.cost for index, verdict in enumerate(verdicts) if index not in grades}
 
 
-def filtered(examiner: Examiner, item: GradingItem, verdict: ChatOutcome[bool]) -> Grade:
+def grade_filtered_item(examiner: Examiner, item: GradingItem, verdict: ChatOutcome[bool]) -> Grade:
     """Returns the grade of an item that the filter stopped: the lowest score, or the problem of the filter's chat."""
     if isinstance(verdict.read, Problem):
         problem = replace(verdict.read, message=f"filter: {verdict.read.message}")
@@ -337,7 +337,7 @@ def grade_by_lm(examiner: Examiner, items: Sequence[GradingItem], lm: ChatLM) ->
             odds = spans[len(questions) + index]
             verdict = ChatOutcome(odds if isinstance(odds, Problem) else odds[0] > odds[1])
             if verdict.read is not False:
-                grades.append(filtered(examiner, item, verdict))
+                grades.append(grade_filtered_item(examiner, item, verdict))
                 continue
         grades.append(_grade_from_logprobs(examiner, item, spans[index * each : (index + 1) * each]))
     return grades

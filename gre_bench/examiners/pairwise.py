@@ -219,7 +219,7 @@ class PositionBias:
 
 def ask_preferences(pairs: Sequence[TextPair], asker: Writer, item: ItemKind) -> list[Preference]:
     """Returns the LM *asker*'s preference in each of *pairs*; it compares the two texts of a pair in both orders."""
-    outcomes = ask_and_parse(asker, build_pairwise_chats(pairs, item), SAMPLING, answers.choice)
+    outcomes = ask_and_parse(asker, build_pairwise_chats(pairs, item), SAMPLING, answers.parse_choice)
     preferences = []
     for pair, forward, backward in zip(pairs, outcomes[: len(pairs)], outcomes[len(pairs) :], strict=True):
         ids, cost = (pair.item_id, pair.first, pair.second), forward.cost + backward.cost

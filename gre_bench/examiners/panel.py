@@ -147,7 +147,7 @@ def game_score(decision: float | Problem) -> float | None:
     return 0.5 if math.isclose(decision, 0.5) else float(decision > 0.5)
 
 
-def questions(groups: Mapping[str, str], count: int, seed: int = 0) -> set[str]:
+def sample_exam_texts(groups: Mapping[str, str], count: int, seed: int = 0) -> set[str]:
     """Returns the ids of at least *count* texts for the exam, sampled group by group. *groups*: text → its group.
 
     Raises `SettingsError` if no text is left for the chair to decide on.

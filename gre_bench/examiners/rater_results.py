@@ -129,7 +129,7 @@ class ExaminerResult:
     seconds: float
 
 
-def outcome(
+def compute_rater_result(
     column: RaterColumn, human: Mapping[str, float], groups: Mapping[str, str], resamples: int = 10_000, seed: int = 0
 ) -> ExaminerResult:
     """Returns the result of *column*. *human*: text id → human score. *groups*: text id → group, such as its source."""
@@ -316,7 +316,7 @@ def sample_rationales(
     return random.Random(seed).sample(rows_of_items, min(rows, len(rows_of_items)))
 
 
-def shares(filled: Sequence[Mapping[str, str | None]]) -> dict[str, float]:
+def compute_error_shares(filled: Sequence[Mapping[str, str | None]]) -> dict[str, float]:
     """Returns error → share (0 to 1) of the rationales that have it; ``good`` → share of those without errors.
 
     *filled*: the rows of the filled sheet. Raises `SourceError` if the sheet has no rows, or if a cell for an error is
@@ -345,7 +345,7 @@ class TextTable:
     notes: tuple[str, ...] = ()
 
 
-def filled(table: str, rows: Mapping[str, str], outcomes: Sequence[ExaminerResult]) -> TextTable:
+def fill_published_table(table: str, rows: Mapping[str, str], outcomes: Sequence[ExaminerResult]) -> TextTable:
     """Returns *table* with its published values next to the study's results. *rows*: row name → examiner's name."""
     by_name = {(outcome.name, outcome.by): outcome for outcome in outcomes if outcome.kind == "examiner"}
     lms = tuple(dict.fromkeys(by for name, by in by_name if by and name in rows.values())) or ("none",)

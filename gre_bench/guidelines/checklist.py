@@ -34,7 +34,7 @@ class Checklist:
     bad: tuple[str, ...]
 
     @property
-    def counts(self) -> bool:
+    def has_ten_good_and_ten_bad(self) -> bool:
         """Whether there are ten good and ten bad questions, as a rubric's computation of the rating requires."""
         return len(self.good) == len(self.bad) == QUESTIONS
 
@@ -85,7 +85,7 @@ def parse_guideline(text: str) -> str:
     """Returns the checklist in a reply; raises `ReplyError` unless it has ten good and ten bad questions."""
     reply = last_fenced_block(without_thinking(text)[0]).strip()
     questions = read(reply)
-    if not questions.counts:
+    if not questions.has_ten_good_and_ten_bad:
         raise ReplyError(
             f"no_checklist: {len(questions.good)} good and {len(questions.bad)} bad questions, not 10 and 10"
         )

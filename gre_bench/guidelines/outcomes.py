@@ -259,7 +259,7 @@ def compute_condition_results(
                 closeness=close({rating.paper_id: rating.value for rating in group}),
                 recomputed=close({rating.paper_id: rating.recomputed for rating in group}),
                 distribution={value: counted[value] for value in range(LOWEST, HIGHEST + 1)},
-                wording=wording([rating.text for rating in group if rating.text]),
+                wording=compute_wording_statistics([rating.text for rating in group if rating.text]),
             )
         )
     return results
@@ -311,7 +311,7 @@ def moving_ratio(tokens: Sequence[str], window: int = WINDOW) -> float | None:
     return total / (len(tokens) - window + 1) / window
 
 
-def wording(texts: Sequence[str]) -> WordingStatistics | None:
+def compute_wording_statistics(texts: Sequence[str]) -> WordingStatistics | None:
     """Returns the length and word variety of the *texts* that have words; None if no text has words."""
     tokens = [review_words for text in texts if (review_words := words(text))]
     if not tokens:

@@ -86,7 +86,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpReply:
     """The outcome of a request.
 
     *status*: None if the connection failed or the answer took too long. *body*: the body with the key masked; only its
@@ -161,7 +161,7 @@ class HttpClient:
             follow_redirects=False,
         )
 
-    def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Answer:
+    def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> HttpReply:
         """Sends one request with *body* as JSON, without retries. A fault raises no error; the answer states it."""
         import httpx2
 
@@ -172,16 +172,16 @@ class HttpClient:
                     if not received.add(part, response.is_success):
                         break
         except (httpx2.HTTPError, OSError) as error:
-            return Answer(None, fault=type(error).__name__, reason=self.masked(str(error)))
+            return HttpReply(None, fault=type(error).__name__, reason=self.mask_api_key(str(error)))
         if received.too_large:
-            return Answer(response.status_code, fault="ReadError", reason=received.too_large)
+            return HttpReply(response.status_code, fault="ReadError", reason=received.too_large)
         # Mask the key before any text is shortened: a key that was cut in half would not be found.
-        clean = self.masked(received.content.decode("latin-1")).encode("latin-1")
-        return Answer(response.status_code, clean, response.headers)
+        clean = self.mask_api_key(received.content.decode("latin-1")).encode("latin-1")
+        return HttpReply(response.status_code, clean, response.headers)
 
-    def masked(self, text: str) -> str:
+    def mask_api_key(self, text: str) -> str:
         """Returns *text* with the API key masked, because an endpoint may repeat the key in its answer."""
-        return masked(text, [self._key], "[key]") if self._key else text
+        return mask_secrets(text, [self._key], "[key]") if self._key else text
 
 
 @cache
@@ -286,7 +286,7 @@ SHORTEST_SECRET = 8
 """The minimum length of a secret that is masked; a shorter one is a placeholder or a common word."""
 
 
-def masked(text: str, secrets: Iterable[str], mark: str = "[secret]") -> str:
+def mask_secrets(text: str, secrets: Iterable[str], mark: str = "[secret]") -> str:
     """Returns *text* with each of *secrets* replaced by *mark*, except secrets shorter than `SHORTEST_SECRET`."""
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= SHORTEST_SECRET:

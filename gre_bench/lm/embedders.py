@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from gre_bench.core.errors import LMError, SettingsError, SourceError
 from gre_bench.core.incoming import read_bytes
-from gre_bench.core.pretrained import entries, hint, model_path, refuse_changed
+from gre_bench.core.pretrained import entries, model_path, refuse_changed, suggest_pretrained
 from gre_bench.core.records import LMIdentity, digest
 from gre_bench.core.settings import EmbedderSettings
 from gre_bench.core.strict import load_json
@@ -231,7 +231,7 @@ def check_module_folders(folder: Path) -> list[Path]:
     Raises `LMError` if a file is missing, or if a module needs code or weights other than safetensors.
     """
     if not folder.is_dir():
-        problem = f"there is no such folder; give one that holds a downloaded model{hint(folder)}"
+        problem = f"there is no such folder; give one that holds a downloaded model{suggest_pretrained(folder)}"
         raise LMError(f"embedder {folder}: {problem}")
     listing = _json(folder, folder / "modules.json")
     if not listing or not isinstance(listing, list) or not all(isinstance(module, dict) for module in listing):

@@ -105,14 +105,14 @@ class ModelWork:
         return float(self.tokens * layer * layers + self.rows * head + self.pairs * 2 * heads * size * layers)
 
 
-def work_alone(conversations: Sequence[Conversation]) -> ModelWork:
+def compute_unshared_work(conversations: Sequence[Conversation]) -> ModelWork:
     """Returns the work if each of *conversations* is computed alone."""
     lengths = [conversation.last for conversation in conversations]
     rows = sum(conversation.last - conversation.first + 1 for conversation in conversations)
     return ModelWork(sum(lengths), rows, sum(length * (length + 1) // 2 for length in lengths))
 
 
-def work_shared(conversations: Sequence[Conversation]) -> ModelWork:
+def compute_shared_work(conversations: Sequence[Conversation]) -> ModelWork:
     """Returns the work if each prefix that several of *conversations* share is computed only once."""
     trie = TokenTrie(conversations)
     return ModelWork(len(trie), len(np.unique(trie.rows)), int((trie.depths + 1).sum()))
@@ -196,7 +196,7 @@ def report(weights: Weights, papers: Papers, timings: dict[str, Timing], pairs: 
     alone = shared = ModelWork(0, 0, 0)
     for paper in papers:
         conversations = list(dict.fromkeys(template.encode(render(prediction)) for prediction in paper))
-        alone, shared = alone + work_alone(conversations), shared + work_shared(conversations)
+        alone, shared = alone + compute_unshared_work(conversations), shared + compute_shared_work(conversations)
     config = weights.model.config.get_text_config()
     reference = timings[REFERENCE]
     summary = {}

@@ -19,7 +19,7 @@ from gre_bench.core.settings import EvaluationLMSettings
 from gre_bench.core.training_registers import FILE as REGISTER
 from gre_bench.core.training_registers import INCLUDED, Register, read_register
 from gre_bench.lm.protocol import EvaluationLM
-from gre_bench.lm.weights import ADAPTER, BASE, RECORD, DType, check_files, read_adapter, trained_by_contrast
+from gre_bench.lm.weights import ADAPTER, BASE, RECORD, DType, check_files, is_trained_by_contrast, read_adapter
 
 Pieces = Callable[[str, Sequence[int]], list[str] | None]
 
@@ -111,7 +111,7 @@ def register_of(settings: EvaluationLMSettings) -> Register | None:
 def trained_on_perturbations(settings: EvaluationLMSettings) -> dict[str, str]:
     """Returns perturbation or harm → the reason why it proves nothing about the evaluation LM of *settings*."""
     folder = _find_local_folder(settings)
-    if folder is None or not trained_by_contrast(folder):
+    if folder is None or not is_trained_by_contrast(folder):
         return {}
     why = f"{folder.name} learnt to tell reviews of other papers (contrast), so it proves nothing"
     return {"random_replacement": why, "invention": why}
@@ -147,11 +147,11 @@ def open_lm(settings: EvaluationLMSettings) -> EvaluationLM:
 
     Raises `SettingsError` for unusable settings and `LMError` if the model cannot be opened.
     """
-    return opened(settings, dtype_of(settings))
+    return open_cached_lm(settings, dtype_of(settings))
 
 
 @lru_cache(maxsize=1)
-def opened(settings: EvaluationLMSettings, _dtype: DType) -> EvaluationLM:
+def open_cached_lm(settings: EvaluationLMSettings, _dtype: DType) -> EvaluationLM:
     """Opens an LM for `open_lm`, and keeps it for the next call with the same arguments.
 
     Settings that compare equal can mean different precisions if only one of them states the dtype. *_dtype* tells them
@@ -183,11 +183,11 @@ def _open_package_lm(
     return lm
 
 
-def pieces_of(settings: EvaluationLMSettings) -> Pieces | None:
+def find_reply_splitter(settings: EvaluationLMSettings) -> Pieces | None:
     """Returns a function that splits a reply of the LM in *settings* into the text of each token.
 
     That function takes the reply's text and the ids of its tokens. It returns one string for each id, or None if the
-    ids do not fit the text. `pieces_of` returns None if this machine has no tokenizer for the LM.
+    ids do not fit the text. `find_reply_splitter` returns None if this machine has no tokenizer for the LM.
     """
     if settings.backend == "cache-ngram":
         from gre_bench.lm.ngram.segmentation import pieces_of_words

@@ -149,7 +149,7 @@ class ChatBackend(ABC):
 
         If several predictions render to the same conversation, it is computed only once.
         """
-        encoded = {prediction: self._encoded(prediction) for prediction in dict.fromkeys(predictions)}
+        encoded = {prediction: self._encode_prediction(prediction) for prediction in dict.fromkeys(predictions)}
         due = list(dict.fromkeys(item for item in encoded.values() if isinstance(item, Conversation)))
         logprobs = dict(zip(due, self._logprobs(due), strict=True)) if due else {}
         answers: dict[Conversation, SpanLogprob | SpanError] = {}
@@ -162,7 +162,7 @@ class ChatBackend(ABC):
         items = (encoded[prediction] for prediction in predictions)
         return [item if isinstance(item, SpanError) else answers[item] for item in items]
 
-    def _encoded(self, prediction: Prediction | Chat) -> Conversation | SpanError:
+    def _encode_prediction(self, prediction: Prediction | Chat) -> Conversation | SpanError:
         try:
             conversation = self.template.encode(render(prediction))
         except SpanError as error:

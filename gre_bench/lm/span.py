@@ -88,7 +88,7 @@ class ChatTemplate:
         for merged in (False, True):
             template = cls(tokenizer, text, merged, "", frozenset(control), pattern)
             try:
-                return template._probed()
+                return template._detect_reply_ending()
             except SpanError as error:
                 refusals.append(str(error))
         raise LMError(
@@ -112,7 +112,7 @@ class ChatTemplate:
             "".join((chat.system, chat.user, chat.reply)).encode()
         except UnicodeEncodeError as error:
             raise SpanError("bad_text", "the text holds a lone surrogate, which no token stands for") from error
-        (system, user, reply), escaped = self._escaped(chat.system, chat.user, chat.reply)
+        (system, user, reply), escaped = self._break_up_control_tokens(chat.system, chat.user, chat.reply)
         conversation = replace(self._conversation(system, user, reply), escaped=escaped)
         if (shape := bool(system)) not in self.own:
             trial = self._conversation(_TRIAL.system if shape else "", _TRIAL.user, _TRIAL.reply)
@@ -123,8 +123,8 @@ class ChatTemplate:
 
     def _conversation(self, system: str, user: str, reply: str) -> Conversation:
         """Returns the token ids and the span of a chat whose texts do not spell out control tokens."""
-        prompt = self._written(system, user).rstrip()
-        full = self._written(system, user, reply)
+        prompt = self._render_messages(system, user).rstrip()
+        full = self._render_messages(system, user, reply)
         start, end = len(prompt), len(full) - len(self.ending)
         if not (full.startswith(prompt) and full.endswith(self.ending) and start <= end):
             raise SpanError("bad_span", "the chat template does not write the generation prompt before the reply")
@@ -138,13 +138,16 @@ class ChatTemplate:
             raise SpanError("bad_span", "the template writes no end-of-turn token after the reply")
         return Conversation(tuple(ids[: last + 1]), first, last, 0)
 
-    def _probed(self) -> ChatTemplate:
+    def _detect_reply_ending(self) -> ChatTemplate:
         """Returns a copy with *ending* filled in: the common end of two trial chats whose one-character replies differ.
 
         Raises `SpanError` if the template omits a message or changes a reply.
         """
         system, user = _TRIAL.system, _TRIAL.user
-        prompt, first, second = self._written(system, user), *(self._written(system, user, reply) for reply in "01")
+        prompt, first, second = (
+            self._render_messages(system, user),
+            *(self._render_messages(system, user, reply) for reply in "01"),
+        )
         if system not in prompt or user not in prompt:
             raise SpanError("bad_span", "the chat template leaves a message out")
         shared = takewhile(lambda pair: pair[0] == pair[1], zip(reversed(first), reversed(second), strict=False))
@@ -152,7 +155,7 @@ class ChatTemplate:
         template.encode(_TRIAL)
         return template
 
-    def _written(self, system: str, user: str, reply: str | None = None) -> str:
+    def _render_messages(self, system: str, user: str, reply: str | None = None) -> str:
         """Returns the chat that the template renders; if *reply* is None, it ends with the generation prompt."""
         if system and self.merged:
             system, user = "", f"{system}\n\n{user}"
@@ -171,7 +174,7 @@ class ChatTemplate:
         except Exception as error:  # a template is foreign code and may raise anything
             raise SpanError("bad_span", f"the chat template raises: {_line(error)}") from error
 
-    def _escaped(self, *texts: str) -> tuple[list[str], int]:
+    def _break_up_control_tokens(self, *texts: str) -> tuple[list[str], int]:
         """Breaks up each control token in *texts* by a space after its first character; returns texts and a count."""
         broken, total = [], 0
         for text in texts:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from gre_bench.core.errors import LMError, SourceError
 from gre_bench.core.incoming import read_bytes
-from gre_bench.core.pretrained import hint, model_path, refuse_changed, resolve_model_ref
+from gre_bench.core.pretrained import model_path, refuse_changed, resolve_model_ref, suggest_pretrained
 from gre_bench.core.records import digest
 from gre_bench.core.strict import load_json
 from gre_bench.core.whole_files import sha256
@@ -165,7 +165,7 @@ def open_weights(
     device = choose_device(device, subject)
     packed = {}
     if quantisation in NF4:
-        if lack := lacks_nf4(device):
+        if lack := find_missing_nf4_support(device):
             raise LMError(f"{subject}: quantisation {quantisation} needs {lack}; use quantisation none")
         packed["quantization_config"] = BitsAndBytesConfig(
             load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=quantisation == "nf4-double",
@@ -234,7 +234,7 @@ def hide_progress_bars() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def lacks_nf4(device: str) -> str | None:
+def find_missing_nf4_support(device: str) -> str | None:
     """Returns what this machine lacks to run 4-bit weights on *device*; None if nothing is missing."""
     if device != "cuda":
         return "a CUDA device"
@@ -308,7 +308,7 @@ def read_adapter(folder: Path) -> Adapter | None:
     return Adapter(folder, config, base, base_digest)
 
 
-def trained_by_contrast(folder: Path) -> bool:
+def is_trained_by_contrast(folder: Path) -> bool:
     """Whether the training record in *folder* says that the model was trained by contrast with reviews of other papers.
 
     Returns False if there is no readable record; that fault is reported when the model is opened.
@@ -354,7 +354,7 @@ def check_files(folder: Path) -> Adapter | None:
     folder = adapter.base if adapter else folder
     if not folder.is_dir():
         problem = "there is no such folder; give one that holds a downloaded model, or OWNER/NAME@COMMIT of the Hub"
-        raise LMError(f"evaluation LM {folder}: {problem}{hint(folder)}")
+        raise LMError(f"evaluation LM {folder}: {problem}{suggest_pretrained(folder)}")
     if not (folder / "config.json").is_file():
         raise LMError(f"evaluation LM {folder}: no config.json; the folder must be that of a transformers model")
     if not any(folder.glob("*.safetensors")):

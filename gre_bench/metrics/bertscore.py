@@ -47,7 +47,7 @@ class BertScore:
 
     def _of_sentences(self, texts: Iterable[str], query: bool = False) -> dict[str, NDArray[np.float32]]:
         """Returns text → embeddings of its sentences (sentences, dimension). *query*: whether to use the prompt."""
-        parts = {text: sentences(text) for text in texts}
+        parts = {text: split_into_sentences(text) for text in texts}
         rows = {sentence: row for row, sentence in enumerate(dict.fromkeys(chain(*parts.values())))}
         vectors = self.embedder.embed(list(rows), query=query)
         return {text: vectors[[rows[line] for line in of_text]] for text, of_text in parts.items()}
@@ -69,7 +69,7 @@ class BertScore:
         return f1
 
 
-def sentences(text: str) -> list[str]:
+def split_into_sentences(text: str) -> list[str]:
     """Splits *text* into sentences as the code of Xu et al. 2025 does; strips each sentence and drops empty ones."""
     return [stripped for piece in _BREAK.split(text) if (stripped := piece.strip())]
 

@@ -212,7 +212,7 @@ def find_response(
     if candidate.candidate_id == HUMAN:
         return entries[index].human
     if candidate.candidate_id == controls.OTHER_PAPER:
-        return controls.other(entries, index).human
+        return controls.pick_other_item(entries, index).human
     if candidate.candidate_id == controls.GENERIC:
         return Response(controls.GENERIC, None, {FIXED_WRITER: generic})
     return entries[index].responses.get(candidate.candidate_id)
@@ -385,7 +385,7 @@ def plan_response_moves(
             response, name = find_response(entries, index, candidate), entry.paper.paper_id
             if response is not None and (words := count_scored_words(response, recipe, writer)):
                 borrowed = candidate.candidate_id == controls.OTHER_PAPER
-                source = controls.other(entries, index).paper.paper_id if borrowed else name
+                source = controls.pick_other_item(entries, index).paper.paper_id if borrowed else name
                 by_paper[name] = response
                 placed.append(MovableReview(name, name, frozenset((name, source)), words))
         chosen = as_human if candidate.kind == "change" else plan_moves(placed, seed)

@@ -56,7 +56,8 @@ Answers = Mapping[str, SpanLogprob | SpanError]
 
 
 def build_predictions(recipe: Recipe, case: Case, settings: ScoringSettings) -> tuple[Prediction, ...]:
-    """Returns the predictions from whose log-probabilities `value` computes the score of *case*, in `value`'s order.
+    """Returns the predictions from whose log-probabilities `combine_logprobs` computes the score of *case*, in
+    the order in which it takes them.
 
     The predictions for each formula, with x, x' and y as in the module's docstring: ``pmi``: y given x, y given no
     review. ``specific``: y given x, y given x'. ``recall``: y given x. ``precision``: x given y. ``f1``: those of
@@ -86,7 +87,7 @@ def prompt_of(recipe: Recipe, settings: ScoringSettings) -> str:
     return f"{settings.prompt}_beyond" if recipe.synopsis == "beyond" else settings.prompt
 
 
-def value(recipe: Recipe, totals: Sequence[float]) -> float:
+def combine_logprobs(recipe: Recipe, totals: Sequence[float]) -> float:
     """Returns a case's score in nats.
 
     Args:
@@ -253,7 +254,7 @@ def score(
             elif failed:
                 result = Problem(failed.code, str(failed), failed.final, failed.broken)
             else:
-                result = value(recipe, totals)
+                result = combine_logprobs(recipe, totals)
             scores.append(make_score(signature_id, case, result, tuple(part_address for part_address, _ in of_case)))
         spans |= {name: answer for name, answer in fresh.items() if isinstance(answer, SpanLogprob)}
     for work, recipe in zip(works, recipes, strict=True):

@@ -55,7 +55,7 @@ class Perturbation:
         default_factory=dict[Level, Callable[[PerturbationInput], str]]
     )
 
-    def at(self, level: Level) -> bool:
+    def is_applicable_at(self, level: Level) -> bool:
         """Whether the perturbation can be applied to a text at *level*: a review, or judgments."""
         return self.level in (level, "both")
 
@@ -137,7 +137,7 @@ UNCHANGEABLE = frozenset(code for _, code, _ in _MET.values())
 """The codes of a `PerturbationError` that is not a failure: the text merely does not allow the perturbation."""
 
 
-def named(name: str) -> Perturbation:
+def find_perturbation(name: str) -> Perturbation:
     """Returns the perturbation, or the degree of a harm, called *name*; raises `PerturbationError` if there is none."""
     if name in GRADED:
         return GRADED[name]
@@ -148,8 +148,8 @@ def named(name: str) -> Perturbation:
 
 def check_applicable(name: str, level: Level, material: PerturbationInput) -> Perturbation:
     """Returns the perturbation *name*; raises `PerturbationError` unless it can be applied to *material* at *level*."""
-    change = named(name)
-    if not change.at(level):
+    change = find_perturbation(name)
+    if not change.is_applicable_at(level):
         raise PerturbationError("other_level", f"change {name} is made of a {change.level} text, not of {level}")
     for need in change.needs:
         met, code, why = _MET[need]
@@ -171,7 +171,7 @@ def identity(name: str, material: PerturbationInput) -> str:
 
     The parts are name, version, splitter, and a hash of the seed and the headings.
     """
-    change = named(name)
+    change = find_perturbation(name)
     settings = digest([material.seed, list(material.headings)])[:8]
     return f"{change.name}-{change.version} · {material.splitter} {settings}"
 
@@ -181,7 +181,7 @@ def perturbed_candidate_name(change: str, level: Level) -> str:
 
     It is ``human~injection``, or ``human~injection~judgments`` if judgments are perturbed.
     """
-    if control := named(change).control:
+    if control := find_perturbation(change).control:
         return control
     return _MARK.join([HUMAN, change] + (["judgments"] if level == "judgments" else []))
 

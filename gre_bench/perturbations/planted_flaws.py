@@ -78,7 +78,7 @@ class Flaw(BaseModel, frozen=True, extra="forbid"):
 
     @field_validator("find", "unless")
     @classmethod
-    def _compiles(cls, text: str | None) -> str | None:
+    def _check_pattern_compiles(cls, text: str | None) -> str | None:
         try:
             re.compile(text or "")
         except re.error as error:
@@ -128,7 +128,7 @@ class Planted:
     before: str
     fields: dict[str, str]
 
-    def worded(self, lines: Sequence[str]) -> list[str]:
+    def fill_placeholders(self, lines: Sequence[str]) -> list[str]:
         return [line.format(**self.fields) for line in lines]
 
     @property

@@ -57,7 +57,7 @@ def hide_in_weaknesses(text: Sequence[str], named: Sequence[str], chance: random
     return "\n".join(["Summary:", *first, "", "Weaknesses:", *(f"- {line}" for line in lines)])
 
 
-def review(
+def write_scripted_review(
     script: str, pool: Sequence[str], planted: Planted | None, every: Sequence[Planted], chance: random.Random
 ) -> str:
     """Returns a review by *script* of the text *planted*, or of the original paper if *planted* is None.
@@ -68,12 +68,12 @@ def review(
     text, happens = sample_sentences(pool, chance), chance.random() < share
     if words == "listing":
         listed = sorted(every, key=lambda item: item.flaw.name) if happens else []
-        named = [item.worded(item.flaw.plain)[0] for item in listed]
+        named = [item.fill_placeholders(item.flaw.plain)[0] for item in listed]
     elif words == "absent":
         wrong = chance.choice([item for item in every if planted is None or item.flaw.name != planted.flaw.name])
-        named = [chance.choice(wrong.worded(wrong.flaw.plain))] if happens else []
+        named = [chance.choice(wrong.fill_placeholders(wrong.flaw.plain))] if happens else []
     elif planted is not None and happens:
-        named = [chance.choice(planted.worded(getattr(planted.flaw, words)))]
+        named = [chance.choice(planted.fill_placeholders(getattr(planted.flaw, words)))]
     else:
         named = []
     return hide_in_weaknesses(text, named, chance)

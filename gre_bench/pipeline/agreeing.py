@@ -42,7 +42,7 @@ from gre_bench.store.queries import FINISHED_PAIRS
 from gre_bench.tasks.backends import SignMetrics
 
 
-def agree(job: Job) -> dict[str, Any]:
+def correlate_with_grades(job: Job) -> dict[str, Any]:
     """Scores an edition's graded reviews by every metric of the settings, and correlates each metric with the grades.
 
     Returns the correlations, the numbers of pairs by state, and why pairs have no score.

@@ -52,7 +52,7 @@ def import_papers(
 ) -> dict[str, Any]:  # fmt: skip
     """Imports the papers in the file *path*, or only those in *rows*; returns the report of `store_imported`."""
     path, known = local_path(path), {paper.paper_id: paper for paper in known_papers(store)}
-    store.let_go()
+    store.close_database()
     imported = read_new_papers(path, known, rows, reading)
     reading.check_used()
     return store_imported(store, run_id, path, "papers", imported, licence=licence)
@@ -221,7 +221,7 @@ def store_imported(
         *stating,
         ("add_import", by | counts | about),
     )
-    store.let_go()
+    store.close_database()
     return report
 
 
@@ -232,7 +232,7 @@ def _storing_steps(by: dict[str, Any], named: str, query: str, records: Sequence
               "writer": record.writer if named == "judgments" else ""}
         for record in records
     ]  # fmt: skip
-    rows = [judged(record) for record in records] if named == "judgments" else records
+    rows = [build_judgments_row(record) for record in records] if named == "judgments" else records
     return [("note_additions", noted), *((query, some) for some in _parts(rows))]
 
 
@@ -257,7 +257,7 @@ def parse_licence(text: str | None) -> str | None:
     return text
 
 
-def judged(judgments: Judgments) -> dict[str, Any]:
+def build_judgments_row(judgments: Judgments) -> dict[str, Any]:
     """Returns *judgments* as a row of the table ``judgments``, with the numbers of ``lines`` and of ``strays``.
 
     A stray is a line that does not have the form of a judgment.
@@ -396,7 +396,7 @@ def set_job_domain(job: Job) -> Job:
     edition, scoring = job.settings.edition, job.settings.scoring
     store = Store(job.state, edition.edition)
     if "domain" not in edition.model_fields_set and store.is_readable:
-        imported = [row["domain"] for row in store.read_mended(queries.IMPORTED_DOMAIN)]
+        imported = [row["domain"] for row in store.read_with_repair(queries.IMPORTED_DOMAIN)]
         edition = edition.model_copy(update={"domain": imported[0]}) if imported else edition
     domain = domain_of(edition.domain)
     defaults: dict[str, Any] = {"prompt": domain.predict, "synopsis_of": domain.synopsis_of}
@@ -405,7 +405,7 @@ def set_job_domain(job: Job) -> Job:
     return replace(job, settings=job.settings.model_copy(update=update))
 
 
-def known_points(store: Store) -> dict[str, Point]:
+def load_stored_points(store: Store) -> dict[str, Point]:
     """Returns id → labelled point, for all stored points."""
     return {
         row["point_id"]: Point(
@@ -424,7 +424,7 @@ def import_points(
     *orders*: label → the ranks of its values, if they are words (see `ordered_labels`).
     """
     path, (papers, reviews) = local_path(path), known_by_id(store)
-    points, imported = read_new_points(path, known_points(store), reviews, papers.keys(), orders, reading)
+    points, imported = read_new_points(path, load_stored_points(store), reviews, papers.keys(), orders, reading)
     reading.check_used()
     rows = [asdict(point) | {"labels": json.dumps(point.labels, sort_keys=True), "run_id": run_id} for point in points]
     report = store_imported(store, run_id, path, "graded", imported, before=[("put_points", rows)])

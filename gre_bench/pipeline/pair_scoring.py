@@ -45,13 +45,13 @@ def score(store: Store, job: Job, workers: Workers, work: RunPlan, progress: Pro
     # Papers do not share predictions. If the store has no spans at the start, no chunk needs to look for known ones.
     any_known = bool(store.rows(queries.ANY_SPAN, lm_id=work.lm_id))
 
-    def values_of(chunk: Chunk) -> dict[str, Any]:
+    def build_score_arguments(chunk: Chunk) -> dict[str, Any]:
         works = group_cases_by_metric(chunk, work)
         known = known_spans(store, job.settings.scoring, work.lm_id, works) if any_known else {}
         settings = {"backends": job.backends, "scoring": job.settings.scoring}
         return {"name": chunk[0][0], **settings, "works": works, "known": known}
 
-    for chunk, result in workers.scored(chunks, values_of):
+    for chunk, result in workers.score_chunks(chunks, build_score_arguments):
         if isinstance(result, ScoringResult):
             scored = result
         else:  # the next run scores the chunk again
@@ -60,7 +60,7 @@ def score(store: Store, job: Job, workers: Workers, work: RunPlan, progress: Pro
                 [Score(item.signature_id, case.paper_id, case.candidate_id, case.reference_id, None, problem)
                  for item in group_cases_by_metric(chunk, work) for case in item.cases], {},
             )  # fmt: skip
-        store_scored(store, work, scored, progress.run_id)
+        store_scoring_result(store, work, scored, progress.run_id)
         work.notes += [remark for remark in scored.remarks if remark not in work.notes]
         progress.advance(sum(item.problem is None or item.problem.final for item in scored.scores))
         store.copy_for_readers(job.settings.run.read_copy_every_s)
@@ -105,7 +105,7 @@ def known_spans(
     }
 
 
-def store_scored(store: Store, work: RunPlan, scored: ScoringResult, run_id: str) -> None:
+def store_scoring_result(store: Store, work: RunPlan, scored: ScoringResult, run_id: str) -> None:
     """Stores the results *scored* in one transaction: log-probabilities, scores, and problems in place of scores.
 
     A final problem is the pair's result. A transient problem is stored only in the table ``problems``, and the next run
@@ -179,7 +179,7 @@ def end_run(
     return summary | {"writer": work.writer, "metrics": metrics, "reasons": reasons, "notes": work.notes} | more
 
 
-def store_auc(store: Store, signature: Signature, trained_on: TrainingOverlap) -> None:
+def compute_and_store_auc(store: Store, signature: Signature, trained_on: TrainingOverlap) -> None:
     """Stores the AUC with which the metric distinguishes human reviews of the same paper from those of other papers.
 
     *trained_on*: the papers that the evaluation LM or the writer was trained on, which are left out. If too few scores

@@ -16,12 +16,18 @@ from gre_bench.core.settings import Settings, ValidationSettings
 from gre_bench.ingest.records.venues import venue_of
 from gre_bench.lm.opening import trained_on_perturbations
 from gre_bench.metrics.cases import Entry, Missing, Response
-from gre_bench.perturbations.by_name import GRADED, PERTURBATIONS, apply_perturbation, named, perturbed_candidate_name
+from gre_bench.perturbations.by_name import (
+    GRADED,
+    PERTURBATIONS,
+    apply_perturbation,
+    find_perturbation,
+    perturbed_candidate_name,
+)
 from gre_bench.perturbations.edits import OTHER_REVIEWS
 from gre_bench.perturbations.harms import HARMS
 from gre_bench.perturbations.material import PerturbationInput
 from gre_bench.pipeline.runs.job import Job, Progress
-from gre_bench.pipeline.writing import write
+from gre_bench.pipeline.writing import write_missing_texts
 from gre_bench.store import Store
 from gre_bench.store.queries import ASKED_FOR, CHANGE_MAKERS
 from gre_bench.tasks import steps
@@ -38,7 +44,9 @@ def chosen_perturbations(settings: Settings) -> dict[str, str]:
     domain, trained_on = domain_of(settings.edition.domain), trained_on_perturbations(settings.evaluation_lm)
     if chosen is None:
         chosen = tuple(
-            name for name in domain.perturbations if PERTURBATIONS[name].at(level) and name not in trained_on
+            name
+            for name in domain.perturbations
+            if PERTURBATIONS[name].is_applicable_at(level) and name not in trained_on
         )
     if not chosen:
         raise SettingsError(
@@ -46,7 +54,7 @@ def chosen_perturbations(settings: Settings) -> dict[str, str]:
         )
     for name in chosen:
         why_not = domain.why_not(name) or trained_on.get(name)
-        if why_not is None and not named(name).at(level):
+        if why_not is None and not find_perturbation(name).is_applicable_at(level):
             why_not = f"it cannot be made at the level of {level}"
         if why_not is not None:
             raise SettingsError(f"validation.perturbations: leave out {name}: {why_not}")
@@ -101,7 +109,7 @@ def list_perturbed_candidates(store: Store, job: Job) -> list[Candidate]:
     for name, candidate in _list_made_perturbations(job):
         made_by = find_perturbation_maker(validation, name)
         if validation.level == "judgments":
-            made_by = f"{name}-{named(name).version} · seed {validation.seed}"
+            made_by = f"{name}-{find_perturbation(name).version} · seed {validation.seed}"
             if (earlier := before.get(candidate, made_by)).startswith(f"{name}-"):
                 _check_same_maker(name, store.key, earlier, made_by)
         candidates.append(Candidate(candidate, "change", prompt=made_by, change=name))
@@ -110,7 +118,9 @@ def list_perturbed_candidates(store: Store, job: Job) -> list[Candidate]:
 
 def _list_made_perturbations(job: Job) -> Iterator[tuple[str, str]]:
     """Yields (perturbation, candidate) for each perturbation of *job* that is not a control."""
-    return ((change, candidate) for change, candidate in job.perturbations.items() if not named(change).control)
+    return (
+        (change, candidate) for change, candidate in job.perturbations.items() if not find_perturbation(change).control
+    )
 
 
 def _check_same_maker(change: str, edition: str, before: str, now: str) -> None:
@@ -144,7 +154,7 @@ def write_perturbations(store: Store, job: Job, entries: Sequence[Entry], progre
         _check_same_maker(change, store.key, made_by.get(candidate, writer), writer)
         step: Callable[..., list[WrittenText]] = partial(steps.write_perturbations, change)
         stage = f"changing reviews: {PERTURBATIONS[change].title}"
-        write(
+        write_missing_texts(
             store, job, progress, stage, "review", writer, name, step, items, lambda ids: [items[key] for key in ids],
             candidate=candidate,
         )  # fmt: skip

@@ -17,7 +17,7 @@ from gre_bench.core.records import HUMAN, Candidate, Paper, PlannedPair, Review,
 from gre_bench.core.settings import EditionSettings
 from gre_bench.core.terminal import counted
 from gre_bench.ingest.records.row_files import read_ids
-from gre_bench.ingest.records.sampling import draw, not_human
+from gre_bench.ingest.records.sampling import draw, read_not_human_ids
 from gre_bench.metrics.agreement import NOT_REFERENCED, GradedItem, plan_agreement
 from gre_bench.metrics.agreement import build_review_candidate as graded_candidate
 from gre_bench.metrics.cases import (
@@ -100,7 +100,7 @@ def draw_sample(store: Store, settings: EditionSettings) -> list[str]:
         was = f"{len(others)} papers that {settings.only.name} does not name"
         raise SettingsError(f"edition {store.key} was drawn with {was}; {KEPT}")
     human = [review for review in known_reviews(store, texts=False) if review.candidate == HUMAN]
-    apart = not_human(human, settings.not_human)
+    apart = read_not_human_ids(human, settings.not_human)
     if settings.not_human and (named := apart & {row["review_id"] for row in store.rows(SAMPLE)}):
         was = f"{counted(len(named), 'review')} that {settings.not_human.name} names"
         raise SettingsError(f"edition {store.key} was drawn with {was}; {KEPT}")
@@ -152,10 +152,10 @@ def load_sample_entries(
         if review.candidate != HUMAN:
             by_candidate[review.paper_id][review.candidate] = response
     for name, writer in reviewers.items():
-        for item, lack in lacks(store, "review", writer).items():
+        for item, lack in load_missing_text_reasons(store, "review", writer).items():
             paper_id = item.rpartition(":")[0]
             by_candidate[paper_id].setdefault(name, Response(f"{paper_id}:{name}", None, {}, {"review": lack}))
-    assw = lacks(store, "assw", assw_by) | {
+    assw = load_missing_text_reasons(store, "assw", assw_by) | {
         row["paper_id"]: row["text"] for row in store.rows(SYNOPSES, kind="assw", writer=assw_by)
     }
     categories = given_categories(store)
@@ -179,14 +179,14 @@ def responses(store: Store, judgments_by: str | None) -> Iterator[tuple[Review, 
     judged: dict[str, dict[str, str]] = defaultdict(dict)
     for row in store.rows(JUDGMENTS):
         judged[row["review_id"]][row["writer"]] = row["text"]
-    lacking = lacks(store, "judgments", judgments_by)
+    lacking = load_missing_text_reasons(store, "judgments", judgments_by)
     for review in known_reviews(store):
         name = review.review_id
         own: dict[Source, Missing] = {"judgments": lacking[name]} if name in lacking else {}
         yield review, Response(name, review.text, judged.get(name, {}), own)
 
 
-def lacks(store: Store, task: str, writer: str | None) -> dict[str, Missing]:
+def load_missing_text_reasons(store: Store, task: str, writer: str | None) -> dict[str, Missing]:
     """Returns review or paper id → why its text of the kind *task* is missing; empty if *writer* is None."""
     rows = store.rows(UNWRITTEN, task=task, writer=writer) if writer else []
     return {row["item"]: Missing(row["outcome"], not row["final"], row["detail"] or None) for row in rows}

@@ -14,12 +14,12 @@ from dataclasses import asdict, replace
 from typing import Any, NamedTuple, cast
 
 from gre_bench.core.errors import GreBenchError, Paused, SettingsError, UnfinishedError, missing_file_error
-from gre_bench.core.known_names import whole
+from gre_bench.core.known_names import find_matching_name
 from gre_bench.core.memory import return_freed_memory
 from gre_bench.core.metrics import recipe_of
 from gre_bench.lm.opening import check_model_is_local
 from gre_bench.pipeline.importing import set_job_domain
-from gre_bench.pipeline.pair_scoring import end_run, score, store_auc
+from gre_bench.pipeline.pair_scoring import compute_and_store_auc, end_run, score
 from gre_bench.pipeline.perturbed_reviews import write_perturbations
 from gre_bench.pipeline.planning import RunPlan, draw_sample, load_sample_entries, plan_pairs, sampled_ids
 from gre_bench.pipeline.ranking import clear_rank_statistics, store_contamination, store_rank_statistics
@@ -63,7 +63,7 @@ def refresh(job: Job, show: Show | None = None) -> dict[str, Any]:
         score(store, job, workers, work, progress)
         progress.stage("publishing")
         for signature in work.signatures.values():
-            store_auc(store, signature, work.trained_on)
+            compute_and_store_auc(store, signature, work.trained_on)
         store_validation_records(store, job.state, list(work.signatures.values()))
         store_rank_statistics(store, job, _load_signature_rows(work), progress.run_id)
         if show:
@@ -109,8 +109,8 @@ def check_job(job: Job) -> Job:
         )
     if job.candidates is None or not store.read_file.is_file():
         return job
-    known = [row["candidate"] for row in store.read_mended(queries.KNOWN_CANDIDATES)]
-    return replace(job, candidates=tuple(whole(name, known) or name for name in job.candidates))
+    known = [row["candidate"] for row in store.read_with_repair(queries.KNOWN_CANDIDATES)]
+    return replace(job, candidates=tuple(find_matching_name(name, known) or name for name in job.candidates))
 
 
 def write_ahead(job: Job) -> dict[str, Any]:

@@ -81,7 +81,7 @@ def _date(text: str) -> str:
 Line = Annotated[str, AfterValidator(_line)]
 
 
-class Form(BaseModel, strict=True, extra="forbid", frozen=True):
+class SubmissionForm(BaseModel, strict=True, extra="forbid", frozen=True):
     """The form of a submission; each answer is one line.
 
     - *name*: the candidate's name on the board. *model*, *model_version*, *date*: what wrote the reviews, and when,
@@ -106,19 +106,21 @@ class Form(BaseModel, strict=True, extra="forbid", frozen=True):
 class CheckedSubmission:
     """A checked submission: its form, its reviews, why it is *refused* (empty if it is not), and further *notes*."""
 
-    form: Form | None = None
+    form: SubmissionForm | None = None
     reviews: Sequence[Review] = ()
     refused: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
-def form_of(answers: dict[str, str | None], reviews: Sequence[Review]) -> Form:
+def form_of(answers: dict[str, str | None], reviews: Sequence[Review]) -> SubmissionForm:
     """Returns the form with *answers* for *reviews*; raises one `SettingsError` that lists all missing answers."""
     missing = [f"--{name}".replace("_", "-") for name, answer in answers.items() if answer is None]
     if missing:
         raise SettingsError(f"the form lacks {', '.join(missing)}: each takes one line of text")
     try:
-        return Form.model_validate(answers | {"reviews_sha256": hashlib.sha256(_encode_reviews(reviews)).hexdigest()})
+        return SubmissionForm.model_validate(
+            answers | {"reviews_sha256": hashlib.sha256(_encode_reviews(reviews)).hexdigest()}
+        )
     except ValidationError as error:
         raise SettingsError("; ".join(_format_form_errors(error))) from None
 
@@ -128,7 +130,7 @@ def _encode_reviews(reviews: Iterable[Review]) -> bytes:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
 
 
-def write_submission(form: Form, reviews: Sequence[Review], folder: Path) -> None:
+def write_submission(form: SubmissionForm, reviews: Sequence[Review], folder: Path) -> None:
     """Writes the submission to *folder*; raises `SettingsError` unless *folder* is missing or empty."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise SettingsError(f"{folder} is there already; name a new folder")
@@ -169,7 +171,7 @@ def check_submission_folder(store: Store, folder: Path) -> CheckedSubmission:
     if refused:
         return CheckedSubmission(refused=refused)
     try:
-        form = Form.model_validate(tomllib.loads(read_bytes(folder / FORM, LARGEST_FORM).decode()))
+        form = SubmissionForm.model_validate(tomllib.loads(read_bytes(folder / FORM, LARGEST_FORM).decode()))
     except ValidationError as error:
         return CheckedSubmission(refused=[f"{FORM}: {fault}" for fault in _format_form_errors(error)])
     except (ValueError, RecursionError) as error:

@@ -53,7 +53,7 @@ class TrainingOverlap:
         own = (papers for role, (register, papers) in self.by_role.items() if (role, register.name) in named)
         return frozenset().union(*own)
 
-    def and_of(self, others: Iterable[TrainingOverlap]) -> TrainingOverlap:
+    def union_with(self, others: Iterable[TrainingOverlap]) -> TrainingOverlap:
         """Returns the union with *others*, which compare other papers with the same LM and writer."""
         count, by_role = self.compared, dict(self.by_role)
         for other in others:
@@ -106,7 +106,7 @@ def papers_trained_on(
         _compare_with_registers(settings, writer, collect_paper_texts(store, papers[start : start + AT_ONCE]))
         for start in range(0, max(len(papers), 1), AT_ONCE)
     ]
-    return first.and_of(others)
+    return first.union_with(others)
 
 
 def _compare_with_registers(settings: Settings, writer: str | None, papers: Sequence[PaperTexts]) -> TrainingOverlap:

@@ -20,7 +20,13 @@ from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, Signature, edition_of
 from gre_bench.metrics.validation import PairKey, count_candidate_words, perturbation_effects
 from gre_bench.perturbations.by_name import PERTURBATIONS
-from gre_bench.pipeline.pair_scoring import count_pairs_by_state, end_run, load_missing_score_reasons, score, store_auc
+from gre_bench.pipeline.pair_scoring import (
+    compute_and_store_auc,
+    count_pairs_by_state,
+    end_run,
+    load_missing_score_reasons,
+    score,
+)
 from gre_bench.pipeline.perturbed_reviews import (
     chosen_perturbations,
     find_perturbation_maker,
@@ -122,12 +128,12 @@ def judge(store: Store, job: Job, work: RunPlan, run_id: str, beside: Sequence[O
     gets a record only after all of its pairs were tried, because the missing pairs may be hard ones.
     """
     rows: list[Row] = []
-    trained_on = work.trained_on.and_of(other.trained_on for other in beside)
+    trained_on = work.trained_on.union_with(other.trained_on for other in beside)
     whole = work.papers == work.sampled
     missing = {row["signature_id"]: row["missing"] for row in count_pairs_by_state(store, work)}
     broken = {row["metric"] for row in load_missing_score_reasons(store, work) if row["broken"]}
     for metric, signature in work.signatures.items():
-        store_auc(store, signature, work.trained_on)
+        compute_and_store_auc(store, signature, work.trained_on)
         scores = [scores_of(store, job, work, metric), *(other.scores[metric] for other in beside)]
         effects = list(effects_of(scores, job, signature.signature_id))
         rows += [row | {"metric": metric} for row in effects]
@@ -167,7 +173,7 @@ def scores_of(store: Store, job: Job, work: RunPlan, metric: str) -> Scores:
     return Scores(by_candidate, unchanged, count_candidate_words(pair.case for pair in planned if pair.case))
 
 
-def together(editions: Sequence[Scores]) -> Scores:
+def merge_edition_scores(editions: Sequence[Scores]) -> Scores:
     """Returns the scores of all *editions* as one; a paper counts only in the first edition that has it."""
     rows: dict[str, list[Row]] = {name: [] for name in editions[0].rows}
     unchanged: list[Row] = []
@@ -188,7 +194,7 @@ def effects_of(editions: Sequence[Scores], job: Job, signature_id: str) -> Itera
     An effect compares the scores of the human review and of the changed review, for pairs that have both. *editions*:
     the scores of each edition.
     """
-    rows, unchanged, words = together(editions)
+    rows, unchanged, words = merge_edition_scores(editions)
     validation = job.settings.validation
     by_perturbation = {change: rows[candidate] for change, candidate in job.perturbations.items()}
     for change, effect in perturbation_effects(rows[HUMAN], by_perturbation, words, validation, unchanged).items():

@@ -18,7 +18,7 @@ from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Judgments, Review, WrittenText
 from gre_bench.metrics.cases import Entry, Response
 from gre_bench.perturbations.by_name import is_perturbed_candidate
-from gre_bench.pipeline.importing import judged, load_papers_by_id
+from gre_bench.pipeline.importing import build_judgments_row, load_papers_by_id
 from gre_bench.pipeline.runs.job import Job, Progress
 from gre_bench.store import Store
 from gre_bench.store.queries import ASKED_FOR, REVIEWS, SYNOPSES, UNWRITTEN
@@ -31,7 +31,10 @@ DOWN = 16
 """After this many texts in a row without a reply, the endpoint counts as down; the next run retries the rest."""
 STORED: dict[Task, tuple[str, Callable[[WrittenText, str, str], Any]]] = {
     "review": ("put_reviews", lambda item, _, name: Review(f"{item.item}:{name}", item.item, name, item.text)),
-    "judgments": ("add_judgments", lambda item, writer, _: judged(Judgments(item.item, writer, item.text or ""))),
+    "judgments": (
+        "add_judgments",
+        lambda item, writer, _: build_judgments_row(Judgments(item.item, writer, item.text or "")),
+    ),
     "assw": (
         "put_synopses",
         lambda item, writer, _: {"paper_id": item.item, "kind": "assw", "writer": writer, "text": item.text},
@@ -67,7 +70,7 @@ def reviewers(store: Store, job: Job) -> dict[str, str]:
 def write_reviews(store: Store, job: Job, papers: Sequence[str], names: Mapping[str, str], progress: Progress) -> None:
     """Has each candidate in *names* (candidate → writer identity) write its missing reviews of *papers* (ids)."""
     for name, writer in names.items():
-        write(
+        write_missing_texts(
             store, job, progress, f"writing reviews by {name}", "review", writer, name, steps.write_reviews, papers,
             partial(load_papers_by_id, store),
         )  # fmt: skip
@@ -80,7 +83,7 @@ def scored_responses(job: Job, entries: Sequence[Entry]) -> list[Response]:
     for index, entry in enumerate(entries[: job.limit]):
         chosen = [response for name, response in entry.responses.items()
                   if (name in named if named is not None else not is_perturbed_candidate(name))]  # fmt: skip
-        others = (entry.human, *entry.references, controls.other(entries, index).human, *chosen)
+        others = (entry.human, *entry.references, controls.pick_other_item(entries, index).human, *chosen)
         by_id |= {response.review_id: response for response in others}
     return list(by_id.values())
 
@@ -99,7 +102,7 @@ def write_judgments(store: Store, job: Job, responses: Sequence[Response], progr
         return None
     due = {item.review_id: (item.review_id, item.text)
            for item in responses if item.text and writer not in item.judgments}  # fmt: skip
-    write(
+    write_missing_texts(
         store, job, progress, "writing judgments", "judgments", writer, name, steps.write_judgments, due,
         lambda ids: [due[name] for name in ids],
     )  # fmt: skip
@@ -116,14 +119,14 @@ def write_assw(store: Store, job: Job, papers: Sequence[str], progress: Progress
     name = job.settings.writing.assw
     writer = steps.writer_identity(name, "assw", job.writer_context)
     known = {row["paper_id"] for row in store.rows(SYNOPSES, kind="assw", writer=writer)}
-    write(
+    write_missing_texts(
         store, job, progress, "writing synopses", "assw", writer, name, steps.write_assw, papers,
         partial(load_papers_by_id, store), known,
     )  # fmt: skip
     return writer
 
 
-def write(
+def write_missing_texts(
     store: Store, job: Job, progress: Progress, stage: str, task: Task, writer: str, name: str,
     step: Callable[[str, WriterContext, Sequence[T]], list[WrittenText]], items: Iterable[str],
     read: Callable[[Sequence[str]], Sequence[T]], known: Container[str] = (), candidate: str | None = None,

@@ -99,7 +99,7 @@ def needed_models(settings: Settings) -> list[Model]:
         model = split_condition(name)[0]
         if model not in known:
             raise SettingsError(f"the roster names {name}, which the models file has not: {', '.join(known)}")
-        models[model] = known[model].sampled(writing.sampling.get(model))
+        models[model] = known[model].override_sampling(writing.sampling.get(model))
     if unknown := sorted(writing.sampling.keys() - known.keys()):
         raise SettingsError(f"writing.sampling names {unknown[0]}, which the models file has not")
     return [*models.values()]

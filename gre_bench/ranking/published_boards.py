@@ -137,7 +137,7 @@ def compare_board_ranks(left: Iterable[Figure], right: Iterable[Figure]) -> list
     return rows
 
 
-def beside(printed: Iterable[Figure], computed: Iterable[Figure]) -> list[FigurePair]:
+def pair_printed_and_computed(printed: Iterable[Figure], computed: Iterable[Figure]) -> list[FigurePair]:
     """Returns the *printed* figures paired with the *computed* figures of a run, one row for each metric and item.
 
     A figure without a counterpart gets its own row. Rows with a printed figure come first, in printed order.

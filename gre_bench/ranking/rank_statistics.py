@@ -44,9 +44,9 @@ class ScoredPairs:
 
     def of_candidates(self, names: Iterable[str]) -> ScoredPairs:
         wanted = set(names)
-        return self.at([index for index, name in enumerate(self.candidates) if name in wanted])
+        return self.select_positions([index for index, name in enumerate(self.candidates) if name in wanted])
 
-    def at(self, indices: Sequence[int]) -> ScoredPairs:
+    def select_positions(self, indices: Sequence[int]) -> ScoredPairs:
         """Returns the scores at the positions *indices* of the columns, in that order."""
         kept = {field.name: getattr(self, field.name) for field in fields(self)}
         return replace(self, **{name: [column[k] for k in indices] for name, column in kept.items() if column})

@@ -259,7 +259,9 @@ def shifts_without_each_reviewer(pairs: ScoredPairs, position_of: Mapping[str, i
     known = sorted(set(position_of.values()))
     shifts = []
     for position in known if len(known) > 1 else ():
-        kept = pairs.at([index for index, name in enumerate(pairs.references) if position_of.get(name) != position])
+        kept = pairs.select_positions(
+            [index for index, name in enumerate(pairs.references) if position_of.get(name) != position]
+        )
         before, after = (ranks(each.values, each.papers, each.candidates) for each in (pairs, kept))
         left = _leads(kept)
         for name in (name for name in leads if name in left):

@@ -27,7 +27,7 @@ from gre_bench.core.errors import SourceError
 from gre_bench.core.whole_files import write_file
 from gre_bench.prompts.library import find_prompt_by_digest
 from gre_bench.release.manifest import digest_of, verify
-from gre_bench.release.public_tables import opened, rows, table_rows
+from gre_bench.release.public_tables import open_release_tables, rows, table_rows
 from gre_bench.store import Row
 
 SCHEMA = "0.3.0"
@@ -44,7 +44,7 @@ def write_exchange(release: Path, out: Path) -> list[Path]:
     Raises `SourceError` if the release was altered or has no model with a score.
     """
     about, digest = verify(release), digest_of(release)
-    with opened(release) as connection:
+    with open_release_tables(release) as connection:
         signatures = {row["signature_id"]: row for row in table_rows(connection, "signatures")}
         by_model: dict[str, list[Row]] = defaultdict(list)
         human: dict[str, float] = {}

@@ -24,9 +24,9 @@ from gre_bench.store import (
     VIEWS,
     Store,
     connect,
-    explain_lack,
+    explain_resource_shortage,
     fetch,
-    fill,
+    fill_board_tables,
     quoted,
     statement,
 )
@@ -116,7 +116,7 @@ def _write_edition_file(folder: Path, tables: Mapping[str, Path], about: Mapping
         connection.execute(statement("release", "run_of_a_release"), run)
         for view in VIEWS:
             connection.execute(statement("views", view))
-        fill(connection)
+        fill_board_tables(connection)
         if "pair_tests" not in tables:
             add_pair_tests(connection)
         version = next((row["schema_version"] for row in fetch(connection, VERSION)), None)
@@ -125,7 +125,7 @@ def _write_edition_file(folder: Path, tables: Mapping[str, Path], about: Mapping
             todo = "update the program" if (version or 0) > SCHEMA_VERSION else "it was made by an older program"
             raise StoreError(f"{folder} has schema version {version}, this program reads {SCHEMA_VERSION}; {todo}")
     except duckdb.Error as error:
-        if lack := explain_lack(error):
+        if lack := explain_resource_shortage(error):
             raise StoreError(f"{target}: {lack}") from None
         raise SourceError(f"{folder} cannot be loaded: {str(error).splitlines()[0]}") from None
     finally:

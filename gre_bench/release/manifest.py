@@ -125,7 +125,7 @@ def _text(value: object) -> str:
     return value.astimezone(UTC).isoformat() if isinstance(value, datetime) else str(value)
 
 
-def plain(about: Mapping[str, Any]) -> dict[str, Any]:
+def convert_to_plain_json(about: Mapping[str, Any]) -> dict[str, Any]:
     """Converts *about* to the plain JSON types in which a manifest stores it."""
     return json.loads(json.dumps(about, default=_text))
 

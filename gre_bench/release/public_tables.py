@@ -30,9 +30,9 @@ from gre_bench.store import (
     TABLES,
     VIEWS,
     connect,
-    explain_lack,
+    explain_resource_shortage,
     fetch,
-    fill,
+    fill_board_tables,
     is_statement_error,
     quoted,
     statement,
@@ -137,7 +137,7 @@ def write_database(
     except duckdb.Error as error:
         if is_statement_error(error):
             raise
-        if lack := explain_lack(error):
+        if lack := explain_resource_shortage(error):
             raise StoreError(f"{target.name}: {lack}") from None
         raise StoreError(
             f"{target.name} cannot be made of {source}: {str(error).splitlines()[0]}; make room if the disk is full, "
@@ -153,11 +153,11 @@ def write_parquet(database: Path, release: Path) -> None:
     """Writes to the folder *release* every table of *database* as a Parquet file, and ``views.sql`` with the views."""
     folder = release / FOLDER
     folder.mkdir()
-    with opened(database) as connection:
+    with open_release_tables(database) as connection:
         names = tables_of(connection)
     for name in names:
         # DuckDB keeps in memory what it read from an open database, and each thread holds a part of its own.
-        with opened(database, writable=folder) as connection:
+        with open_release_tables(database, writable=folder) as connection:
             options = f"format parquet, codec zstd, compression_level 9, row_group_size {PART}"
             connection.execute(f"copy {name} to {quoted(folder / f'{name}.parquet')} ({options})")
     (release / VIEWS_FILE).write_text(views_of(names), encoding="utf-8")
@@ -172,7 +172,7 @@ def views_of(tables: Sequence[str]) -> str:
 
 
 @contextmanager
-def opened(
+def open_release_tables(
     release: Path, other: Path | None = None, writable: Path | None = None
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """Yields a locked-down connection to the tables of *release*, and to those of *other* as ``other.NAME``.
@@ -211,7 +211,7 @@ def opened(
 
 
 def _unusable_error(file: str, error: duckdb.Error, what: str) -> GreBenchError:
-    lack = explain_lack(error)
+    lack = explain_resource_shortage(error)
     return StoreError(f"{file}: {lack}") if lack else SourceError(f"{file} {what}: {str(error).splitlines()[0]}")
 
 
@@ -243,7 +243,7 @@ def _make_views(connection: duckdb.DuckDBPyConnection, source: Path) -> None:
         connection.execute(statement("schema", table))
     for view in VIEWS:
         connection.execute(statement("views", view))
-    fill(connection)
+    fill_board_tables(connection)
     if "pair_tests" not in files:
         add_pair_tests(connection)
 
@@ -292,8 +292,8 @@ def tables_of(connection: duckdb.DuckDBPyConnection) -> list[str]:
 
 
 def have_same_rows(first: Path, second: Path, tables: Sequence[str]) -> bool:
-    """Returns whether two releases (folders or databases, see `opened`) have the same rows in *tables*."""
-    with opened(first, second) as connection:
+    """Returns whether two releases (folders or databases, see `open_release_tables`) have the same rows in *tables*."""
+    with open_release_tables(first, second) as connection:
         for name in tables:
             connection.execute(f"create or replace temp view mine as from {name}")
             connection.execute(f"create or replace temp view theirs as from other.{name}")
@@ -384,7 +384,7 @@ def check_unpacked(folder: Path, files: Sequence[Path]) -> None:
     try:
         _check_unpacked_size(folder, tuple((file, file.stat().st_size, file.stat().st_mtime_ns) for file in files))
     except duckdb.Error as error:
-        if lack := explain_lack(error):
+        if lack := explain_resource_shortage(error):
             raise StoreError(f"{folder}: {lack}") from None
         raise SourceError(
             f"{folder} cannot be read: {str(error).splitlines()[0]}; get it again from where it came"
@@ -434,7 +434,7 @@ _OWN = {
 
 def changed_pairs(first: Path, second: Path) -> dict[tuple[str, str], dict[str, Any]]:
     """Returns (signature, candidate) → the counts that the query ``changed_pairs`` returns for two releases."""
-    with opened(first, second) as connection:
+    with open_release_tables(first, second) as connection:
         pairs = rows(connection, "changed_pairs")
     return {(row.pop("signature_id"), row.pop("candidate")): row for row in pairs}
 

@@ -23,14 +23,21 @@ from gre_bench.core.records import edition_of
 from gre_bench.core.whole_files import sha256
 from gre_bench.release.figures import write_figures
 from gre_bench.release.hub import write_card
-from gre_bench.release.manifest import digest_of, plain, read, stated_release_time, verify, write_manifest
+from gre_bench.release.manifest import (
+    convert_to_plain_json,
+    digest_of,
+    read,
+    stated_release_time,
+    verify,
+    write_manifest,
+)
 from gre_bench.release.public_tables import (
     FOLDER,
     Additions,
     Pieces,
     add_pieces,
     have_same_rows,
-    opened,
+    open_release_tables,
     rows,
     write_database,
     write_parquet,
@@ -87,7 +94,7 @@ def publish(
     """
     with release_store.lock():
         at("database")
-        latest = release_store.point()
+        latest = release_store.update_latest_link()
         name = release_store.next_name()
         building = release_store.building_folder(name)
         counts = write_database(
@@ -112,7 +119,7 @@ def publish(
                 latest, release_store.folder / latest, digest_of(release_store.folder / latest), False, counts
             )
         at("page")
-        about = plain(about | _build_errata_and_histories(release_store, building / DATABASE))
+        about = convert_to_plain_json(about | _build_errata_and_histories(release_store, building / DATABASE))
         write_pages(building / DATABASE, building, about, at=at)
         (building / DATABASE).unlink()
         at("manifest")
@@ -122,7 +129,7 @@ def publish(
         at("log")
         release_store.log_event("published", name, {"digest": digest})
         at("latest")
-        release_store.point()
+        release_store.update_latest_link()
         at("done")
         return Published(name, folder, digest, True, counts)
 
@@ -141,9 +148,10 @@ def write_pages(
 ) -> None:
     """Writes the pages, figures and card of a release to the folder *target*, only from its tables and manifest.
 
-    *tables*: a folder or a database, as for `opened`. Parquet files must be next to a database. *at*: as for `publish`.
+    *tables*: a folder or a database, as for `open_release_tables`. Parquet files must be next to a database. *at*: as
+    for `publish`.
     """
-    with opened(tables) as connection:
+    with open_release_tables(tables) as connection:
         shown = write_site(connection, target, about, at)
     write_figures(shown, target / FIGURES)
     write_card(shown, tables if tables.is_dir() else tables.parent, target, about)
@@ -168,9 +176,9 @@ def _has_same_contents(latest: Path, building: Path, about: Mapping[str, Any]) -
 def histories(release_store: ReleaseStore, release: Path) -> list[dict[str, Any]]:
     """Returns differences from the human baseline, edition by edition, for each signature that editions share.
 
-    Raw scores of different editions are never compared. *release*: the new release (see `opened`). *release_store*: its
-    store. The store's folder contains the latest releases of other editions; those of the same venue and sample are
-    compared. Raises `SourceError` if one of these was altered. Keys of a row:
+    Raw scores of different editions are never compared. *release*: the new release (see `open_release_tables`).
+    *release_store*: its store. The store's folder contains the latest releases of other editions; those of the same
+    venue and sample are compared. Raises `SourceError` if one of these was altered. Keys of a row:
 
     - *title*: the metric's title. *editions*: keys of the editions, oldest first.
     - *lines*: (candidate, its values in each edition). All values of an edition without the candidate are None.
@@ -220,5 +228,5 @@ def _find_sibling_editions(release_store: ReleaseStore) -> list[str]:
 
 
 def _anchored(release: Path) -> list[dict[str, Any]]:
-    with opened(release) as connection:
+    with open_release_tables(release) as connection:
         return rows(connection, "anchored")

@@ -57,7 +57,7 @@ class ReleaseStore:
             except BaseException:
                 # An unfinished release takes disk space that the next one may need.
                 with suppress(OSError):
-                    self._sweep()
+                    self._delete_unfinished_releases()
                 raise
 
     def names(self) -> list[str]:
@@ -72,12 +72,12 @@ class ReleaseStore:
 
     def building_folder(self, name: str) -> Path:
         """Returns a new folder for building the release *name*; first deletes the folders of killed processes."""
-        self._sweep()
+        self._delete_unfinished_releases()
         folder = self.folder / f".{name}.building"
         folder.mkdir()
         return folder
 
-    def _sweep(self) -> None:
+    def _delete_unfinished_releases(self) -> None:
         """Deletes the building folders of unfinished releases, and anything else with such a name."""
         for left in self.folder.glob(f".{self.edition}-r*.building"):
             if left.is_dir() and not left.is_symlink():
@@ -124,7 +124,7 @@ class ReleaseStore:
         except SourceError:
             return False
 
-    def point(self) -> str | None:
+    def update_latest_link(self) -> str | None:
         """Points the link ``ICLR-2025-latest`` to the `newest` release, or deletes it; returns the release's name."""
         latest = self.newest()
         name = latest["release"] if latest else None
@@ -161,7 +161,7 @@ class ReleaseStore:
             if log.exists():
                 write_file(self.log.path, read_bytes(log))
             self.move_in(beside, name)
-            self.point()
+            self.update_latest_link()
 
     def log_event(self, event: str, release: str, more: Mapping[str, Any]) -> None:
         """Adds a line to the log with `ReleaseLog.add`; raises `SettingsError` if *release* does not exist."""

@@ -22,10 +22,10 @@ from gre_bench.board.committee_curve import committee_of
 from gre_bench.board.family import lm_orders_of
 from gre_bench.board.tipping import format_tipping_line
 from gre_bench.board.words import (
-    LMOrder,
-    answer,
+    CandidateOrder,
     at_human_length,
     explain_missing_human,
+    format_board_answer,
     format_contaminated_lms,
     format_contamination_gap,
     format_headline_warning,
@@ -176,7 +176,7 @@ def _board(
     board_rows: Sequence[Row],
     exposures: Sequence[ContaminationRow],
     gap: CleanGapRow | None,
-    orders: Sequence[LMOrder],
+    orders: Sequence[CandidateOrder],
 ) -> Board:
     auc = signature["auc"]
     papers = min((row["papers"] for row in board_rows if row["papers"] and row["rank"] is not None), default=None)
@@ -193,7 +193,7 @@ def _board(
         unit=board_rows[0]["unit"] or "",
         entries=tuple(_entry(row, row["candidate"] in tied, signature["writer"]) for row in shown),
         signature_id=signature["signature_id"],
-        answer=f"{answer(board_rows, orders)} {explain_missing_human(board_rows)}".rstrip(),  # pyrefly: ignore
+        answer=f"{format_board_answer(board_rows, orders)} {explain_missing_human(board_rows)}".rstrip(),  # pyrefly: ignore
         validation=board_rows[0]["validation"],
         auc="" if auc is None else f"{auc:.3f} ({signature['auc_low']:.3f} to {signature['auc_high']:.3f}{without})",
         untested=format_untested_warning(ranked),
@@ -204,7 +204,10 @@ def _board(
         place=board_rows[0]["metric_place"] or 0,
         papers=papers,
         groups={
-            name: answer([{**row, "group_name": None} for row in board_rows if row["group_name"] == name], orders)  # pyrefly: ignore
+            name: format_board_answer(
+                [{**row, "group_name": None} for row in board_rows if row["group_name"] == name],  # pyrefly: ignore
+                orders,
+            )
             for name in {row["group_name"] for row in board_rows}
             if name
         },

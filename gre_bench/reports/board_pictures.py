@@ -12,10 +12,10 @@ from gre_bench.board.words import (
     COLUMNS,
     CONTROLS,
     RANKED_APART,
-    LMOrder,
-    answer,
+    CandidateOrder,
     choose_headline_signature,
     describe_candidate,
+    format_board_answer,
     format_score,
     scored_by,
 )
@@ -57,7 +57,7 @@ def show_board(store: Store, job: Job, signature_ids: list[str]) -> None:
 
 def as_markdown(
     rows: Sequence[LeaderboardRow],
-    orders: Mapping[str, Sequence[LMOrder]],
+    orders: Mapping[str, Sequence[CandidateOrder]],
     lms: Mapping[str, str],
     wanted: str | None = None,
     more: str = "",
@@ -85,7 +85,7 @@ def as_markdown(
             recipe = recipe_of(own[0]["metric"])
             title = f"{recipe.title} in {recipe.unit}, {counted(own[0]['sampled'], 'paper')}"
             parts += [f"## {markdown_cell(title)}{markdown_cell(f', group {group}, {RANKED_APART}') if group else ''}"]
-            parts += [markdown_cell(answer(own, orders.get(name, ())))]
+            parts += [markdown_cell(format_board_answer(own, orders.get(name, ())))]
             if name == first and not group and (picture := board_picture(own, title)):
                 parts += [
                     f"![{markdown_cell(title)}](data:image/svg+xml;base64,{base64.b64encode(picture.encode()).decode()})"

@@ -13,7 +13,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.known_names import did_you_mean, resolve_name
 from gre_bench.core.records import HUMAN
 from gre_bench.release import manifest
-from gre_bench.release.public_tables import opened, rows
+from gre_bench.release.public_tables import open_release_tables, rows
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.signatures import format_first_sentence
 from gre_bench.store import Store, fetch, find_editions
@@ -98,7 +98,7 @@ def papers_of_release(folder: Path) -> tuple[str, list[str], list[str]]:
     Raises `SourceError` if the release was altered.
     """
     about = manifest.verify(folder)
-    with opened(folder) as connection:
+    with open_release_tables(folder) as connection:
         known = [row["paper_id"] for row in rows(connection, "papers")]
         sampled = list(dict.fromkeys(row["paper_id"] for row in fetch(connection, SAMPLE)))
     return about["release"], known, sampled
@@ -108,7 +108,7 @@ def papers_of_release(folder: Path) -> tuple[str, list[str], list[str]]:
 def _open_verified(folder: Path, metric: str | None) -> Iterator[tuple[Any, dict[str, str]]]:
     """Verifies a release; yields a connection to its tables, and metric → signature id for *metric* (None: for all)."""
     manifest.verify(folder)
-    with opened(folder) as connection:
+    with open_release_tables(folder) as connection:
         signatures = {row["metric"]: row["signature_id"] for row in rows(connection, "signatures")}
         if metric is not None and metric not in signatures:
             raise SettingsError(f"{folder.name} has no scores of {metric}; {did_you_mean(metric, signatures)}")

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from gre_bench.board.family import orders_by_signature
-from gre_bench.board.words import answer, describe_candidate, is_validated
+from gre_bench.board.words import describe_candidate, format_board_answer, is_validated
 from gre_bench.catalogs.models import load as load_models
 from gre_bench.catalogs.models import names_by_alias
 from gre_bench.core.errors import SettingsError, SourceError, UnfinishedError, missing_file_error
@@ -30,7 +30,13 @@ from gre_bench.ranking import published_boards
 from gre_bench.ranking.contamination import entry_of
 from gre_bench.ranking.published_boards import Figure
 from gre_bench.release import manifest
-from gre_bench.release.public_tables import changed_pairs, opened, provenance_differences, rows, table_differences
+from gre_bench.release.public_tables import (
+    changed_pairs,
+    open_release_tables,
+    provenance_differences,
+    rows,
+    table_differences,
+)
 from gre_bench.reports.board_rows import release_folder
 from gre_bench.stats.effects import holm
 from gre_bench.stats.intervals import SampleMean, compare_means_by_welch
@@ -59,7 +65,7 @@ def compare_rankings(first: ComparedSide, second: ComparedSide) -> dict[str, Any
         )
     if (first.signatures is None) != (second.signatures is None):
         figures = ([figure for figure in side.figures if figure.metric in metrics] for side in (first, second))
-        beside = [asdict(row) for row in published_boards.beside(*figures)]
+        beside = [asdict(row) for row in published_boards.pair_printed_and_computed(*figures)]
         if not _same_lms(*((first, second) if first.signatures is None else (second, first)), metrics):
             # The scores have different signatures: ranks can be compared, but differences mean nothing.
             no_difference = {"difference": None, "overlap": None, "within": None}
@@ -210,7 +216,7 @@ _STATES = ("only_first", "only_second", "other_state", "other_score")
 class ReleaseSide(NamedTuple):
     """One of two compared releases; *about*: its manifest.
 
-    - *signatures*: metric → signature. *answers*: signature id → who leads (`answer`).
+    - *signatures*: metric → signature. *answers*: signature id → who leads (`format_board_answer`).
     - *board*: signature id → candidate → row of the board.
     - *anchored*: signature id → candidate → row with its difference from the human baseline.
     """
@@ -257,14 +263,14 @@ def _release_side(name: str, state: Path) -> ReleaseSide:
     if folder is None:
         raise SettingsError(f"{name!r} is not a release, such as ICLR-2025-r1")
     about = manifest.verify(folder)
-    with opened(folder) as connection:
+    with open_release_tables(folder) as connection:
         signatures = {row["metric"]: row for row in rows(connection, "signatures")}
         ids = [row["signature_id"] for row in signatures.values()]
         board = fetch(connection, LEADERBOARD, signature_ids=ids)
         anchored = fetch(connection, ANCHORED, signature_ids=ids, anchors=[HUMAN])
         orders = orders_by_signature(partial(fetch, connection), board)
     boards = _by_signature(board)
-    answers = {name: answer(list(own.values()), orders[name]) for name, own in boards.items()}
+    answers = {name: format_board_answer(list(own.values()), orders[name]) for name, own in boards.items()}
     return ReleaseSide(about["release"], folder, about, signatures, boards, _by_signature(anchored), answers)
 
 

@@ -36,11 +36,11 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from gre_bench.board.family import family_of, lm_orders_of
-from gre_bench.board.words import LMOrder, describe_candidate, format_missing_pairs, is_validated
+from gre_bench.board.words import CandidateOrder, describe_candidate, format_missing_pairs, is_validated
 from gre_bench.core import strict
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.incoming import read_bytes
-from gre_bench.core.known_names import did_you_mean, resolve_name, whole
+from gre_bench.core.known_names import did_you_mean, find_matching_name, resolve_name
 from gre_bench.core.metrics import ALPHA, find_specific_signature
 from gre_bench.core.records import HUMAN
 from gre_bench.pipeline.ranking import text_read_by, words_of
@@ -250,7 +250,7 @@ def split_by_chance(
     above = ScoredPairs(*columns_of(store, specific))
     values = {key[:3]: key[3] for key in zip(*pairs.columns, strict=True)}
     kept = [index for index, key in enumerate(zip(*above.columns[:3], strict=True)) if key in values]
-    above = above.at(kept)
+    above = above.select_positions(kept)
     chance = [values[key[:3]] - key[3] for key in zip(*above.columns, strict=True)]
     return {"chance": replace(above, values=chance), "above_chance": above}
 
@@ -429,7 +429,7 @@ def _find_board_test(tests: HolmFamily, names: Sequence[str]) -> dict[str, Any] 
     return {"p_holm": test.p_holm, "tests": tests.size, "surely_ahead": _find_surely_ahead(test)} if test else None
 
 
-def _by_other_lm(lm_order: LMOrder, names: Sequence[str]) -> dict[str, Any] | None:
+def _by_other_lm(lm_order: CandidateOrder, names: Sequence[str]) -> dict[str, Any] | None:
     """Returns the test of *names* by another evaluation LM, without the difference, which is on that LM's own scale."""
     if (test := lm_order.tests.between(*names)) is None:
         return None
@@ -474,7 +474,7 @@ def are_lms(store: Store, names: Sequence[str]) -> bool:
     signatures = store.read(PLANNED_SIGNATURES)
     candidates = [row["candidate_id"] for row in store.read(CANDIDATES)]
     absent = [name for name in names if not _signatures_of(name, signatures)]
-    if len(absent) == 1 and not whole(absent[0], candidates) and not set(names) & set(candidates):
+    if len(absent) == 1 and not find_matching_name(absent[0], candidates) and not set(names) & set(candidates):
         lms = {row["evaluation_lm"] for row in signatures if row["evaluation_lm"] != "none"}
         raise SettingsError(f"edition {store.key} has no scores by {absent[0]}; {did_you_mean(absent[0], lms)}")
     return not absent and not set(names) & set(candidates)

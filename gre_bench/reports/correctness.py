@@ -129,7 +129,7 @@ def load_flaw_results(store: Store) -> FlawResults | None:
 NOT_MEASURED = "correctness: not measured"
 
 
-def line(results: FlawResults | None) -> str:
+def format_correctness_line(results: FlawResults | None) -> str:
     """Returns a line for a board that says which reviewers find planted flaws by the first metric."""
     if results is None:
         return NOT_MEASURED

@@ -26,16 +26,16 @@ from gre_bench.core.known_names import did_you_mean
 from gre_bench.core.metrics import Recipe, recipe_of
 from gre_bench.core.records import HUMAN, Candidate, Case
 from gre_bench.core.terminal import counted
-from gre_bench.lm.opening import pieces_of
+from gre_bench.lm.opening import find_reply_splitter
 from gre_bench.metrics.cases import Entry, Response, add_beyond_synopses, find_response, plan_entry_pairs
-from gre_bench.metrics.scoring import MetricWork, ScoringResult, build_predictions, value
+from gre_bench.metrics.scoring import MetricWork, ScoringResult, build_predictions, combine_logprobs
 from gre_bench.pipeline.importing import set_job_domain
 from gre_bench.pipeline.planning import load_sample_entries
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.prompts.library import content_address, render
 from gre_bench.reports.board_rows import paper_leads
 from gre_bench.reports.signatures import resolve_candidate
-from gre_bench.store import ReadCopy, Row, Store, kept_open
+from gre_bench.store import ReadCopy, Row, Store, keep_copies_open
 from gre_bench.store.queries import (
     LEADERBOARD,
     MOVED,
@@ -55,7 +55,7 @@ from gre_bench.store.queries import (
 from gre_bench.tasks import steps
 
 
-@kept_open()
+@keep_copies_open()
 def explain_score(
     state: Path, edition: str, signature: SignatureRow, candidate_id: str, paper_id: str | None, recount: bool = True
 ) -> Why:
@@ -89,7 +89,7 @@ def explain_score(
     kept = {key: by_place[key] for key in by_place if key in wanted}
     _check_texts(answer, kept, source)
     if paper_id is not None:
-        detail(answer, store, kept, source)
+        add_pair_evidence(answer, store, kept, source)
         add_text_origins(answer, store, paper_id, candidate_id)
     if recount:
         _rescore_and_compare(answer, store, source, kept)
@@ -231,13 +231,13 @@ class Why:
         self.checks.append({"what": claim, "holds": holds, "detail": detail})
 
 
-def detail(answer: Why, store: ReadCopy, kept: Mapping[tuple[str, str], Case], source: ScoreOrigin) -> None:
+def add_pair_evidence(answer: Why, store: ReadCopy, kept: Mapping[tuple[str, str], Case], source: ScoreOrigin) -> None:
     """Adds the evidence for each pair of *answer* that has a case, and checks the sums in the evidence.
 
     Raises `SettingsError` if log-probabilities are missing in *store*.
     """
     recipe = recipe_of(answer.signature["metric"])
-    split = pieces_of(source.settings.evaluation_lm) if recipe.formula else None
+    split = find_reply_splitter(source.settings.evaluation_lm) if recipe.formula else None
     for row in answer.pairs:
         case = kept.get((row["paper_id"], row["reference_id"]))
         if case is None:
@@ -257,7 +257,7 @@ def detail(answer: Why, store: ReadCopy, kept: Mapping[tuple[str, str], Case], s
                 )  # fmt: skip
             summed = all(math.isclose(math.fsum(s["logprobs"]), s["total"], rel_tol=1e-5) for s in spans)
             answer.check(f"reference {row['reference_id']}: tokens add up to the log-probabilities", summed)
-            whole = value(recipe, [span["total"] for span in spans])
+            whole = combine_logprobs(recipe, [span["total"] for span in spans])
             claim = f"reference {row['reference_id']}: the log-probabilities give the score"
             answer.check(claim, is_same(whole, row["value"]), f"{whole:+.6f}")
             if recipe.formula in ("pmi", "specific"):
@@ -276,7 +276,9 @@ def _spans(store: ReadCopy, row: Row, recipe: Recipe) -> list[WhySpanRow]:
         by_lm[span["lm_id"]][span["prediction"]] = span
     whole = [spans for spans in by_lm.values() if all(prediction in spans for prediction in row["predictions"])]
     made = [[spans[prediction] for prediction in row["predictions"]] for spans in whole]
-    fitting = [spans for spans in made if is_same(value(recipe, [span["total"] for span in spans]), row["value"])]
+    fitting = [
+        spans for spans in made if is_same(combine_logprobs(recipe, [span["total"] for span in spans]), row["value"])
+    ]
     if not made:
         raise SettingsError(f"paper {row['paper_id']}: its log-probabilities are not here; refresh the edition")
     return (fitting or made)[0]

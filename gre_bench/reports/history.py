@@ -14,7 +14,7 @@ from typing import Any
 from gre_bench.board.words import FEW
 from gre_bench.board.years import compute_changes, tabulate_editions
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.known_names import whole
+from gre_bench.core.known_names import find_matching_name
 from gre_bench.core.records import edition_of
 from gre_bench.store import Store, find_editions
 from gre_bench.store.queries import ANCHORED, CURRENT_SIGNATURES, KNOWN_CANDIDATES
@@ -44,7 +44,7 @@ def compare_years(
             left_out[key] = "nothing to read yet"
             continue
         candidates = [row["candidate"] for row in store.read(KNOWN_CANDIDATES)]
-        named = [whole(name, candidates) or name for name in anchors]
+        named = [find_matching_name(name, candidates) or name for name in anchors]
         signatures = [row for row in store.read(CURRENT_SIGNATURES) if not metrics or row["metric"] in metrics]
         ids = [row["signature_id"] for row in signatures]
         if not ids:

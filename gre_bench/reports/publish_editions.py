@@ -15,7 +15,7 @@ from gre_bench.core.metrics import METRICS, recipe_of
 from gre_bench.core.records import LMIdentity
 from gre_bench.core.settings import Settings, load_recorded_settings
 from gre_bench.ingest.snapshot import is_redistributable
-from gre_bench.lm.opening import pieces_of
+from gre_bench.lm.opening import find_reply_splitter
 from gre_bench.metrics.scoring import CHANCE_SEED
 from gre_bench.perturbations.by_name import PERTURBATIONS
 from gre_bench.perturbations.planted_flaws import HARMLESS, MARK
@@ -28,7 +28,7 @@ from gre_bench.release.manifest import packages, public_settings
 from gre_bench.release.pages.board_data import board_data
 from gre_bench.release.pages.board_page import Board, Entry
 from gre_bench.release.pages.rendering import board_page
-from gre_bench.release.public_tables import Additions, add_pieces, opened, write_database
+from gre_bench.release.public_tables import Additions, add_pieces, open_release_tables, write_database
 from gre_bench.release.publishing import DATABASE, Publication, Published, publish
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.release.site import TEXTS, boards, write_site
@@ -105,7 +105,7 @@ def build_publication(
         additions=additions(store, settings, signatures),
         is_free=is_redistributable,
         provenance=provenance(store, settings, signatures) | ({"hidden_boards": list(hidden)} if hidden else {}),
-        pieces_of=pieces_of(settings.evaluation_lm),
+        pieces_of=find_reply_splitter(settings.evaluation_lm),
         everything=everything,
         scores_only=scores_only,
         again=again,
@@ -240,7 +240,7 @@ def write_edition_pages(store: Store, folder: Path) -> None:
     The pages have all texts, whatever their licence. Raises `UnfinishedError` if the edition has no board.
     """
     database, settings = database_of(store, folder, True), _settings(store)
-    add_pieces(database, pieces_of(settings.evaluation_lm))
+    add_pieces(database, find_reply_splitter(settings.evaluation_lm))
     made = now().isoformat(timespec="seconds")
     about = {
         "release": store.key,
@@ -250,7 +250,7 @@ def write_edition_pages(store: Store, folder: Path) -> None:
         "texts": TEXTS[True],
         **provenance(store, settings, _signatures(store)),
     }
-    with opened(database) as connection:
+    with open_release_tables(database) as connection:
         write_site(connection, folder, about)
     database.unlink()
 
@@ -272,7 +272,10 @@ def plot_edition(store: Store, out: Path) -> list[Path]:
 
     Raises `UnfinishedError` if the edition has no board.
     """
-    with TemporaryDirectory(prefix="gre-bench-") as folder, opened(database_of(store, Path(folder))) as connection:
+    with (
+        TemporaryDirectory(prefix="gre-bench-") as folder,
+        open_release_tables(database_of(store, Path(folder))) as connection,
+    ):
         shown = boards(connection)
     return write_figures(shown, out)
 

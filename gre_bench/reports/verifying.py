@@ -18,19 +18,19 @@ from gre_bench.core.metrics import find_specific_signature, recipe_of
 from gre_bench.core.records import signature_of
 from gre_bench.core.settings import Settings
 from gre_bench.core.terminal import counted
-from gre_bench.metrics.scoring import value
-from gre_bench.pipeline.pair_scoring import store_auc
+from gre_bench.metrics.scoring import combine_logprobs
+from gre_bench.pipeline.pair_scoring import compute_and_store_auc
 from gre_bench.pipeline.ranking import store_rank_statistics
 from gre_bench.pipeline.runs.job import Job, code_version
 from gre_bench.pipeline.training_overlap import TrainingOverlap
 from gre_bench.release import manifest
-from gre_bench.release.manifest import plain
+from gre_bench.release.manifest import convert_to_plain_json
 from gre_bench.release.public_tables import (
     FILLED,
     FOLDER,
     VIEWS_FILE,
     judgment_kinds,
-    opened,
+    open_release_tables,
     rows,
     table_rows,
     views_of,
@@ -176,7 +176,7 @@ class _Difference(Exception):
 
 def _recompute_tables_and_pages(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
     left_out = []
-    with opened(folder) as connection:
+    with open_release_tables(folder) as connection:
         kept: list[Any] = table_rows(connection, "signatures")
         shown = [row for row in kept if row["signature_id"] in {row["signature_id"] for row in about["signatures"]}]
         specific = {find_specific_signature(row, kept) for row in shown}
@@ -215,7 +215,7 @@ def _compare_with_manifest(name: str, stated: object, made: object) -> bool:
 
     Raises `_Difference` if they are not even nearly equal.
     """
-    made = plain({name: made})[name]
+    made = convert_to_plain_json({name: made})[name]
     if not _is_nearly_equal(stated, made):
         raise _Difference(f"{name} of its manifest.json are others")
     return stated == made
@@ -231,8 +231,10 @@ def _scores(connection: Any, signature: SignatureRow) -> int:
         totals = row["totals"]
         if None in totals or not row["summed"]:
             raise _Difference(f"the log-probabilities of {_pair(signature, row)} are others")
-        if not _is_nearly_equal(row["value"], value(recipe, totals), sum(map(abs, totals))):
-            raise _Difference(f"{_pair(signature, row)} is {value(recipe, totals):+.9g}, not {row['value']:+.9g},")
+        if not _is_nearly_equal(row["value"], combine_logprobs(recipe, totals), sum(map(abs, totals))):
+            raise _Difference(
+                f"{_pair(signature, row)} is {combine_logprobs(recipe, totals):+.9g}, not {row['value']:+.9g},"
+            )
     return len(terms)
 
 
@@ -255,7 +257,7 @@ def _statistics(connection: Any, edition: str, signatures: Sequence[SignatureRow
     unseparated = {row["signature_id"] for row in stated["separation"] if row["left_out"]}
     for row in signatures:
         if row["signature_id"] not in unseparated:
-            store_auc(store, signature_of(row), TrainingOverlap(0, {}))
+            compute_and_store_auc(store, signature_of(row), TrainingOverlap(0, {}))
     for name, key in STATISTICS.items():
         if name not in stated:
             continue

@@ -112,7 +112,7 @@ def make_board(
     return {"edition": job.work.store.key, "outcome": outcome, "message": message, "stages": dict(job.reached)}
 
 
-def fetched(job: YearJob) -> Summary:
+def run_fetch_stage(job: YearJob) -> Summary:
     """Runs the stage *fetch*: downloads the year's papers and reviews into a snapshot.
 
     The summary's ``snapshot`` is the folder of this snapshot. If the settings name files or a snapshot, nothing is
@@ -166,7 +166,7 @@ def run_verdicts_stage(job: YearJob) -> Summary:
     return {"outcome": DONE, "unproven": bad, "hidden": hidden, "message": message}
 
 
-def published(job: YearJob) -> Summary:
+def run_publish_stage(job: YearJob) -> Summary:
     """Runs the stage *publish*: publishes a release of the edition, unless the latest release has the same tables."""
     hidden = dict(job.reached)["verdicts"]["hidden"]
     made = publish_edition(job.work.store, releases(job.state, job.work.store.key), hidden=hidden)
@@ -188,12 +188,12 @@ def run_history_stage(job: YearJob) -> Summary:
 
 
 STAGES: dict[str, Callable[[YearJob], Summary]] = {
-    "fetch": fetched,
+    "fetch": run_fetch_stage,
     "write": lambda job: write_ahead(job.work),
     "score": run_score_stage,
     "validate": run_validate_stage,
     "verdicts": run_verdicts_stage,
-    "publish": published,
+    "publish": run_publish_stage,
     "history": run_history_stage,
 }
 

@@ -79,7 +79,7 @@ def conformal_p_values(gains: Values, nulls: Values) -> np.ndarray:
     return (1 + len(ordered) - np.searchsorted(ordered, np.asarray(gains), side="left")) / (len(ordered) + 1)
 
 
-def detected(scores: Sequence[FlawScores]) -> float | None:
+def compute_detection_rate(scores: Sequence[FlawScores]) -> float | None:
     """Returns the share of flaws that are detected at `ALPHA`.
 
     Args:
@@ -165,5 +165,5 @@ def summarise_flaw_scores(scores: Sequence[FlawScores]) -> Correctness:
     return Correctness(
         score, other, again, specific,
         {name: (own, p) for (name, own), p in zip(families.items(), corrected, strict=True)},
-        2 * len(scores), detected(scores),
+        2 * len(scores), compute_detection_rate(scores),
     )  # fmt: skip

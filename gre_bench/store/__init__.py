@@ -15,7 +15,7 @@ queries       the queries of ``sql/queries`` by name, the types of their rows, a
 files         the edition's lock, and errors while writing files
 """
 
-from gre_bench.store.database import connect, explain_lack, is_interruption, is_statement_error, quoted
+from gre_bench.store.database import connect, explain_resource_shortage, is_interruption, is_statement_error, quoted
 from gre_bench.store.edition import (
     INCLUDED_EDITION,
     INCLUDED_EDITIONS,
@@ -29,8 +29,8 @@ from gre_bench.store.edition import (
     now,
 )
 from gre_bench.store.queries import Row, fetch, fetch_columns
-from gre_bench.store.read_copy import kept_open
-from gre_bench.store.schema import EARLIEST, NEW_FILE, SCHEMA_VERSION, TABLES, VIEWS, fill
+from gre_bench.store.read_copy import keep_copies_open
+from gre_bench.store.schema import EARLIEST, NEW_FILE, SCHEMA_VERSION, TABLES, VIEWS, fill_board_tables
 from gre_bench.store.statements import statement
 
 __all__ = [
@@ -47,15 +47,15 @@ __all__ = [
     "Store",
     "connect",
     "copy_to_scratch",
-    "explain_lack",
+    "explain_resource_shortage",
     "fetch",
     "fetch_columns",
-    "fill",
+    "fill_board_tables",
     "find_editions",
     "frozen",
     "is_interruption",
     "is_statement_error",
-    "kept_open",
+    "keep_copies_open",
     "no_edition",
     "now",
     "quoted",

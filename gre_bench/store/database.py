@@ -91,7 +91,7 @@ def reader(file: Path) -> duckdb.DuckDBPyConnection:
     return connect(file, config={"threads": "1"}, read_only=True)
 
 
-def explain_lack(error: duckdb.Error) -> str | None:
+def explain_resource_shortage(error: duckdb.Error) -> str | None:
     """Returns a message if *error* means that memory, file handles or permissions are lacking; None for other causes.
 
     If such a lack occurs while DuckDB reads a file, DuckDB reports it as an error of the file.
@@ -224,7 +224,7 @@ class Database:
     def fault(self, file: Path, error: duckdb.Error) -> StoreError:
         """Returns a `StoreError` for DuckDB's *error* on *file*; its message says what is wrong and what to do."""
         reason = str(error).splitlines()[0]
-        if lack := explain_lack(error):
+        if lack := explain_resource_shortage(error):
             return StoreError(f"edition {self.key}: {file}: {lack}")
         if any(os.strerror(number) in reason for number in FULL):
             return StoreError(f"edition {self.key}: no room to write {file} ({reason}); {KEPT}")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 from pydantic import BaseModel
 
-from gre_bench.core.errors import NothingCommitted, SettingsError, StoreError
+from gre_bench.core.errors import NoCommittedDataError, SettingsError, StoreError
 from gre_bench.core.known_names import did_you_mean
 from gre_bench.core.memory import return_freed_memory
 from gre_bench.core.records import Edition, edition_of
@@ -172,7 +172,7 @@ class Store:
                 with convert_write_errors(self.key, self.read_file, beside):
                     yield beside
                     self.release_file.write_text(release, encoding="utf-8")
-                    self.copy.put(beside)
+                    self.copy.replace_current_copy(beside)
             finally:
                 beside.unlink(missing_ok=True)
 
@@ -226,7 +226,7 @@ class Store:
             return
         try:
             with self._database.transaction() as run:
-                schema.fill(run)
+                schema.fill_board_tables(run)
         except duckdb.Error as error:
             if is_interruption(error):
                 raise
@@ -263,8 +263,8 @@ class Store:
     def read(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
         """Returns the rows of *query* from the copy for readers, without waiting for the writer.
 
-        Raises `SettingsError` if the edition is missing, `NothingCommitted` if it has no copy yet, and `StoreError` if
-        the copy is damaged.
+        Raises `SettingsError` if the edition is missing, `NoCommittedDataError` if it has no copy yet, and `StoreError`
+        if the copy is damaged.
         """
         with self.reading() as connection:
             try:
@@ -272,7 +272,7 @@ class Store:
             except duckdb.Error as error:
                 raise self.copy.fault(error) from None
 
-    def read_mended(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
+    def read_with_repair(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
         """Does the same as `read`, but first replaces a damaged copy. This takes the lock: only runs that write may
         call it."""
         try:
@@ -311,12 +311,12 @@ class Store:
                 raise self.copy.fault(error) from None
 
     def _check_there(self) -> None:
-        """Raises `SettingsError` if the edition is missing, and `NothingCommitted` if it has no copy for readers."""
+        """Raises `SettingsError` if the edition is missing, `NoCommittedDataError` if it has no copy for readers."""
         if self.is_readable:
             return
         if not self.folder.is_dir():
             raise no_edition(self.folder.parent.parent, self.key)
-        raise NothingCommitted(f"edition {self.key} has nothing to read yet; {self.way_on}")
+        raise NoCommittedDataError(f"edition {self.key} has nothing to read yet; {self.way_on}")
 
     @property
     def way_on(self) -> str:
@@ -337,7 +337,7 @@ class Store:
         beside = self.folder / f".read.{os.getpid()}.duckdb"
         with convert_write_errors(self.key, self.read_file, beside):
             self.copy_store(beside)
-            self.copy.put(beside)
+            self.copy.replace_current_copy(beside)
         self._copied_at = time.monotonic()
         self._copy_s = self._copied_at - began
 
@@ -348,10 +348,10 @@ class Store:
         """
         self.fill_board()
         self._database.checkpoint()
-        self.let_go()
+        self.close_database()
         shutil.copyfile(self.file, beside)
 
-    def let_go(self) -> None:
+    def close_database(self) -> None:
         """Closes the store's file until the next query: while it is open, DuckDB keeps in memory what it has read."""
         self._database.close()
         return_freed_memory()

@@ -20,7 +20,7 @@ import duckdb
 
 from gre_bench.core.errors import StoreError
 from gre_bench.core.whole_files import replace_file, sha256
-from gre_bench.store.database import explain_lack, reader
+from gre_bench.store.database import explain_resource_shortage, reader
 
 CURRENT = "current"
 """A file of one line: the name of the copy to open."""
@@ -30,30 +30,30 @@ _CLONE = 0x40049409
 _Result = TypeVar("_Result")
 
 
-class _Kept(threading.local):
-    """The connections that `kept_open` keeps open in this thread: folder → (file, connection)."""
+class _OpenConnections(threading.local):
+    """The connections that `keep_copies_open` keeps open in this thread: folder → (file, connection)."""
 
     by_folder: dict[Path, tuple[Path, duckdb.DuckDBPyConnection]] | None = None
 
 
-_KEPT = _Kept()
+_OPEN_CONNECTIONS = _OpenConnections()
 
 
 @contextmanager
-def kept_open() -> Iterator[None]:
+def keep_copies_open() -> Iterator[None]:
     """Keeps each copy for readers open between the queries of the block, until the copy is replaced.
 
     This saves time, because opening a copy takes longer than most queries. A nested block has no effect. Threads that
     start within the block open their own connections.
     """
-    if _KEPT.by_folder is not None:
+    if _OPEN_CONNECTIONS.by_folder is not None:
         yield
         return
-    kept = _KEPT.by_folder = {}
+    kept = _OPEN_CONNECTIONS.by_folder = {}
     try:
         yield
     finally:
-        _KEPT.by_folder = None
+        _OPEN_CONNECTIONS.by_folder = None
         for _, connection in kept.values():
             connection.close()
 
@@ -78,7 +78,7 @@ class CopyForReaders:
     def exists(self) -> bool:
         return (self.folder / CURRENT).is_file() or (self.folder / EARLIER).is_file()
 
-    def put(self, beside: Path) -> None:
+    def replace_current_copy(self, beside: Path) -> None:
         """Moves *beside*, a new copy of the store, into place as the current copy; only the writer may call this.
 
         Even if the process is killed halfway, ``current`` names a complete copy.
@@ -93,7 +93,7 @@ class CopyForReaders:
     @contextmanager
     def opened(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """Yields a read-only connection to the copy; raises `StoreError` if it is missing or damaged."""
-        kept = _KEPT.by_folder
+        kept = _OPEN_CONNECTIONS.by_folder
         if kept is None:
             connection = self._of_current(reader)
             with connection:
@@ -117,7 +117,7 @@ class CopyForReaders:
 
     def fault(self, error: duckdb.Error) -> StoreError:
         """Returns a `StoreError` saying that DuckDB could not read the copy, why, and what to do."""
-        lack = explain_lack(error)
+        lack = explain_resource_shortage(error)
         return (
             StoreError(f"edition {self.key}: {self.file}: {lack}") if lack else self.unread(str(error).splitlines()[0])
         )

@@ -49,7 +49,7 @@ def _definitions() -> tuple[list[str], str]:
     return texts, hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 
-def fill(connection: duckdb.DuckDBPyConnection) -> None:
+def fill_board_tables(connection: duckdb.DuckDBPyConnection) -> None:
     """Fills the tables ``board`` and ``strata`` from the other tables, replacing their earlier rows."""
     connection.execute(statement("queries", "fill_board"))
     connection.execute(statement("queries", "fill_strata"))

@@ -26,7 +26,7 @@ from gre_bench.pipeline.pair_scoring import end_run
 from gre_bench.pipeline.perturbed_reviews import list_harm_degrees
 from gre_bench.pipeline.refreshing import check_scoring_job
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.pipeline.validating import name_of, score_other_edition, scored_work, scores_of, together
+from gre_bench.pipeline.validating import merge_edition_scores, name_of, score_other_edition, scored_work, scores_of
 from gre_bench.plots.drawing import Curve, curves
 from gre_bench.reports.publish_editions import releases
 from gre_bench.stats.degrees import degree_curve
@@ -63,10 +63,12 @@ def certify(job: Job) -> dict[str, Any]:
     beside = [score_other_edition(job, key) for key in settings.validation.together_with]
     with scored_work(job) as (store, work, progress):
         progress.stage("certifying")
-        trained_on = work.trained_on.and_of(other.trained_on for other in beside)
+        trained_on = work.trained_on.union_with(other.trained_on for other in beside)
         certificates = {}
         for metric, signature in work.signatures.items():
-            rows = together([scores_of(store, job, work, metric), *(other.scores[metric] for other in beside)]).rows
+            rows = merge_edition_scores(
+                [scores_of(store, job, work, metric), *(other.scores[metric] for other in beside)]
+            ).rows
             curves, untried = curves_of(rows, job.perturbations, settings.validation.seed)
             certificates[metric] = Certificate(
                 signature.signature_id, name_of(store, beside), asdict(signature), settings.validation.seed, curves,

@@ -80,13 +80,13 @@ def _score(store: Store, signature: SignatureRow) -> int:
             progress.expect(len(due))
             chunks = _chunks(due, source.settings.run.chunk_papers)
 
-            def values_of(chunk: Sequence[tuple[str, str, str]], due: Work = due) -> dict[str, Any]:
+            def build_score_arguments(chunk: Sequence[tuple[str, str, str]], due: Work = due) -> dict[str, Any]:
                 works = [MetricWork(signature["metric"], name, tuple(due[key][0] for key in chunk))]
                 known = known_spans(edition, source.settings.scoring, identity, works)
                 return {"name": chunk[0][0], "backends": source.job.backends, "scoring": source.settings.scoring,
                         "works": works, "known": known}  # fmt: skip
 
-            for _, result in workers.scored(chunks, values_of):
+            for _, result in workers.score_chunks(chunks, build_score_arguments):
                 if not isinstance(result, ScoringResult):
                     continue
                 scores = [item for item in result.scores if item.problem is None or item.problem.final]

@@ -40,11 +40,17 @@ from gre_bench.perturbations.planted_flaws import (
     plant_two_flaws,
     sha256,
 )
-from gre_bench.pipeline.importing import Step, judged, known_reviews, set_job_domain
+from gre_bench.pipeline.importing import Step, build_judgments_row, known_reviews, set_job_domain
 from gre_bench.pipeline.planning import collect_draw_settings, sampled_papers
 from gre_bench.pipeline.runs.job import Job, record_run
 from gre_bench.reports.correctness import FlawResults, MeanWithTest, ReviewerResult, TooFew, results_file
-from gre_bench.stats.detection import ALPHA, FlawScores, corrected_naming_rate, detected, summarise_flaw_scores
+from gre_bench.stats.detection import (
+    ALPHA,
+    FlawScores,
+    compute_detection_rate,
+    corrected_naming_rate,
+    summarise_flaw_scores,
+)
 from gre_bench.stats.intervals import PairedTest
 from gre_bench.store import ReadCopy, Store, now
 from gre_bench.store.queries import CANDIDATE_PAIRS, CANDIDATES, CURRENT_SIGNATURES, DRAW, JUDGMENTS, SAMPLE
@@ -155,7 +161,7 @@ def plant_edition(job: Job, study: FlawStudy) -> dict[str, Any]:
         writer = writer_identity(str(job.settings.writing.judgments), "judgments", job.writer_context)
         known = {row["review_id"] for row in store.rows(JUDGMENTS) if row["writer"] == writer}
         lines = [Judgments(item.review_id, writer, item.text or "") for item in references]
-        steps.append(("add_judgments", [judged(item) for item in lines if item.review_id not in known]))
+        steps.append(("add_judgments", [build_judgments_row(item) for item in lines if item.review_id not in known]))
         candidates = {review.candidate for review in known_reviews(store, texts=False)}
         absent = [script for script in study.scripts if scripted.PREFIX + script not in candidates]
         steps.append(("put_reviews", list(_write_scripted_reviews(planted, human, catalogue, absent))))
@@ -185,7 +191,7 @@ def format_reference_id(variant: str, owner: str, flaw: str, number: int) -> str
     return f"{variant}:{owner}{MARK}{flaw}:{number}"
 
 
-def elsewhere(papers: Mapping[str, Sequence[str]]) -> dict[tuple[str, str], str]:
+def find_papers_with_same_flaw(papers: Mapping[str, Sequence[str]]) -> dict[tuple[str, str], str]:
     """Returns (paper, flaw) → the next paper with that flaw, in a circle. *papers*: paper → its flaws."""
     by_flaw: dict[str, list[str]] = defaultdict(list)
     for paper, names in papers.items():
@@ -270,7 +276,7 @@ def _first_steps(
 
 def _references(planted: Pairs) -> Iterator[Review]:
     """Yields the flaws' descriptions as human reviews of the texts, with slots from 1."""
-    ring = elsewhere({name: [item.flaw.name for item in row[:2]] for name, row in planted.items()})
+    ring = find_papers_with_same_flaw({name: [item.flaw.name for item in row[:2]] for name, row in planted.items()})
     owner_of = {(other, flaw): paper for (paper, flaw), other in ring.items()}
     for name, row in planted.items():
         own = [(name, item) for item in row[:2]]
@@ -279,7 +285,7 @@ def _references(planted: Pairs) -> Iterator[Review]:
             foreign = [(owner, item) for item in planted[owner] if item.flaw.name == flaw] if owner else []
             variant, slot = format_variant_id(name, flaw), 0
             for paper, item in (*own, *foreign):
-                for number, line in enumerate(item.worded(item.flaw.judgments)):
+                for number, line in enumerate(item.fill_placeholders(item.flaw.judgments)):
                     slot += 1
                     yield Review(
                         format_reference_id(variant, paper, item.flaw.name, number), variant, HUMAN, line, slot
@@ -298,7 +304,7 @@ def _write_scripted_reviews(
             for flaw, item in texts.items():
                 chance, variant = random.Random(f"{name} {flaw} {script}"), format_variant_id(name, flaw)
                 candidate = scripted.PREFIX + script
-                text = scripted.review(script, pool, item, [f, g, *rest], chance)
+                text = scripted.write_scripted_review(script, pool, item, [f, g, *rest], chance)
                 yield Review(f"{variant}:{candidate}", variant, candidate, text)
 
 
@@ -323,7 +329,7 @@ def study_results(job: Job, record: Mapping[str, Any]) -> FlawResults:
     too_few: list[TooFew] = []
     for metric, by_candidate in values.items():
         scores = {name: flaw_scores(own, record) for name, own in by_candidate.items()}
-        true = detected(scores[SURE]) if scores.get(SURE) else None
+        true = compute_detection_rate(scores[SURE]) if scores.get(SURE) else None
         title = "Words in common" if metric == WORDS else recipe_of(metric).title
         for name in sorted(scores, key=lambda name: (is_control(name), name)):
             reviewer: TooFew = {"title": title, "candidate": name, "control": is_control(name)}
@@ -351,7 +357,7 @@ def study_results(job: Job, record: Mapping[str, Any]) -> FlawResults:
 def flaw_scores(values: Values, record: Mapping[str, Any]) -> list[FlawScores]:
     """Returns a reviewer's scores on the two flaws of each paper; papers that lack a score are left out."""
     papers = {paper: places[:2] for paper, places in record["papers"].items()}
-    ring = elsewhere({paper: [place["flaw"] for place in places] for paper, places in papers.items()})
+    ring = find_papers_with_same_flaw({paper: [place["flaw"] for place in places] for paper, places in papers.items()})
     scores: list[FlawScores] = []
     for paper, places in papers.items():
         rows = []

@@ -79,7 +79,7 @@ def markdown(tables: Sequence[Table], outcomes: Sequence[ConditionResult], measu
     return "\n".join(
         [
             *(LEGEND, "", *map(_markdown, tables), *format_rmse_reference(measure), ""),
-            *("## How close to the human means", "", *rows(CLOSE, map(close_cells, outcomes)), ""),
+            *("## How close to the human means", "", *rows(CLOSE, map(format_closeness_cells, outcomes)), ""),
             *(
                 "## Ratings given, and how the reviews are worded",
                 "",
@@ -119,7 +119,7 @@ def format_marked_cell(line: RmseRow, column: str, lowest: tuple[str, str], seco
     return f"{before}{cell.value:.2f}{interval}{after}"
 
 
-def close_cells(outcome: ConditionResult) -> list[str]:
+def format_closeness_cells(outcome: ConditionResult) -> list[str]:
     close, cells = outcome.closeness, ["–", "–", "–"]
     if close:
         estimates = close.rmse, close.bias, close.spearman
@@ -379,7 +379,7 @@ def load_conditions(names: Sequence[str], files: Mapping[str, Path]) -> list[Con
             questions = checklist.read(chosen.guideline)
         except ReplyError as error:
             raise SourceError(f"condition {chosen.name}: {error}") from None
-        if not questions.counts:
+        if not questions.has_ten_good_and_ten_bad:
             counts = f"{len(questions.good)} good and {len(questions.bad)} bad"
             raise SourceError(
                 f"condition {chosen.name}: a rubric needs 10 good and 10 bad questions, this has {counts}"

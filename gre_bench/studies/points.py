@@ -22,11 +22,11 @@ from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.judgments import OPENINGS
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, NO_REFERENCE, Candidate, PlannedPair
-from gre_bench.ingest.records.sampling import not_human
+from gre_bench.ingest.records.sampling import read_not_human_ids
 from gre_bench.ingest.records.tables import Point
 from gre_bench.metrics.agreement import NOT_REFERENCED
 from gre_bench.metrics.cases import UNREFERENCED, Entry, Response, choose_scored_writer, plan_entry_pairs
-from gre_bench.pipeline.importing import given_categories, known_papers, known_points, known_reviews
+from gre_bench.pipeline.importing import given_categories, known_papers, known_reviews, load_stored_points
 from gre_bench.pipeline.pair_scoring import end_run, score
 from gre_bench.pipeline.planning import RunPlan, add_plan, responses, synopses
 from gre_bench.pipeline.reading import import_sources
@@ -85,7 +85,7 @@ def _plan(
     store: Store, job: Job, sign: SignMetrics, progress: Progress
 ) -> tuple[list[Point], dict[str, PointTexts], RunPlan]:
     """Writes missing judgments and plans every pair; returns the points, point id → its texts, and the plan."""
-    points = list(known_points(store).values())
+    points = list(load_stored_points(store).values())
     if not points:
         raise SourceError(
             f"edition {store.key} has no labelled points; import some: "
@@ -140,7 +140,7 @@ def _judgments(store: Store) -> Mapping[str, dict[str, str]]:
 def _references(store: Store, job: Job, papers: Sequence[str], judged_by: str | None) -> dict[str, list[Response]]:
     """Returns paper id → its human reviews. *judged_by*: as in `responses`."""
     human = [review for review in known_reviews(store) if review.candidate == HUMAN]
-    apart = not_human(human, job.settings.edition.not_human)
+    apart = read_not_human_ids(human, job.settings.edition.not_human)
     references: dict[str, list[Response]] = {name: [] for name in papers}
     for review, response in responses(store, judged_by):
         if review.candidate == HUMAN and review.review_id not in apart and review.paper_id in references:

@@ -194,14 +194,14 @@ def _score(store: Store, signature: SignatureRow) -> int:
         chunks = iter(lambda: list(islice(papers, source.settings.run.chunk_papers)), [])
         scoring, left = source.settings.scoring, 0
 
-        def values_of(chunk: Sequence[Sequence[tuple[str, str, Case]]]) -> dict[str, Any]:
+        def build_score_arguments(chunk: Sequence[Sequence[tuple[str, str, Case]]]) -> dict[str, Any]:
             cases = tuple(case for paper in chunk for *_, case in paper)
             works = [MetricWork(signature["metric"], signature["signature_id"], cases)]
             known = known_spans(edition, scoring, identity, works)
             return {"name": cases[0].paper_id, "backends": source.job.backends, "scoring": scoring, "works": works,
                     "known": known}  # fmt: skip
 
-        for chunk, result in workers.scored(chunks, values_of):
+        for chunk, result in workers.score_chunks(chunks, build_score_arguments):
             authors = {
                 (case.candidate_id, case.reference_id): (by, name) for paper in chunk for by, name, case in paper
             }

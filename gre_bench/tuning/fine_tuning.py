@@ -27,11 +27,11 @@ from gre_bench.lm.weights import (
     Adapter,
     Weights,
     errors_as_lm_error,
+    find_missing_nf4_support,
     folder_digest,
-    lacks_nf4,
+    is_trained_by_contrast,
     open_weights,
     read_adapter,
-    trained_by_contrast,
     with_adapter,
 )  # fmt: skip
 from gre_bench.plots.drawing import Curve, curves
@@ -76,14 +76,14 @@ def fine_tune(
         request = {"base": weights.digest, **data, **settings.stated, "metrics": list(metrics)}
         if start:
             request |= {"start": folder_digest(start.folder)}
-            request |= {START_CONTRAST: True} if trained_by_contrast(start.folder) else {}
+            request |= {START_CONTRAST: True} if is_trained_by_contrast(start.folder) else {}
         del request["save_every"]
         if done := record.find_finished_record(folder, request):
             return done
         from gre_bench.tuning.trainer import train  # which imports torch
 
         learnt, held_out = _build_examples(weights, papers, kept, metrics, settings)
-        model = trainable(weights, settings, start)
+        model = prepare_for_training(weights, settings, start)
         rests_on = {name: value for name, value in request.items() if name not in settings.of_the_loop}
         rests_on["quantisation"] = weights.quantisation
         past = train(model, learnt.examples, settings, folder, held_out=held_out.examples, about=rests_on)
@@ -127,7 +127,7 @@ def open_base(folder: Path, settings: TuningSettings) -> Weights:
         import torch
 
         device = settings.device if settings.device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
-        quantisation = "none" if lacks_nf4(device) else "nf4"
+        quantisation = "none" if find_missing_nf4_support(device) else "nf4"
     dtype = "float32" if whole else settings.dtype
     weights = open_weights(
         folder, device=settings.device, dtype=dtype, attention=settings.attention, quantisation=quantisation
@@ -152,7 +152,7 @@ def _read_start_adapter(folder: Path, settings: TuningSettings) -> Adapter | Non
     return adapter
 
 
-def trainable(weights: Weights, settings: TuningSettings, start: Adapter | None = None) -> nn.Module:
+def prepare_for_training(weights: Weights, settings: TuningSettings, start: Adapter | None = None) -> nn.Module:
     """Returns the model of *weights*, with an adapter if *settings* ask for one. *start*: the adapter to begin with.
 
     Only the trained parameters require a gradient. Raises `LMError` if the model lacks the matrices that the adapter

@@ -83,17 +83,17 @@ def train(
             steps = math.ceil(len(batches) / every)
             measured = run.mean_loss(held_out, "the held-out loss before the first step")
             note(HistoryPoint(0, settings.max_steps or settings.epochs * steps, 0.0, None, 0.0, measured))
-        while not run.over:
+        while not run.is_over:
             epoch = run.position.epoch
             batches = batches_of(examples, batch, settings.seed, epoch, neighbours=settings.share_prefixes)
             steps = [batches[cut : cut + every] for cut in range(0, len(batches), every)]
             before = run.position.step - run.position.done
             planned = settings.max_steps or before + len(steps) * (settings.epochs - epoch)
             for step in steps[run.position.done :]:
-                if run.over:
+                if run.is_over:
                     break
                 rate = learning_rate(settings, run.position.step, planned)
-                loss, norm = run.stepped(step, rate)
+                loss, norm = run.take_step(step, rate)
                 done = run.position.step + 1
                 run.refuse_no_number(loss, f"the loss at step {done}")
                 run.refuse_no_number(norm, f"the norm of the gradient at step {done}")
@@ -163,11 +163,11 @@ class _Run:
         self.position = TrainingPosition()
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         most = self.settings.max_steps
         return self.position.step >= most if most else self.position.epoch >= self.settings.epochs
 
-    def stepped(self, batches: Sequence[Sequence[Example]], rate: float) -> tuple[float, float]:
+    def take_step(self, batches: Sequence[Sequence[Example]], rate: float) -> tuple[float, float]:
         """Makes one step of the optimiser over *batches* at the learning rate *rate*.
 
         Returns the mean loss before the step, in nats per weighted token, and the gradient norm before clipping. If the
@@ -176,7 +176,7 @@ class _Run:
         self.model.train()
         weight = sum(map(weight_of, batches))
         total = 0.0
-        with self._enough_memory():
+        with self._convert_out_of_memory_error():
             for batch in batches:
                 with self._arithmetic():
                     loss = self._summed_loss(batch) / weight
@@ -200,7 +200,7 @@ class _Run:
         self.model.eval()
         ordered = examples if shared else sorted(examples, key=lambda example: len(example.ids))
         batches = [ordered[cut : cut + size] for cut in range(0, len(ordered), size)]
-        with self._enough_memory(), torch.no_grad(), self._arithmetic():
+        with self._convert_out_of_memory_error(), torch.no_grad(), self._arithmetic():
             mean = math.fsum(self._summed_loss(batch).item() for batch in batches) / sum(map(weight_of, batches))
         self.refuse_no_number(mean, name)
         return mean
@@ -222,7 +222,7 @@ class _Run:
         raise LMError(f"training: {name} is {value}; lower learning_rate or clip (0 clips nothing){way_out}")
 
     @contextmanager
-    def _enough_memory(self) -> Iterator[None]:
+    def _convert_out_of_memory_error(self) -> Iterator[None]:
         try:
             yield
         except RuntimeError as error:

@@ -97,7 +97,7 @@ class ReplyArchive:
         return True
 
     @contextmanager
-    def asking(self, request: str) -> Iterator[None]:
+    def lock_request(self, request: str) -> Iterator[None]:
         """Locks *request* and reserves `ROOM_BYTES` on disk for its entry, within the ``with`` block.
 
         Another thread or process with the same request waits, and then finds the reply in the archive.

@@ -136,7 +136,7 @@ class HttpWriter:
         if gate.stopped is not None:
             return gate.stopped
         try:
-            with self.archive.asking(request):
+            with self.archive.lock_request(request):
                 return self.archive.get(request) or self._ask(request, chat, sampling, client, gate)
         except StoreError as error:
             gate.stop(reply := unanswered_request(str(error)).reply)
@@ -215,7 +215,7 @@ class HttpWriter:
         else:
             result = self._completion(answer.body)
         # JSON escapes may have hidden the key in the body.
-        texts = {name: client.masked(getattr(result.reply, name) or "") for name in ("text", "detail", "model")}
+        texts = {name: client.mask_api_key(getattr(result.reply, name) or "") for name in ("text", "detail", "model")}
         kept: dict[str, Any] = {name: text for name, text in texts.items() if text}
         return replace(result, reply=replace(result.reply, **kept))
 
@@ -264,7 +264,7 @@ def _without_text(reply: Completion) -> bool:
 
 
 def _sound_chat(chat: Chat) -> Chat:
-    return Chat(sound(chat.system), sound(chat.user))
+    return Chat(replace_lone_surrogates(chat.system), replace_lone_surrogates(chat.user))
 
 
 class LogprobWriter(HttpWriter):
@@ -314,7 +314,7 @@ def _tokens(tree: Any) -> list[dict[str, Any]]:
 def _text(token: object) -> str:
     if not isinstance(token, str):
         raise TypeError("a token is no text")
-    return sound(token)
+    return replace_lone_surrogates(token)
 
 
 def _logprob(value: object) -> float:
@@ -415,18 +415,18 @@ def read_completion(body: bytes) -> CompletionResult:
     if message is None:
         return unanswered_request("endpoint answered without a message (200)")
     finish = str(choice.get("finish_reason") or "").lower()
-    text, thinking = without_thinking(sound(_content(message.get("content"))))
+    text, thinking = without_thinking(replace_lone_surrogates(_content(message.get("content"))))
     thinking += max(len(_content(message.get(name))) for name in ("reasoning_content", "reasoning"))
     usage = _get_mapping(tree, "usage") or {}
     more = {
-        "model": one_line(sound(_content(tree.get("model") if isinstance(tree, Mapping) else None))),
+        "model": one_line(replace_lone_surrogates(_content(tree.get("model") if isinstance(tree, Mapping) else None))),
         "thinking": thinking,
         "prompt_tokens": _valid_count(usage.get("prompt_tokens")),
         "reply_tokens": _valid_count(usage.get("completion_tokens")),
     }
     refusal = _content(message.get("refusal"))
     if refusal or finish in _FILTERED:
-        detail = one_line(sound(refusal) or f"stopped by the endpoint: {finish}")
+        detail = one_line(replace_lone_surrogates(refusal) or f"stopped by the endpoint: {finish}")
         return CompletionResult(Completion("refused", None, detail, **more))
     if finish in _BROKEN_OFF:
         return unanswered_request(f"endpoint cut the reply off: {finish}")
@@ -479,7 +479,7 @@ def _content(content: object) -> str:
     return content if isinstance(content, str) else ""
 
 
-def sound(text: str) -> str:
+def replace_lone_surrogates(text: str) -> str:
     """Returns *text* with each lone surrogate replaced by ``?``, because files cannot hold lone surrogates."""
     return text.encode("utf-8", "replace").decode()
 

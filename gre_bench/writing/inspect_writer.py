@@ -18,13 +18,13 @@ from gre_bench.catalogs.models import Model
 from gre_bench.core.errors import LMError, SettingsError
 from gre_bench.core.records import Chat, Completion, Sampling
 from gre_bench.core.replies import without_thinking
-from gre_bench.http.lm_requests import HttpClient, masked
+from gre_bench.http.lm_requests import HttpClient, mask_secrets
 from gre_bench.writing.http_writer import (
     CompletionResult,
     HttpWriter,
     one_line,
     read_problem,
-    sound,
+    replace_lone_surrogates,
     unanswered_request,
 )
 
@@ -61,7 +61,7 @@ class InspectWriter(HttpWriter):
             result = _parse_provider_error(error, provider)
         secrets = [secret for secret in (provider.api_key, self.model.key()) if secret]
         texts = {name: getattr(result.reply, name) for name in ("text", "detail", "model")}
-        kept: dict[str, Any] = {name: masked(text, secrets, "[key]") for name, text in texts.items() if text}
+        kept: dict[str, Any] = {name: mask_secrets(text, secrets, "[key]") for name, text in texts.items() if text}
         return replace(result, reply=replace(result.reply, **kept))
 
 
@@ -99,13 +99,13 @@ def read_output(output: ModelOutput) -> CompletionResult:
     choice, usage = output.choices[0], output.usage
     content = choice.message.content
     parts = [] if isinstance(content, str) else content
-    text, thinking = without_thinking(sound(choice.message.text))
+    text, thinking = without_thinking(replace_lone_surrogates(choice.message.text))
     thinking += sum(len(part.reasoning) for part in parts if part.type == "reasoning")
     if usage is None and choice.stop_reason in ("model_length", "content_filter"):
         # A refused request looks like an output whose text is the provider's message.
         code = "content_filter" if choice.stop_reason == "content_filter" else "context_length_exceeded"
         return read_problem(400, {"error": {"code": code, "message": text}})
-    more: dict[str, Any] = {"model": one_line(sound(output.model)), "thinking": thinking}
+    more: dict[str, Any] = {"model": one_line(replace_lone_surrogates(output.model)), "thinking": thinking}
     if usage is not None:
         read = (usage.input_tokens, usage.input_tokens_cache_read, usage.input_tokens_cache_write)
         more |= {"prompt_tokens": sum(count or 0 for count in read), "reply_tokens": usage.output_tokens}

@@ -98,7 +98,7 @@ class SpendLog:
             self._catch_up()
             return Spent() + self._known.get((account, model), Spent())
 
-    def whole(self, account: str) -> Spent:
+    def spent_on_all_models(self, account: str) -> Spent:
         """Returns what *account* has spent on all models together, with the hours of its runs."""
         with self._own:
             total = sum(self.models(account).values(), Spent())
@@ -244,7 +244,7 @@ class ModelBudget:
         """
         log = self.spend_log
         with log.settled:
-            while self._full() and not over.is_set():
+            while self._is_full_only_with_in_flight() and not over.is_set():
                 log.settled.wait(SETTLE_S)
             sent = []
             if not over.is_set():
@@ -270,7 +270,10 @@ class ModelBudget:
 
     def _allowed(self, in_flight: bool = False) -> None:
         """Raises `BudgetReached` if the spending reaches a limit. *in_flight*: count requests in flight, too."""
-        of_model, of_run = self.spend_log.spent(self.account, self.model.name), self.spend_log.whole(self.account)
+        of_model, of_run = (
+            self.spend_log.spent(self.account, self.model.name),
+            self.spend_log.spent_on_all_models(self.account),
+        )
         for (account, model), expected in self.spend_log.in_flight if in_flight else ():
             if account == self.account:
                 of_run += expected
@@ -280,7 +283,7 @@ class ModelBudget:
         check_bounds(self.budget, of_run, self.account)
         check_bounds(self._own, of_model, self.account, self.model.name)
 
-    def _full(self) -> bool:
+    def _is_full_only_with_in_flight(self) -> bool:
         """Whether the spending reaches a limit only if requests in flight are counted."""
         try:
             self._allowed()

@@ -140,7 +140,7 @@ def open_lm_text_writer(name: str, writer_context: WriterContext) -> tuple[LMTex
     if model not in models:
         where = f" in {writer_context.models}" if writer_context.models else ""
         raise SettingsError(f"no writer {name!r}{where}; {did_you_mean(name, (*NAMES, *models))}")
-    chosen = models[model].sampled(writer_context.sampling.get(model))
+    chosen = models[model].override_sampling(writer_context.sampling.get(model))
     writer = writer_context.writer(chosen, WRITERS[chosen.provider])
     judging = domain_of(writer_context.domain).judgments
     guide = load_condition(guideline) if guideline else None

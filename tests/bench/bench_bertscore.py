@@ -18,7 +18,7 @@ import numpy as np
 
 from gre_bench.core.records import Case
 from gre_bench.lm.embedders import Embedder, HashedNgrams
-from gre_bench.metrics.bertscore import BertScore, match_pieces, sentences
+from gre_bench.metrics.bertscore import BertScore, match_pieces, split_into_sentences
 from gre_bench.metrics.overlap import ROUGE_L, OverlapMetric
 from tests.conftest import ROOT, SHARED
 
@@ -46,7 +46,7 @@ def cases(papers: Sequence[Sequence[str]]) -> list[Case]:
         others = [papers[(place + step) % len(papers)][0] for step in (1, 2)]
         candidates = {
             "human": human,
-            "deleted": " ".join(sentences(human)[::2]),
+            "deleted": " ".join(split_into_sentences(human)[::2]),
             "other": others[0],
             "another": others[1],
         }
@@ -62,8 +62,8 @@ def pair_by_pair(embedder: Embedder, asked: Sequence[Case]) -> list[float]:
     """Returns BERTScore with both sides of each pair embedded separately."""
     found = []
     for case in asked:
-        ours = embedder.embed(sentences(case.candidate), query=True)
-        theirs = embedder.embed(sentences(case.reference))
+        ours = embedder.embed(split_into_sentences(case.candidate), query=True)
+        theirs = embedder.embed(split_into_sentences(case.reference))
         found.append(match_pieces(ours @ theirs.T).f1)
     return found
 
@@ -105,7 +105,7 @@ def main() -> None:
     except ImportError:
         print("sentence-transformers is not installed: without its row")
     for name, embedder in embedders.items():
-        embedder.embed(sentences(asked[0].candidate))
+        embedder.embed(split_into_sentences(asked[0].candidate))
 
         def together(embedder: Embedder = embedder) -> list[float]:
             return [score.value for score in BertScore(embedder, "bench").score(asked)]

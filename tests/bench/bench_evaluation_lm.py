@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gre_bench.core.controls import GENERIC_JUDGMENTS, other
+from gre_bench.core.controls import GENERIC_JUDGMENTS, pick_other_item
 from gre_bench.core.records import Prediction
 from gre_bench.core.settings import load
 from gre_bench.lm.opening import open_lm
@@ -46,7 +46,13 @@ def make_candidates(papers: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
     reviews = [MovableReview(name, name, frozenset({name}), words) for name, words in named]
     source = {move.key: papers[int(move.source)][1] for move in plan_moves(reviews, 0)}
     return [
-        (paper[1], other(papers, place)[1], source[str(place)], drop_every_other_line(paper[1]), GENERIC_JUDGMENTS)
+        (
+            paper[1],
+            pick_other_item(papers, place)[1],
+            source[str(place)],
+            drop_every_other_line(paper[1]),
+            GENERIC_JUDGMENTS,
+        )
         for place, paper in enumerate(papers)
     ]
 

@@ -33,7 +33,13 @@ from gre_bench.perturbations import planted_flaws, scripted
 from gre_bench.pipeline.importing import known_reviews, load_papers_by_id
 from gre_bench.pipeline.planning import sampled_ids
 from gre_bench.pipeline.training_overlap import find_overlap_in_read_copy
-from gre_bench.stats.detection import ALPHA, FlawScores, corrected_naming_rate, detected, summarise_flaw_scores
+from gre_bench.stats.detection import (
+    ALPHA,
+    FlawScores,
+    compute_detection_rate,
+    corrected_naming_rate,
+    summarise_flaw_scores,
+)
 from gre_bench.store import ReadCopy
 from gre_bench.studies.flaws import share_of_words
 from gre_bench.writing.rules.judgments import judgments_of
@@ -83,13 +89,13 @@ def score_drafts(
             lines = scripted.sample_sentences(sentences, chance)
             named = {
                 "none": [],
-                **{f"{words} {key}": [chance.choice(item.worded(getattr(item.flaw, words)))]
+                **{f"{words} {key}": [chance.choice(item.fill_placeholders(getattr(item.flaw, words)))]
                    for key, item in (("f", f), ("g", g)) for words in ("plain", "oblique")},
-                "absent": [chance.choice((wrong := chance.choice(others)).worded(wrong.flaw.plain))],
-                "listing": [item.worded(item.flaw.plain)[0] for item in (f, g, *others)],
+                "absent": [chance.choice((wrong := chance.choice(others)).fill_placeholders(wrong.flaw.plain))],
+                "listing": [item.fill_placeholders(item.flaw.plain)[0] for item in (f, g, *others)],
             }  # fmt: skip
             texts += [judgments_of(scripted.hide_in_weaknesses(lines, named[kind], chance)) for kind in KINDS]
-        descriptions = [item.worded(item.flaw.judgments[:wordings]) for item in (f, g)]
+        descriptions = [item.fill_placeholders(item.flaw.judgments[:wordings]) for item in (f, g)]
         for metric in METRICS:
             if metric == LEXICAL:
                 found = [share_of_words(x, y) for x in texts for own in descriptions for y in own]
@@ -140,7 +146,7 @@ def trials(pooled: dict[str, Any], metric: str, script: str, papers: int, count:
         rows = told(values, families, chosen, script, own, rng)
         result = summarise_flaw_scores(rows)
         true, same, low = (
-            detected(told(values, families, chosen, known, other, rng)) if other.shape[1] == 4 else None
+            compute_detection_rate(told(values, families, chosen, known, other, rng)) if other.shape[1] == 4 else None
             for known in ("plain-100", sure, "plain-0")
         )
         out.append({

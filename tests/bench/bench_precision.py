@@ -15,7 +15,7 @@ import numpy as np
 
 from gre_bench.core.terminal import counted
 from gre_bench.release.loading import find_release
-from gre_bench.release.public_tables import opened
+from gre_bench.release.public_tables import open_release_tables
 from gre_bench.stats.intervals import clustered_test
 from gre_bench.store import INCLUDED_EDITION, Store
 
@@ -30,7 +30,10 @@ def main() -> None:
     parser.add_argument("--state", type=Path, default=Path("state"))
     asked = parser.parse_args()
     sides = []
-    with opened(find_release(INCLUDED_EDITION)) as run, Store(asked.state, INCLUDED_EDITION).reading() as own:
+    with (
+        open_release_tables(find_release(INCLUDED_EDITION)) as run,
+        Store(asked.state, INCLUDED_EDITION).reading() as own,
+    ):
         for connection, dtype in ((run, "bfloat16"), (own, "float32")):
             rows = connection.execute(SCORES, [asked.metric, LM, dtype]).fetchall()
             sides.append({tuple(key): value for *key, value in rows})

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from gre_bench.core.controls import other
+from gre_bench.core.controls import pick_other_item
 from gre_bench.core.judgments import OPENINGS
 from gre_bench.core.records import Prediction
 from gre_bench.lm.ngram.cache_ngram import CacheNgram
@@ -136,7 +136,7 @@ def auc(rows: list[dict[str, Any]], x: str, y: str) -> None:
     listed = [papers[key] for key in sorted(papers)]
     pairs: list[Prediction] = []
     for place, paper in enumerate(listed):
-        texts = paper[2][x], other(listed, place)[2][x]
+        texts = paper[2][x], pick_other_item(listed, place)[2][x]
         for slot in (1, 3):
             if paper[slot][y] and all(texts):
                 pairs += [Prediction(text, None, paper[slot][y]) for text in (*texts, None)]

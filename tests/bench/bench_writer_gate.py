@@ -30,7 +30,7 @@ from gre_bench.lm.ngram.cache_ngram import CacheNgram
 from gre_bench.stats.auc import compute_auc
 from gre_bench.stats.effects import effect
 from gre_bench.store import Store
-from gre_bench.writing.rules.extractive import review_of
+from gre_bench.writing.rules.extractive import write_extractive_review
 from gre_bench.writing.rules.synopsis import assw_of, assw_text
 from tests.bench.bench_choosing import gain
 from tests.bench.bench_writer_forms import WRITERS
@@ -110,7 +110,7 @@ def copies(
                 body = " ".join(text[len(text) // 4 :].split()[:COPIED])
                 first, second, third = map(write, reviews[:3])
                 if first and second and third:
-                    xs = (first, write(body), write(review_of(title, abstract, text, "full")))
+                    xs = (first, write(body), write(write_extractive_review(title, abstract, text, "full")))
                     scores += pmi(lm, (second, third), xs, synopsis)
                     ids += [paper] * 2
             table = np.array(scores)

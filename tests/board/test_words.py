@@ -13,10 +13,10 @@ from gre_bench.board.words import (
     COLUMNS,
     COVERED,
     FEWEST_PAPERS,
-    LMOrder,
-    answer,
+    CandidateOrder,
     at_human_length,
     choose_headline_signature,
+    format_board_answer,
     format_headline_warning,
     format_score,
     note,
@@ -43,7 +43,9 @@ def row(name: str, rank: int | None, low: int = 1, high: int = 1, tied: bool = F
     return {**empty, **counts, **given, **told, **more}
 
 
-def lm_order(lm: str, rows: list[LeaderboardRow], steps: dict[tuple[str, str], float], papers: int = 40) -> LMOrder:
+def lm_order(
+    lm: str, rows: list[LeaderboardRow], steps: dict[tuple[str, str], float], papers: int = 40
+) -> CandidateOrder:
     """What an LM says of the ranked *rows*: *steps* has how far the first of two is ahead on every paper, in spreads."""
     names = [each["candidate"] for each in rows if each["rank"]]
     spread = np.sin(np.arange(papers) * 2.4)  # a spread of both signs without a mean
@@ -53,7 +55,7 @@ def lm_order(lm: str, rows: list[LeaderboardRow], steps: dict[tuple[str, str], f
         tests += ScoredPairs([first] * papers + [second] * papers, [f"p{k}" for k in range(papers)] * 2, ["r"] * papers * 2,
                        [*differences, *([0.0] * papers)]).tests()  # fmt: skip
     corrected, _ = correct_in_one_family(tests, [])
-    return LMOrder(lm, rows, HolmFamily(tuple(corrected), {}, {}, {}))
+    return CandidateOrder(lm, rows, HolmFamily(tuple(corrected), {}, {}, {}))
 
 
 def every(names: str, step: float = 2.0) -> dict[tuple[str, str], float]:
@@ -102,20 +104,22 @@ def ranked(names: str, *more: LeaderboardRow) -> list[LeaderboardRow]:
 )
 def test_the_answer_says_who_leads_and_who_is_not_told_apart(names, steps, sentences):
     rows = ranked(names)
-    assert answer(rows, [lm_order("lm", rows, steps)]) == sentences
+    assert format_board_answer(rows, [lm_order("lm", rows, steps)]) == sentences
 
 
 def test_a_model_leads_only_if_all_evaluation_lms_say_so():
     rows = ranked("abc")
     both = [lm_order(lm, rows, every("abc")) for lm in ("one", "two")]
-    assert answer(rows, both).startswith("a leads by one and two, ahead of b (p <0.001)")
+    assert format_board_answer(rows, both).startswith("a leads by one and two, ahead of b (p <0.001)")
     level = lm_order("two", rows, every("abc") | {("a", "b"): 0.0})
-    assert answer(rows, [both[0], level]).startswith(
+    assert format_board_answer(rows, [both[0], level]).startswith(
         "No model leads: by one, a is ahead of all others; by two, a is not surely ahead of b. By one, "[:85]
     )
     other = lm_order("two", ranked("bac"), {(b, a): -step for (a, b), step in every("abc").items()} | every("bac"))
-    assert "by one, a is ahead of all others; by two, b is ahead of all others" in answer(rows, [both[0], other])
-    assert answer(rows, [both[0], lm_order("two", rows, {})]).startswith(
+    assert "by one, a is ahead of all others; by two, b is ahead of all others" in format_board_answer(
+        rows, [both[0], other]
+    )
+    assert format_board_answer(rows, [both[0], lm_order("two", rows, {})]).startswith(
         "No model leads: by one, a is ahead of all others; by two, no two of 3 models differ significantly."
     )
 
@@ -126,7 +130,7 @@ def test_a_mean_that_stands_on_few_papers_makes_no_leader():
     tests = ScoredPairs(["a"] * papers + ["b"] * papers, [f"p{k}" for k in range(papers)] * 2, ["r"] * papers * 2,
                   [*few, *([0.0] * papers)]).tests()  # fmt: skip
     assert tests[0].p_holm < 0.01 and tests[0].difference > 0 and not tests[0].surely_ahead
-    said = answer(rows, [LMOrder("lm", rows, HolmFamily(tuple(tests), {}, {}, {}))])
+    said = format_board_answer(rows, [CandidateOrder("lm", rows, HolmFamily(tuple(tests), {}, {}, {}))])
     assert said == "No model leads: a is not surely ahead of b."
 
 
@@ -134,16 +138,16 @@ def test_human_has_a_sentence_of_its_own_with_its_wording_and_never_leads():
     human = row("human", 3, kind="human", note="a paraphrase")
     rows = [*ranked("ab"), human]
     one = lm_order("one", rows, {("a", "human"): -2.0, ("b", "human"): 2.0})
-    said = answer(rows, [one])
+    said = format_board_answer(rows, [one])
     assert "The human baseline (a paraphrase) scores significantly above 1 of 2 models and below 1 of 2 models." in said
     two = lm_order("two", rows, {})
-    assert "below 1 of 2 models by one, and differs significantly from none of 2 models by two." in answer(
+    assert "below 1 of 2 models by one, and differs significantly from none of 2 models by two." in format_board_answer(
         rows, [one, two]
     )
     first = [row("human", 1, kind="human"), row("a", 2)]
-    above = answer(first, [lm_order("one", first, {("human", "a"): 2.0})])
+    above = format_board_answer(first, [lm_order("one", first, {("human", "a"): 2.0})])
     assert above == "The human baseline scores above a (p <0.001)."
-    assert answer(first, [lm_order("one", first, {})]) == (
+    assert format_board_answer(first, [lm_order("one", first, {})]) == (
         "The human baseline differs significantly from no model. human and a are not told apart."
     )
 
@@ -153,17 +157,19 @@ def test_the_answer_says_who_is_not_ranked_and_why_but_counts_no_control():
     control = row("generic", None, kind="control", unranked="control")
     rows = ranked("ab")
     told = [lm_order("lm", rows, every("ab"))]
-    assert answer([*rows, one, control], told).endswith("scored this. m is not ranked: only 36 of 60 pairs scored.")
+    assert format_board_answer([*rows, one, control], told).endswith(
+        "scored this. m is not ranked: only 36 of 60 pairs scored."
+    )
     seen = [row(f"c{k}", None, unranked=f"contaminated: learnt until 202{k}") for k in range(2)]
-    assert answer([*rows, one, *seen], told).endswith(
+    assert format_board_answer([*rows, one, *seen], told).endswith(
         "3 entries are not ranked: only 36 of 60 pairs scored; contaminated (2)."
     )
 
 
 def test_a_metric_that_is_not_validated_orders_nobody():
     rows = [row("a", 1, validation="unvalidated: fail on ICLR-2020"), row("b", 2, 2, 2)]
-    assert answer(rows) == "No order: not validated (failed on ICLR-2020)."
-    assert answer([row("a", 1, validation="unvalidated")]) == "No order: not validated."
+    assert format_board_answer(rows) == "No order: not validated (failed on ICLR-2020)."
+    assert format_board_answer([row("a", 1, validation="unvalidated")]) == "No order: not validated."
 
 
 @pytest.mark.parametrize(
@@ -178,17 +184,21 @@ def test_a_metric_that_is_not_validated_orders_nobody():
     ],
 )
 def test_an_order_that_nothing_tested_is_none(rows, sentence):
-    assert answer(rows) == sentence
+    assert format_board_answer(rows) == sentence
 
 
 def test_the_words_of_a_leader_stand_beside_those_of_human_reviews():
     rows = [row("lab/a", 1, words=271.6), row("b", 2), row("human", 3, kind="human", words=154.4)]
     steps = {("lab/a", "b"): 2.0, ("lab/a", "human"): 2.0}
-    assert "judgments have 272 words per paper, human's 154." in answer(rows, [lm_order("lm", rows, steps)])
+    assert "judgments have 272 words per paper, human's 154." in format_board_answer(
+        rows, [lm_order("lm", rows, steps)]
+    )
     raw: Any = [{**each, "metric": "gem_raw"} for each in rows]
-    assert "a's reviews have 272 words per paper, human's 154." in answer(raw, [lm_order("lm", raw, steps)])
+    assert "a's reviews have 272 words per paper, human's 154." in format_board_answer(
+        raw, [lm_order("lm", raw, steps)]
+    )
     gone: Any = [{**each, "metric": "gone"} for each in rows]
-    assert "words" not in answer(gone, [lm_order("lm", gone, steps)])
+    assert "words" not in format_board_answer(gone, [lm_order("lm", gone, steps)])
 
 
 def test_a_tie_names_both_neighbours_and_promises_nothing_of_more_papers():
@@ -220,7 +230,7 @@ def test_no_number_is_minus_nought():
 
 def test_groups_have_answers_of_their_own():
     rows = ranked("ab", row("c", 1, group_name="g"))
-    assert answer(rows, [lm_order("lm", rows, every("abc"))]).startswith("a leads, ahead of b")
+    assert format_board_answer(rows, [lm_order("lm", rows, every("abc"))]).startswith("a leads, ahead of b")
 
 
 def test_the_headline_is_the_metric_of_the_settings_or_the_first_which_is_validated():

@@ -166,11 +166,11 @@ def test_a_key_is_sent_to_its_endpoint_and_never_shown(tmp_path, monkeypatch, st
 
 
 def test_a_clock_that_is_off_is_told_by_files_here_and_by_endpoints(tmp_path):
-    assert lines(doctor.clock, chosen(), tmp_path)[0].startswith("ok clock: ")
+    assert lines(doctor.check_system_clock, chosen(), tmp_path)[0].startswith("ok clock: ")
     file = tmp_path / "spending.jsonl"
     file.touch()
     os.utime(file, (time.time() + 5000,) * 2)
-    (found,) = lines(doctor.clock, chosen(), tmp_path)
+    (found,) = lines(doctor.check_system_clock, chosen(), tmp_path)
     assert found.startswith("problem clock: ") and " s before the newest file here → set it (NTP)" in found
     with answering(200, '{"data": []}', Date="Wed, 01 Jan 2025 00:00:00 GMT") as (url, _):
         found = lines(doctor.check_endpoints, asking(tmp_path, url), tmp_path)
@@ -205,10 +205,10 @@ def test_a_run_adds_no_more_to_the_disk_than_was_said_and_then_only_what_is_new(
 
 
 def test_packages_that_lack_or_differ_are_named(tmp_path, monkeypatch):
-    versions = doctor._version
-    monkeypatch.setattr(doctor, "_version", lambda name: "0.1" if name == "duckdb" else versions(name))
+    versions = doctor._get_installed_version
+    monkeypatch.setattr(doctor, "_get_installed_version", lambda name: "0.1" if name == "duckdb" else versions(name))
     assert "duckdb 0.1 (tested: 2." in lines(doctor.check_packages, chosen(), tmp_path)[0]
-    monkeypatch.setattr(doctor, "_version", lambda name: None if name == "duckdb" else versions(name))
+    monkeypatch.setattr(doctor, "_get_installed_version", lambda name: None if name == "duckdb" else versions(name))
     assert lines(doctor.check_packages, chosen(), tmp_path)[0].startswith(
         "problem packages: not installed: duckdb → pip"
     )
@@ -350,7 +350,7 @@ def test_a_budget_that_cannot_be_kept_is_a_problem_and_one_that_is_reached_a_war
     found = next(each for each in every if each.check == "budget")
     assert found.verdict == "problem" and "no prices" in found.found
     SpendLog(tmp_path / "spending.jsonl").add("sent", "SAMPLE-2026", "scripted")
-    found = lines(doctor.budget, asking(tmp_path, url, "", MODEL, "budget.requests=1"), tmp_path)
+    found = lines(doctor.check_budget_limits, asking(tmp_path, url, "", MODEL, "budget.requests=1"), tmp_path)
     assert found[0].startswith("warning budget: reached: budget.requests; spent: 1 requests")
 
 

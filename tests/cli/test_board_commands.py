@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from gre_bench.cli.views.bar import format_remaining_time
-from gre_bench.cli.views.formats import Format, write
+from gre_bench.cli.views.formats import Format, write_rows
 from gre_bench.core.metrics import METRICS
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publish_editions import publish_edition
@@ -90,11 +90,11 @@ HOSTILE = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\n=1", 'a"b', "a|b", "<scrip
 
 def test_no_text_is_a_formula_a_column_or_markup_to_who_reads_it(capsys, tmp_path):
     found = [{"name": text, "value": -1.5} for text in HOSTILE]
-    write(found, ["name", "value"], Format.csv, None, tmp_path)
+    write_rows(found, ["name", "value"], Format.csv, None, tmp_path)
     cells = list(csv.reader(io.StringIO(capsys.readouterr().out, newline="")))[1:]
     assert [cell[0] for cell in cells] == [f"'{text}" for text in HOSTILE[:6]] + HOSTILE[6:]
     assert {cell[1] for cell in cells} == {"-1.5"}
-    write(found, ["name", "value"], Format.markdown, None, tmp_path)
+    write_rows(found, ["name", "value"], Format.markdown, None, tmp_path)
     shown = capsys.readouterr().out
     assert len(shown.splitlines()) == len(HOSTILE) + 2
     assert r"a\|b" in shown and r"\<script>" in shown

@@ -47,9 +47,9 @@ def test_a_pipe_gets_whole_lines_unless_columns_are_named(capsys, monkeypatch):
     assert len(capsys.readouterr().out.splitlines()) == 1
     monkeypatch.setenv("COLUMNS", "40")
     screen.say("  word " * 40)
-    screen.mark("holds", "green", "word " * 40)
+    screen.print_with_label("holds", "green", "word " * 40)
     assert all(len(line) <= 40 for line in capsys.readouterr().out.splitlines())
-    screen.error("no " * 40)
+    screen.print_error("no " * 40)
     assert capsys.readouterr().err.startswith("error: no no")
 
 

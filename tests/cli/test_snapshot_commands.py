@@ -149,7 +149,7 @@ def test_a_plan_counts_what_the_limits_known_now_take(tmp_path):
     pages = settings(None, "fetch.page=1000", "fetch.histories=false", edition="ICLR 2020", papers=300)
     assert plan_ahead(pages, tmp_path)["fetch"]["seconds"] == pytest.approx(8 * 3600, rel=0.01)
     learnt = {"ratelimit-limit": "300", "ratelimit-remaining": "300", "ratelimit-reset": "60"}
-    RequestBudget(budget_file(tmp_path)).learn("api.openreview.net pdf", 200, learnt)
+    RequestBudget(budget_file(tmp_path)).record_stated_limits("api.openreview.net pdf", 200, learnt)
     assert plan_ahead(pages, tmp_path)["fetch"]["seconds"] < 60
 
 

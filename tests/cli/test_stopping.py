@@ -30,7 +30,7 @@ ORDERLY = """
     except Stopped as stopped:
         time.sleep(1)
         print(stopped, flush=True)
-        stopping.end()
+        stopping.print_stopped_and_exit()
 """
 DEAF = """
     for sign in stopping.SIGNS:
@@ -99,7 +99,7 @@ def test_a_signal_while_the_block_ends_is_no_fault(monkeypatch):
     os.write(writing, bytes([signal.SIGTERM]))
     os.close(writing)
     ended = []
-    monkeypatch.setattr(stopping, "end", lambda: ended.append(True))
+    monkeypatch.setattr(stopping, "print_stopped_and_exit", lambda: ended.append(True))
     monkeypatch.setattr(stopping, "LONGEST_S", 0.1)
     monkeypatch.setattr(stopping, "_heard", threading.Event())
     stopping._watch_signals(reading)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gre_bench.core.judgments import count_judgments, has_judgments, strict
+from gre_bench.core.judgments import count_judgments, has_judgments, keep_only_judgments
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from gre_bench.core.judgments import count_judgments, has_judgments, strict
 )
 def test_lines_are_counted_and_kept(text, counts, kept):
     assert count_judgments(text) == counts
-    assert strict(text) == kept
+    assert keep_only_judgments(text) == kept
 
 
 @pytest.mark.parametrize(

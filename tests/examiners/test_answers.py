@@ -117,21 +117,21 @@ TABLE_10 = "Relevance: 3\nExplanation: It captures them.\nAnswer:\nConsistency: 
 
 
 @pytest.mark.parametrize(("read", "text", "said"), [
-    *((answers.yes_or_no, text, True) for text in (
+    *((answers.parse_yes_or_no, text, True) for text in (
         "Yes", "1. Yes\n2. It repeats itself.", "Yes, the review is redundant and not concise.")),
-    *((answers.yes_or_no, text, False) for text in (
+    *((answers.parse_yes_or_no, text, False) for text in (
         "**Answer:** No.", "no, it is not", "No, the review isn't redundant.", "No redundancy.")),
-    *((answers.yes_or_no, text, "neither_yes_nor_no") for text in ("", "Maybe", "The answer is Yes", "Ja")),
+    *((answers.parse_yes_or_no, text, "neither_yes_nor_no") for text in ("", "Maybe", "The answer is Yes", "Ja")),
     # An answer that its own sentence takes back:
-    *((answers.yes_or_no, text, "contradiction") for text in (
+    *((answers.parse_yes_or_no, text, "contradiction") for text in (
         "1. Yes, the review is not redundant.", "No, the review is redundant.")),
-    (answers.choice, "one", 0), (answers.choice, "'two'.", 1), (answers.choice, "Output: One", 0),
-    (answers.choice, "Summary two is better", 1), (answers.choice, "2", 1),
-    *((answers.choice, text, "no_choice") for text in ("", "both", "one is better than two", "no one", "the first")),
-    (answers.choice, "Summary one is better than summary two", "ambiguous"),
+    (answers.parse_choice, "one", 0), (answers.parse_choice, "'two'.", 1), (answers.parse_choice, "Output: One", 0),
+    (answers.parse_choice, "Summary two is better", 1), (answers.parse_choice, "2", 1),
+    *((answers.parse_choice, text, "no_choice") for text in ("", "both", "one is better than two", "no one", "the first")),
+    (answers.parse_choice, "Summary one is better than summary two", "ambiguous"),
     # An "Answer:" that nobody asked for is counted, but for the first line's.
-    (answers.hallucinated_answers, TABLE_10, 2), (answers.hallucinated_answers, f"Answer:\n{TABLE_10}", 2),
-    *((answers.hallucinated_answers, text, 0) for text in ("Answer: 4", "The answer: 4", "")),
+    (answers.count_hallucinated_answers, TABLE_10, 2), (answers.count_hallucinated_answers, f"Answer:\n{TABLE_10}", 2),
+    *((answers.count_hallucinated_answers, text, 0) for text in ("Answer: 4", "The answer: 4", "")),
     (answers.extract_rationale, "4", None),
 ])  # fmt: skip
 def test_other_replies_are_read_or_refused(read, text, said):
@@ -159,8 +159,8 @@ def test_a_hostile_reply_is_read_in_linear_time(text):
     for read in (
         lambda: answers.score(text, scales.FIVE),
         lambda: answers.parse_aspect_scores(text, scales.FIVE, DEVELOPMENT),
-        lambda: answers.choice(text),
-        lambda: answers.yes_or_no(text),
+        lambda: answers.parse_choice(text),
+        lambda: answers.parse_yes_or_no(text),
         lambda: answers.extract_rationale(text),
     ):
         with contextlib.suppress(ReplyError):

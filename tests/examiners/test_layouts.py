@@ -11,7 +11,7 @@ from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.records import Problem
 from gre_bench.examiners.examiner import GradingItem
 from gre_bench.examiners.grading import Grade
-from gre_bench.examiners.rater_results import ERRORS, LAYOUTS, layout, sample_rationales, shares
+from gre_bench.examiners.rater_results import ERRORS, LAYOUTS, compute_error_shares, layout, sample_rationales
 from tests.conftest import ROOT
 from tests.prompts.papers import paper
 
@@ -116,4 +116,4 @@ def test_a_sheet_has_a_row_for_each_rationale_and_empty_cells():
     assert sample_rationales(items, GRADES, 2, 1) == sample_rationales(items, GRADES, 2, 1)
     assert len(sample_rationales(items, GRADES, 2, 0)) == 2
     with pytest.raises(SourceError, match="no rows"):
-        shares([])
+        compute_error_shares([])

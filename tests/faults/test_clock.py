@@ -108,8 +108,8 @@ def test_the_drip_of_a_fetch_waits_no_longer_for_a_clock_set_back_by_hand(tmp_pa
     moment = [1_790_540_000.0]
     budget = RequestBudget(tmp_path / "budget.json", lambda: moment[0])
     hour = {"ratelimit-limit": "2", "ratelimit-remaining": "0", "ratelimit-reset": "3600"}
-    budget.learn("host pdf", 200, hour)
-    budget.learn("host login", 429, {"Retry-After": "600"})
+    budget.record_stated_limits("host pdf", 200, hour)
+    budget.record_stated_limits("host login", 429, {"Retry-After": "600"})
     with pytest.raises(Paused) as before:
         budget.take("host pdf")
     moment[0] += days * DAY

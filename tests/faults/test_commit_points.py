@@ -68,12 +68,12 @@ def resumed_by_lm(folder: Path, point: int, expected: dict, paid: int, core: int
     with scripted_chat() as server:
         asked = by_lm(folder, server)
         killed_at(folder / "state", point, *asked, core=core, only=BOUGHT, limit=PAPERS)
-        in_flight = SpendLog(folder / "state" / "spending.jsonl").whole(EDITION).unanswered
+        in_flight = SpendLog(folder / "state" / "spending.jsonl").spent_on_all_models(EDITION).unanswered
         assert ended(folder / "state", *asked, core=core, limit=PAPERS) == 0
         assert_accounted(folder / "state", done=True)
         assert_same(whole(folder / "state"), expected)
         assert_paid_once(server.requests, paid, in_flight)
-        assert server.count <= SpendLog(folder / "state" / "spending.jsonl").whole(EDITION).requests
+        assert server.count <= SpendLog(folder / "state" / "spending.jsonl").spent_on_all_models(EDITION).requests
     rmtree(folder)
 
 
@@ -117,6 +117,6 @@ def test_a_kill_at_every_commit_point_of_texts_that_are_bought_pays_none_twice(b
 def test_the_commit_points_are_those_of_every_stage(undisturbed, trial):
     points, _ = undisturbed
     for what in ("before commit", "after commit", "before checkpoint", "replace editions/SAMPLE-2026/.read", "spending",
-                 "replace editions/SAMPLE-2026/.new.duckdb", "rename snapshots/", "status", "let_go"):  # fmt: skip
+                 "replace editions/SAMPLE-2026/.new.duckdb", "rename snapshots/", "status", "close the store"):  # fmt: skip
         assert any(what in point for point in points), what
     trial("SIGKILL at a commit point", "commits, moves, syncs and ledger lines are all among the points")

@@ -167,7 +167,7 @@ def killed(pristine, tmp_path_factory):
     shutil.copytree(pristine.state / "replies", folder / "replies")
     process = os.fork()
     if process == 0:
-        plain, done = pair_scoring.store_scored, []
+        plain, done = pair_scoring.store_scoring_result, []
 
         def commit(*given: Any) -> None:
             plain(*given)
@@ -175,7 +175,7 @@ def killed(pristine, tmp_path_factory):
             if len(done) == 2:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-        pair_scoring.store_scored = commit
+        pair_scoring.store_scoring_result = commit
         file = Path(pristine.options[-1])
         quiet = settings.load(file, ("run.read_copy_every_s=1000",))
         refreshed(Job(quiet, folder, limit=PAPERS))
@@ -285,11 +285,11 @@ def test_a_damaged_or_swapped_reply_is_asked_for_again_and_no_other(pristine, tm
 @pytest.mark.parametrize("count", [40, pytest.param(1500, marks=MANY)])
 def test_a_damaged_line_of_the_ledger_is_counted_as_damaged_and_never_as_another_sum(pristine, tmp_path, trial, count):
     file = shutil.copyfile(pristine.state / "spending.jsonl", tmp_path / "spending.jsonl")
-    right = SpendLog(file).whole(EDITION)
+    right = SpendLog(file).spent_on_all_models(EDITION)
     assert right.requests == pristine.paid
     for said in damaged(file, flips(file.stat().st_size, count, Random(9))):
         found = SpendLog(file)
-        spent = found.whole(EDITION)
+        spent = found.spent_on_all_models(EDITION)
         assert (spent == right) or found.damaged, said
         sums = ("requests", "usd", "hours", "answered")
         assert all(getattr(spent, name) <= getattr(right, name) for name in sums), said

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from gre_bench.lm.opening import opened
+from gre_bench.lm.opening import open_cached_lm
 from tests.faults import endpoints
 from tests.faults.endpoints import ATTEMPTS, CODES, outcomes, reasons, refresh, some_chats, texts
 from tests.faults.invariants import assert_accounted, assert_readable, assert_undisturbed
@@ -248,7 +248,7 @@ def score(state, tokenizer, server, *more):
     """A refresh of given judgments, scored by *server*."""
     chosen = (f"evaluation_lm.endpoint={server.url}", f"evaluation_lm.folder={tokenizer}", "evaluation_lm.backend=vllm", "evaluation_lm.revision=r1",
               "evaluation_lm.dtype=float32", "scoring.metrics=['gem']")  # fmt: skip
-    opened.cache_clear()
+    open_cached_lm.cache_clear()
     return endpoints.refresh_by(chosen, 2, state, *more)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gre_bench.cli.views.formats import Format, write
+from gre_bench.cli.views.formats import Format, write_rows
 from gre_bench.core import terminal
 from gre_bench.examiners.examiner import GradingItem
 from gre_bench.examiners.grading import Grade
@@ -31,7 +31,7 @@ CELLS = [
 
 def _written(form: Format):
     def text(cell: str, folder: Path) -> str:
-        write([{cell: cell, "other": 1.5}], [cell, "other"], form, folder / "out", folder / "state")
+        write_rows([{cell: cell, "other": 1.5}], [cell, "other"], form, folder / "out", folder / "state")
         return (folder / "out").read_bytes().decode()
 
     return text

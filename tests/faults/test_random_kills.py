@@ -63,7 +63,7 @@ def test_random_kills_of_a_refresh(tmp_path, trial, bought):
             assert_same(whole(state), expected)
             assert_accounted(state, done=True)
             if bought:
-                spent = SpendLog(state / "spending.jsonl").whole(EDITION)
+                spent = SpendLog(state / "spending.jsonl").spent_on_all_models(EDITION)
                 assert_paid_once(server.requests[before:], paid, spent.unanswered)
                 assert server.count - before <= spent.requests
             else:

@@ -81,7 +81,7 @@ def test_two_editions_at_the_same_time_share_archive_and_ledger_and_buy_nothing_
     assert_accounted(state, done=True, edition=OTHER)
     assert query(state, PAIRS, OTHER) == query(state, PAIRS)
     spend_log = SpendLog(state / "spending.jsonl")
-    accounts = [spend_log.whole(key) for key in (EDITION, OTHER)]
+    accounts = [spend_log.spent_on_all_models(key) for key in (EDITION, OTHER)]
     assert sum(spent.requests for spent in accounts) == sum(spent.answered for spent in accounts) == len(bought)
     assert spend_log.damaged == 0
     trial("two editions at the same time", "each reply is bought once; tables equal those of one alone", 2)
@@ -100,7 +100,7 @@ def test_two_editions_killed_at_the_same_time_go_on_together(tmp_path, trial):
             for process in (start(), started(state, *overrides, "edition.sample=again", limit=4)):
                 process.join(900)
             spend_log = SpendLog(state / "spending.jsonl")
-            in_flight = sum(spend_log.whole(key).unanswered for key in (EDITION, OTHER))
+            in_flight = sum(spend_log.spent_on_all_models(key).unanswered for key in (EDITION, OTHER))
         assert process.exitcode == 0
         assert_paid_once(server.requests[alone:], alone, in_flight)
     assert_undisturbed(state, tables(tmp_path / "alone"))

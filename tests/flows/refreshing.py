@@ -32,7 +32,7 @@ def demo(*overrides: str) -> settings.Settings:
 def use(lm: Any) -> Any:
     """Makes *lm* the backend ``scripted``."""
     opening.BACKENDS.own["scripted"] = lambda _settings: lm
-    opening.opened.cache_clear()
+    opening.open_cached_lm.cache_clear()
     return lm
 
 
@@ -90,7 +90,7 @@ def _refresh_sample(state: Path) -> None:
     run(state)
     if asked_for:
         opening.BACKENDS.own["scripted"] = asked_for
-    opening.opened.cache_clear()
+    opening.open_cached_lm.cache_clear()
 
 
 def refreshed(state: Path) -> Path:

@@ -12,7 +12,7 @@ from scipy import stats
 from gre_bench.core import settings
 from gre_bench.core.errors import SourceError
 from gre_bench.core.resources import resource
-from gre_bench.pipeline.agreeing import agree
+from gre_bench.pipeline.agreeing import correlate_with_grades
 from gre_bench.pipeline.importing import import_graded
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job, record_run
@@ -50,7 +50,7 @@ def bring(state):
 
 
 def run(state, *overrides):
-    return agree(Job(asked(*overrides), state))
+    return correlate_with_grades(Job(asked(*overrides), state))
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from gre_bench.core.errors import SettingsError, SourceError, UnfinishedError
 from gre_bench.core.settings import load
 from gre_bench.flows.fetch import fetch
 from gre_bench.ingest.openreview.fetching import IN_A_ROW, choose_fetch_run_folder
-from gre_bench.ingest.openreview.journal import read
+from gre_bench.ingest.openreview.journal import open_journal_read_only
 from gre_bench.ingest.records.notes import read_notes
 from gre_bench.ingest.records.venues import venue_of
 from gre_bench.pipeline.refreshing import refresh
@@ -102,7 +102,7 @@ def test_out_of_budget_is_a_pause_and_the_next_run_goes_on_after_it(tmp_path, un
         assert again | same == again
         # A take that is not sealed goes on even if another is asked for.
         assert fetched(loopback.v2, tmp_path, "fetch.when_paused=exit", again=True)["run"] == "SAMPLE-2026-0001"
-        assert not read(choose_fetch_run_folder(settings(loopback.v2), tmp_path)).sealed
+        assert not open_journal_read_only(choose_fetch_run_folder(settings(loopback.v2), tmp_path)).sealed
         set_forward(monkeypatch, 602.0)
         assert fetched(loopback.v2, tmp_path, "fetch.when_paused=exit")["digest"] == undisturbed
         assert not loopback.early and loopback.counts["attachment"] == 3

@@ -16,7 +16,7 @@ from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.resources import resource
 from gre_bench.core.training_registers import PaperTexts, read_register, write_register
 from gre_bench.pipeline import training, validation_records
-from gre_bench.pipeline.agreeing import agree
+from gre_bench.pipeline.agreeing import correlate_with_grades
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.training import TrainingJob, tune
@@ -95,7 +95,7 @@ def test_an_agreement_leaves_out_the_papers_that_were_learnt_by_id_or_by_a_grade
     rows = query(tmp_path, "select paper_id, any_value(text) from reviews group by 1 order by 1", KEY)
     folder = lm(PaperTexts(rows[0][0]), PaperTexts("elsewhere", None, (rows[1][1].upper(),)))
     own = graded_settings("evaluation_lm.backend=cache-ngram", f"evaluation_lm.folder={folder}")
-    summary = agree(Job(own, tmp_path))
+    summary = correlate_with_grades(Job(own, tmp_path))
     assert f"cache-ngram was learnt from 2 of {len(rows)} papers" in summary["notes"]
     left = {row[0] for row in query(tmp_path, "select distinct paper_id from pairs where state = 'scored'", KEY)}
     assert left == {name for name, _ in rows[2:]}
@@ -108,7 +108,7 @@ def test_an_edition_that_was_learnt_as_a_whole_is_refused_by_every_study_of_the_
         with pytest.raises(SourceError, match="cache-ngram was learnt from all 16 papers"):
             study(job)
     with pytest.raises(SourceError, match="no graded reviews"):
-        agree(job)
+        correlate_with_grades(job)
 
 
 @pytest.mark.parametrize("harm", ["missing", "of other weights"])
@@ -123,7 +123,9 @@ def test_a_register_that_cannot_be_trusted_makes_its_lm_unknown_in_every_place(t
     said = next(note for note in summary["notes"] if note.startswith("it is unknown what cache-ngram was learnt from"))
     assert query(state, "select status, learnt from exposures where role = 'evaluation_lm'") == [("unknown", None)]
     assert said in plan_ahead(job.settings, state)["learnt"]
-    assert [(item.verdict, item.found) for item in doctor.trained_on(job.settings, state)] == [("warning", said)]
+    assert [(item.verdict, item.found) for item in doctor.check_training_overlap(job.settings, state)] == [
+        ("warning", said)
+    ]
     summary = validate(job)
     (record,) = (state / "validations" / "SAMPLE-2026").glob("*.json")
     assert "unknown what cache-ngram was learnt from" in json.loads(record.read_text())["detail"]

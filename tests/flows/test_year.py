@@ -147,7 +147,7 @@ def test_a_new_year_of_last_years_form_needs_no_entry_and_one_of_another_form_is
 ):
     with served(next_year()) as loopback:
         asked = job(loopback.v2, roster(tmp_path, chat.url), tmp_path / "state", on=date(2026, 12, 1))
-        found = yearly.fetched(asked)
+        found = yearly.run_fetch_stage(asked)
     assert asked.work.store.key == "SAMPLE-2027" and found["outcome"] == "done"
     assert any("Taken from the entry of SAMPLE 2026" in line for line in found["remarks"])
     count = chat.count

@@ -17,10 +17,10 @@ from gre_bench.guidelines.outcomes import (
     compare_conditions_by_model,
     compute_condition_results,
     compute_rmse_reference,
+    compute_wording_statistics,
     human_means,
     moving_ratio,
     rmse,
-    wording,
     words,
 )
 from gre_bench.guidelines.ratings import (
@@ -172,8 +172,8 @@ def test_words_and_their_variety():
     assert words("The paper's well-known GAN, 3.5% — the PAPER’s!") == [
         "the", "paper's", "well-known", "gan", "3.5", "the", "paper’s",
     ]  # fmt: skip
-    assert wording(["a b a c"]).type_token_ratio == 0.75
-    assert moving_ratio(list("abc"), window=4) is wording(["", "..."]) is None
+    assert compute_wording_statistics(["a b a c"]).type_token_ratio == 0.75
+    assert moving_ratio(list("abc"), window=4) is compute_wording_statistics(["", "..."]) is None
 
 
 @given(st.lists(st.sampled_from("abcdef"), min_size=5, max_size=60))

@@ -58,7 +58,7 @@ def server(request, certificate):
         yield f"https://{request.param}:{served.server_port}", got
 
 
-def asked(url: str) -> lm_requests.Answer:
+def asked(url: str) -> lm_requests.HttpReply:
     lm_requests._certificates.cache_clear()
     return lm_requests.HttpClient(url, "sk-secret", 5.0, 2**20).send("GET", "/")
 

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from gre_bench.core.errors import LMError
 from gre_bench.core.records import Prediction, SpanLogprob
-from gre_bench.lm.ngram.backoff import CopyModel, earlier, probability_of_continuations
+from gre_bench.lm.ngram.backoff import CopyModel, compute_earlier_copy_probability, probability_of_continuations
 from gre_bench.lm.ngram.cache_ngram import CacheNgram, stem
 from gre_bench.lm.ngram.segmentation import (
     Alphabet,
-    Form,
+    GapAndCapitalModel,
     Speller,
     alphabet_of_python,
     form_counts,
@@ -98,12 +98,12 @@ def test_a_stem_loses_one_ending_and_keeps_four_letters(word: str, root: str) ->
 
 def test_copying_follows_the_table() -> None:
     words, weights = np.array([5, 6, 5, 7, 5]), np.array([1.0, 2.0, 1.0, 0.0, 1.0])
-    np.testing.assert_allclose(earlier(words, weights), [np.nan, 0, 1 / 3, 0, 2 / 4])
+    np.testing.assert_allclose(compute_earlier_copy_probability(words, weights), [np.nan, 0, 1 / 3, 0, 2 / 4])
     np.testing.assert_allclose(probability_of_continuations(words, 2), [np.nan, np.nan, np.nan, 0, np.nan])
     known = CopyModel(np.array([5, 6, 5, 9]), np.array([1.0, 2.0, 1.0, 4.0]), 2)
-    np.testing.assert_allclose(known.copied(words), [2 / 8, 2 / 8, 2 / 8, 0, 2 / 8])
-    np.testing.assert_allclose(known.followed(words), [1, 1 / 2, 1, 0, np.nan])
-    assert np.isnan(CopyModel(np.array([2]), np.array([0.0]), 2).copied(words)).all()
+    np.testing.assert_allclose(known.compute_copy_probability(words), [2 / 8, 2 / 8, 2 / 8, 0, 2 / 8])
+    np.testing.assert_allclose(known.compute_continuation_probability(words), [1, 1 / 2, 1, 0, np.nan])
+    assert np.isnan(CopyModel(np.array([2]), np.array([0.0]), 2).compute_copy_probability(words)).all()
 
 
 @given(texts)
@@ -138,7 +138,7 @@ def test_spellings_of_all_words_sum_to_one() -> None:
 
 @pytest.mark.parametrize("before", ["", "a", ".", "\n"])
 def test_gaps_and_capitals_of_a_token_sum_to_one(before: str) -> None:
-    form = Form(form_counts(["A ab.  b\nAb CD"]), Alphabet(word=26, space=1, mark=9))
+    form = GapAndCapitalModel(form_counts(["A ab.  b\nAb CD"]), Alphabet(word=26, space=1, mark=9))
     place = len(split(before).words) - 1
     for after in ("ab", "a", ".", "\n", ""):
         written = {"".join(letters) for letters in itertools.product(*({letter, letter.upper()} for letter in after))}

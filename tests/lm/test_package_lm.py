@@ -86,6 +86,6 @@ def test_numbers_of_other_libraries_count_and_an_error_that_the_lm_states_stays_
 )
 def test_an_entry_point_that_opens_no_evaluation_lm_is_named_in_one_line(opener, said, monkeypatch):
     monkeypatch.setitem(vars(opening.BACKENDS), "added", {"theirs": opener})
-    opening.opened.cache_clear()
+    opening.open_cached_lm.cache_clear()
     with one_line("evaluation LM theirs cannot be opened", said, "mend the package", kind=LMError):
         opening.open_lm(EvaluationLMSettings(backend="theirs"))

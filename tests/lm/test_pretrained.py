@@ -31,8 +31,8 @@ from gre_bench.core.pretrained import (
     cached_model,
     entries,
     entry_of,
+    find_pretrained,
     model_path,
-    named,
     resolve_model_ref,
 )
 from gre_bench.core.records import Prediction
@@ -40,9 +40,9 @@ from gre_bench.core.settings import load, load_recorded_settings
 from gre_bench.lm import downloads
 from gre_bench.lm.downloads import fetch_pretrained, remove_pretrained
 from gre_bench.lm.embedders import open_embedder
-from gre_bench.lm.opening import open_lm, opened
+from gre_bench.lm.opening import open_cached_lm, open_lm
 from gre_bench.lm.weights import folder_digest, open_weights, read_adapter
-from gre_bench.tuning.fine_tuning import open_base, save, trainable
+from gre_bench.tuning.fine_tuning import open_base, prepare_for_training, save
 from gre_bench.tuning.tuning_settings import TuningSettings
 from tests.conftest import ROOT
 from tests.holds import wait_for
@@ -472,7 +472,10 @@ def test_a_known_name_is_kept_in_settings_unless_there_is_such_a_folder_and_all_
     assert load(None, ("evaluation_lm.folder=unknown",)).evaluation_lm.folder == Path.cwd() / "unknown"
     Path("smollm2-135m").mkdir()
     assert load(None, ("evaluation_lm.folder=smollm2-135m",)).evaluation_lm.folder == Path.cwd() / "smollm2-135m"
-    assert resolve_model_ref("smollm2-135m", Path.cwd()).is_absolute() and named(Path.cwd() / "smollm2-135m") is None
+    assert (
+        resolve_model_ref("smollm2-135m", Path.cwd()).is_absolute()
+        and find_pretrained(Path.cwd() / "smollm2-135m") is None
+    )
 
 
 LM_NAMED, EMBEDDER_NAMED = "evaluation_lm.folder=smollm2-135m", "embedder.folder=minilm-l6-v2"
@@ -519,7 +522,7 @@ def test_a_model_in_gguf_is_opened_by_name_and_known_by_its_contents_alone(
     for folder in (place, tmp_path / "elsewhere"):
         monkeypatch.setenv(VARIABLE, str(folder))
         made = fetch(known_lm)
-        opened.cache_clear()
+        open_cached_lm.cache_clear()
         lm = open_lm(load(None, ("evaluation_lm.backend=transformers", "evaluation_lm.folder=tiny-lm")).evaluation_lm)
         assert lm.identity.digest == made["digest"] and lm.identity.name == "tiny-lm"
         (answer,) = lm.logprob([Prediction("The reviewer appreciates it.", None, "The reviewer criticizes it.")])
@@ -549,14 +552,14 @@ def test_a_changed_model_is_not_scored_with(known_lm, place, tmp_path, what, ada
     if adapted:  # without a record of its training, so that it does not know the digest of its base
         pytest.importorskip("peft")
         weights, folder = open_base(base, TuningSettings()), tmp_path / "adapter"
-        save(trainable(weights, TuningSettings()), weights.tokenizer, base, folder, "float32")
+        save(prepare_for_training(weights, TuningSettings()), weights.tokenizer, base, folder, "float32")
     name, line = CHANGED[what]
     path = place / "tiny-lm" / name
     path.parent.mkdir(exist_ok=True)
     held_before = path.read_bytes() if path.exists() else b""
     # The last weight of the file is another; a text has one more line.
     path.write_bytes(held_before[:-1] + b"\0" if what == "weights" else held_before + b"\n")
-    opened.cache_clear()
+    open_cached_lm.cache_clear()
     with pytest.raises(LMError, match=f"tiny-lm in .* {line}; run: gre-bench models get tiny-lm"):
         open_lm(load(None, ("evaluation_lm.backend=transformers", f"evaluation_lm.folder={folder}")).evaluation_lm)
 
@@ -589,7 +592,7 @@ def test_an_adapter_names_its_base(known_lm, place, tmp_path, monkeypatch):
     weights = open_base(base, settings)
     assert weights.folder == place / "tiny-lm"
     folder = tmp_path / "adapter"
-    save(trainable(weights, settings), weights.tokenizer, base, folder, settings.dtype)
+    save(prepare_for_training(weights, settings), weights.tokenizer, base, folder, settings.dtype)
     assert json.loads((folder / "adapter_config.json").read_text())["base_model_name_or_path"] == "tiny-lm"
     (folder / "training.json").write_text(json.dumps({"base": {"digest": cached_model(known_lm[1]).digest}}))
     assert read_adapter(folder).base == place / "tiny-lm"

@@ -248,7 +248,7 @@ def test_four_bits_are_those_of_the_authors_notebook_and_the_signature_says_whic
     folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch, asked, double, named
 ) -> None:
     taken: dict[str, object] = {}
-    monkeypatch.setattr("gre_bench.lm.weights.lacks_nf4", lambda device: None)
+    monkeypatch.setattr("gre_bench.lm.weights.find_missing_nf4_support", lambda device: None)
     monkeypatch.setattr("transformers.BitsAndBytesConfig", lambda **options: taken.update(options))
     weights = open_weights(folders["llama3"], device="cpu", quantisation=asked)
     assert (taken["bnb_4bit_quant_type"], taken["bnb_4bit_use_double_quant"]) == ("nf4", double)

@@ -74,7 +74,9 @@ def test_given_tokens_alone_are_scored_where_the_server_can(served: Served) -> N
 def test_a_conversation_as_long_as_the_server_takes_is_scored_and_a_longer_one_refused(served: Served) -> None:
     lm = served.open()
     texts = [Prediction("x " * n, None, "The reviewer agrees.") for n in range(400, 1200)]
-    encoded = [(len(item.ids), text) for text in texts if not isinstance(item := lm._encoded(text), SpanError)]
+    encoded = [
+        (len(item.ids), text) for text in texts if not isinstance(item := lm._encode_prediction(text), SpanError)
+    ]
     longest, fits = max(encoded, key=lambda pair: pair[0])
     assert longest > 2000
     refused = texts[texts.index(fits) + 1]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from gre_bench.core.records import Case, LMIdentity
 from gre_bench.lm.embedders import HashedNgrams
-from gre_bench.metrics.bertscore import BertScore, sentences
+from gre_bench.metrics.bertscore import BertScore, split_into_sentences
 
 CASE = Case(
     "p1", "c1", "r1", "review", "The paper is clear. It lacks a baseline.", "The writing is clear. Why no baseline?"
@@ -77,7 +77,7 @@ SPLIT = [
 
 @pytest.mark.parametrize(("text", "expected"), SPLIT)
 def test_sentences_are_split_at_blanks_after_their_ends(text, expected):
-    assert sentences(text) == expected
+    assert split_into_sentences(text) == expected
 
 
 def test_the_query_prompt_is_on_the_candidates_sentences_alone_and_each_distinct_sentence_is_embedded_once():
@@ -97,7 +97,10 @@ def test_neighbours_do_not_matter_and_the_naive_way_gives_the_same(x, y):
     cases = [replace(CASE, candidate=a, reference=b) for a in (x, y) for b in (y, CASE.reference)]
     together = BertScore(EMBEDDER, "sig").score(cases)
     for case, score in zip(cases, together, strict=True):
-        ours, theirs = EMBEDDER.embed(sentences(case.candidate)), EMBEDDER.embed(sentences(case.reference))
+        ours, theirs = (
+            EMBEDDER.embed(split_into_sentences(case.candidate)),
+            EMBEDDER.embed(split_into_sentences(case.reference)),
+        )
         cosines = [[float(one @ other) for other in theirs] for one in ours]
         precision = sum(max(row) for row in cosines) / len(cosines)
         recall = sum(max(column) for column in zip(*cosines, strict=True)) / len(cosines[0])

@@ -11,7 +11,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Case, LMIdentity, Prediction, SpanLogprob
 from gre_bench.core.settings import ScoringSettings
-from gre_bench.metrics.scoring import build_predictions, value
+from gre_bench.metrics.scoring import build_predictions, combine_logprobs
 from gre_bench.prompts.library import load, render
 from tests.flows.refreshing import EDITION, add_reviews, demo, query, refreshed, reviews_by, run, use
 from tests.scripted_lms import OverlapLM, scores_of
@@ -85,7 +85,7 @@ def test_the_prompt_speaks_of_another_review_and_not_of_an_abstract():
     assert (first.x, second.x, first.synopsis, second.synopsis) == (TEXTS[0], None, TEXTS[2], TEXTS[2])
     chat = render(first)
     assert "another review of the paper" in chat.user and "bstract" not in chat.user + chat.system
-    assert first.reply == second.reply == TEXTS[1] and value(BEYOND, [-2.0, -5.0]) == 3.0
+    assert first.reply == second.reply == TEXTS[1] and combine_logprobs(BEYOND, [-2.0, -5.0]) == 3.0
 
 
 @pytest.fixture(scope="module")

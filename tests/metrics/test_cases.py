@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gre_bench.core.controls import CONTROLS, GENERIC_JUDGMENTS, other
+from gre_bench.core.controls import CONTROLS, GENERIC_JUDGMENTS, pick_other_item
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.metrics import METRICS
 from gre_bench.core.records import HUMAN, Candidate, Paper
@@ -43,8 +43,8 @@ def test_every_pair_is_planned_once(metric):
 def test_other_paper_is_the_human_half_the_edition_further_on():
     planned = plan_entry_pairs(entries(), [CONTROLS["other-paper"]], METRICS["gem"], "w")
     assert [pair.case.candidate for pair in planned[::2]] == [f"The reviewer questions {n}." for n in (2, 3, 0, 1)]
-    assert [other(range(300), place) for place in (0, 149, 150, 299)] == [150, 299, 0, 149]
-    assert all(other(range(size), place) != place for size in range(2, 9) for place in range(size))
+    assert [pick_other_item(range(300), place) for place in (0, 149, 150, 299)] == [150, 299, 0, 149]
+    assert all(pick_other_item(range(size), place) != place for size in range(2, 9) for place in range(size))
     # A pilot takes the first papers, and the same other paper.
     assert plan_entry_pairs(entries(), [CONTROLS["other-paper"]], METRICS["gem"], "w", limit=2) == planned[:4]
 

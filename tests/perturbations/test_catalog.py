@@ -15,7 +15,13 @@ from gre_bench.core.errors import PerturbationError
 from gre_bench.core.judgments import OPENINGS, is_judgment
 from gre_bench.ingest.records.venues import venue_of
 from gre_bench.perturbations import edits
-from gre_bench.perturbations.by_name import PERTURBATIONS, apply_perturbation, check_applicable, identity, named
+from gre_bench.perturbations.by_name import (
+    PERTURBATIONS,
+    apply_perturbation,
+    check_applicable,
+    find_perturbation,
+    identity,
+)
 from gre_bench.perturbations.material import PerturbationInput
 from tests.conftest import SIXTEEN
 from tests.perturbations.toy import ELONGATED, SPACED
@@ -25,7 +31,7 @@ BY_RULE = [
     (name, level)
     for name, change in PERTURBATIONS.items()
     for level in LEVELS
-    if change.at(level) and change.made_by != "writer"
+    if change.is_applicable_at(level) and change.made_by != "writer"
 ]
 BY_WRITER = [name for name, change in PERTURBATIONS.items() if change.made_by == "writer"]
 
@@ -75,7 +81,7 @@ def test_a_change_by_rule_changes_every_review_the_same_way_every_time(name, lev
 
 @pytest.mark.parametrize("name", BY_WRITER)
 def test_a_text_that_lacks_nothing_allows_what_a_writer_makes_and_no_rule_makes_it(name):
-    assert check_applicable(name, "review", WHOLE[0]) is named(name)
+    assert check_applicable(name, "review", WHOLE[0]) is find_perturbation(name)
     with pytest.raises(PerturbationError, match=f"change {name} is made by a writer") as error:
         apply_perturbation(name, "review", WHOLE[0])
     assert error.value.code == "by_writer"

@@ -70,7 +70,7 @@ def test_a_planted_text_differs_at_the_recorded_place_only_and_is_described_by_j
         assert planted.end - planted.start <= (1600 if kind.family == "omission" else 20)
         assert plant(kind, text, key) == planted
         assert kind.family != "omission" or not re.search(kind.find, planted.text)
-        worded.append(tuple(planted.worded(kind.judgments)))
+        worded.append(tuple(planted.fill_placeholders(kind.judgments)))
     assert all(is_judgment(line) and "{" not in line for lines in worded for line in lines)
     assert flaw == HARMLESS or len(set(worded)) == len(worded)
 
@@ -161,32 +161,32 @@ def test_scripts_say_what_their_names_say(seed):
     (f, g, _) = next(filter(None, pairs))
 
     def said(script, planted, others=()):
-        return scripted.review(script, POOL, planted, others, random.Random(seed))
+        return scripted.write_scripted_review(script, POOL, planted, others, random.Random(seed))
 
-    assert any(line in said("plain-100", f) for line in f.worded(f.flaw.plain))
-    assert any(line in said("oblique-100", f) for line in f.worded(f.flaw.oblique))
+    assert any(line in said("plain-100", f) for line in f.fill_placeholders(f.flaw.plain))
+    assert any(line in said("oblique-100", f) for line in f.fill_placeholders(f.flaw.oblique))
     lines = {line.removeprefix("- ") for line in said("plain-0", f).splitlines()}
     assert lines <= {*POOL, "", "Summary:", "Weaknesses:"}
     assert said("plain-100", None) == said("plain-0", None)
     for planted, others in ((f, (g,)), (None, (f, g))):
-        assert g.worded(g.flaw.plain)[0] in said("listing-100", planted, others)
-    assert said("listing-100", f, (f, g)).count(f.worded(f.flaw.plain)[0]) == 1
-    assert any(line in said("absent-100", f, (f, g)) for line in g.worded(g.flaw.plain))
+        assert g.fill_placeholders(g.flaw.plain)[0] in said("listing-100", planted, others)
+    assert said("listing-100", f, (f, g)).count(f.fill_placeholders(f.flaw.plain)[0]) == 1
+    assert any(line in said("absent-100", f, (f, g)) for line in g.fill_placeholders(g.flaw.plain))
 
 
 def test_an_absent_flaw_is_any_that_the_text_has_not():
     f = PLANTED["number", "s01"]
     every = [replace(f, flaw=flaw) for flaw in CATALOGUE.values() if flaw.plain]
-    reviews = [scripted.review("absent-100", POOL, f, every, random.Random(seed)) for seed in range(200)]
+    reviews = [scripted.write_scripted_review("absent-100", POOL, f, every, random.Random(seed)) for seed in range(200)]
     text = "\n".join(reviews)
-    named = {item.flaw.name for item in every if any(line in text for line in item.worded(item.flaw.plain))}
+    named = {item.flaw.name for item in every if any(line in text for line in item.fill_placeholders(item.flaw.plain))}
     assert named == {flaw.name for flaw in CATALOGUE.values() if flaw.plain} - {"number"}
 
 
 def test_a_script_names_a_flaw_as_often_as_it_says():
     item = PLANTED["number", "s01"]
-    reviews = [scripted.review("plain-25", POOL, item, (), random.Random(seed)) for seed in range(2000)]
-    named = sum(any(line in text for line in item.worded(item.flaw.plain)) for text in reviews)
+    reviews = [scripted.write_scripted_review("plain-25", POOL, item, (), random.Random(seed)) for seed in range(2000)]
+    named = sum(any(line in text for line in item.fill_placeholders(item.flaw.plain)) for text in reviews)
     assert abs(named / 2000 - 0.25) < 0.04
 
 
@@ -194,7 +194,7 @@ def test_the_writer_by_rule_keeps_plain_sentences_of_every_flaw():
     """In nine of ten reviews at least, else a script's true detections would measure the writer."""
     kept = []
     for (name, _), item in PLANTED.items():
-        for number, line in enumerate(item.worded(CATALOGUE[name].plain)):
+        for number, line in enumerate(item.fill_placeholders(CATALOGUE[name].plain)):
             review = scripted.hide_in_weaknesses(
                 scripted.sample_sentences(POOL, random.Random(number)), [line], random.Random(number)
             )

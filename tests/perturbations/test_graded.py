@@ -15,7 +15,7 @@ from gre_bench.perturbations.by_name import (
     PERTURBATIONS,
     apply_perturbation,
     check_applicable,
-    named,
+    find_perturbation,
     perturbed_candidate_name,
 )
 from gre_bench.perturbations.harms import DEGREES, HARMS, PADDING, negate_sentence
@@ -54,7 +54,7 @@ def test_the_harmed_texts_of_the_sample_are_frozen(harm, level):
 
 def test_degrees_are_changes_of_certificates_alone():
     assert len(GRADED) == len(HARMS) * len(DEGREES) and not GRADED.keys() & set(PERTURBATIONS)
-    assert named("garbling-30").title == "Garbling, 30%"
+    assert find_perturbation("garbling-30").title == "Garbling, 30%"
     assert perturbed_candidate_name("garbling-30", "judgments") == "human~garbling-30~judgments"
     with pytest.raises(PerturbationError, match="copying-30.*no abstract"):
         check_applicable("copying-30", "review", replace(MADE, abstract=None))

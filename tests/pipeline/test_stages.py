@@ -17,7 +17,7 @@ from gre_bench.ingest.snapshot import Snapshot, make_snapshot
 from gre_bench.metrics.scoring import ScoringResult
 from gre_bench.pipeline import reading
 from gre_bench.pipeline.importing import set_job_domain
-from gre_bench.pipeline.pair_scoring import store_scored
+from gre_bench.pipeline.pair_scoring import store_scoring_result
 from gre_bench.pipeline.perturbed_reviews import build_perturbation_input
 from gre_bench.pipeline.planning import RunPlan
 from gre_bench.pipeline.refreshing import refresh
@@ -107,8 +107,8 @@ def test_a_span_that_another_paper_has_stored_already_stays_and_the_others_come(
     spans = {name: SpanLogprob(-float(place), (place,), (-float(place),)) for place, name in enumerate("abc", start=1)}
     other = SpanLogprob(-9.0, (9,), (-9.0,))
     with store.lock("test"):
-        store_scored(store, work, ScoringResult([], {name: spans[name] for name in "ab"}), "first")
-        store_scored(store, work, ScoringResult([], {"b": other, "c": spans["c"]}), "second")
+        store_scoring_result(store, work, ScoringResult([], {name: spans[name] for name in "ab"}), "first")
+        store_scoring_result(store, work, ScoringResult([], {"b": other, "c": spans["c"]}), "second")
     kept = {row["prediction"]: row["total"] for row in store.rows(SPANS_OF, lm_id="lm", predictions=list("abc"))}
     assert kept == {"a": -1.0, "b": -2.0, "c": -3.0}
 

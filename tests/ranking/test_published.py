@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 from gre_bench.catalogs.models import load as known_models
 from gre_bench.core.errors import SettingsError
 from gre_bench.ranking import published_boards
-from gre_bench.ranking.published_boards import SIZE, Figure, beside, compare_board_ranks, load, printed_consistency
+from gre_bench.ranking.published_boards import (
+    SIZE,
+    Figure,
+    compare_board_ranks,
+    load,
+    pair_printed_and_computed,
+    printed_consistency,
+)
 from tests.conftest import ROOT
 
 SEEDS = ROOT.parent / "shared" / "seeds"
@@ -213,12 +220,12 @@ def test_a_board_agrees_with_itself_and_the_order_of_boards_does_not_matter(scor
 
 def test_figures_stand_beside_each_other_and_none_is_dropped():
     run = [Figure("gem", "sentence_deletion", -0.30, -0.44, -0.16), Figure("gem", "shuffled_lines", 0.01)]
-    rows = beside(load("table3"), run)
+    rows = pair_printed_and_computed(load("table3"), run)
     assert len(rows) == 31
     by_key = {(row.metric, row.item): row for row in rows}
     met = by_key["gem", "sentence_deletion"]
     assert met.difference == pytest.approx(0.101) and met.overlap is True
     assert by_key["gem", "completion"].found is None and by_key["gem", "completion"].difference is None
     assert by_key["gem", "shuffled_lines"].printed is None
-    apart = beside([Figure("m", "i", 0, -1, 1)], [Figure("m", "i", 5, 4, 6)])[0]
+    apart = pair_printed_and_computed([Figure("m", "i", 0, -1, 1)], [Figure("m", "i", 5, 4, 6)])[0]
     assert apart.overlap is False

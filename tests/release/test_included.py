@@ -17,7 +17,7 @@ from scipy import stats
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.resources import resource
 from gre_bench.release.loading import INCLUDED, find_release, load_release
-from gre_bench.release.public_tables import opened
+from gre_bench.release.public_tables import open_release_tables
 from gre_bench.reports import contrasts
 from gre_bench.reports.contrasts import compare_candidates, compare_contrasts, compare_lms
 from gre_bench.reports.verifying import verify_release
@@ -54,7 +54,7 @@ def test_it_has_no_text_and_no_log_probability(edition, scores):
     folder = find_release(edition)
     assert not (folder / "papers").exists()
     columns = ["papers.title", "papers.abstract", "papers.text", "reviews.text", "judgments.text"]
-    with opened(folder) as run:
+    with open_release_tables(folder) as run:
         for table, column in (name.split(".") for name in columns):
             assert run.sql(f"select count({column}) from {table}").fetchall() == [(0,)], (table, column)
         kept = f"select (select count(*) from spans), max(len(predictions)), count(value) > {scores} from scores"
@@ -127,7 +127,7 @@ def test_its_family_of_tests_is_that_of_its_pairs_in_plain_numpy(folder, tmp_pat
     assert sorted(map(len, groups.values())) == [3, 7]
     for lm in ("cache-ngram-2", "gem-smollm2-2"):
         named = f"metric = 'gem_s_abstract' and evaluation_lm = '{lm}'"
-        with opened(folder) as run:
+        with open_release_tables(folder) as run:
             rows = run.sql("select candidate_id, paper_id, reference_id, value from pairs "
                            f"join signatures using (signature_id) where state = 'scored' and {named}").fetchall()  # fmt: skip
             above = dict(run.sql("select candidate_id, above_p from chance join signatures using (signature_id) "
@@ -160,7 +160,7 @@ def test_its_family_of_tests_is_that_of_its_pairs_in_plain_numpy(folder, tmp_pat
 def test_its_two_lms_order_candidates_as_its_boards_do_papers_weighing_alike(folder, tmp_path):
     load_release(folder, tmp_path)
     lms, metrics = ("cache-ngram-2", "gem-smollm2-2"), ["gem", "gem_s_abstract"]
-    with opened(folder) as run:
+    with open_release_tables(folder) as run:
         pairs = run.sql("select metric, evaluation_lm, candidate_id, paper_id, value from pairs "
                         "join signatures using (signature_id) where state = 'scored'").fetchall()  # fmt: skip
     for row in compare_lms(tmp_path, INCLUDED_EDITION, lms, metrics)["evaluation_lms"]:
@@ -181,7 +181,7 @@ def test_its_two_lms_order_candidates_as_its_boards_do_papers_weighing_alike(fol
 def test_its_contrasts_above_chance_are_tested_by_exchanges_of_reviews_as_its_board_is(folder, tmp_path):
     """By paper, GEM-S by gem-smollm2-2 would tell eleven of the fifteen pairs of models apart."""
     load_release(folder, tmp_path)
-    with opened(folder) as run:
+    with open_release_tables(folder) as run:
         scores = run.sql("select metric, evaluation_lm, candidate_id, paper_id, reference_id, value from pairs "
                          "join signatures using (signature_id) where state = 'scored'").fetchall()  # fmt: skip
         swap = {(name, paper): swap for name, paper, swap in
@@ -260,7 +260,7 @@ def test_a_release_of_scores_only_has_neither_texts_nor_pages_of_papers(own, cal
     assert code == 0, said
     release = own / "releases" / "ICLR-2025-r2"
     assert not (release / "papers").exists() and "papers/" not in (release / "index.html").read_text()
-    with opened(release) as run:
+    with open_release_tables(release) as run:
         assert run.sql("select count(text), (select count(*) from spans) from reviews").fetchall() == [(0, 0)]
     code, _, said = call("verify", release, "--state", own)
     assert code == 0, said

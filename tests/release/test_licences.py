@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from gre_bench.ingest.snapshot import is_redistributable
-from gre_bench.release.public_tables import Additions, opened, write_database
+from gre_bench.release.public_tables import Additions, open_release_tables, write_database
 from gre_bench.store import Store
 from tests.cli.calling import call, shown
 from tests.conftest import ROOT, SIXTEEN
@@ -221,7 +221,7 @@ def test_a_release_says_how_many_texts_of_each_candidate_go_out_and_under_what_a
 
 def texts_of(folder: Path, query: str) -> tuple[int, int]:
     """Rows with a text, and all rows."""
-    with opened(folder) as run:
+    with open_release_tables(folder) as run:
         return run.sql(f"select count(text), count(*) from {query}").fetchall()[0]
 
 

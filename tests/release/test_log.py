@@ -87,7 +87,7 @@ def test_a_release_dated_before_the_latest_never_becomes_the_latest(own, release
     with monkeypatch.context() as patch:
         patch.setattr(release_store, "now", lambda: earlier)
         releases.log_event("published", THIRD, {"digest": manifest.digest_of(third)})
-    assert releases.point() == SECOND == os.readlink(releases.latest)
+    assert releases.update_latest_link() == SECOND == os.readlink(releases.latest)
     assert releases.next_name() == f"{EDITION}-r4"
     assert call("publish", "--erratum", "wrong", "--of", SECOND, "--retire", "--state", own)[0] == 0
     assert os.readlink(releases.latest) == FIRST
@@ -95,7 +95,7 @@ def test_a_release_dated_before_the_latest_never_becomes_the_latest(own, release
 
 def test_a_folder_that_was_put_beside_the_releases_is_none_of_them(releases, call):
     third = put(releases, THIRD)
-    assert releases.point() == SECOND
+    assert releases.update_latest_link() == SECOND
     assert "has no line that publishes it" in refused(call, third)
 
 

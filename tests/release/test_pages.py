@@ -10,7 +10,7 @@ import pytest
 
 from gre_bench.core.controls import OTHER_PAPER
 from gre_bench.release.pages.board_page import page_of
-from gre_bench.release.public_tables import opened
+from gre_bench.release.public_tables import open_release_tables
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publish_editions import publish_edition
 from tests.release.made_up import change, make
@@ -177,7 +177,7 @@ def test_the_heat_map_shows_what_each_candidate_made_predictable(tab, release):
 
 
 def test_ranks_that_no_test_tells_apart_have_their_range_and_the_board_says_which(tab, validated):
-    with opened(validated) as run:
+    with open_release_tables(validated) as run:
         ties = run.sql("select candidate, next_candidate from leaderboard where metric = 'gem' and tied").fetchall()
         ranges = run.sql("select candidate, rank_low, rank_high from leaderboard where metric = 'gem'").fetchall()
     assert ties and any(low < high for _, low, high in ranges)
@@ -259,7 +259,7 @@ def test_who_may_have_read_the_reviews_or_is_of_the_judges_family_is_flagged_and
     (other,) = [row for row in rows if "gpt-4o" in row]
     assert "same family: It is of the family of the writer made-up" in other and not other.startswith("–")
     gap = text(tab, "#board-1")
-    with opened(two_years) as run:
+    with open_release_tables(two_years) as run:
         means = dict(run.sql("select candidate, score from leaderboard where metric = 'gem'").fetchall())
     others = (means["openai/gpt-4o"] + means["anthropic/claude-3-opus"]) / 2
     stated = means["meta-llama/llama-3.1-8b-instruct"] - others
@@ -270,7 +270,7 @@ def test_who_may_have_read_the_reviews_or_is_of_the_judges_family_is_flagged_and
 def test_years_stand_side_by_side_as_differences_with_their_intervals_never_as_raw_scores(tab, two_years):
     tab.open(two_years / "index.html")
     assert texts(tab, "#years table thead th")[:3] == ["Candidate", "ICLR-2023", "ICLR-2024"]
-    with opened(two_years) as run:
+    with open_release_tables(two_years) as run:
         found = run.sql(
             "select candidate, vs_human, vs_human_high, score from leaderboard where metric = 'gem' and kind = 'model' "
             "order by vs_human desc"

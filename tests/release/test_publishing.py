@@ -15,7 +15,15 @@ from gre_bench.core.errors import SettingsError, SourceError, StoreError
 from gre_bench.core.metrics import METRICS, recipe_of
 from gre_bench.release import manifest
 from gre_bench.release.manifest import public_settings
-from gre_bench.release.public_tables import ADDED, RECORDS, REDACTED, WHOLE, Additions, opened, write_database
+from gre_bench.release.public_tables import (
+    ADDED,
+    RECORDS,
+    REDACTED,
+    WHOLE,
+    Additions,
+    open_release_tables,
+    write_database,
+)
 from gre_bench.release.publishing import histories, publish
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports import publish_editions
@@ -37,7 +45,7 @@ def test_a_release_holds_its_tables_its_page_and_pages_of_papers_and_is_the_late
     assert not list(folder.rglob("*.wal"))
     tables = sorted(path.stem for path in (folder / "tables").iterdir())
     assert tables == sorted(found["tables"]) == sorted((*WHOLE, *REDACTED, *ADDED))
-    with opened(folder) as run:
+    with open_release_tables(folder) as run:
         for table, count in found["tables"].items():
             assert run.sql(f"select count(*) from {table}").fetchall() == [(count,)]
         assert run.sql("select count(*) from leaderboard").fetchall() == [(12,)]
@@ -55,7 +63,7 @@ def test_a_release_holds_its_tables_its_page_and_pages_of_papers_and_is_the_late
 def everything_in(folder):
     """All texts of a release: its pages, its manifest, and every value of every table."""
     texts = [path.read_text() for path in folder.rglob("*") if path.suffix in (".html", ".json", ".svg")]
-    with opened(folder) as run:
+    with open_release_tables(folder) as run:
         texts += [str(run.sql(f"from {path.stem}").fetchall()) for path in (folder / "tables").iterdir()]
     return "\n".join(texts)
 
@@ -65,7 +73,7 @@ def test_texts_are_published_only_where_their_licence_allows_it(state):
     assert "Private words of p00000-r1" in said and FREE[0] in said
     for paper in range(1, 6):
         assert f"Private words of p0000{paper}" not in said and f"Paper {paper}" not in said
-    with opened(state / "releases" / f"{EDITION}-r1") as run:
+    with open_release_tables(state / "releases" / f"{EDITION}-r1") as run:
         rows = run.sql("select text is null, text_sha256 is null, paper_id = 'p00000' from reviews").fetchall()
         assert {(hidden, hashed) for hidden, hashed, free in rows if free} == {(False, False)}
         assert {(hidden, hashed) for hidden, hashed, free in rows if not free} == {(True, False)}

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import pytest
 
-from gre_bench.release.public_tables import opened
+from gre_bench.release.public_tables import open_release_tables
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publish_editions import publish_edition
 from gre_bench.store import Store
@@ -70,7 +70,7 @@ def test_a_long_example_scrolls_in_a_frame(tab, release):
 
 
 def test_the_heat_map_spells_the_human_review_where_its_note_states_a_licence(tab, release):
-    with opened(release) as run:
+    with open_release_tables(release) as run:
         said = dict(run.sql("select review_id, text from judgments where writer = 'rule-judgments-4'").fetchall())
     tab.open(release / "papers" / "s01.html")
     assert text(tab, "h1").startswith("Trust Before Speed")
@@ -89,13 +89,13 @@ def test_every_board_offers_itself_as_csv_with_its_own_numbers(tab, release):
     assert [name for name, _, _ in links] == ["gem_s_abstract.csv", "gem_s_assw.csv", "gem.csv", "gem_raw.csv"]
     assert len({text for _, _, text in links}) == 4
     rows = list(csv.DictReader(io.StringIO(base64.b64decode(links[0][1].partition(",")[2]).decode())))
-    with opened(release) as run:
+    with open_release_tables(release) as run:
         means = dict(run.sql("select candidate, score from leaderboard where metric = 'gem_s_abstract'").fetchall())
     assert {row["candidate"]: float(row["score"]) for row in rows} == means
 
 
 def test_every_planned_pair_is_counted_by_what_became_of_it(tab, release):
-    with opened(release) as run:
+    with open_release_tables(release) as run:
         states = run.sql("select metric, state, count(*) from pairs join signatures using (signature_id) group by all")
         counts = {(metric, state): count for metric, state, count in states.fetchall()}
     tab.open(release / "index.html")

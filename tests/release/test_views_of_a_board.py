@@ -16,7 +16,7 @@ from scipy.stats import ttest_rel
 from gre_bench.board.words import RANKED_APART
 from gre_bench.release.pages.board_data import by_paper, compare_all_pairs, compute_leads
 from gre_bench.release.pages.board_page import page_of
-from gre_bench.release.public_tables import opened
+from gre_bench.release.public_tables import open_release_tables
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.contrasts import compare_candidates
 from gre_bench.reports.publish_editions import publish_edition, write_edition_pages
@@ -182,7 +182,7 @@ def test_who_share_no_two_papers_are_not_compared_and_the_others_are():
 def test_the_scatter_draws_who_states_the_figure_and_the_frontier_that_none_beats(tab, release, validated, axis):
     at(tab, validated / "index.html", f"x={axis}")
     column_of = "model_released" if axis == "released" else axis
-    with opened(release) as run:
+    with open_release_tables(release) as run:
         rows = run.sql(
             f"from (from leaderboard l left join (select model, parameters, released as model_released from models) m "
             f"on m.model = l.candidate) select candidate, score, {column_of} where metric = 'gem' and {column_of} is not null"
@@ -211,7 +211,7 @@ def test_a_candidates_page_has_its_card_its_ranks_and_its_best_and_worst_papers(
     )
     assert (card["Maker"], card["Family"], card["Came out"]) == ("openai", "GPT", "2024-05-13")
     assert "USD read" in card["Price"]
-    with opened(release) as run:
+    with open_release_tables(release) as run:
         board = run.execute("select metric, score from leaderboard where candidate = $1", [FIRST]).fetchall()
         found = run.execute(
             "select paper_id, avg(p.value - h.value) as lead from pairs p join pairs h using (signature_id, paper_id, reference_id) "
@@ -249,7 +249,7 @@ def test_a_group_is_a_table_of_its_own_with_ranks_of_its_own_that_sorts_and_filt
     from gre_bench.release.pages.rendering import board_page
     from gre_bench.release.site import boards
 
-    with opened(release) as run:
+    with open_release_tables(release) as run:
         board = boards(run)[0]
     entries = tuple(replace(entry, group="quis" if place % 2 else None) for place, entry in enumerate(board.entries))
     board = replace(board, entries=entries, groups={"quis": "One leads."})

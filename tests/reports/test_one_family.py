@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gre_bench.board.family import groups_of, lm_orders_of, pair_rows
-from gre_bench.board.words import answer, ties
+from gre_bench.board.family import groups_of, list_pair_test_rows, lm_orders_of
+from gre_bench.board.words import format_board_answer, ties
 from gre_bench.cli.views.comparison import _describe_significance
 from gre_bench.ranking.rank_statistics import ScoredPairs, build_test_family, rank_statistics
 from gre_bench.reports import contrasts
@@ -140,7 +140,7 @@ def verdicts(store: Boards, monkeypatch: pytest.MonkeyPatch) -> tuple[Verdicts, 
                 number(lm, first, second, row["board"]["p_holm"])
     for lm, rows in store.boards.items():
         told = lm_orders_of(store.read, lm, rows)
-        for test in pair_rows(told[:1]):
+        for test in list_pair_test_rows(told[:1]):
             number(lm, test["first"], test["second"], test["p_holm"])
         for row in rows:
             if row["p"] is not None and row["candidate"] != "human":
@@ -155,7 +155,7 @@ def verdicts(store: Boards, monkeypatch: pytest.MonkeyPatch) -> tuple[Verdicts, 
             note(lm, first, second, "level")
         for group in groups_of(rows):
             own: Any = [{**row, "group_name": None} for row in group]
-            _of_answer(answer(own, told), lm, [row["candidate"] for row in group], note)
+            _of_answer(format_board_answer(own, told), lm, [row["candidate"] for row in group], note)
     return said, numbers
 
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from gre_bench.stats.detection import (
     FEWEST_NULLS,
     FlawScores,
+    compute_detection_rate,
     conformal_p_values,
     corrected_naming_rate,
-    detected,
     summarise_flaw_scores,
 )
 
@@ -35,13 +35,13 @@ def test_conformal_p_values_count_the_nulls_that_reach_the_gain_and_fewer_than_a
     # 19 nulls: the largest p-value that 5% allows is that of a gain above all of them.
     nulls = list(range(19))
     assert conformal_p_values([18.5, 18.0, 17.0, -1.0], nulls).tolist() == [1 / 20, 2 / 20, 3 / 20, 20 / 20]
-    assert detected(scores(24)) is None and 4 * 24 < FEWEST_NULLS <= 4 * 25
-    assert detected(scores(25)) is not None
+    assert compute_detection_rate(scores(24)) is None and 4 * 24 < FEWEST_NULLS <= 4 * 25
+    assert compute_detection_rate(scores(25)) is not None
 
 
 def test_equal_reviews_are_never_detected_and_one_paper_gives_no_result():
     same = [FlawScores(str(paper), flaw, "omission", 3.0, 3.0, 3.0, 3.0) for paper in range(60) for flaw in "fg"]
-    assert detected(same) == 0.0
+    assert compute_detection_rate(same) == 0.0
     result = summarise_flaw_scores(same)
     assert (result.score.value, result.score.p, result.specific) == (0.0, 1.0, None)
     with pytest.raises(ValueError, match="two papers"):
@@ -79,7 +79,7 @@ def test_what_a_reviewer_says_of_every_text_counts_nothing(seed, shift):
     every = [replace(item, own=item.own + shift, other=item.other + shift, plain=item.plain + shift, again=item.again + shift)
              for item in rows]  # fmt: skip
     assert summarise_flaw_scores(every).score.value == pytest.approx(summarise_flaw_scores(rows).score.value, abs=1e-9)
-    assert detected(every) == pytest.approx(detected(rows), abs=0.05)
+    assert compute_detection_rate(every) == pytest.approx(compute_detection_rate(rows), abs=0.05)
 
 
 def test_false_detections_keep_their_share_and_intervals_cover_zero():
@@ -90,9 +90,10 @@ def test_false_detections_keep_their_share_and_intervals_cover_zero():
 
 
 def test_the_estimated_rate_is_the_true_one():
-    sure = [detected(scores(60, 1.0, seed=seed + 10_000)) for seed in range(100)]
+    sure = [compute_detection_rate(scores(60, 1.0, seed=seed + 10_000)) for seed in range(100)]
     for named in (0.0, 0.25, 0.5, 1.0):
         rates = [
-            corrected_naming_rate(detected(scores(60, named, seed=seed)), true, 0.05) for seed, true in enumerate(sure)
+            corrected_naming_rate(compute_detection_rate(scores(60, named, seed=seed)), true, 0.05)
+            for seed, true in enumerate(sure)
         ]
         assert np.mean(rates) == pytest.approx(named, abs=0.05)

@@ -15,7 +15,7 @@ from gre_bench.core.errors import StoreError
 from gre_bench.core.whole_files import sha256
 from gre_bench.store import Store, fetch
 from gre_bench.store.queries import CURRENT_SIGNATURES, LEADERBOARD, PAPERS
-from gre_bench.store.read_copy import kept_open
+from gre_bench.store.read_copy import keep_copies_open
 from tests.faults.endpoints import refused
 from tests.flows.refreshing import EDITION, refreshed
 
@@ -75,7 +75,7 @@ def test_a_copy_that_is_not_there_or_damaged_is_one_line_and_a_run_that_writes_m
     store.read_file.write_bytes(b"no database")
     with pytest.raises(StoreError, match=f"cannot be read .*; {MENDED} makes a new one"):
         store.read(PAPERS)
-    assert store.read_mended(PAPERS)
+    assert store.read_with_repair(PAPERS)
 
 
 def test_a_state_of_an_earlier_version_is_refused_in_one_line_and_a_write_brings_it_up_to_date(store):
@@ -159,7 +159,7 @@ def test_reading_leaves_nothing_beside_the_copy(store):
 
 
 def test_a_copy_that_is_kept_open_is_left_for_a_newer_one(store, state):
-    with kept_open(), kept_open():
+    with keep_copies_open(), keep_copies_open():
         first = mean_of(Store(state, EDITION))
         assert first == mean_of(Store(state, EDITION)) == believed(store)
         raised_by_one(store)
@@ -170,7 +170,7 @@ def test_one_state_under_two_names_is_never_read_as_it_was_before(store, state, 
     """DuckDB takes a path that is open in the process for the same database, even after the file was replaced."""
     monkeypatch.chdir(state.parent)
     relative = Store(Path(state.name), EDITION)
-    with kept_open():
+    with keep_copies_open():
         first = mean_of(store)
         assert mean_of(relative) == first
         raised_by_one(store)
@@ -192,7 +192,7 @@ def test_a_thread_that_still_reads_the_copy_of_before_delays_the_others_and_misl
     reads.wait(20)
     raised_by_one(store)
     threading.Timer(0.2, replaced.set).start()
-    with kept_open():
+    with keep_copies_open():
         assert mean_of(store) == pytest.approx(first + 1)
         assert mean_of(store) == pytest.approx(first + 1)
     other.join()
@@ -202,7 +202,7 @@ def test_copies_are_kept_open_for_one_thread_alone_and_closed_at_the_end(store, 
     opened = []
     connect = duckdb.connect
     monkeypatch.setattr(duckdb, "connect", lambda *a, **k: opened.append(connect(*a, **k)) or opened[-1])
-    with kept_open():
+    with keep_copies_open():
         for _ in range(3):
             store.read(PAPERS)
         other = threading.Thread(target=store.read, args=(PAPERS,))

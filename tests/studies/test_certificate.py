@@ -92,7 +92,7 @@ def test_a_stopped_certificate_goes_on_from_the_scores_it_has(made, tmp_path, sc
 
 
 def test_a_harm_whose_text_the_lm_learnt_by_contrast_is_left_out_by_the_program(tmp_path, monkeypatch):
-    monkeypatch.setattr(opening, "trained_by_contrast", lambda _: True)
+    monkeypatch.setattr(opening, "is_trained_by_contrast", lambda _: True)
     monkeypatch.setattr(opening, "_find_local_folder", lambda _: tmp_path / "weights")
     summary = run(tmp_path / "state")
     for row in summary["certificates"]:

@@ -14,14 +14,14 @@ from gre_bench.perturbations.planted_flaws import MARK
 from gre_bench.pipeline.importing import known_papers, known_reviews
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.reports.correctness import NOT_MEASURED, line, load_flaw_results
+from gre_bench.reports.correctness import NOT_MEASURED, format_correctness_line, load_flaw_results
 from gre_bench.reports.publish_editions import publish_edition, releases
 from gre_bench.store import ReadCopy, Store
 from gre_bench.store.queries import CURRENT_SIGNATURES, SAMPLE
 from gre_bench.studies.flaws import (
     RECORD,
     FlawStudy,
-    elsewhere,
+    find_papers_with_same_flaw,
     flaw_scores,
     job_of,
     plant_edition,
@@ -75,7 +75,11 @@ def test_each_paper_has_four_texts_with_its_two_flaws_as_references(made):
             assert before[: place["start"]] == after[: place["start"]]
             assert before[place["end"] :] == after[place["new_end"] :]
     references = [row for row in store.read(SAMPLE) if row["role"] == "reference"]
-    abroad = len(elsewhere({name: [place["flaw"] for place in row[:2]] for name, row in record["papers"].items()}))
+    abroad = len(
+        find_papers_with_same_flaw(
+            {name: [place["flaw"] for place in row[:2]] for name, row in record["papers"].items()}
+        )
+    )
     assert len(references) == 6 * 4 * 8 + 4 * abroad
 
 
@@ -157,8 +161,8 @@ def test_the_board_tells_what_was_measured(made, tmp_path):
     state, _, study, _, _, results = made
     told = load_flaw_results(Store(state, study.source))
     assert told == results | {"unlike": ["gem"]}, "rules wrote these judgments, not those of the board"
-    assert line(results) == "correctness: 6 papers with planted flaws; no model has reviewed them"
-    assert line(load_flaw_results(Store(tmp_path, study.source))) == NOT_MEASURED
+    assert format_correctness_line(results) == "correctness: 6 papers with planted flaws; no model has reviewed them"
+    assert format_correctness_line(load_flaw_results(Store(tmp_path, study.source))) == NOT_MEASURED
 
 
 def test_a_reviewer_without_scores_is_named_and_no_loss_is_silent(made, state):
@@ -175,7 +179,9 @@ def test_a_reviewer_without_scores_is_named_and_no_loss_is_silent(made, state):
         own.store.copy_for_readers()
         assert lost in {tuple(row.values()) for row in study_results(own, record)["too_few"]}
     model = {"title": "GEM", "candidate": "my-model", "control": False}
-    assert line({**results, "too_few": [model]}).endswith("; fewer than two have all scores of my-model")
+    assert format_correctness_line({**results, "too_few": [model]}).endswith(
+        "; fewer than two have all scores of my-model"
+    )
 
 
 def test_results_of_another_signature_are_marked_on_the_board_and_damaged_ones_named(state):
@@ -194,7 +200,7 @@ def test_results_of_another_signature_are_marked_on_the_board_and_damaged_ones_n
         load_flaw_results(store)
     file.write_text(json.dumps(results))
     warning = "gem was scored otherwise than the board: by another LM, prompt or writer of judgments"
-    assert line({**marked, "rows": [{**row, "control": False}]}).endswith(warning)
+    assert format_correctness_line({**marked, "rows": [{**row, "control": False}]}).endswith(warning)
     assert warning in call("leaderboard", EDITION, "--details", "--state", state)[1]
 
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from gre_bench.cli.app import app
 from gre_bench.core import settings
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.flows.compare_guidelines import GuidelineJob, compare, compare_guidelines, estimate
+from gre_bench.flows.compare_guidelines import GuidelineJob, compare_guidelines, estimate, run_guideline_study
 from gre_bench.guidelines.ratings import rating_from_temporary_score
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
@@ -68,7 +68,7 @@ def command(job):
 
 
 def run(job):
-    return compare(job)
+    return run_guideline_study(job)
 
 
 def paper_of(body):

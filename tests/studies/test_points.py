@@ -90,7 +90,7 @@ def test_a_point_is_never_compared_with_its_own_review(edition, tmp_path):
 
 def test_the_import_can_be_taken_back_and_the_study_says_what_is_missing(edition):
     store = Store(edition[3], KEY)
-    number = next(row["number"] for row in store.read_mended(IMPORTS) if row["points"])
+    number = next(row["number"] for row in store.read_with_repair(IMPORTS) if row["points"])
     assert "12 points" in run(("import", "undo", KEY, str(number), "--yes", *edition[2:]))
     with store.reading() as con:
         assert con.execute("select count(*) from judgments where review_id like 'point:%'").fetchone() == (0,)

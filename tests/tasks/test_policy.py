@@ -10,7 +10,7 @@ from prefect.context import TaskRunContext
 from prefect.testing.utilities import prefect_test_harness
 
 from gre_bench.tasks import steps
-from gre_bench.tasks.policy import get_prefect_task, step
+from gre_bench.tasks.policy import get_prefect_task, make_step
 
 PLAIN = """
 import sys
@@ -22,7 +22,7 @@ print("prefect" in sys.modules)
 """
 
 
-@step("tell the task", "told {name}", 1)
+@make_step("tell the task", "told {name}", 1)
 def tell(name: str) -> str | None:
     context = TaskRunContext.get()
     return context and context.task_run.name

@@ -247,7 +247,9 @@ def test_where_four_bits_cannot_be_had_they_are_refused_and_auto_does_without(ba
         tune(base, tmp_path / "out", quantisation="nf4")
     with pytest.raises(LMError, match="quantisation nf4 needs a CUDA device"):
         open_weights(base, quantisation="nf4")
-    assert opening.lacks_nf4("cuda") is None or "bitsandbytes" in opening.lacks_nf4("cuda")
+    assert opening.find_missing_nf4_support("cuda") is None or "bitsandbytes" in opening.find_missing_nf4_support(
+        "cuda"
+    )
 
 
 def test_training_that_starts_from_an_adapter_goes_on_from_its_weights(base: Path, adapter, tmp_path: Path) -> None:
@@ -283,7 +285,7 @@ def test_what_learnt_contrast_says_so_and_so_does_what_starts_from_it(base: Path
     contrast = {"share_prefixes": True, "contrast": 0.3, "contrast_others": 1}
     tune(base, tmp_path / "one", max_steps=1, **contrast)
     tune(tmp_path / "one", tmp_path / "two", max_steps=1)
-    assert [opening.trained_by_contrast(folder) for folder in (base, adapter[0], tmp_path / "one", tmp_path / "two")] == [
+    assert [opening.is_trained_by_contrast(folder) for folder in (base, adapter[0], tmp_path / "one", tmp_path / "two")] == [
         False, False, True, True,
     ]  # fmt: skip
     settings = EvaluationLMSettings(backend="transformers", folder=tmp_path / "two")

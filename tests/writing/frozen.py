@@ -146,7 +146,7 @@ def digests() -> dict[str, str]:
         if change.made_by != "writer":
             made = [
                 _changed(change.name, level, replace(item, splitter=splitter))
-                for level, items in zip(get_args(Level), (reviews, judgments), strict=True) if change.at(level)
+                for level, items in zip(get_args(Level), (reviews, judgments), strict=True) if change.is_applicable_at(level)
                 for splitter in get_args(Splitter)
                 for item in items
             ]  # fmt: skip

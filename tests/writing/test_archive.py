@@ -100,7 +100,7 @@ def test_an_entry_is_whole_or_does_not_count_and_nothing_is_left_beside_it(tmp_p
         archive.put(REQUEST, REPLY)
     monkeypatch.undo()
     assert archive.get(REQUEST) is None
-    with archive.asking(REQUEST):
+    with archive.lock_request(REQUEST):
         archive.put(REQUEST, REPLY)
     assert archive.get(REQUEST) is not None
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [entry(tmp_path)]
@@ -108,7 +108,7 @@ def test_an_entry_is_whole_or_does_not_count_and_nothing_is_left_beside_it(tmp_p
 
 def test_room_for_a_reply_is_taken_before_it_is_asked_for_and_given_back(tmp_path):
     archive = ReplyArchive(tmp_path)
-    with archive.asking(REQUEST):
+    with archive.lock_request(REQUEST):
         assert [path.stat().st_size for path in tmp_path.rglob("*.beside")] == [ROOM_BYTES]
         archive.put(REQUEST, REPLY)
     assert entry(tmp_path).stat().st_size < ROOM_BYTES and archive.get(REQUEST) == replace(REPLY, archived=True)
@@ -121,7 +121,7 @@ def test_one_asks_while_the_others_wait(tmp_path):
     def ask() -> None:
         nonlocal inside, most
         for _ in range(20):
-            with ReplyArchive(tmp_path).asking(REQUEST):
+            with ReplyArchive(tmp_path).lock_request(REQUEST):
                 with lock:
                     inside += 1
                     most = max(most, inside)

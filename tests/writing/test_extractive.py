@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gre_bench.core.review_text import split
-from gre_bench.writing.rules.extractive import review_of
+from gre_bench.writing.rules.extractive import write_extractive_review
 from gre_bench.writing.rules.judgments import judgments_of
 
 TITLE = "RingLock: Ordering Queues without Locks"
@@ -38,7 +38,7 @@ def section(review: str, name: str) -> str:
 
 
 def test_the_full_review_has_four_sections_in_order():
-    parts = [part.name for part in split(review_of(TITLE, ABSTRACT, TEXT, "full"))]
+    parts = [part.name for part in split(write_extractive_review(TITLE, ABSTRACT, TEXT, "full"))]
     assert parts == ["summary", "strengths", "weaknesses", "questions"]
 
 
@@ -52,14 +52,14 @@ def test_the_full_review_has_four_sections_in_order():
     ("We add CIFAR-10 and ImageNet.", "weaknesses", "", "The experiments are limited to MNIST and BoardNet."),
 ])  # fmt: skip
 def test_a_fact_in_the_text_changes_the_review(added, part, found, lost):
-    before = section(review_of(TITLE, ABSTRACT, TEXT, "full"), part)
-    after = section(review_of(TITLE, ABSTRACT, TEXT.replace("# 4", f"{added}\n\n# 4"), "full"), part)
+    before = section(write_extractive_review(TITLE, ABSTRACT, TEXT, "full"), part)
+    after = section(write_extractive_review(TITLE, ABSTRACT, TEXT.replace("# 4", f"{added}\n\n# 4"), "full"), part)
     assert found in after and (not found or found not in before)
     assert lost in before and (not lost or lost not in after)
 
 
 def test_the_papers_own_terms_limits_and_assumptions_are_named():
-    review = review_of(TITLE, ABSTRACT, TEXT, "full")
+    review = write_extractive_review(TITLE, ABSTRACT, TEXT, "full")
     assert "The paper studies shared queues and proposes RingLock." in section(review, "summary")
     assert "The authors leave shared queues with failing clocks to future work." in section(review, "weaknesses")
     assert "the assumption that all boards share one clock is violated?" in section(review, "questions")
@@ -67,14 +67,14 @@ def test_the_papers_own_terms_limits_and_assumptions_are_named():
 
 
 def test_the_abstract_reviewer_never_reads_the_text():
-    without = review_of(TITLE, ABSTRACT, None, "abstract")
-    assert all(without == review_of(TITLE, ABSTRACT, text, "abstract") for text in (TEXT, "Other words."))
+    without = write_extractive_review(TITLE, ABSTRACT, None, "abstract")
+    assert all(without == write_extractive_review(TITLE, ABSTRACT, text, "abstract") for text in (TEXT, "Other words."))
     assert "one clock" not in without and "BoardNet" not in without
 
 
 @pytest.mark.parametrize("kind", ["full", "abstract"])
 def test_a_review_judges_at_least_six_things_with_every_stance_but_one(kind):
-    written = judgments_of(review_of(TITLE, ABSTRACT, TEXT, kind)).splitlines()
+    written = judgments_of(write_extractive_review(TITLE, ABSTRACT, TEXT, kind)).splitlines()
     assert len(written) >= 6
     assert {line.split()[2] for line in written} >= {"appreciates", "criticizes", "questions"}
 
@@ -87,14 +87,14 @@ def test_a_review_judges_at_least_six_things_with_every_stance_but_one(kind):
     ],
 )  # fmt: skip
 def test_without_anything_to_read_there_is_no_review(abstract, text, kind):
-    assert review_of(TITLE, abstract, text, kind) == ""
+    assert write_extractive_review(TITLE, abstract, text, kind) == ""
 
 
 @given(st.text(), st.text(min_size=1), st.text(min_size=1))
 def test_any_text_gives_the_same_review_every_time(title, abstract, text):
     for kind in ("full", "abstract"):
-        review = review_of(title, abstract, text, kind)
-        assert review == review_of(title, abstract, text, kind)
+        review = write_extractive_review(title, abstract, text, kind)
+        assert review == write_extractive_review(title, abstract, text, kind)
         assert judgments_of(review)
 
 
@@ -102,11 +102,11 @@ def test_any_text_gives_the_same_review_every_time(title, abstract, text):
     "<html><body><p>Error 404</p></body></html>", "\x00\u2028\u202e", "{method} {term} {0}", "$$" * 50,
 ])  # fmt: skip
 def test_odd_texts_still_give_a_review(text):
-    assert "Weaknesses:" in review_of(text, text, text, "full")
+    assert "Weaknesses:" in write_extractive_review(text, text, text, "full")
 
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("piece", ["We propose a novel queue. ", "A", "(", "$", "AA dataset "])
 def test_a_tenth_of_a_megabyte_is_reviewed_in_seconds(piece):
     text = piece * (100_000 // len(piece))
-    assert review_of("T", text, text, "full")
+    assert write_extractive_review("T", text, text, "full")

@@ -33,7 +33,7 @@ def few():
 
 @pytest.mark.parametrize(("module", "function", "names"), [
     (judgments, "judgments_of", {judgments.WRITER}), (synopsis, "assw_of", {synopsis.WRITER}),
-    (extractive, "review_of", {"extractive-full-1", "extractive-abstract-1"}),
+    (extractive, "write_extractive_review", {"extractive-full-1", "extractive-abstract-1"}),
     (writer, "rephrase_review", {*writer.REPHRASERS.values()}), (edits, "inject_instruction", {"injection-1"}),
 ])  # fmt: skip
 def test_a_comma_more_is_a_change_of_that_writer_alone(few, monkeypatch, module, function, names):

@@ -59,7 +59,10 @@ def test_what_is_written_is_what_is_read_by_whoever_reads(tmp_path_factory, paid
         assert (spent.requests, spent.answered, spent.unanswered) == (len(paid), len(answers), len(paid) - len(answers))
         assert spent.prompt_tokens == sum(item[0] for item in answers)
         assert spent.usd == pytest.approx(sum(2e-6 * item[0] + 1e-5 * item[1] for item in answers))
-        assert spend_log.whole("E-2026").requests == len(paid) and spend_log.whole("other").requests == 0
+        assert (
+            spend_log.spent_on_all_models("E-2026").requests == len(paid)
+            and spend_log.spent_on_all_models("other").requests == 0
+        )
 
 
 def test_tokens_that_an_endpoint_does_not_state_are_estimated_and_counted_as_such(tmp_path):
@@ -159,7 +162,7 @@ def test_what_is_left_is_said_of_what_is_bounded(tmp_path):
     one = model_budget(tmp_path, requests=5, usd=0.001)
     one.take()
     one.pay(Chat("", ""), Completion("ok", "x", prompt_tokens=1000, reply_tokens=100), 1.0)
-    spent = one.spend_log.whole("E-2026")
+    spent = one.spend_log.spent_on_all_models("E-2026")
     assert remaining_budget(one.budget, spent) == {"requests": 4, "usd": 0}
     assert spending_line(spent) == "1 requests, 1,000 prompt and 100 reply tokens, 0.00 USD, 0.00 hours"
 
@@ -211,15 +214,15 @@ def test_money_at_an_unknown_price_is_said_to_be_unknown(tmp_path):
     unpriced = model_budget(tmp_path, priced=False)
     unpriced.take()
     unpriced.pay(Chat("", ""), Completion("rate_limited", None, final=False), 1.0)
-    assert unpriced.spend_log.whole("E-2026").money == "0.00 USD"
+    assert unpriced.spend_log.spent_on_all_models("E-2026").money == "0.00 USD"
     unpriced.take()
     unpriced.pay(Chat("", ""), Completion("ok", "x", prompt_tokens=1000, reply_tokens=100), 1.0)
-    spent = unpriced.spend_log.whole("E-2026")
+    spent = unpriced.spend_log.spent_on_all_models("E-2026")
     assert spent.money == "price unknown" and "price unknown" in spending_line(spent)
     priced = model_budget(tmp_path)
     priced.take()
     priced.pay(Chat("", ""), Completion("ok", "x", prompt_tokens=5000, reply_tokens=0), 1.0)
-    assert priced.spend_log.whole("E-2026").money == "0.01 USD, 1 of 3 answers at an unknown price"
+    assert priced.spend_log.spent_on_all_models("E-2026").money == "0.01 USD, 1 of 3 answers at an unknown price"
 
 
 def test_a_reply_is_kept_before_it_is_paid(tmp_path, monkeypatch):

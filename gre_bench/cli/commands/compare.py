@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.cli.commands import options
-from gre_bench.cli.commands.groups import Answer
+from gre_bench.cli.commands.groups import CommandResult
 from gre_bench.cli.commands.options import EDITIONS, argument, option
 from gre_bench.cli.commands.running import check_output_folder
 from gre_bench.cli.views import comparison as shown
@@ -57,7 +57,7 @@ def compare(
     ),
     metric: options.Metric = None,
     details: bool = option("--details", "Two releases or candidates: also every row and value that differs.", False),
-) -> Answer:
+) -> CommandResult:
     """Compare two boards, releases, candidates or evaluation LMs.
 
     Two boards: Spearman per metric over the models that both rank. Two releases: which scores changed, and which data
@@ -71,23 +71,23 @@ def compare(
         from gre_bench.reports.publish_editions import plot_table
 
         drawn = plot_table(published[0], check_output_folder(figures))
-        return Answer([str(path) for path in drawn], lambda paths: show_written(paths, published[0]))
+        return CommandResult([str(path) for path in drawn], lambda paths: show_written(paths, published[0]))
     if contrasts is not None:
         if published or len(names) + (edition is not None) > 1:
             raise SettingsError("--contrasts tests a file on one edition: gre-bench compare EDITION --contrasts FILE")
         from gre_bench.reports.contrasts import compare_contrasts
 
         edition = resolve_edition(edition or (names[0] if names else None), state)
-        return Answer(compare_contrasts(state, edition, contrasts, metric), shown.show_contrasts)
+        return CommandResult(compare_contrasts(state, edition, contrasts, metric), shown.show_contrasts)
     edition = edition or _find_only_edition(names, bool(published), state)
     if edition is not None:
         from gre_bench.reports.contrasts import are_lms, compare_candidates, compare_lms
 
         if len(names) == 2 and are_lms(Store(state, edition), names):
-            return Answer(compare_lms(state, edition, names, metric), shown.show_lms)
+            return CommandResult(compare_lms(state, edition, names, metric), shown.show_lms)
         report = compare_candidates(state, edition, names, metric)
-        both = [shlex.quote(screen.plain(name)) for name in report["compared"]]
-        who, where = both[both[0] == HUMAN], screen.in_state(state)
+        both = [shlex.quote(screen.remove_control_characters(name)) for name in report["compared"]]
+        who, where = both[both[0] == HUMAN], screen.format_state_option(state)
 
         def show_both(_: Any) -> None:
             shown.show_candidates(report, details)
@@ -96,7 +96,7 @@ def compare(
                 more = f"gre-bench compare {' '.join(both)} --details -e {report['edition']}{where}"
                 screen.say(f"      {more}   # by paper, minus the score by chance")
 
-        return Answer(report, show_both)
+        return CommandResult(report, show_both)
     if len(names) == 2 and not published and _are_releases(names, state):
         from gre_bench.reports.comparisons import compare_releases
 
@@ -105,13 +105,13 @@ def compare(
         def show_both_releases(_: Any) -> None:
             shown.show_releases(report, details)
             if not details:
-                both, where = " ".join(map(shlex.quote, names)), screen.in_state(state)
+                both, where = " ".join(map(shlex.quote, names)), screen.format_state_option(state)
                 screen.say(f"next: gre-bench compare --details {both}{where}   # every score and setting that differs")
 
-        return Answer(report, show_both_releases)
+        return CommandResult(report, show_both_releases)
     if not published:
         _check_board_names(names)
-    return Answer(_compare_sides(names, published, state), shown.show_sides)
+    return CommandResult(_compare_sides(names, published, state), shown.show_sides)
 
 
 def _find_only_edition(names: Sequence[str], other: bool, state: Path) -> str | None:
@@ -155,7 +155,7 @@ def _check_board_names(names: Sequence[str]) -> None:
 
 def _compare_sides(runs: Sequence[str], tables: Sequence[str], state: Path) -> dict[str, Any]:
     """Returns the comparison of two sides: published *tables* first, then *runs*."""
-    from gre_bench.ranking.published_boards import beside
+    from gre_bench.ranking.published_boards import pair_printed_and_computed
     from gre_bench.reports.comparisons import compare_rankings, from_run, from_table
 
     sides = [from_table(name) for name in tables]
@@ -169,7 +169,7 @@ def _compare_sides(runs: Sequence[str], tables: Sequence[str], state: Path) -> d
     elif {side.kind for side in sides} == {"board"}:
         report = compare_rankings(*sides)
     elif len({side.kind for side in sides}) == 1:
-        report = {"beside": [asdict(row) for row in beside(*(side.figures for side in sides))]}
+        report = {"beside": [asdict(row) for row in pair_printed_and_computed(*(side.figures for side in sides))]}
     else:
         raise SettingsError(f"{sides[0].name} and {sides[1].name} do not hold the same kind of number")
     left_out = {side.name: side.left_out for side in sides if side.left_out}

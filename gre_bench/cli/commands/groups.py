@@ -17,10 +17,10 @@ from gre_bench.cli.commands.running import load_run_settings
 from gre_bench.cli.removed import find_replacement
 from gre_bench.cli.views import screen
 from gre_bench.core.errors import SettingsError
-from gre_bench.store import kept_open
+from gre_bench.store import keep_copies_open
 
 
-class Answer(NamedTuple):
+class CommandResult(NamedTuple):
     """The result of a command: the *report* that --json prints, the function that shows it, and the exit code."""
 
     report: Any
@@ -38,17 +38,17 @@ CHOSEN = _make_parameters(
 CONTEXT = Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)
 
 
-def make_command(work: Callable[..., Answer | None]) -> Callable[..., None]:
+def make_command(work: Callable[..., CommandResult | None]) -> Callable[..., None]:
     """Returns a command that calls *work*, prints its answer (nothing if it is None), and exits.
 
     Some parameters of *work* get their values from options that *work* does not declare:
 
     - *chosen*: the settings that --settings, --edition and --set give.
     - *state*, *no_prefect*, *wait*: the options of the program, see `options.PROGRAM`.
-    - *quiet*: whether --json is given. A command whose *work* returns an `Answer` has --json as well.
+    - *quiet*: whether --json is given. A command whose *work* returns a `CommandResult` has --json as well.
     """
     own = inspect.signature(work, eval_str=True).parameters
-    has_json = "quiet" in own or str(work.__annotations__.get("return")).startswith("Answer")
+    has_json = "quiet" in own or str(work.__annotations__.get("return")).startswith(CommandResult.__name__)
     shared = [name for name in options.PROGRAM if name in own or (name == "as_json" and has_json)]
     parameters = [CONTEXT]
     for name, parameter in own.items():
@@ -137,7 +137,7 @@ class TopLevelCommands(Group):
     def main(self, *args: Any, **more: Any) -> Any:
         """Runs the program and exits. A usage error is printed as one line, like all other errors."""
         try:
-            with kept_open():
+            with keep_copies_open():
                 code = super().main(*args, **more | {"standalone_mode": False})
         except typer.TyperException as error:
             code = error.exit_code
@@ -146,7 +146,7 @@ class TopLevelCommands(Group):
                 context = getattr(error, "ctx", None)
                 more_help = f" (see: {context.command_path} --help)" if context else ""
                 instead = find_replacement(context.command_path, message) if context else None
-                screen.error(instead or message.replace(": Value error, ", ": ") + more_help)
+                screen.print_error(instead or message.replace(": Value error, ", ": ") + more_help)
         sys.exit(code or 0)
 
 
@@ -157,7 +157,7 @@ class CommandApp(typer.Typer):
         super().__init__(help=help, cls=cls, no_args_is_help=True, pretty_exceptions_enable=False, **more)
 
     def command(self, name: str | None = None, **more: Any) -> Any:
-        """Adds a command: a function that returns an `Answer`, or one that prints by itself."""
+        """Adds a command: a function that returns a `CommandResult`, or one that prints by itself."""
         add = super().command(name, cls=Command, **more)
 
         def adding(work: Callable[..., Any]) -> Callable[..., Any]:

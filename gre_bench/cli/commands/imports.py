@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from gre_bench.cli.commands import options
-from gre_bench.cli.commands.groups import Answer, CommandApp
+from gre_bench.cli.commands.groups import CommandApp, CommandResult
 from gre_bench.cli.commands.options import argument, option
 from gre_bench.cli.commands.running import BAD_INPUT, DONE, INCOMPLETE, confirm, load_run_settings, open_stored_edition
 from gre_bench.cli.views import screen
@@ -62,7 +62,7 @@ def import_papers(
     columns: options.Columns = None,
     where: options.Where = None,
     licence: options.Licence = None,
-) -> Answer:
+) -> CommandResult:
     """Add papers to an edition.
 
     Rows are checked one by one; a report says which were refused and why.
@@ -96,7 +96,7 @@ def import_reviews(
     columns: options.Columns = None,
     where: options.Where = None,
     licence: options.Licence = None,
-) -> Answer:
+) -> CommandResult:
     """Add reviews by humans or by a candidate.
 
     They may come with judgments. Columns: paper_id; review_id (or slot, for human reviews); candidate (or --as,
@@ -126,7 +126,7 @@ def import_inspect(
         "--epoch N", "Use the reviews of this epoch; default: the first epoch that has one.", None, min=1
     ),
     licence: options.Licence = None,
-) -> Answer:
+) -> CommandResult:
     """Add the reviews in logs of inspect_ai.
 
     Each sample is a paper, each model a candidate. The paper's id is paper_id in the sample's metadata, else the
@@ -156,7 +156,7 @@ def import_notes(
     new: New = False,
     unverified_venue: options.UnverifiedVenue = False,
     licence: options.Licence = None,
-) -> Answer:
+) -> CommandResult:
     """Add papers and human reviews from a file of OpenReview notes.
 
     The notes are kept as a snapshot, with the PDFs or texts of the papers.
@@ -179,7 +179,7 @@ def import_points(
     ),
     columns: options.Columns = None,
     where: options.Where = None,
-) -> Answer:
+) -> CommandResult:
     """Add labelled points of reviews, for study points.
 
     A point is a single remark of a review. Every other column is a label if it has numbers, true and false, or yes
@@ -202,7 +202,7 @@ def import_release(
     *,
     state: Path,
     release: str = argument("RELEASE", f"Folder of a release, or an included real board: {INCLUDED}."),
-) -> Answer:
+) -> CommandResult:
     """Load a published release as a read-only edition.
 
     leaderboard, compare, history, sql, view and verify work on it as on your own editions. Nothing can be written
@@ -213,9 +213,9 @@ def import_release(
     folder = find_release(release)
     store = load_release(folder, state)
     report = {"edition": store.key, "release": folder.resolve().name, "folder": str(store.folder)}
-    return Answer(report, lambda report: say(
+    return CommandResult(report, lambda report: say(
         f"{report['release']} is edition {store.key} of {state.absolute()}; read it: gre-bench leaderboard {store.key}"
-        f"{screen.in_state(state)}"
+        f"{screen.format_state_option(state)}"
     ))  # fmt: skip
 
 
@@ -227,7 +227,7 @@ def import_submission(
     folder: Path = argument("FOLDER", "Folder of a submission, as gre-bench submit makes it."),
     edition: options.Edition = None,
     add: bool = option("--add", "Add it to the board, if it is not refused.", False),
-) -> Answer:
+) -> CommandResult:
     """Check a submission and show the rank that it would get.
 
     It is scored with the edition's own evaluation LM and writer, in a copy that is deleted. With --add it is added to
@@ -245,7 +245,7 @@ def undo(
     edition: options.TheEdition,
     number: str | None = argument("IMPORT", "Number of the import in the list; without it, the list is shown.", None),
     yes: options.Yes = False,
-) -> Answer:
+) -> CommandResult:
     """Undo an import and delete the scores that depend on it.
 
     Its papers, reviews and judgments are deleted, human reviews too. To replace them, undo their import, then import
@@ -255,9 +255,9 @@ def undo(
     from gre_bench.pipeline.own_reviews import undo_import
 
     store = open_stored_edition(edition, state)
-    known = store.read_mended(IMPORTS)
+    known = store.read_with_repair(IMPORTS)
     if number is None:
-        return Answer(known, lambda known: _show_imports(known, store.key, state))
+        return CommandResult(known, lambda known: _show_imports(known, store.key, state))
     row = next((row for row in known if str(row["number"]) == number), None)
     if row is None:
         raise SettingsError(f"{store.key} has no import {number}; its imports: gre-bench import undo {store.key}")
@@ -271,7 +271,9 @@ def undo(
         say(f"took back {name} from {store.key}: {lost}, and {counted(report['scores'], 'score')}")
         screen.say_nonempty(report["notes"], "note: ")
 
-    return Answer(undo_import(store, load_run_settings(None, edition, None, state), state.resolve(), row), print_answer)
+    return CommandResult(
+        undo_import(store, load_run_settings(None, edition, None, state), state.resolve(), row), print_answer
+    )
 
 
 def _show_imports(known: list[ImportRow], edition: str, state: Path) -> None:
@@ -280,7 +282,7 @@ def _show_imports(known: list[ImportRow], edition: str, state: Path) -> None:
         names = [*row["candidates"][:SHOWN_NAMES], *(["..."] if len(row["candidates"]) > SHOWN_NAMES else [])]
         by = f" by {', '.join(names)}" if names else ""
         say(f"{row['number']:3} {when} {name}: {_format_record_counts(row) or 'taken back or replaced'}{by}")
-    undo = f"take one back: gre-bench import undo {edition} NUMBER{screen.in_state(state)}"
+    undo = f"take one back: gre-bench import undo {edition} NUMBER{screen.format_state_option(state)}"
     say(undo if known else f"{edition}: no import")
 
 
@@ -304,7 +306,7 @@ def import_yelp(
     min_reviews: int = option("--min-reviews N", "Long reviews that a restaurant needs.", 50, min=1),
     min_characters: int = option("--min-characters N", "Characters of a long review.", 1000, min=1),
     licence: options.Licence = None,
-) -> Answer:
+) -> CommandResult:
     """Add restaurants of the Yelp data set, with reviews.
 
     A restaurant becomes a paper, and its categories the synopsis, as in Xu et al. 2025, appendix A.4. The defaults are
@@ -343,7 +345,7 @@ def import_graded(
         "--grades NAMES", 'Names of grades, worst first, such as "C,B,A"; default: the domain\'s.', None
     ),
     licence: options.Licence = None,
-) -> Answer:
+) -> CommandResult:
     """Add graded reviews of papers, proposals or other items.
 
     Columns: item_id; review, or strengths, weaknesses, suggestions; grade (a number or a name; blank: not graded);
@@ -362,7 +364,7 @@ def import_graded(
 
 def run_import(
     kind: str, edition: str, new: bool, state: Path, work: Callable[..., Any], *given: Any, **more: Any
-) -> Answer:
+) -> CommandResult:
     """Runs the import *work* on the store of *edition* under its lock, and returns the answer with its report.
 
     - *kind*: what is imported, such as ``papers``.
@@ -389,7 +391,7 @@ def run_import(
             store.discard()
     is_unfinished = {refusal["code"] for refusal in report["refusals"]} == {UNFINISHED}
     code = INCOMPLETE if is_unfinished else BAD_INPUT if report["refused"] else DONE
-    return Answer(report, lambda report: _show_imported(report, store.key), code)
+    return CommandResult(report, lambda report: _show_imported(report, store.key), code)
 
 
 def _show_imported(report: Row, edition: str) -> None:

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.board.committee_curve import committee_of
-from gre_bench.board.family import orders_by_signature, pair_rows
+from gre_bench.board.family import list_pair_test_rows, orders_by_signature
 from gre_bench.board.tipping import format_tipping_line
 from gre_bench.board.words import (
-    answer,
     choose_headline_signature,
     explain_missing_human,
+    format_board_answer,
     format_headline_warning,
     format_score,
     format_with_half_width,
@@ -26,18 +26,17 @@ from gre_bench.board.words import (
     warn_of_few_papers,
 )
 from gre_bench.cli.commands import options
-from gre_bench.cli.commands.groups import Answer
+from gre_bench.cli.commands.groups import CommandResult
 from gre_bench.cli.commands.options import EDITIONS, argument, option
 from gre_bench.cli.commands.running import check_output_folder
 from gre_bench.cli.views import board_screen as shown
 from gre_bench.cli.views.fitted import Column, print_columns
-from gre_bench.cli.views.formats import Format, show_written, write
-from gre_bench.cli.views.screen import in_state, plain, say, say_nonempty
+from gre_bench.cli.views.formats import Format, show_written, write_rows
+from gre_bench.cli.views.screen import format_state_option, remove_control_characters, say, say_nonempty
 from gre_bench.core.errors import SettingsError, Stopped
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN
-from gre_bench.reports.correctness import line as correctness_line
-from gre_bench.reports.correctness import load_flaw_results
+from gre_bench.reports.correctness import format_correctness_line, load_flaw_results
 from gre_bench.reports.signatures import headline_metric, resolve_edition, shown_signatures
 from gre_bench.store import Store
 from gre_bench.store.queries import (
@@ -95,7 +94,7 @@ def leaderboard(
     form: options.Form = Format.table,
     out: options.Out = None,
     figures: options.Figures = None,
-) -> Answer | None:
+) -> CommandResult | None:
     """Show an edition's board: who leads, scores and ranks.
 
     The first lines say who leads, who is not told apart, and who is not ranked. Then comes the board of the headline
@@ -109,12 +108,12 @@ def leaderboard(
         from gre_bench.reports.publish_editions import plot_edition
 
         drawn = plot_edition(store, check_output_folder(figures))
-        return Answer([str(path) for path in drawn], lambda paths: show_written(paths, store.key))
+        return CommandResult([str(path) for path in drawn], lambda paths: show_written(paths, store.key))
     signatures = shown_signatures(store, metric)
     ids = [row["signature_id"] for row in signatures]
     rows = store.read(LEADERBOARD, signature_ids=ids, board=board.value)
     if form is not Format.table:
-        return write(rows, list(IN_A_TEXT if form is Format.markdown else rows[0]), form, out, state)
+        return write_rows(rows, list(IN_A_TEXT if form is Format.markdown else rows[0]), form, out, state)
     wanted = None if metric else headline_metric(store)
     separations = store.read(SEPARATION, signature_ids=ids) if quiet or details else []
     validations = store.read(VALIDATIONS, signature_ids=ids)
@@ -131,11 +130,11 @@ def leaderboard(
             "no_human": explain_missing_human(own),
             "tipping": tipping,
         }
-        first_board = {"metric": own[0]["metric"], "answer": answer(own, orders[first])}
+        first_board = {"metric": own[0]["metric"], "answer": format_board_answer(own, orders[first])}
         first_board |= {name: text for name, text in also.items() if text}
         report = {
             "edition": store.key, "headline": first_board, "signatures": signatures, "rows": rows,
-            "pair_tests": [row for each in orders.values() for row in pair_rows(each)],
+            "pair_tests": [row for each in orders.values() for row in list_pair_test_rows(each)],
             "separation": separations, "validations": _drop_validation_times(validations), "exposures": exposures,
             "contamination_gap": gaps,
             "outcomes": store.read(OUTCOMES), "uncovered": uncovered, "papers": store.read(SAMPLED_STRATA),
@@ -151,7 +150,7 @@ def leaderboard(
         say_nonempty([tipping])
         measured = load_flaw_results(store)
         if measured or details:
-            say(correctness_line(measured))
+            say(format_correctness_line(measured))
         _print_next_command(store.key, own, state)
         if details:
             if measured:
@@ -163,13 +162,13 @@ def leaderboard(
             metrics = {row["signature_id"]: row["metric"] for row in signatures}
             shown.show_strata(store.read(SAMPLED_STRATA), store.read(STRATA, signature_ids=ids), metrics)
 
-    return Answer(report, show_board)
+    return CommandResult(report, show_board)
 
 
 def _print_next_command(edition: str, own: Sequence[LeaderboardRow], state: Path) -> None:
     """Prints the command that explains the score of the first model of *own*, the board of *edition*."""
     if who := next((row["candidate"] for row in own if row["kind"] == "model" and row["scored"]), ""):
-        why = f"gre-bench why {edition} {shlex.quote(plain(who))}{in_state(state)}"
+        why = f"gre-bench why {edition} {shlex.quote(remove_control_characters(who))}{format_state_option(state)}"
         say(f"next: {why}   # its best and worst papers")
 
 
@@ -182,14 +181,14 @@ def history(
     anchor: list[str] | None = option(
         "--anchor -a NAME", "Candidate that every edition scores again; default: human.", None
     ),
-) -> Answer:
+) -> CommandResult:
     """Follow candidates through the years of a venue.
 
     Scores are not comparable across years, because each year has other papers. Differences to the anchors are.
     """
     from gre_bench.reports.history import compare_years as followed
 
-    return Answer(followed(state, editions, None, anchor or [HUMAN]), _show_history)
+    return CommandResult(followed(state, editions, None, anchor or [HUMAN]), _show_history)
 
 
 def _show_history(report: dict[str, Any]) -> None:
@@ -219,7 +218,7 @@ def _show_years(table: dict[str, Any], title: str, anchors: str) -> None:
     lines, editions = table["lines"], table["editions"]
     papers = [" / ".join(str(row["papers"]) if row else "–" for row in line["years"]) for line in lines]
     last = [next(row for row in reversed(line["years"]) if row) for line in lines]
-    columns = [Column("candidate", [plain(line["candidate"]) for line in lines], kind="name")]
+    columns = [Column("candidate", [remove_control_characters(line["candidate"]) for line in lines], kind="name")]
     for index, key in enumerate(editions):
         cells = [line["years"][index] for line in lines]
         columns.append(

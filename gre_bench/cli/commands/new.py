@@ -11,7 +11,7 @@ from typing import Any
 import typer
 
 from gre_bench.cli.commands import options
-from gre_bench.cli.commands.groups import Answer
+from gre_bench.cli.commands.groups import CommandResult
 from gre_bench.cli.commands.options import option
 from gre_bench.cli.commands.refresh import answer_with_new_board, run_refresh
 from gre_bench.cli.commands.running import BAD_INPUT, DONE
@@ -49,7 +49,7 @@ def new(
     dry_run: bool = option("--dry-run", "Only say what was understood; store nothing.", False),
     settings: options.SettingsFile = Path("own"),
     override: options.Set = None,
-) -> Answer:
+) -> CommandResult:
     """Make an edition of your own papers and reviews.
 
     Imports, scores and ranks them. Reads all files first and says what it understood; a report has every row.
@@ -74,7 +74,7 @@ def new(
     begun = store.exists and is_unfinished_edition(store, [papers, human, *(file for _, file in named)])
     if store.exists and not begun:
         store.refuse_loaded()
-        finish = f"gre-bench refresh --edition {store.key}{screen.in_state(state)}"
+        finish = f"gre-bench refresh --edition {store.key}{screen.format_state_option(state)}"
         raise SettingsError(
             f"edition {store.key} exists; finish it ({finish}), add a candidate to it with gre-bench rank, or give "
             "another name"
@@ -103,7 +103,7 @@ def new(
     if dry_run:
         code = BAD_INPUT if understood.refused and not partial else DONE
         outline = {"edition": store.key, "understood": lines, "refused": understood.refused, "report": str(report)}
-        return Answer(outline, lambda _: None, code)
+        return CommandResult(outline, lambda _: None, code)
     count = len(understood.papers[1].papers)
     if "papers" not in chosen.edition.model_fields_set:
         chosen = chosen.model_copy(update={"edition": chosen.edition.model_copy(update={"papers": max(count, 2)})})

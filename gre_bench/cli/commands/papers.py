@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gre_bench.cli.commands import options
-from gre_bench.cli.commands.groups import Answer, CommandApp
+from gre_bench.cli.commands.groups import CommandApp, CommandResult
 from gre_bench.cli.commands.options import argument, option
 from gre_bench.cli.commands.running import BAD_INPUT, DONE, open_stored_edition
-from gre_bench.cli.views.screen import plain, print_grid, say, say_nonempty
+from gre_bench.cli.views.screen import print_grid, remove_control_characters, say, say_nonempty
 from gre_bench.core.errors import SettingsError, SourceError, missing_file_error
 from gre_bench.core.incoming import read_bytes
 from gre_bench.store import Row
@@ -30,7 +30,7 @@ def parse(
     quiet: bool,
     files: list[Path] = argument("FILE", "PDFs."),
     statuses: bool = option("--quiet -q", "Statuses only, no texts.", False),
-) -> Answer:
+) -> CommandResult:
     """Read PDFs as a run does: status, text, and what was left out.
 
     Each file is read in its own process, within limits. The text omits what a reader of the pages cannot see. Every
@@ -56,7 +56,7 @@ def parse(
             if not statuses and read.text:
                 parts = (read.title, read.abstract, read.text)
                 say("\n" + "\n\n".join(part for part in parts if part) + "\n")
-    return Answer(reports, lambda _: None, DONE if sound else BAD_INPUT)
+    return CommandResult(reports, lambda _: None, DONE if sound else BAD_INPUT)
 
 
 @app.command()
@@ -66,7 +66,7 @@ def audit(
     paper: str = argument("PAPER", "A PDF, or the id of a paper of the edition."),
     out: Path | None = option("--out -o FOLDER", "Folder for the pictures; default: audit-<paper>.", None),
     edition: options.Edition = None,
-) -> Answer:
+) -> CommandResult:
     """Show hidden text and instructions to reviewers in a paper.
 
     Writes index.html with a list of findings, and a picture of each page that has one. Red marks text that is hidden
@@ -91,11 +91,11 @@ def audit(
 
     findings = [{**finding, "meaning": WHAT_IS_FOUND[finding["kind"]]} for finding in read.to_json()["findings"]]
     shown = [*map(str, pictures)]
-    return Answer({"paper": name, "status": read.status, "pictures": shown, "findings": findings}, print_answer)
+    return CommandResult({"paper": name, "status": read.status, "pictures": shown, "findings": findings}, print_answer)
 
 
 @app.command()
-def texts(state: Path, edition: options.OneEdition = None) -> Answer:
+def texts(state: Path, edition: options.OneEdition = None) -> CommandResult:
     """Show how the papers of an edition were read.
 
     Counts papers by status, and words by fate (kept, hidden, dropped). The table lists papers that are not ok, or have
@@ -110,7 +110,7 @@ def texts(state: Path, edition: options.OneEdition = None) -> Answer:
         row | {"by_page": [{"page": page, "words": counts} for page, counts in by_page[row["paper_id"]].items()]}
         for row in rows
     ]
-    return Answer(report, lambda _: _show_texts(rows, words))
+    return CommandResult(report, lambda _: _show_texts(rows, words))
 
 
 def _show_texts(rows: Sequence[Row], words: Sequence[Row]) -> None:
@@ -176,8 +176,8 @@ def _find_paper_pdf(paper: str, edition: str | None, state: Path) -> tuple[str, 
 
 def _render_findings_page(name: str, read: Any, pictures: list[Path]) -> str:
     """Returns an HTML page about the paper *name*: the findings of *read* and the images *pictures* of its pages."""
-    rows = "".join(f"<li>{html.escape(plain(finding.line(400)))}</li>" for finding in read.findings)
-    notes = "".join(f"<p>{html.escape(plain(note))}</p>" for note in read.notes)
+    rows = "".join(f"<li>{html.escape(remove_control_characters(finding.line(400)))}</li>" for finding in read.findings)
+    notes = "".join(f"<p>{html.escape(remove_control_characters(note))}</p>" for note in read.notes)
     shown = "".join(f'<figure><img src="{picture.name}" alt="{picture.stem}"></figure>' for picture in pictures)
     title = f"{html.escape(name)}: {read.status}, {read.pages} pages, {len(read.findings)} findings"
     style = "body{font:15px sans-serif;max-width:60em;margin:2em auto}img{width:100%;border:1px solid #999}"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.cli.commands import options
-from gre_bench.cli.commands.groups import Answer
+from gre_bench.cli.commands.groups import CommandResult
 from gre_bench.cli.commands.options import argument, option
 from gre_bench.cli.commands.running import open_stored_edition
 from gre_bench.cli.views import screen
@@ -46,7 +46,7 @@ def publish(
     ),
     retire: bool = option("--retire", "With --erratum: the release is no longer the latest. It is not deleted.", False),
     wait: float,
-) -> Answer:
+) -> CommandResult:
     """Publish an edition as a numbered release, or note an erratum.
 
     A release is immutable: tables, manifest and pages. The link EDITION-latest points to the newest release. A text is
@@ -67,14 +67,14 @@ def publish(
     if all_texts and scores_only:
         raise SettingsError("--all-texts and --scores-only contradict each other: choose one")
     from gre_bench.pipeline.perturbed_reviews import count_harm_degrees
-    from gre_bench.release.public_tables import opened, rows
+    from gre_bench.release.public_tables import open_release_tables, rows
     from gre_bench.release.release_store import ReleaseStore
     from gre_bench.reports.publish_editions import publish_edition
 
     store = open_stored_edition(edition, state)
     release_store = ReleaseStore(out or state / "releases", store.key)
     published = publish_edition(store, release_store, all_texts, again, wait, scores_only=scores_only)
-    with opened(published.folder) as connection:
+    with open_release_tables(published.folder) as connection:
         rights = rows(connection, "rights")
     report = {
         "release": published.name, "folder": str(published.folder), "digest": published.digest, "new": published.new,
@@ -86,16 +86,18 @@ def publish(
         _show_published(report, all_texts)
         _show_exports(report, exchange, repository)
 
-    return Answer(report, print_answer)
+    return CommandResult(report, print_answer)
 
 
-def _export_existing_release(release: str, exchange: Path | None, repository: Path | None, state: Path) -> Answer:
+def _export_existing_release(
+    release: str, exchange: Path | None, repository: Path | None, state: Path
+) -> CommandResult:
     """Writes the existing *release* in the exchange schema, or as the repository of its board."""
     from gre_bench.release.loading import find_release
     from gre_bench.reports.board_rows import release_folder
 
     report = _write_exports(release_folder(release, state) or find_release(release), exchange, repository)
-    return Answer(report, lambda report: _show_exports(report, exchange, repository))
+    return CommandResult(report, lambda report: _show_exports(report, exchange, repository))
 
 
 def _write_exports(folder: Path, exchange: Path | None, repository: Path | None) -> dict[str, Any]:
@@ -137,7 +139,9 @@ def _show_published(report: dict[str, Any], all_texts: bool) -> None:
         say("titles of your own papers are in this release; --scores-only leaves them out with every other text")
 
 
-def _write_erratum(edition: str | None, text: str | None, release: str | None, retire: bool, out: Path) -> Answer:
+def _write_erratum(
+    edition: str | None, text: str | None, release: str | None, retire: bool, out: Path
+) -> CommandResult:
     """Writes the erratum *text* on *release* to the log of the releases in *out*; *retire*: also retires it."""
     from gre_bench.reports.board_rows import release_store_of
 
@@ -150,11 +154,11 @@ def _write_erratum(edition: str | None, text: str | None, release: str | None, r
         raise SettingsError("an erratum is one line of text")
     with release_store.lock():
         release_store.log_event("retired" if retire else "erratum", name, {"text": text.strip()})
-        latest = release_store.point()
+        latest = release_store.update_latest_link()
     log = str(release_store.log.path)
     report = {"release": name, "erratum": text.strip(), "retired": retire, "log": log, "latest": latest}
     line = f"{name}: {'retired' if retire else 'noted'} in {log}; latest is {latest or 'none'}"
-    return Answer(report, lambda _: say(line))
+    return CommandResult(report, lambda _: say(line))
 
 
 def verify(
@@ -165,7 +169,7 @@ def verify(
     again: bool = option(
         "--again", "For a release: make its numbers, pages and figures again from its own pairs.", False
     ),
-) -> Answer:
+) -> CommandResult:
     """Check every file of a snapshot or release by its digest.
 
     For a snapshot, it also reports what changed since another snapshot. For a release, it also checks the entry in the
@@ -182,7 +186,7 @@ def verify(
     if is_release(folder) and not against:
         from gre_bench.reports.verifying import verify_release
 
-        return Answer(verify_release(folder, again), lambda report: _show_verified(folder, report))
+        return CommandResult(verify_release(folder, again), lambda report: _show_verified(folder, report))
     if again:
         raise SettingsError(f"{folder} is no release, and --again asks about a release")
     from gre_bench.ingest.snapshot import Snapshot, compare_snapshots
@@ -202,7 +206,7 @@ def verify(
         if against:
             show_changes(report["changes"])
 
-    return Answer(report, print_answer)
+    return CommandResult(report, print_answer)
 
 
 def _show_verified(folder: Path, report: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from gre_bench.board.words import FEW, format_with_half_width, p_value
 from gre_bench.cli.commands import options
-from gre_bench.cli.commands.groups import Answer
+from gre_bench.cli.commands.groups import CommandResult
 from gre_bench.cli.commands.options import EDITIONS, argument, option
 from gre_bench.cli.commands.running import choose_exit_code, confirm, load_run_settings, open_stored_edition
 from gre_bench.cli.views import screen
@@ -47,7 +47,7 @@ def rank(
     where: options.Where = None,
     licence: options.Licence = None,
     override: options.Set = None,
-) -> Answer:
+) -> CommandResult:
     """Rank your own model's reviews on an edition's board.
 
     Imports the reviews, scores them and shows their rank. Reviews need judgments by the edition's writer. The judgments
@@ -70,7 +70,9 @@ def rank(
         if summary["outcome"] != "done":
             say(f"{summary['outcome']}: {summary['message']}")
 
-    return Answer({"understood": understood, "summary": summary, **report}, show_ranked, choose_exit_code(summary))
+    return CommandResult(
+        {"understood": understood, "summary": summary, **report}, show_ranked, choose_exit_code(summary)
+    )
 
 
 def import_and_score(
@@ -128,14 +130,13 @@ def _show_understood(report: Row) -> None:
 def _show_ranked_candidate(report: dict[str, Any], state: Path) -> None:
     rows, name, edition = report["rows"], report["candidate"], report["edition"]
     if not rows:
-        return say(
-            f"{name} is on no board of {edition} yet: gre-bench refresh --edition {edition}{screen.in_state(state)}"
-        )
+        state_option = screen.format_state_option(state)
+        return say(f"{name} is on no board of {edition} yet: gre-bench refresh --edition {edition}{state_option}")
     first = next((row for row in rows if row["scored"]), rows[0])
     sentence, *more = list_candidate_lines(report)
     say(sentence)
     columns = (
-        Column("metric", [screen.plain(row["metric"]) for row in rows], 0, "name"),
+        Column("metric", [screen.remove_control_characters(row["metric"]) for row in rows], 0, "name"),
         Column("rank", ["not validated" if _not_validated_mark(row) else format_rank(row) for row in rows]),
         Column("score", [format_with_half_width(row["score"], row["high"]) for row in rows]),
         Column("vs human", [format_with_half_width(row["vs_human"], row["vs_human_high"]) for row in rows]),
@@ -145,7 +146,7 @@ def _show_ranked_candidate(report: dict[str, Any], state: Path) -> None:
     say(more[0])
     screen.say_nonempty(more[1:], "  ")
     say("next:")
-    screen.say_nonempty(_list_next_commands(report, first, screen.in_state(state)), "  ")
+    screen.say_nonempty(_list_next_commands(report, first, screen.format_state_option(state)), "  ")
 
 
 def list_candidate_lines(report: dict[str, Any]) -> list[str]:
@@ -249,7 +250,7 @@ def remove(
     edition: options.TheEdition,
     candidate: str = argument("CANDIDATE", "Candidate, or the end of its name after a slash."),
     yes: options.Yes = False,
-) -> Answer:
+) -> CommandResult:
     """Remove a candidate from an edition, with all its scores.
 
     Its reviews and their judgments are removed too. The human baseline and the controls cannot be removed. Published
@@ -270,7 +271,7 @@ def remove(
         say(f"removed {name} from {store.key}: {counts}; the others' ranks were tested again")
         screen.say_nonempty(report["notes"], "note: ")
 
-    return Answer(remove_from(store, chosen, state.resolve(), name), show_removed)
+    return CommandResult(remove_from(store, chosen, state.resolve(), name), show_removed)
 
 
 def _format_counts(report: Row, *nouns: str) -> str:

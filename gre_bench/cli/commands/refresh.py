@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.cli.commands import options
-from gre_bench.cli.commands.groups import Answer
+from gre_bench.cli.commands.groups import CommandResult
 from gre_bench.cli.commands.options import option
 from gre_bench.cli.commands.running import BAD_INPUT, DEMO, DONE, choose_exit_code
 from gre_bench.cli.views import board_screen, screen
 from gre_bench.cli.views.bar import show_run_progress
-from gre_bench.cli.views.screen import duration, say
+from gre_bench.cli.views.screen import format_duration, say
 from gre_bench.core.settings import Settings, load
 from gre_bench.core.terminal import counted
 from gre_bench.pipeline.runs.prefect_engine import configure_prefect, run_flow_or_plain
@@ -31,7 +31,7 @@ def refresh(
     retry_failed: options.RetryFailed = False,
     no_prefect: bool,
     wait: float,
-) -> Answer:
+) -> CommandResult:
     """Bring an edition up to date: read, write, score, rank.
 
     Imports and samples papers, plans all pairs, scores the missing ones and updates the board. Without --settings it
@@ -40,10 +40,12 @@ def refresh(
     """
     if dry_run:
         candidates = tuple(candidate or ()) or None
-        return Answer(estimate_refresh(chosen, state, candidates, limit, retry_failed), screen.print_estimate)
+        return CommandResult(estimate_refresh(chosen, state, candidates, limit, retry_failed), screen.print_estimate)
     summary = run_refresh(chosen, state, candidate, limit, retry_failed, wait, not no_prefect, quiet)
     store = Store(state, summary["edition"])
-    return Answer(summary, lambda summary: board_screen.summary(summary, store), choose_exit_code(summary))
+    return CommandResult(
+        summary, lambda summary: board_screen.show_refresh_summary(summary, store), choose_exit_code(summary)
+    )
 
 
 def run_refresh(
@@ -96,7 +98,7 @@ def estimate_refresh(
         return estimate(Job(chosen, state, candidates, limit, retry), Path(folder))
 
 
-def demo(state: Path, quiet: bool, no_prefect: bool) -> Answer:
+def demo(state: Path, quiet: bool, no_prefect: bool) -> CommandResult:
     """Show a real board, then score the 30 sample papers.
 
     The real board comes with the program, as edition ICLR-2022-llms. No key or GPU is needed.
@@ -113,14 +115,14 @@ def _show_included(state: Path) -> None:
     store = Store(state, INCLUDED_EDITION)
     if not store.exists:
         store = load_release(find_release(INCLUDED_EDITION), state)
-    where = screen.in_state(state)
+    where = screen.format_state_option(state)
     say("The demo ranks reviewers of 30 papers that were made up for it.")
     say(f"A real board comes with the program: gre-bench leaderboard {store.key}{where}")
     say(format_leader_sentence(store))
     say("")
 
 
-def answer_with_new_board(summary: dict[str, Any], state: Path, more: dict[str, Any] | None = None) -> Answer:
+def answer_with_new_board(summary: dict[str, Any], state: Path, more: dict[str, Any] | None = None) -> CommandResult:
     """Returns the answer of a command that makes a new edition: its board in brief, and the next commands.
 
     *summary*: the summary of the refresh. *more*: further fields of the report, which come first.
@@ -128,13 +130,13 @@ def answer_with_new_board(summary: dict[str, Any], state: Path, more: dict[str, 
 
     def print_answer(_: Any) -> None:
         store = Store(state, summary["edition"])
-        board_screen.summary(summary, store, brief=True)
+        board_screen.show_refresh_summary(summary, store, brief=True)
         board_screen.print_next_steps(store, state)
 
-    return Answer((more or {}) | summary, print_answer, choose_exit_code(summary))
+    return CommandResult((more or {}) | summary, print_answer, choose_exit_code(summary))
 
 
-def status(state: Path, edition: options.AnyEdition = None) -> Answer:
+def status(state: Path, edition: options.AnyEdition = None) -> CommandResult:
     """Show the progress and spending of editions and studies.
 
     Shows what is done, running and missing, the cost, and the remaining budget of each. The command never waits for a
@@ -158,10 +160,12 @@ def status(state: Path, edition: options.AnyEdition = None) -> Answer:
         for current in editions:
             _show_status(current)
         for row in rows:
-            screen.mark(f"{row['study']}:", "bold", row["state"] + (f". {row['message']}" if row["message"] else ""))
+            screen.print_with_label(
+                f"{row['study']}:", "bold", row["state"] + (f". {row['message']}" if row["message"] else "")
+            )
             _show_spending(row)
 
-    return Answer([*editions, *rows], print_answer)
+    return CommandResult([*editions, *rows], print_answer)
 
 
 def _show_status(current: Row) -> None:
@@ -169,11 +173,11 @@ def _show_status(current: Row) -> None:
     if current["state"] == "running":
         line += (
             f", {current['stage']}, {current['done']} of {counted(current['due'], 'pair')}, "
-            f"{duration(current['remaining_s'])} remaining (process {current['pid']})"
+            f"{format_duration(current['remaining_s'])} remaining (process {current['pid']})"
         )
     if current["message"]:
         line += f". {current['message']}"
-    screen.mark(f"{current['edition']}:", "bold", line)
+    screen.print_with_label(f"{current['edition']}:", "bold", line)
     if current["metrics"]:
         screen.show_counts(current["metrics"])
     if current["spent"]["requests"]:
@@ -190,13 +194,13 @@ def _show_spending(current: Row) -> None:
         say(
             f"spent on {name}: {counted(spent['requests'], 'request')} ({outcomes or 'none answered'}{lost}), "
             f"{spent['prompt_tokens']:,} prompt and {spent['reply_tokens']:,} reply tokens, {spent['money']}, "
-            f"{duration(spent['hours'] * 3600)}"
+            f"{format_duration(spent['hours'] * 3600)}"
         )
     if current["remaining"]:
         say("budget left: " + ", ".join(f"{value:,.6g} {bound}" for bound, value in current["remaining"].items()))
 
 
-def doctor(chosen: Settings, state: Path, quiet: bool) -> Answer:
+def doctor(chosen: Settings, state: Path, quiet: bool) -> CommandResult:
     """Check that everything a run needs is there.
 
     Checks everything that a refresh with these settings needs, and says what is wrong and what to do. It sends no paid
@@ -214,6 +218,6 @@ def doctor(chosen: Settings, state: Path, quiet: bool) -> Answer:
             if not quiet:
                 colour = {"ok": "green", "warning": "yellow", "problem": "red"}[finding.verdict]
                 todo = f" → {finding.to_do}" if finding.to_do else ""
-                screen.mark(f"{finding.verdict:<7}", colour, f"{finding.check}: {finding.found}{todo}")
+                screen.print_with_label(f"{finding.verdict:<7}", colour, f"{finding.check}: {finding.found}{todo}")
     is_wrong = any(finding.verdict == "problem" for finding in findings)
-    return Answer([asdict(finding) for finding in findings], lambda _: None, BAD_INPUT if is_wrong else DONE)
+    return CommandResult([asdict(finding) for finding in findings], lambda _: None, BAD_INPUT if is_wrong else DONE)

@@ -11,8 +11,8 @@ from rich.cells import cell_len
 
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.options import argument, option
-from gre_bench.cli.views.formats import Format, write
-from gre_bench.cli.views.screen import is_number, plain, say, width
+from gre_bench.cli.views.formats import Format, write_rows
+from gre_bench.cli.views.screen import get_output_width, is_number, remove_control_characters, say
 from gre_bench.core.settings import query_of
 from gre_bench.store import Row, Store
 
@@ -43,7 +43,7 @@ def sql(
         return print_rows(names, rows)
     if form is Format.json:
         rows = [{name: _to_json_value(value) for name, value in row.items()} for row in rows]
-    write(rows, names, form, out, state)
+    write_rows(rows, names, form, out, state)
 
 
 def _to_json_value(value: Any) -> Any:
@@ -61,9 +61,9 @@ def print_rows(names: Sequence[str], rows: Sequence[Row]) -> None:
     """Prints the first `SHOWN_ROWS` of *rows*, only the columns *names*, and the number of further rows."""
     shown = [[_format_cell(row[name]) for name in names] for row in rows[:SHOWN_ROWS]]
     numeric = [any(is_number(row[name]) for row in rows[:SHOWN_ROWS]) for name in names]
-    heads = [plain(name).replace("\n", " ") for name in names]
+    heads = [remove_control_characters(name).replace("\n", " ") for name in names]
     widths = [max(map(_text_width, column)) for column in zip(heads, *shown, strict=True)]
-    if sum(widths) + len(GAP) * (len(widths) - 1) <= width():
+    if sum(widths) + len(GAP) * (len(widths) - 1) <= get_output_width():
         for row in (heads, *shown):
             _print_row(row, widths, numeric)
     else:
@@ -100,4 +100,4 @@ def _text_width(text: str) -> int:
 
 
 def _format_cell(value: Any) -> str:
-    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else plain(value)
+    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else remove_control_characters(value)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gre_bench.cli.commands import examiners, options, study_guidelines
-from gre_bench.cli.commands.groups import Answer, CommandApp
+from gre_bench.cli.commands.groups import CommandApp, CommandResult
 from gre_bench.cli.commands.options import option
 from gre_bench.cli.commands.running import check_output_folder, choose_exit_code
 from gre_bench.cli.commands.study_flaws import flaws
@@ -46,7 +46,7 @@ def validate(
     retry_failed: options.RetryFailed = False,
     figures: options.Figures = None,
     certificate: bool = option("--certificate", "Tell from which degree on each metric notices harm.", False),
-) -> Answer:
+) -> CommandResult:
     """Test metrics on degraded and manipulated reviews.
 
     A metric passes if every degradation of human reviews lowers it and no manipulation raises it. The verdict holds
@@ -75,13 +75,13 @@ def validate(
             if figures is not None:
                 title = f"{summary['edition']}: scores by degree of harm"
                 draw_curves(summary["certificates"], figures / "certificate.svg", title)
-            return Answer(summary, show_certificates, choose_exit_code(summary))
+            return CommandResult(summary, show_certificates, choose_exit_code(summary))
         summary = run_flow_or_plain(not no_prefect, flow, lambda: plain(job))
     if figures is not None:
         from gre_bench.metrics.validation import draw_effects
 
         draw_effects(summary["effects"], figures / "effects.svg", f"{summary['edition']}: effects of changes")
-    return Answer(summary, show_validation, choose_exit_code(summary))
+    return CommandResult(summary, show_validation, choose_exit_code(summary))
 
 
 @app.command()
@@ -91,7 +91,7 @@ def agree(
     no_prefect: bool,
     quiet: bool,
     retry_failed: options.RetryFailed = False,
-) -> Answer:
+) -> CommandResult:
     """Correlate metrics with human grades of reviews.
 
     Import the grades first, with `gre-bench import graded`. A review's score is its mean score against the other
@@ -101,7 +101,7 @@ def agree(
     from gre_bench.cli.views.study_screens import show_agreement
 
     with _open_study_job(chosen, state, quiet, retry_failed) as job:
-        from gre_bench.pipeline.agreeing import agree as plain
+        from gre_bench.pipeline.agreeing import correlate_with_grades as plain
         from gre_bench.pipeline.refreshing import check_job
 
         def flow() -> Any:
@@ -111,11 +111,11 @@ def agree(
 
         check_job(job)
         summary = run_flow_or_plain(not no_prefect, flow, lambda: plain(job))
-    return Answer(summary, show_agreement, choose_exit_code(summary))
+    return CommandResult(summary, show_agreement, choose_exit_code(summary))
 
 
 @app.command()
-def symmetry(chosen: Settings, state: Path, quiet: bool) -> Answer:
+def symmetry(chosen: Settings, state: Path, quiet: bool) -> CommandResult:
     """Check that P(x)P(y|x) and P(y)P(x|y) agree for human reviews.
 
     Scores all ordered pairs of an edition's human reviews by GEM, and gives Spearman's ρ with intervals over papers (Xu
@@ -127,7 +127,7 @@ def symmetry(chosen: Settings, state: Path, quiet: bool) -> Answer:
         from gre_bench.studies.symmetry import check_symmetry
 
         summary = check_symmetry(job)
-    return Answer(summary, show_symmetry, choose_exit_code(summary))
+    return CommandResult(summary, show_symmetry, choose_exit_code(summary))
 
 
 @app.command()
@@ -140,7 +140,7 @@ def references(
     likelihood: Path | None = option(
         "--likelihood FILE", "CSV of review_id,likelihood: how likely an LM wrote it.", None
     ),
-) -> Answer:
+) -> CommandResult:
     """Test which orders hold if AI wrote some references.
 
     Scores each LM candidate against the reviews of all other LM candidates, by the headline metric, and stores the
@@ -155,11 +155,13 @@ def references(
         from gre_bench.studies.references import study_references
 
         report = study_references(state.resolve(), store.key, metric, likelihood, LIKELY)
-    return Answer(report, show_references, choose_exit_code(report))
+    return CommandResult(report, show_references, choose_exit_code(report))
 
 
 @app.command()
-def committee(*, state: Path, quiet: bool, edition: options.OneEdition = None, metric: options.Metric = None) -> Answer:
+def committee(
+    *, state: Path, quiet: bool, edition: options.OneEdition = None, metric: options.Metric = None
+) -> CommandResult:
     """Measure the joint information of a board's LM reviewers.
 
     Scores the joined reviews of ranked LM candidates, by the headline metric, and stores the scores. Also measures what
@@ -174,14 +176,14 @@ def committee(*, state: Path, quiet: bool, edition: options.OneEdition = None, m
         from gre_bench.studies.committee import study_committee
 
         report = study_committee(state.resolve(), store.key, metric)
-    return Answer(report, show_committee, choose_exit_code(report))
+    return CommandResult(report, show_committee, choose_exit_code(report))
 
 
 app.command()(flaws)
 
 
 @app.command()
-def points(chosen: Settings, state: Path, quiet: bool) -> Answer:
+def points(chosen: Settings, state: Path, quiet: bool) -> CommandResult:
     """Compare the information of labelled points with their labels.
 
     Scores each imported point alone, and what its review loses without it, against the other human reviews of its
@@ -193,7 +195,7 @@ def points(chosen: Settings, state: Path, quiet: bool) -> Answer:
         from gre_bench.studies.points import score_labelled_points
 
         summary = score_labelled_points(job)
-    return Answer(summary, show_points, choose_exit_code(summary))
+    return CommandResult(summary, show_points, choose_exit_code(summary))
 
 
 app.add_typer(study_guidelines.app, name="guidelines")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.cli.commands import options
-from gre_bench.cli.commands.groups import Answer
+from gre_bench.cli.commands.groups import CommandResult
 from gre_bench.cli.commands.options import option
 from gre_bench.cli.commands.refresh import estimate_refresh, run_refresh
 from gre_bench.cli.commands.running import choose_exit_code, load_run_settings
@@ -34,7 +34,7 @@ def flaws(
     script: list[str] | None = option("--script WORDS-SHARE", "Scripted reviewer, such as plain-50; repeatable.", None),
     dry_run: bool = option("--dry-run", "Plant flaws, and estimate work, time and cost of the rest.", False),
     no_prefect: bool,
-) -> Answer:
+) -> CommandResult:
     """Plant flaws in papers and test whether reviews mention them.
 
     Makes a separate edition, EDITION-flaws, with four versions of each paper: with a flaw, with another flaw,
@@ -60,7 +60,7 @@ def flaws(
             _show_planting(study.edition.key, record)
             screen.print_estimate(plan)
 
-        return Answer(report | {"plan": plan}, show_plan)
+        return CommandResult(report | {"plan": plan}, show_plan)
     summary = run_refresh(job.settings, state, engine=not no_prefect, quiet=quiet)
     results = study_results(job, record)
     ending = {name: summary[name] for name in ("outcome", "message")}
@@ -72,7 +72,7 @@ def flaws(
         say(f"{ending['outcome']}: {ending['message']}".rstrip(": "))
         say(f"results: {file}; gre-bench leaderboard {study.source.key} tells them in a line")
 
-    return Answer(report | ending | {"results": results}, print_answer, choose_exit_code(summary))
+    return CommandResult(report | ending | {"results": results}, print_answer, choose_exit_code(summary))
 
 
 def _show_planting(edition: str, record: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.box import SIMPLE
 
 from gre_bench.cli.commands import options
-from gre_bench.cli.commands.groups import Answer, CommandApp
+from gre_bench.cli.commands.groups import CommandApp, CommandResult
 from gre_bench.cli.commands.options import EDITIONS, option
 from gre_bench.cli.commands.running import choose_exit_code, load_study_budget, parse_named_files
 from gre_bench.cli.views.screen import escape, print_grid, say, say_nonempty
@@ -56,7 +56,7 @@ def compare(
     dry_run: options.DryRun = False,
     again: options.RetryFailed = False,
     no_prefect: bool,
-) -> Answer:
+) -> CommandResult:
     """Compare models' ratings under guidelines with human ratings.
 
     Replies are kept in state/replies. If a study is stopped, the same command continues it. If conditions or models are
@@ -69,9 +69,9 @@ def compare(
         from gre_bench.flows.compare_guidelines import compare_given_reviews
 
         summary = compare_given_reviews(name or reviews.resolve().name, reviews, state.resolve(), 0)
-        return Answer(summary, _show_comparison, choose_exit_code(summary))
+        return CommandResult(summary, _show_comparison, choose_exit_code(summary))
     from gre_bench.flows.compare_guidelines import GuidelineJob, compare_guidelines, estimate
-    from gre_bench.flows.compare_guidelines import compare as plain
+    from gre_bench.flows.compare_guidelines import run_guideline_study as plain
 
     job = GuidelineJob(
         name or edition or (papers.stem if papers else "study"),
@@ -89,9 +89,9 @@ def compare(
         load_study_budget(bounds),
     )
     if dry_run:
-        return Answer(estimate(job), _show_estimate)
+        return CommandResult(estimate(job), _show_estimate)
     summary = run_flow_or_plain(not no_prefect, lambda: compare_guidelines(job), lambda: plain(job))
-    return Answer(summary, _show_comparison, choose_exit_code(summary))
+    return CommandResult(summary, _show_comparison, choose_exit_code(summary))
 
 
 @app.command("quality")
@@ -109,7 +109,7 @@ def quality(
     dry_run: options.DryRun = False,
     again: options.RetryFailed = False,
     no_prefect: bool,
-) -> Answer:
+) -> CommandResult:
     """Grade human reviews by five criteria; sample three groups.
 
     The groups are good (17 points), middle (11) and bad (6 or fewer). Rules check two criteria (date, length); a model
@@ -123,9 +123,9 @@ def quality(
         unverified_venue=unverified_venue, again=again, state=state.resolve(), budget=load_study_budget(bounds),
     )  # fmt: skip
     if dry_run:
-        return Answer(estimate(job), show_models)
+        return CommandResult(estimate(job), show_models)
     summary = run_flow_or_plain(not no_prefect, lambda: review_quality(job), lambda: run_quality_study(job))
-    return Answer(summary, _show_quality, choose_exit_code(summary))
+    return CommandResult(summary, _show_quality, choose_exit_code(summary))
 
 
 @app.command("generate")
@@ -139,7 +139,7 @@ def generate(
     models_file: options.ModelsFile = None,
     bounds: options.Budget = None,
     again: options.RetryFailed = False,
-) -> Answer:
+) -> CommandResult:
     """Make a guideline that imitates a group of reviewers.
 
     The group is one that `study guidelines quality` sampled. The guideline is a checklist. Use it with `gre-bench study
@@ -156,7 +156,7 @@ def generate(
     )
     report = make(name, group, model, out, writer_context, state.resolve())
     counts = counted(report["reviews"], "review")
-    return Answer(report, lambda _: say(f"{out}: a guideline by {model} from {counts} of group {group}"))
+    return CommandResult(report, lambda _: say(f"{out}: a guideline by {model} from {counts} of group {group}"))
 
 
 def _show_estimate(plan: Row) -> None:
@@ -181,7 +181,7 @@ def _show_comparison(summary: Row) -> None:
             lines.append([f"{style[0]}{cell}{style[1]}" for cell in cells])
         _show_table(table.title, (*table.heads, *table.columns), lines, len(table.heads), marked=True)
     say_nonempty((results.LEGEND, *results.format_rmse_reference(measure)))
-    _show_table("How close to the human means", results.CLOSE, map(results.close_cells, outcomes))
+    _show_table("How close to the human means", results.CLOSE, map(results.format_closeness_cells, outcomes))
     title = "Ratings given, and how the reviews are worded"
     _show_table(title, results.GIVEN, results.yield_rating_rows(outcomes, measure))
     say(results.WORDS)

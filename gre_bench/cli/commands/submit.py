@@ -7,7 +7,7 @@ from typing import Any
 
 from gre_bench.board.words import format_with_half_width, p_value
 from gre_bench.cli.commands import options
-from gre_bench.cli.commands.groups import Answer
+from gre_bench.cli.commands.groups import CommandResult
 from gre_bench.cli.commands.options import option
 from gre_bench.cli.commands.rank import format_rank, import_and_score, list_candidate_lines
 from gre_bench.cli.commands.running import BAD_INPUT, DONE, choose_exit_code, load_run_settings
@@ -41,7 +41,7 @@ def submit(
     columns: options.Columns = None,
     where: options.Where = None,
     partial: bool = option("--partial", "Leave out rows that cannot be used, instead of stopping.", False),
-) -> Answer:
+) -> CommandResult:
     """Pack a candidate's reviews for a published board.
 
     Reads the reviews as rank does and checks what can be checked without the board. The folder has the reviews and a
@@ -79,10 +79,10 @@ def submit(
         if lacking:
             say(f"no rank without the others: {', '.join(lacking[:3])}{', ...' if lacking[3:] else ''}")
 
-    return Answer(report, show_packed, BAD_INPUT if faults else DONE)
+    return CommandResult(report, show_packed, BAD_INPUT if faults else DONE)
 
 
-def check_submission(folder: Path, store: Store, state: Path, add: bool, quiet: bool) -> Answer:
+def check_submission(folder: Path, store: Store, state: Path, add: bool, quiet: bool) -> CommandResult:
     """Checks the submission in *folder* and shows the rank that it would get on the board of *store*.
 
     *store*: an edition of the state folder *state*. *add*: whether to add the submission to the edition; otherwise it
@@ -99,7 +99,7 @@ def check_submission(folder: Path, store: Store, state: Path, add: bool, quiet: 
     report: dict[str, Any] = {"refused": result.refused, "notes": result.notes, "added": False}
     form = result.form
     if result.refused or form is None:
-        return Answer(report, _show_refused, BAD_INPUT)
+        return CommandResult(report, _show_refused, BAD_INPUT)
     how: dict[str, Any] = {"licence": form.licence, "reading": READING}
     if add:
         chosen = load_run_settings(None, store.key, None, state)
@@ -116,7 +116,7 @@ def check_submission(folder: Path, store: Store, state: Path, add: bool, quiet: 
             )
             beside = _find_neighbours(scratch, board)
     report |= {"form": form.model_dump(), "added": add, "summary": summary, **board, "neighbours": beside}
-    return Answer(report, _show_submission_rank, choose_exit_code(summary))
+    return CommandResult(report, _show_submission_rank, choose_exit_code(summary))
 
 
 def _show_refused(report: dict[str, Any]) -> None:
@@ -144,7 +144,7 @@ def _show_submission_rank(report: dict[str, Any]) -> None:
     screen.say_nonempty(list_candidate_lines(report))
     columns = (
         Column("rank", [format_rank(row) for row in rows]),
-        Column("candidate", [screen.plain(row["candidate"]) for row in rows], 0, "name"),
+        Column("candidate", [screen.remove_control_characters(row["candidate"]) for row in rows], 0, "name"),
         Column("score", [format_with_half_width(row["score"], row["high"]) for row in rows]),
         Column("vs human", [format_with_half_width(row["vs_human"], row["vs_human_high"]) for row in rows]),
         Column("p", ["" if row["p"] is None else p_value(row["p"]) for row in rows]),

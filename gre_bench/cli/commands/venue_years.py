@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from gre_bench.cli.commands import options
-from gre_bench.cli.commands.groups import Answer
+from gre_bench.cli.commands.groups import CommandResult
 from gre_bench.cli.commands.options import argument, option
 from gre_bench.cli.commands.running import choose_exit_code
 from gre_bench.cli.views import screen
@@ -40,7 +40,7 @@ def fetch(
     again: bool = option("--again", "Fetch everything again, and report what changed.", False),
     unverified_venue: options.UnverifiedVenue = False,
     no_prefect: bool,
-) -> Answer:
+) -> CommandResult:
     """Download a venue-year's papers and reviews from OpenReview.
 
     It contacts the venue's live host in data/venues.toml at once, unless --host names another. The result is a
@@ -67,7 +67,7 @@ def fetch(
         summary = run_flow_or_plain(
             not no_prefect, flow, lambda: fetch_snapshot(job, lambda line: say(line, screen.err))
         )
-    return Answer(
+    return CommandResult(
         summary, lambda _: _show_fetched(summary, chosen, settings, override or [], state), choose_exit_code(summary)
     )
 
@@ -156,7 +156,7 @@ def plan(
     rates: Path | None = option(
         "--rates FILE", "Output of models bench scoring --json on the machine that will score.", None
     ),
-) -> Answer:
+) -> CommandResult:
     """Estimate an edition's requests, tokens, hours and cost.
 
     Nothing is sent. With --rates it also estimates the GPU hours of scoring.
@@ -164,7 +164,7 @@ def plan(
     from gre_bench.checks.plan_ahead import plan_ahead
 
     chosen = venue_settings(venue, year, papers, settings, override)
-    return Answer(plan_ahead(chosen, state, rates), _show_plan)
+    return CommandResult(plan_ahead(chosen, state, rates), _show_plan)
 
 
 def _show_plan(plan: dict[str, Any]) -> None:
@@ -181,7 +181,7 @@ def _show_plan(plan: dict[str, Any]) -> None:
         for kind, count in plan["fetch"]["requests"].items():
             noun, allowed = "request" if count == 1 else "requests", plan["fetch"]["limits"][kind]
             say(f"fetch: {count} {noun} for {kind}; allowed: {allowed}")
-        wait = screen.duration(plan["fetch"]["seconds"])
+        wait = screen.format_duration(plan["fetch"]["seconds"])
         say(f"fetch: {plan['fetch']['pdfs']} PDFs; all of the fetch takes {wait} at these limits")
     for row in plan["writing"]:
         tokens = f"{row['prompt_tokens'] / 1e6:.2f} M tokens read, {row['reply_tokens'] / 1e6:.2f} M written"
@@ -214,7 +214,7 @@ def year(
     host: Host = None,
     dry_run: options.DryRun = False,
     no_prefect: bool,
-) -> Answer:
+) -> CommandResult:
     """Fetch, score, validate and publish the board of a year.
 
     Without --host, the fetch contacts the venue's live host at once. The board of a metric that failed validation with
@@ -235,9 +235,9 @@ def year(
     if dry_run:
         from gre_bench.checks.plan_ahead import plan_year
 
-        return Answer(plan_year(job.settings, state, None), _show_plan_of_year)
+        return CommandResult(plan_year(job.settings, state, None), _show_plan_of_year)
     summary = run_flow_or_plain(not no_prefect, flow, lambda: make_board(job))
-    return Answer(summary, _show_year, choose_exit_code(summary))
+    return CommandResult(summary, _show_year, choose_exit_code(summary))
 
 
 def _show_year(summary: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gre_bench.board.words import describe_candidate, format_with_half_width, is_validated, ranks, scored_by
 from gre_bench.cli.commands import options
-from gre_bench.cli.commands.groups import Answer
+from gre_bench.cli.commands.groups import CommandResult
 from gre_bench.cli.commands.options import METRICS, argument, option
 from gre_bench.cli.views import fitted, screen
 from gre_bench.cli.views.screen import say
@@ -43,7 +43,7 @@ def why(
     details: bool = option("--details", "With --paper: also every judgment, and the texts.", False),
     checks: bool = option("--checks", "Also digests, every check, and the pairs of all papers.", False),
     no_recount: bool = option("--no-recount", "Do not score the pairs again.", False),
-) -> Answer:
+) -> CommandResult:
     """Explain a score: its papers, judgments and tokens.
 
     Every step from the texts to the number is checked, and the evaluation LM scores the pairs again. The exit code is 1
@@ -61,7 +61,7 @@ def why(
     signature = headline_signature(store) if metric is None else shown_signatures(store, [metric])[0]
     explanation = explained(state.resolve(), edition, signature, candidate, paper, not no_recount)
     report = asdict(explanation) | {"holds": explanation.holds}
-    return Answer(
+    return CommandResult(
         report, lambda _: print_explanation(explanation, store, state, details, checks), 0 if explanation.holds else 1
     )
 
@@ -109,13 +109,13 @@ def print_explanation(explanation: Why, store: Store, state: Path, texts: bool =
     _print_checks(explanation, checks)
     if details and not texts:
         say("--details prints every judgment, and the texts that were scored", style="dim")
-    where = screen.in_state(state)
+    where = screen.format_state_option(state)
     if chosen:
         say(f"next: gre-bench leaderboard {explanation.edition}{where}   # the board")
     elif explanation.papers:
         worst = _select_papers_with_lead(explanation.papers)[-1]["paper_id"]
         option = f"--metric {signature['metric']} --paper {worst}{where}"
-        say(f"next: gre-bench why {explanation.edition} {shlex.quote(screen.plain(name))} {option}")
+        say(f"next: gre-bench why {explanation.edition} {shlex.quote(screen.remove_control_characters(name))} {option}")
 
 
 def _print_checks(explanation: Why, every: bool) -> None:
@@ -128,7 +128,7 @@ def _print_checks(explanation: Why, every: bool) -> None:
         detail = f" ({row['detail']})" if row["detail"] else ""
         verdict = ("holds", "green") if row["holds"] else ("DOES NOT HOLD", "red")
         if every or not row["holds"]:
-            screen.mark(*verdict, row["what"] + detail)
+            screen.print_with_label(*verdict, row["what"] + detail)
     if not every and explanation.holds:
         number = len(explanation.checks)
         held = f"all {number} checks hold" if number > 1 else "the check of the mean holds"
@@ -188,7 +188,7 @@ def _print_papers(explanation: Why) -> None:
         (row["paper_id"], *("" if row[name] is None else f"{row[name]:+.1f}" for name in ("mean", "human", "lead")))
         for row in shown
     ]
-    fitted.table(("paper", "score", "human", "lead"), cells, names=("paper",), title=title)
+    fitted.print_text_table(("paper", "score", "human", "lead"), cells, names=("paper",), title=title)
 
 
 def _print_pairs(pairs: Sequence[Row], whole: bool) -> None:
@@ -202,7 +202,7 @@ def _print_pairs(pairs: Sequence[Row], whole: bool) -> None:
          "" if row.get("recount") is None else f"{row['recount']:+.4f}")
         for row in shown
     ]  # fmt: skip
-    fitted.table(("paper", "reference", "score", "recount"), cells, names=("reference",), title=title)
+    fitted.print_text_table(("paper", "reference", "score", "recount"), cells, names=("reference",), title=title)
 
 
 def _print_judgments(judgments: Sequence[Row], every: bool) -> None:

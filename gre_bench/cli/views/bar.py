@@ -66,7 +66,7 @@ def show_live_progress(
 
 
 def _format_remaining(seconds: float | None) -> str:
-    return f"about {screen.duration(seconds)} remaining" if seconds else ""
+    return f"about {screen.format_duration(seconds)} remaining" if seconds else ""
 
 
 def show_run_progress(store: Store, quiet: bool, engine: bool = False) -> AbstractContextManager[Any]:
@@ -103,7 +103,7 @@ def show_fetch_progress(status: Path, quiet: bool) -> AbstractContextManager[Any
             return None
         if now["pid"] != os.getpid():
             return None
-        by_limits = f"{screen.duration(now['remaining_s'])} by the limits" if now["remaining_s"] else ""
+        by_limits = f"{screen.format_duration(now['remaining_s'])} by the limits" if now["remaining_s"] else ""
         return {"description": now["stage"], "total": now["total"] or None, "completed": now["done"], "left": by_limits}
 
     return show_live_progress("starting", quiet, poll)

@@ -16,11 +16,11 @@ from gre_bench.board.words import (
     FEWEST_PAPERS,
     HUMAN_IS,
     RANKED_APART,
-    LMOrder,
-    answer,
+    CandidateOrder,
     at_human_length,
     choose_headline_signature,
     explain_missing_human,
+    format_board_answer,
     format_contaminated_lms,
     format_contamination_gap,
     format_headline_warning,
@@ -68,7 +68,7 @@ def show_leaderboard(
     edition: str,
     rows: Sequence[LeaderboardRow],
     signatures: Sequence[SignatureRow],
-    orders: Mapping[str, Sequence[LMOrder]],
+    orders: Mapping[str, Sequence[CandidateOrder]],
     separations: Sequence[SeparationRow] = (),
     exposures: Sequence[ContaminationRow] = (),
     gaps: Sequence[CleanGapRow] = (),
@@ -152,13 +152,13 @@ def _build_legend(rows: Sequence[LeaderboardRow], metrics: set[str]) -> list[str
 
 def print_next_steps(store: Store, state: Path) -> None:
     """Prints the commands to try next on the new board of *store*, which is in the folder *state*."""
-    edition, where = store.key, screen.in_state(state)
+    edition, where = store.key, screen.format_state_option(state)
     say(f"next: gre-bench leaderboard {edition}{where}   # controls, notes, other boards")
     say("      gre-bench view" + where + "   # the page, in a browser")
     say(f"      gre-bench rank REVIEWS.csv --edition {edition} --as NAME{where}   # one more")
 
 
-def summary(summary: Row, store: Store, brief: bool = False) -> None:
+def show_refresh_summary(summary: Row, store: Store, brief: bool = False) -> None:
     """Prints the outcome of a refresh; *brief*: omit reasons and result paths if everything succeeded."""
     ids = [row["signature_id"] for row in summary["metrics"]]
     signatures = [row for row in store.read(CURRENT_SIGNATURES) if row["signature_id"] in ids]
@@ -196,7 +196,7 @@ def _print_board(
     signature: SignatureRow,
     group: str | None,
     printed: set[str] | None,
-    lm_orders: Sequence[LMOrder],
+    lm_orders: Sequence[CandidateOrder],
 ) -> None:
     """Prints one board.
 
@@ -207,7 +207,7 @@ def _print_board(
     papers = counted(sampled, "paper") if planned == sampled else f"pilot: {planned} of {counted(sampled, 'paper')}"
     apart = f" · group {group}, {RANKED_APART}" if group else ""
     say(f"{edition} · {recipe.title} in {recipe.unit} · {papers}{apart}", style="bold")
-    say(answer([{**row, "group_name": None} for row in rows], lm_orders))
+    say(format_board_answer([{**row, "group_name": None} for row in rows], lm_orders))
     say("")
     controls = [] if printed is None else [row for row in rows if row["kind"] == "control"]
     rows = [*(row for row in rows if row["kind"] != "control"), *controls]
@@ -215,7 +215,7 @@ def _print_board(
     columns = []
     for order, column in enumerate(COLUMNS):
         kind = {"candidate": "name", "note": "note"}.get(column.head, "number")
-        cells = [screen.plain(column.cell(row)) for row in rows]
+        cells = [screen.remove_control_characters(column.cell(row)) for row in rows]
         if kind != "note":
             columns.append(Column(column.head, cells, max(0, order - 4), kind, WIDEST_NAME))
     styles = ["bold" if row["kind"] == "human" else "dim" if row["rank"] is None else "" for row in rows]
@@ -247,17 +247,17 @@ def _control_beats_ranked(rows: Sequence[LeaderboardRow]) -> bool:
 
 
 def _print_other_boards(
-    boards: dict[str, list[LeaderboardRow]], first: str, orders: Mapping[str, Sequence[LMOrder]]
+    boards: dict[str, list[LeaderboardRow]], first: str, orders: Mapping[str, Sequence[CandidateOrder]]
 ) -> None:
     """Prints a line for each group of the *first* board, and one for each answer that other metrics' boards give."""
     for group, members in groupby(boards[first], key=lambda row: row["group_name"]):
         if group is not None:
             own: list[LeaderboardRow] = [{**row, "group_name": None} for row in members]
-            say(f"group {group}, {RANKED_APART} (--all): {answer(own, orders.get(first, ()))}")
+            say(f"group {group}, {RANKED_APART} (--all): {format_board_answer(own, orders.get(first, ()))}")
     titles: dict[str, list[str]] = {}
     for name, own in boards.items():
         if name != first:
-            sentence = answer(own, orders.get(name, ())).partition(". ")[0].rstrip(".")
+            sentence = format_board_answer(own, orders.get(name, ())).partition(". ")[0].rstrip(".")
             titles.setdefault(sentence, []).append(recipe_of(own[0]["metric"]).title)
     for sentence, metrics in titles.items():
         say(f"{', '.join(metrics)}: {sentence}")
@@ -272,15 +272,17 @@ def _print_ties(rows: Sequence[LeaderboardRow]) -> None:
         say(f"p is corrected for {counted(tests, 'test')}")
 
 
-def _print_neighbour_differences(rows: Sequence[LeaderboardRow], orders: Sequence[LMOrder]) -> None:
+def _print_neighbour_differences(rows: Sequence[LeaderboardRow], orders: Sequence[CandidateOrder]) -> None:
     """Prints, for neighbours in rank, their difference by mean, median and trimmed mean, and the number of papers."""
     neighbours = [(row["candidate"], row["next_candidate"]) for row in rows if row["rank"] and row["next_candidate"]]
     lines = [(each.lm, test) for pair in neighbours for each in orders if (test := each.tests.between(*pair))]
     if not lines:
         return
     columns = [
-        Column("candidate", [screen.plain(test.first) for _, test in lines], 0, "name", WIDEST_NAME),
-        Column("next", [screen.plain(test.second) for _, test in lines], 0, "name", WIDEST_NAME),
+        Column(
+            "candidate", [screen.remove_control_characters(test.first) for _, test in lines], 0, "name", WIDEST_NAME
+        ),
+        Column("next", [screen.remove_control_characters(test.second) for _, test in lines], 0, "name", WIDEST_NAME),
         Column("mean", [format_or_dash(test.difference, "+.2f") for _, test in lines]),
         Column("p", [p_value(test.p_holm) for _, test in lines]),
         Column("median", [format_or_dash(test.median, "+.2f") for _, test in lines], 1),
@@ -414,7 +416,7 @@ def _format_share(part: int | None, whole: int | None) -> str:
 
 
 DETAILS: tuple[tuple[str, Callable[[LeaderboardRow], str], int, str], ...] = (
-    ("candidate", lambda row: screen.plain(row["candidate"]), 0, "name"),
+    ("candidate", lambda row: screen.remove_control_characters(row["candidate"]), 0, "name"),
     ("words", lambda row: f"{row['words']:.0f}", 0, "number"),
     ("at human length", _format_score_at_length, 0, "number"),
     ("lines", lambda row: format_or_dash(row["median_lines"], ".0f"), 0, "number"),
@@ -459,10 +461,10 @@ def _show_stratum(title: str, rows: Sequence[Row]) -> None:
     values = sorted(papers, key=lambda value: (-papers[value], value))[:SHOWN_STRATA]
     cells = {(row["candidate"], row["value"]): format_with_half_width(row["score"], row["high"]) for row in rows}
     names = list(dict.fromkeys(row["candidate"] for row in rows))
-    columns = [Column("candidate", [screen.plain(name) for name in names], kind="name")]
+    columns = [Column("candidate", [screen.remove_control_characters(name) for name in names], kind="name")]
     for order, value in enumerate(values):
         own = [cells.get((name, value), "–") for name in names]
-        columns.append(Column(f"{screen.plain(value)} ({papers[value]})", own, max(0, order - 1)))
+        columns.append(Column(f"{screen.remove_control_characters(value)} ({papers[value]})", own, max(0, order - 1)))
     print_columns(title, columns, ["bold" if name == "human" else "" for name in names])
 
 
@@ -481,7 +483,7 @@ def show_correctness(results: FlawResults) -> None:
         rows = sorted(members, key=lambda row: row["control"])
         unit = "shares of words" if metric == "words" else "nats"
         columns = [
-            Column("reviewer", [screen.plain(row["candidate"]) for row in rows], 0, "name"),
+            Column("reviewer", [screen.remove_control_characters(row["candidate"]) for row in rows], 0, "name"),
             Column("papers", [str(row["papers"]) for row in rows], 6),
             Column("score", [_format_test_score(row["score"]) for row in rows]),
             *(

@@ -12,7 +12,7 @@ from itertools import groupby
 from pathlib import Path
 
 from gre_bench.board.words import ONE_LM, format_not_validated, p_value, scored_by, warn_of_few_papers
-from gre_bench.cli.views.fitted import table
+from gre_bench.cli.views.fitted import print_text_table
 from gre_bench.cli.views.screen import format_or_dash, say, say_nonempty
 from gre_bench.core.metrics import ALPHA, is_known, recipe_of
 from gre_bench.core.terminal import counted
@@ -36,7 +36,7 @@ def show_sides(report: Row) -> None:
     first, other = (Path(report["compared"][index]).name for index in (0, -1))
     if rows := report.get("consistency"):
         say(f"Spearman between {first} and {other}, over the models that both rank")
-        table(
+        print_text_table(
             ("metric", "models", "Spearman", "p", "the text prints"),
             [
                 (
@@ -160,7 +160,7 @@ def _print_side_by_side(first: str, other: str, rows: Sequence[Row]) -> None:
     """Prints the values of the sides *first* and *other* side by side in a table, with numbered notes below."""
     notes = list(dict.fromkeys(row["printed"]["note"] for row in rows if row["printed"] and row["printed"]["note"]))
     marks = {note: f"({index})" for index, note in enumerate(notes, 1)}
-    table(("metric", "of", first, "95%", other, "95%", "difference", "within", ""), [
+    print_text_table(("metric", "of", first, "95%", other, "95%", "difference", "within", ""), [
         (row["metric"], row["item"], *_format_figure_cells(row["printed"]), *_format_figure_cells(row["found"]),
          format_or_dash(row["difference"], ".3f", ""), _WITHIN[row["within"]],
          marks.get((row["printed"] or {}).get("note", ""), ""))
@@ -203,7 +203,7 @@ def show_releases(report: Row, details: bool = False) -> None:
             _print_changed_scores(row, first, second)
         elif row["compares"] == "differences":
             heads = ("candidate", f"− human in {first}", f"in {second}", "change", "90%", "p", "above chance", "then")
-            table(
+            print_text_table(
                 heads,
                 [
                     (
@@ -217,7 +217,7 @@ def show_releases(report: Row, details: bool = False) -> None:
                 ],
             )
         else:
-            table(("candidate", f"rank in {first}", f"in {second}", "above chance", "then"), [
+            print_text_table(("candidate", f"rank in {first}", f"in {second}", "above chance", "then"), [
                 (line["candidate"], *map(format_or_dash, line["rank"]), *map(_signed, line["above_chance"]))
                 for line in lines if any(line["rank"])
             ])  # fmt: skip
@@ -344,7 +344,7 @@ def _print_changed_scores(row: Row, first: str, second: str) -> None:
         return say(f"  nothing has changed: {counted(len(row['candidates']), 'candidate')}, score for score")
     heads = ("candidate", f"in {first}", f"in {second}", "rank", "then", "above chance", "then", "pairs", "then", "new",
              "gone", "other score")  # fmt: skip
-    table(heads, [
+    print_text_table(heads, [
         (line["candidate"], *map(_signed, line["score"]), *map(format_or_dash, line["rank"]),
          *map(_signed, line["above_chance"]), *map(format_or_dash, line["scored"]),
          line.get("only_second", 0), line.get("only_first", 0), line.get("other_score", 0)) for line in changed
@@ -408,7 +408,7 @@ def show_lms(report: Row) -> None:
         )
         for first, second in order["contradict"]:
             say(f"  1 puts {first} above {second}, 2 the other way round")
-        table(("candidate", "rank by 1", "by 2", "lead by 1", "by 2", "pairs", "Spearman"), [
+        print_text_table(("candidate", "rank by 1", "by 2", "lead by 1", "by 2", "pairs", "Spearman"), [
             (line["candidate"], *line["ranks"], *map(_led, line["leads"]), line["pairs"], _led(line["spearman"]))
             for line in row["candidates"]
         ])  # fmt: skip

@@ -68,7 +68,7 @@ def print_columns(
     *styles*: a style of rich for each row. *breaks*: index of a row → a line to print before that row. Returns the
     heads of the columns that were shown.
     """
-    room = width or screen.width()
+    room = width or screen.get_output_width()
     columns = [column for column in columns if any(column.cells)]
     chosen = _choose_columns(columns, room)
     if _compute_table_width([column.least for column in chosen if column.order == 0]) > room:
@@ -90,17 +90,22 @@ def print_columns(
     return [column.head for column in chosen]
 
 
-def table(heads: Sequence[str], rows: Sequence[Sequence[object]], names: Sequence[str] = (), title: str = "") -> None:
+def print_text_table(
+    heads: Sequence[str], rows: Sequence[Sequence[object]], names: Sequence[str] = (), title: str = ""
+) -> None:
     """Prints *rows* as a table with the column heads *heads*.
 
     *names*: the heads of columns that contain names. The first column always contains names. Names may be shortened.
     All other columns contain numbers.
     """
-    cells = [[screen.plain(row[index]) for row in rows] for index in range(len(heads))]
+    cells = [[screen.remove_control_characters(row[index]) for row in rows] for index in range(len(heads))]
     kinds = ["name" if index == 0 or head in names else "number" for index, head in enumerate(heads)]
     print_columns(
         title,
-        [Column(screen.plain(head), own, 0, kind) for head, own, kind in zip(heads, cells, kinds, strict=True)],
+        [
+            Column(screen.remove_control_characters(head), own, 0, kind)
+            for head, own, kind in zip(heads, cells, kinds, strict=True)
+        ],
         [""] * len(rows),
     )
 

@@ -27,7 +27,7 @@ KEPT = ("editions", "releases", "snapshots", "replies", "validations", "spending
 """The parts of a state folder that no output may overwrite."""
 
 
-def write(rows: Sequence[Row], names: Sequence[str], form: Format, out: Path | None, state: Path) -> None:
+def write_rows(rows: Sequence[Row], names: Sequence[str], form: Format, out: Path | None, state: Path) -> None:
     """Writes the columns *names* of *rows* in the format *form* to the file *out*; to standard output if *out* is None.
 
     Raises `SettingsError` if *form* is Parquet and *out* is None, or if *out* cannot be written. Also raises it if

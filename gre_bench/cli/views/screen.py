@@ -17,7 +17,7 @@ from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.text import Text
 
-from gre_bench.core.terminal import counted, plain
+from gre_bench.core.terminal import counted, remove_control_characters
 from gre_bench.core.urls import without_accounts
 from gre_bench.store import Row
 
@@ -54,7 +54,7 @@ def line_width(console: Console) -> int | None:
     return console.width if console.is_terminal else _read_columns_variable()
 
 
-def width() -> int:
+def get_output_width() -> int:
     """Returns the width of standard output in characters; for a pipe, ``COLUMNS`` or else `PIPED_WIDTH`."""
     return line_width(out) or PIPED_WIDTH
 
@@ -98,7 +98,7 @@ def say(text: str, console: Console | None = None, style: str = "") -> None:
     wraps only if ``COLUMNS`` is set.
     """
     console = console or out
-    for line in plain(text).split("\n"):
+    for line in remove_control_characters(text).split("\n"):
         for part in wrap_line(line, line_width(console)):
             console.print(part, markup=False, highlight=False, soft_wrap=True, style=style or None)
 
@@ -110,19 +110,19 @@ def say_nonempty(lines: Iterable[str | None], begins: str = "") -> None:
             say(begins + line)
 
 
-def mark(word: str, colour: str, text: str, console: Console | None = None) -> None:
+def print_with_label(word: str, colour: str, text: str, console: Console | None = None) -> None:
     """Prints *word* in *colour*, a colour or style of rich, followed by *text*; lines wrap as in `say`."""
     console = console or out
-    first, *more = wrap_line(f"{word} {' '.join(plain(text).split())}", line_width(console))
+    first, *more = wrap_line(f"{word} {' '.join(remove_control_characters(text).split())}", line_width(console))
     opening = Text(first)
     opening.stylize(colour, 0, len(word))
     for part in (opening, *more):
         console.print(part, markup=False, highlight=False, soft_wrap=True)
 
 
-def error(text: str) -> None:
+def print_error(text: str) -> None:
     """Prints *text* as one paragraph on standard error, without user names and passwords in URLs."""
-    mark("error:", "red", without_accounts(text), err)
+    print_with_label("error:", "red", without_accounts(text), err)
 
 
 def settle_encoding() -> None:
@@ -149,7 +149,7 @@ def is_number(value: object) -> bool:
 
 def escape(text: object) -> str:
     """Returns *text* without terminal controls, and with its square brackets escaped, so that rich sees no markup."""
-    return markup.escape(plain(text))
+    return markup.escape(remove_control_characters(text))
 
 
 def print_grid(
@@ -211,7 +211,7 @@ def show_reasons(reasons: Iterable[Row]) -> None:
         say(f"{', '.join(shown)}: {pairs} {state}{each}, {reason}" + (f": {example}" if example else ""))
 
 
-def duration(seconds: float | None) -> str:
+def format_duration(seconds: float | None) -> str:
     """Returns *seconds* as a short text in seconds, minutes or hours."""
     if seconds is None:
         return "unknown"
@@ -220,7 +220,7 @@ def duration(seconds: float | None) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def in_state(state: Path) -> str:
+def format_state_option(state: Path) -> str:
     """Returns the option --state that a printed command needs for the folder *state*; empty if it needs none."""
     found_anyway = Path(os.environ.get("GRE_BENCH_STATE", "state"))
     return "" if state == found_anyway else f" --state {shlex.quote(str(state))}"
@@ -239,7 +239,7 @@ def print_estimate(plan: Row) -> None:
         say(f"to be bought of {row['model']}: {counted(row['requests'], 'request')}, about {tokens}, {cost}")
     say_nonempty(row["trouble"] for row in plan["fit"])
     say_nonempty(plan["over_budget"])
-    say(f"{counted(plan['due'], 'pair')} to score, about {duration(plan['seconds'])} ({plan['basis']})")
+    say(f"{counted(plan['due'], 'pair')} to score, about {format_duration(plan['seconds'])} ({plan['basis']})")
     if waiting := sum(row["unfinished"] for row in plan["metrics"]) - plan["due"]:
         say(f"{counted(waiting, 'pair')} more to score when the texts above are written; their time is not in that")
     say_nonempty(plan["notes"], "note: ")

@@ -25,7 +25,16 @@ from gre_bench.catalogs.domains import Domain, domain_of
 from gre_bench.core.errors import SourceError
 from gre_bench.core.records import HUMAN, Paper, Review
 from gre_bench.core.replies import parse_number
-from gre_bench.ingest.records.cells import LARGEST, Imported, RefusedError, Row, read_name, read_prose, read_text, shown
+from gre_bench.ingest.records.cells import (
+    LARGEST,
+    Imported,
+    RefusedError,
+    Row,
+    read_name,
+    read_prose,
+    read_text,
+    shorten_cell,
+)
 from gre_bench.ingest.records.row_files import read_rows
 from gre_bench.ingest.records.tables import MergeIndex, PaperIndex
 
@@ -68,7 +77,7 @@ def read_grade(row: Row, key: str, names: Sequence[str] = ()) -> float | None:
     number = _number(value)
     if number is None:
         known = f", nor one of {', '.join(names)}" if names else "; name such grades, the worst first, with --grades"
-        raise RefusedError(f"{key} {shown(value)} is not a number{known}")
+        raise RefusedError(f"{key} {shorten_cell(value)} is not a number{known}")
     return number
 
 
@@ -148,17 +157,19 @@ def read_graded_reviews(
                 raise RefusedError(
                     f"review {review_id} has grade {old.grade:g} already; other grades need a separate edition"
                 )
-            review = merge_index.whole(Review(review_id, item, HUMAN, review_text, None, rating, grade), named=True)
+            review = merge_index.complete_review(
+                Review(review_id, item, HUMAN, review_text, None, rating, grade), named=True
+            )
             group = text_of("group")
             if group is not None and graded.groups.get(item, group) != group:
-                raise RefusedError(f"its item is in group {shown(graded.groups[item])} already")
+                raise RefusedError(f"its item is in group {shorten_cell(graded.groups[item])} already")
             changed = papers.put(Paper(item, title or "", abstract, text))
             merge_index.papers.add(item)
             imported.count(merge_index.put(imported, review, None, None) or changed)
             if group is not None:
                 graded.groups[item] = group
         except RefusedError as reason:
-            imported.refuse(number, f"review {shown(row.get(column_of['item']))}", reason)
+            imported.refuse(number, f"review {shorten_cell(row.get(column_of['item']))}", reason)
     imported.papers, imported.reviews = list(papers.new.values()), list(merge_index.new_reviews.values())
     imported.paper_ids = papers.accepted
     imported.note_thinking()

@@ -118,7 +118,7 @@ def sample_restaurants(
             try:
                 if review.paper_id in refused:
                     raise RefusedError(refused[review.paper_id])
-                review = merge_index.whole(review, named=True)
+                review = merge_index.complete_review(review, named=True)
                 imported.count(merge_index.put(imported, review, None, None))
             except RefusedError as reason:
                 imported.refuse(number, f"review {review.review_id}", reason)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from gre_bench.core.errors import SourceError
 from gre_bench.core.settings import FetchSettings
-from gre_bench.http.lm_requests import masked
+from gre_bench.http.lm_requests import mask_secrets
 from gre_bench.http.totp import code_now
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.openreview.transport import TokenExpired, Transport
@@ -179,7 +179,7 @@ class OpenReview:
             try:
                 response = client.session.get(getattr(client, address) + path, params=query, headers=client.headers)
             except TokenExpired as error:
-                message = self._message(str(error))
+                message = self._mask_service_message(str(error))
                 self._client, self._token_spent = None, True
                 if attempt or not self.login.password:
                     raise SourceError(
@@ -196,7 +196,7 @@ class OpenReview:
                 problem = f"{tree.get('name')}: {tree.get('message')}"
             if status == 404 and not must_exist:
                 return None
-            raise (Forbidden if status == 403 else SourceError)(f"{self.host}: {self._message(problem)}")
+            raise (Forbidden if status == 403 else SourceError)(f"{self.host}: {self._mask_service_message(problem)}")
         raise AssertionError("two attempts return or raise")
 
     def _logged_in(self) -> Any:
@@ -228,7 +228,7 @@ class OpenReview:
         except (OpenReviewException, TokenExpired) as error:
             detail = error.args[0] if error.args else ""
             message = f"{detail.get('name')}: {detail.get('message')}" if isinstance(detail, Mapping) else str(detail)
-            raise SourceError(f"{self.host}: the login was refused: {self._message(message)}") from None
+            raise SourceError(f"{self.host}: the login was refused: {self._mask_service_message(message)}") from None
         except (KeyError, TypeError, AttributeError):
             raise SourceError(f"{self.host}: the login returned no token; is it the API's address?") from None
         return str(client.token)
@@ -251,10 +251,10 @@ class OpenReview:
             client.session.mount(scheme, self.transport)
         return client
 
-    def _message(self, text: str) -> str:
+    def _mask_service_message(self, text: str) -> str:
         """Returns *text*, the service's message, in one line with all secrets masked."""
         token = str(getattr(self._client, "token", None) or "")
-        return masked(" ".join(text.split()), [*asdict(self.login).values(), token])[:SAID]
+        return mask_secrets(" ".join(text.split()), [*asdict(self.login).values(), token])[:SAID]
 
 
 def _extract_note_list(tree: Mapping[str, Any], name: str, subject: str) -> list[Note]:

@@ -98,7 +98,7 @@ class Journal:
             self.__exit__()
             raise LockedError(f"{self.folder.name} is being fetched by another process; wait for it to end") from None
         try:
-            whole = self._take_all()
+            whole = self._load_all_entries()
             if whole < os.fstat(self._file).st_size:
                 os.ftruncate(self._file, whole)  # an incomplete last line
             if whole and self.origin != self.expected:
@@ -192,9 +192,9 @@ class Journal:
             os.ftruncate(self._file, whole)
             raise write_error(self.folder / JOURNAL, error) from None
         for line in due:
-            self._take(line)
+            self._load_entry(line)
 
-    def _take_all(self) -> int:
+    def _load_all_entries(self) -> int:
         """Loads all complete lines and returns their length in bytes; raises `SourceError` for a damaged line."""
         path, whole, lines = self.folder / JOURNAL, 0, 0
         try:
@@ -203,7 +203,7 @@ class Journal:
                     if not line.endswith(b"\n"):
                         break
                     lines += 1
-                    self._take(json.loads(line))
+                    self._load_entry(json.loads(line))
                     whole += len(line)
         except OSError as error:
             raise SourceError(f"{path} cannot be read: {error.strerror}") from None
@@ -212,7 +212,7 @@ class Journal:
             raise SourceError(f"{problem}; restore a copy, or move the folder away to start again") from None
         return whole
 
-    def _take(self, entry: Mapping[str, Any]) -> None:
+    def _load_entry(self, entry: Mapping[str, Any]) -> None:
         match entry:
             case {"asked": origin}:
                 self.origin = Origin(**origin)
@@ -234,10 +234,10 @@ class Journal:
                 raise ValueError("an entry of no known kind")
 
 
-def read(folder: Path) -> Journal:
+def open_journal_read_only(folder: Path) -> Journal:
     """Returns the current journal in *folder* for reading only; another process may be extending it."""
     journal = Journal(folder)
-    journal._take_all()
+    journal._load_all_entries()
     return journal
 
 
@@ -334,7 +334,7 @@ def choose_run_folder(root: Path, name: str, origin: Origin, again: bool = False
     """
     known = runs_of(root, name)
     mine = [path for path in known if origin_of(path) in (origin, None)]
-    if mine and not (again and read(mine[-1]).sealed):
+    if mine and not (again and open_journal_read_only(mine[-1]).sealed):
         return mine[-1]
     last = int(known[-1].name.rpartition("-")[2]) if known else 0
     return root / f"{name}-{last + 1:04}"
@@ -343,4 +343,4 @@ def choose_run_folder(root: Path, name: str, origin: Origin, again: bool = False
 def earlier_journals(run: Path, origin: Origin) -> list[Journal]:
     """Returns the journals of the fetch runs before *run* that have its venue-year and *origin*, oldest first."""
     known = runs_of(run.parent, run.name.rpartition("-")[0])
-    return [read(path) for path in known if path.name < run.name and origin_of(path) == origin]
+    return [open_journal_read_only(path) for path in known if path.name < run.name and origin_of(path) == origin]

@@ -60,7 +60,7 @@ class RequestBudget:
 
     def take(self, kind: str) -> None:
         """Counts one request of *kind* before it is sent; raises `Paused` if none is allowed now."""
-        with self._changing(kind) as allowances:
+        with self._lock_allowances(kind) as allowances:
             known, now = allowances[kind], self.clock()
             limits = {name: _reset_ended_window(limit, now) for name, limit in known.limits.items()}
             ends = [limit.resets_at or now + limit.window_s for limit in limits.values() if limit.remaining <= 0]
@@ -72,13 +72,13 @@ class RequestBudget:
                 limits[name] = replace(limit, remaining=limit.remaining - 1, resets_at=opens)
             allowances[kind] = replace(known, limits=limits, sent=known.sent + 1)
 
-    def learn(self, kind: str, status: int, headers: Mapping[str, str], body: object = None) -> None:
+    def record_stated_limits(self, kind: str, status: int, headers: Mapping[str, str], body: object = None) -> None:
         """Records the limits that a response to a request of *kind* states. *body*: its parsed JSON, if it has any.
 
         After a refusal (429), requests of *kind* are blocked until the wait is over.
         """
         now = self.clock()
-        with self._changing(kind) as allowances:
+        with self._lock_allowances(kind) as allowances:
             limits, refused = dict(allowances[kind].limits), status == 429
             for name, stated in (
                 ("headers", parse_limit_from_headers(headers, now)),
@@ -118,7 +118,7 @@ class RequestBudget:
         return max(waits)
 
     @contextmanager
-    def _changing(self, kind: str) -> Iterator[dict[str, Allowance]]:
+    def _lock_allowances(self, kind: str) -> Iterator[dict[str, Allowance]]:
         """Locks the file, yields {kind: allowance} with *kind* included, and saves the allowances after the block."""
         with hold_file_lock(self.path.with_suffix(".lock"), f"request budget {self.path}"):
             allowances = self._read()

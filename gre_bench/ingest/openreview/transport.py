@@ -113,7 +113,7 @@ class Transport(HTTPAdapter):
             if host not in self.answered:
                 timer.start()
             try:
-                response = self._sent(request, options)
+                response = self._send_and_read_whole_body(request, options)
             except (RequestException, HTTPError) as error:
                 fault, lost = _cause(error), host not in self.answered and not isinstance(error, ReadTimeout)
                 continue
@@ -122,7 +122,7 @@ class Transport(HTTPAdapter):
             other = urlsplit(response.headers.get("location", "") if request.body and response.is_redirect else "")
             if other.netloc not in ("", parts.netloc) and may_send_login(other.scheme, other.hostname or ""):
                 raise SourceError(f"{parts.netloc}: a login is not sent on to {other.netloc[:SAID]}; name that host")
-            fault = self._judge(response, f"{parts.netloc} {kind}", request)
+            fault = self._find_response_fault(response, f"{parts.netloc} {kind}", request)
             if not fault:
                 return response
         if host not in self.answered:
@@ -135,7 +135,7 @@ class Transport(HTTPAdapter):
         address = f"{host}{parts.path}{'?' * bool(stated)}{stated}"
         raise ServiceDown(f"{address}: {tries} tries failed, the last with {fault}; run it again later")
 
-    def _sent(self, request: PreparedRequest, options: dict[str, Any]) -> Response:
+    def _send_and_read_whole_body(self, request: PreparedRequest, options: dict[str, Any]) -> Response:
         """Returns the response with its complete body; raises an error if a time limit is exceeded."""
         began, connect_s = time.monotonic(), min(CONNECT_S, self.policy.timeout_s)
         options = {**options, "stream": True, "timeout": (connect_s, self.policy.timeout_s)}
@@ -151,7 +151,7 @@ class Transport(HTTPAdapter):
         response._content, response._content_consumed = b"".join(pieces), True
         return response
 
-    def _judge(self, response: Response, kind: str, request: PreparedRequest) -> str:
+    def _find_response_fault(self, response: Response, kind: str, request: PreparedRequest) -> str:
         """Returns the fault of *response*, in words, if a retry may help; raises any other fault.
 
         Returns an empty text if there is no fault. Records the limits that the response states for *kind*, which
@@ -163,7 +163,7 @@ class Transport(HTTPAdapter):
                 body = response.json()
             except (ValueError, RecursionError):
                 garbled = True
-        self.budget.learn(kind, response.status_code, response.headers, body)
+        self.budget.record_stated_limits(kind, response.status_code, response.headers, body)
         if response.status_code == 429:
             # raises Paused; the pause lasts until the time that this response states
             self.budget.take(kind)

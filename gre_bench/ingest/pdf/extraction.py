@@ -28,7 +28,7 @@ from gre_bench.ingest.pdf.text import (
     PageWords,
     PdfText,
     Status,
-    doubts,
+    list_doubts,
     why_not_pdf,
     why_truncated,
 )
@@ -93,7 +93,7 @@ def read_pdf(data: bytes, *, max_pages: int = 200) -> PdfText:
     if any(page.rows for page in read.pages):
         title, abstract, text, rows = _extract_parts(read.pages, read.notes)
     words = _count_words_by_fate(read.pages, rows)
-    doubtful = doubts(words)
+    doubtful = list_doubts(words)
     return PdfText(
         "doubtful" if doubtful and status in ("ok", "repaired") else status, title, abstract, text, len(read.pages),
         words, read.characters, read.hidden, (*read.notes, *doubtful), tuple(findings[:MOST_FINDINGS]),

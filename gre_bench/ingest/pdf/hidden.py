@@ -230,7 +230,7 @@ def detect_hidden_text(page: Any, number: int) -> PageVisibility:
         recognised = unseen & (written >= 0.5 * np.maximum(np.bincount(glyphs.line, letters), 1))[glyphs.line]
         why[recognised] = ""
     hidden = why != ""
-    again, findings = copies(glyphs, ~hidden), tuple(_findings(glyphs, why, number))
+    again, findings = find_repeated_characters(glyphs, ~hidden), tuple(_findings(glyphs, why, number))
     return PageVisibility(glyphs, hidden, again, findings, scan, int(recognised[glyphs.solid].sum()), pictured, not log)
 
 
@@ -490,7 +490,7 @@ def _render(shown: Any, matrix: Any, bounds: Any, with_text: bool) -> NDArray[np
     return np.frombuffer(picture.samples, dtype=np.uint8).reshape(picture.height, picture.width, 3)
 
 
-def copies(glyphs: Glyphs, among: Mask) -> Mask:
+def find_repeated_characters(glyphs: Glyphs, among: Mask) -> Mask:
     """Returns the mask of those characters *among* that repeat an earlier one at about the same place and size.
 
     PDF producers draw text twice, with a small shift, for bold print, shadows and outlines.

@@ -39,7 +39,7 @@ from gre_bench.ingest.pdf.paragraphs import (
     type_of,
 )
 from gre_bench.ingest.pdf.rows import Row, set_fate, undecided
-from gre_bench.ingest.pdf.text import UNSPACED, PageWords, count_words, doubts
+from gre_bench.ingest.pdf.text import UNSPACED, PageWords, count_words, list_doubts
 
 ABSTRACT = re.compile(
     rf"(?:A(?:bstract|BSTRACT)(?:\b|(?=[{UNSPACED}]))|(?:{ABSTRACTS})(?=\W|$))\s*"
@@ -457,7 +457,7 @@ def body_of(text: str) -> Body:
     counts = {"kept": count_words(body) + count_words(summary or ""), cut: count_words(text[end:])}
     counts["front matter"] = count_words(text) - sum(counts.values())
     words = PageWords(0, {fate: count for fate, count in counts.items() if count})
-    return Body(summary, body, words, tuple(doubts([words])))
+    return Body(summary, body, words, tuple(list_doubts([words])))
 
 
 def _opening(heading: re.Pattern[str], text: str, start: int = 0) -> re.Match[str] | None:

@@ -108,7 +108,7 @@ class PdfReader:
         if refused:
             return PdfText("not_a_pdf", notes=(refused,)), []
         while not self._over:
-            child = self._take()
+            child = self._get_or_start_child()
             request = {"cpu_s": self.limits.cpu_s, "max_pages": self.limits.max_pages, **more}
             message = child.ask(request, data, self.limits.wall_s)
             if isinstance(message, ChildDied) and message.status == "crashed" and child.requests > 1:
@@ -125,7 +125,7 @@ class PdfReader:
             return PdfText.from_json(answer["read"]), answer["pictures"]
         return PdfText("crashed", notes=("reading was stopped",)), []
 
-    def _take(self) -> Child:
+    def _get_or_start_child(self) -> Child:
         try:
             return self._idle.get_nowait()
         except Empty:

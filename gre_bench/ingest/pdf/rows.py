@@ -118,7 +118,7 @@ def read_page(sight: PageVisibility, index: int, number: int, size: tuple[float,
             whole = sum(len(span.text) for span in spans) == sum(len(span["chars"]) for span in line["spans"])
             box = line["bbox"] if whole else _bounding_box([span.box for span in spans])
             part = _Line(spans, box, line["dir"], block_number, words)
-            if not (repeated and lines and lines[-1].continued(part)):
+            if not (repeated and lines and lines[-1].append_if_continuation(part)):
                 lines.append(part)
     pieces = [_make_row_from_line(line, index, turn, size) for line in lines if line.runs == turn]
     turned = sum(line.words for line in lines if line.runs != turn)
@@ -177,7 +177,7 @@ class _Line:
     def runs(self) -> Direction:
         return _direction(self.direction)
 
-    def continued(self, part: _Line) -> bool:
+    def append_if_continuation(self, part: _Line) -> bool:
         """Appends *part* and returns True if *part* continues where this line ends; else returns False.
 
         MuPDF breaks a line wherever a word is drawn again, because the second copy begins left of the end of the first.

@@ -156,7 +156,7 @@ def sum_by_fate(pages: Iterable[PageWords]) -> dict[Fate, int]:
     return {fate: counts[fate] for fate in FATES if counts[fate]}
 
 
-def doubts(pages: Sequence[PageWords]) -> list[str]:
+def list_doubts(pages: Sequence[PageWords]) -> list[str]:
     """Returns the reasons, one line each, why the kept text of *pages* may lack parts of the paper."""
     words = sum_by_fate(pages)
     kept, every = words.get("kept", 0), _sum_text_words(words)

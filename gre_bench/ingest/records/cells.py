@@ -63,9 +63,9 @@ class Refusal:
     def line(self) -> str:
         """The row number and the reason, in a short form."""
         short = {
-            UNKNOWN: f"unknown paper {shown(self.paper_id)}",
-            EMPTY: f"empty ({shown(self.paper_id)})",
-            SECOND: f"second review of {shown(self.paper_id)}, first kept",
+            UNKNOWN: f"unknown paper {shorten_cell(self.paper_id)}",
+            EMPTY: f"empty ({shorten_cell(self.paper_id)})",
+            SECOND: f"second review of {shorten_cell(self.paper_id)}, first kept",
         }
         item = "" if self.item.endswith(f" {self.number}") else f" {self.item}"
         return (
@@ -153,7 +153,7 @@ def is_text(value: object) -> bool:
         return False
 
 
-def shown(value: Any) -> str:
+def shorten_cell(value: Any) -> str:
     """Returns a short form of *value*, a cell of a row, for messages."""
     if value in (None, ""):
         return "?"
@@ -168,7 +168,7 @@ def read_name(row: Row, key: str) -> str:
     if value is None or (isinstance(value, str) and not value.strip()):
         raise RefusedError(f"{key} is missing")
     if not isinstance(value, str):
-        raise RefusedError(f"{key} is {shown(value)}, which is neither text nor a whole number")
+        raise RefusedError(f"{key} is {shorten_cell(value)}, which is neither text nor a whole number")
     if not is_name(value):
         raise RefusedError(f"{key} may hold letters, digits and . _ : / @ + - (at most 200 characters){NO_PATH}")
     return value
@@ -211,7 +211,7 @@ def read_prose(row: Row, key: str, imported: Imported | None = None) -> str | No
     if isinstance(value, list) and all(isinstance(item, str | None) for item in value):
         value = "\n".join(item for item in value if item)
     if isinstance(value, list | dict):
-        raise RefusedError(f"{key} is not text, nor a list of texts: {shown(value)}")
+        raise RefusedError(f"{key} is not text, nor a list of texts: {shorten_cell(value)}")
     text = read_text({key: value}, key)
     if imported is None or text is None:
         return text
@@ -233,7 +233,7 @@ def read_number(row: Row, key: str) -> float | None:
     if value is None:
         return None
     if isinstance(value, str):
-        raise RefusedError(f"{key} is not a number: {shown(value)}; write one number, such as 6.5")
+        raise RefusedError(f"{key} is not a number: {shorten_cell(value)}; write one number, such as 6.5")
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
         raise RefusedError(f"{key} is not a number of at most {LARGEST}")
     return float(value)

@@ -13,7 +13,16 @@ from typing import Any
 
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.known_names import format_name_list
-from gre_bench.ingest.records.cells import NOT_IN_A_NAME, Imported, Parts, Row, Rows, is_blank, number_as_text, shown
+from gre_bench.ingest.records.cells import (
+    NOT_IN_A_NAME,
+    Imported,
+    Parts,
+    Row,
+    Rows,
+    is_blank,
+    number_as_text,
+    shorten_cell,
+)
 
 FIELDS = ("paper_id", "title", "abstract", "text", "review", "review_id", "slot", "rating", "judgments", "candidate",
           "writer", "grade", "row", "point")  # fmt: skip
@@ -101,7 +110,7 @@ class ColumnNames:
             if ("where", header) not in self.used:
                 raise SettingsError(f'--where {header}="{values[0]}": no file here has a column of that name')
 
-    def chosen(self, rows: Rows, file: str, imported: Imported) -> Rows:
+    def select_rows(self, rows: Rows, file: str, imported: Imported) -> Rows:
         """Returns the *rows* of the file *file* that *where* selects; a header that the file lacks is ignored.
 
         Raises `SettingsError` if a column has none of the stated values.
@@ -121,7 +130,7 @@ class ColumnNames:
                 if _normalise_header(str(number_as_text(cell))) in wanted
             ]
             if not kept:
-                known = format_name_list(dict.fromkeys(shown(cell) for cell in cells if not is_blank(cell)))
+                known = format_name_list(dict.fromkeys(shorten_cell(cell) for cell in cells if not is_blank(cell)))
                 raise SettingsError(f'--where {header}="{values[0]}": no row of {file} has that; its values: {known}')
             imported.not_chosen += len(rows) - len(kept)
             rows = kept
@@ -162,7 +171,7 @@ class PaperIds:
         keys = Counter(_matching_key(name) for name in self.ids)
         self._by_key = {_matching_key(name): name for name in self.ids if keys[_matching_key(name)] == 1}
 
-    def meant(self, value: object, in_part: bool = False) -> str | None:
+    def match_known_id(self, value: object, in_part: bool = False) -> str | None:
         """Returns the known id that *value* refers to; None if there is none, or more than one.
 
         A file name or the URL of a forum refers to the id in it. Case, leading zeros and characters that ids must not
@@ -214,7 +223,7 @@ def rename_to_fields(
     as_named = {name for name, columns in headers_of.items() if name not in reading.columns or columns == [name]}
     if reading.guess and table:  # an empty table means that each row was refused with its own reason
         search = _Search(file, table, headers, wanted, headers_of, papers)
-        search.all()
+        search.find_all_fields()
         if search.unclear:
             raise UnsureError(search.unclear)
     renamed = {name: columns for name, columns in headers_of.items() if columns != [name]}
@@ -301,7 +310,7 @@ class _Search:
         }
         self.unclear: list[UnclearField] = []
 
-    def all(self) -> None:
+    def find_all_fields(self) -> None:
         self.paper_id()
         for name in ("title", "abstract", "candidate"):
             self.take(name, self.usual(name))
@@ -334,7 +343,7 @@ class _Search:
             return
         named, why = self.usual("paper_id")[:1], "no column is called like a paper's id"
         if self.papers and self.papers.ids:
-            meant = self.papers.meant
+            meant = self.papers.match_known_id
             hits = {header: sum(meant(cell) is not None for cell in self.cells[header]) for header in self.free}
             best = max(hits.values(), default=0)
             several = [header for header in self.free if hits[header] == best >= SURE * len(self.table)]

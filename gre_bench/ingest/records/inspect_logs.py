@@ -22,7 +22,7 @@ from gre_bench.core.incoming import Meter, check_depth, files_in, max_values_in,
 from gre_bench.core.known_names import format_name_list
 from gre_bench.core.records import HUMAN, digest
 from gre_bench.core.replies import without_thinking
-from gre_bench.ingest.records.cells import NOT_IN_A_NAME, UNFINISHED, Imported, Row, shown
+from gre_bench.ingest.records.cells import NOT_IN_A_NAME, UNFINISHED, Imported, Row, shorten_cell
 from gre_bench.ingest.records.isolated import read_isolated
 
 if TYPE_CHECKING:
@@ -254,7 +254,7 @@ def choose_reviews(samples: Iterable[LoggedSample], imported: Imported) -> list[
         if not whole:
             last = latest_first[0]
             code = UNFINISHED if any(sample.unfinished for sample in group) else ""
-            item = f"review of {shown(paper_id)} by {candidate}"
+            item = f"review of {shorten_cell(paper_id)} by {candidate}"
             imported.refuse(number, item, f"{last.problem} ({last.log})", code, paper_id)
             continue
         best, *others = whole

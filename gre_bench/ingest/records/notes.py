@@ -100,7 +100,7 @@ def new_records(notes: Notes, papers: Mapping[str, Paper], reviews: Mapping[str,
     return imported
 
 
-def plain(value: Any) -> Any:
+def unwrap_value(value: Any) -> Any:
     """Returns the *value* of a field, without the mapping ``{"value": ...}`` in which API v2 wraps it."""
     return value["value"] if isinstance(value, Mapping) and "value" in value else value
 
@@ -118,9 +118,9 @@ def creating_invitation(note: Mapping[str, Any]) -> str:
 
 
 def fields_of(note: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns {name of a field: its `plain` value} for a note of either API; empty if it has no usable content."""
+    """Returns {name of a field: its unwrapped value} for a note of either API; empty if it has no usable content."""
     content = note.get("content")
-    return {name: plain(value) for name, value in content.items()} if isinstance(content, Mapping) else {}
+    return {name: unwrap_value(value) for name, value in content.items()} if isinstance(content, Mapping) else {}
 
 
 def invitation_at(note: Mapping[str, Any], venue: Venue) -> str | None:
@@ -174,7 +174,7 @@ class _Reading:
         about = {*self.venue.submissions, *self.venue.withdrawn, *self.venue.desk_rejected}
         for raw in notes:
             self.counts["notes"] += 1
-            note = self._envelope(raw, seen)
+            note = self._parse_raw_note(raw, seen)
             if isinstance(note, str):
                 self.counts[note] += 1
             elif note.kind in about:
@@ -193,7 +193,7 @@ class _Reading:
         papers = [*self.papers.values()]
         return Notes(papers, self.reviews, self.decisions, counts, strange, dict(self.problems), self.strata)
 
-    def _envelope(self, raw: Mapping[str, Any], seen: set[str]) -> _Note | str:
+    def _parse_raw_note(self, raw: Mapping[str, Any], seen: set[str]) -> _Note | str:
         """Returns the note *raw* in parsed form, or its outcome if it is not read further; adds its id to *seen*."""
         note_id, forum = (raw.get("id"), raw.get("forum")) if isinstance(raw, Mapping) else (None, None)
         if not isinstance(note_id, str) or not is_name(note_id):
@@ -317,7 +317,7 @@ class _Reading:
         """Returns the value of *field* of *note*; None if it is absent, empty, or not in the venue's API form."""
         value = note.content.get(field)
         if self.venue.api == 2 and isinstance(value, Mapping) and "value" in value:
-            value = plain(value)
+            value = unwrap_value(value)
         elif value is not None and (self.venue.api == 2 or isinstance(value, Mapping)):
             self._strange(f"field {field!r} has not the form of API v{self.venue.api}", note.note_id)
             return None

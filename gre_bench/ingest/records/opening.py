@@ -14,7 +14,7 @@ from pathlib import Path
 
 from gre_bench.core.errors import SourceError
 from gre_bench.core.incoming import LONGEST_ROW, Meter, check_name, files_in, read_bytes
-from gre_bench.ingest.records.cells import NOT_IN_A_NAME, Imported, Parts, Rows, shown
+from gre_bench.ingest.records.cells import NOT_IN_A_NAME, Imported, Parts, Rows, shorten_cell
 from gre_bench.ingest.records.columns import header_letters
 from gre_bench.ingest.records.inspect_logs import COLUMNS, is_log, read_logs
 from gre_bench.ingest.records.row_files import read_rows
@@ -105,7 +105,7 @@ def opened_rows(
             rows, opened.shape = read(path.name, rows, wanted, imported)
         if opened.shape is not None:
             opened.by_path, columns = True, []
-            if not _name_papers(rows, path.absolute().parts[:-4:-1], meant):
+            if not _fill_in_paper_ids(rows, path.absolute().parts[:-4:-1], meant):
                 raise SourceError(
                     f"{path.name} is read as {opened.shape.name}, and no field names its paper; name the file, or its "
                     "folder, by the paper"
@@ -156,14 +156,14 @@ def _read_folder(
         size = sum(len(cell) for _, row in rows for cell in row.values() if isinstance(cell, str))
         meter.take(2 * size, 2 * sum(len(row) for _, row in rows), len(rows))
         for refusal in in_file.refusals:
-            name = f"file {shown(file.relative_to(folder).as_posix())}"
+            name = f"file {shorten_cell(file.relative_to(folder).as_posix())}"
             item = name if refusal.item == WHOLE else f"{refusal.item} of {name}"
             imported.refuse(number + refusal.number, item, refusal.reason)
         imported.empty, imported.not_chosen = imported.empty + in_file.empty, imported.not_chosen + in_file.not_chosen
         imported.notes += in_file.notes
         number += max(1, len(rows), *(refusal.number for refusal in in_file.refusals))
     for place, (entry, reason) in enumerate(refused, start=number + 1):
-        imported.refuse(place, f"file {shown(entry.name)}", reason)
+        imported.refuse(place, f"file {shorten_cell(entry.name)}", reason)
     if not rows_of:
         raise SourceError(f"no text in folder {folder.absolute()}: {EXPECTED}")
     _set_names_from_paths(folder, rows_of, opened.shape, meant)
@@ -201,7 +201,7 @@ def _set_names_from_paths(folder: Path, rows_of: list[tuple[Path, Rows]], shape:
     if len(set(reviewers.values())) == 1:
         reviewers = dict.fromkeys(parts, "")
     for file, rows in rows_of:
-        _name_papers(rows, parts[file][::-1], meant)
+        _fill_in_paper_ids(rows, parts[file][::-1], meant)
         items = _ITEMS.match(file.stem) if shape else None
         reviewer = items[1] if items else reviewers[file]
         for _, row in rows if reviewer else ():
@@ -209,7 +209,7 @@ def _set_names_from_paths(folder: Path, rows_of: list[tuple[Path, Rows]], shape:
                 row["candidate"] = NOT_IN_A_NAME.sub("-", reviewer)
 
 
-def _name_papers(rows: Rows, names: Sequence[str], meant: Meant) -> bool:
+def _fill_in_paper_ids(rows: Rows, names: Sequence[str], meant: Meant) -> bool:
     """Sets ``paper_id`` in each of *rows* without one to the first paper that one of *names* refers to.
 
     Returns whether all rows name a paper. If no name refers to a paper, sets the first name.

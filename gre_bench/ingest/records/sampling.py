@@ -22,7 +22,7 @@ from gre_bench.core.settings import EditionSettings
 from gre_bench.core.terminal import counted
 from gre_bench.core.training_registers import PaperTexts, Register, named_registers
 from gre_bench.ingest.records.cells import Imported
-from gre_bench.ingest.records.notes import plain
+from gre_bench.ingest.records.notes import unwrap_value
 from gre_bench.ingest.records.row_files import read_ids, read_rows
 
 SHOWN = 5
@@ -75,7 +75,7 @@ def draw(papers: Sequence[Paper], reviews: Iterable[Review], settings: EditionSe
     order. Raises `SourceError` if fewer than two papers are eligible, or if a list names unknown ids.
     """
     reviews = [review for review in reviews if review.candidate == HUMAN]
-    apart = not_human(reviews, settings.not_human)
+    apart = read_not_human_ids(reviews, settings.not_human)
     human: dict[str, list[Review]] = defaultdict(list)
     for review in reviews:
         if review.review_id not in apart:
@@ -124,7 +124,7 @@ def _describe_needed_reviews(settings: EditionSettings, reviewed: int) -> str:
     return needs + (more if reviewed > 1 else "")
 
 
-def not_human(reviews: Iterable[Review], file: Path | None) -> frozenset[str]:
+def read_not_human_ids(reviews: Iterable[Review], file: Path | None) -> frozenset[str]:
     """Returns the ids in the list *file*; raises `SourceError` for ids that are not human reviews in *reviews*."""
     known = (review.review_id for review in reviews)
     return frozenset(_ids_in(file, "review", known, "human reviews here", "correct or remove them") or ())
@@ -188,5 +188,5 @@ def read_evaluation_set(path: Path) -> Register:
 
 
 def _unwrapped_text(value: object) -> str | None:
-    text = plain(value)
+    text = unwrap_value(value)
     return text if isinstance(text, str) else None

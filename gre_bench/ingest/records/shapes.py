@@ -24,7 +24,7 @@ from gre_bench.ingest.records.cells import (
     Row,
     Rows,
     is_blank,
-    shown,
+    shorten_cell,
 )
 from gre_bench.ingest.records.columns import USUAL, header_letters
 
@@ -98,7 +98,7 @@ def adapt_records(file: str, records: Rows, wanted: str, imported: Imported) -> 
             without += not adapted_rows
         except (RefusedError, AttributeError, IndexError, KeyError, TypeError) as error:
             reason = error if isinstance(error, RefusedError) else f"its fields are not those of {shape.name}"
-            imported.refuse(number, f"review {shown(_first_value(record, IDS))}", reason)
+            imported.refuse(number, f"review {shorten_cell(_first_value(record, IDS))}", reason)
     if without:
         imported.notes.append(f"{file}: {counted(without, 'record')} without a review")
     return (_join_points(rows) if shape.points and wanted == "review" else rows), shape
@@ -173,7 +173,7 @@ def _peerreview_bench(record: Row) -> Iterator[Row]:
     for name, ranks in _ORDERS.items():
         if not is_blank(record.get(name)):
             if str(record[name]).lower() not in ranks:
-                raise RefusedError(f"{name} is {shown(record[name])}, which is none of {', '.join(ranks)}")
+                raise RefusedError(f"{name} is {shorten_cell(record[name])}, which is none of {', '.join(ranks)}")
             labels[name] = ranks[str(record[name]).lower()]
     author = {"candidate": reviewer} if is_ai else {"candidate": HUMAN, "review_id": f"{paper}:{reviewer}"}
     yield {"paper_id": paper, **author, "point": record["review_content"] or "", **labels}
@@ -203,7 +203,7 @@ def _rows_of_nested(record: Row) -> Iterator[Row]:
     author = {name: record[name] for name in ("candidate", "model") if name in record}
     for item in [cell] if isinstance(cell, dict) else cell or ():
         if isinstance(item, list):
-            raise RefusedError(f"{names[0]} is a list of lists: {shown(item)}")
+            raise RefusedError(f"{names[0]} is a list of lists: {shorten_cell(item)}")
         if not isinstance(item, dict):
             item = {"review": item}
         content = item.get("content")
@@ -280,7 +280,7 @@ def _rows_of_batch(record: Row) -> Iterator[Row]:
         text = _text_of(body.get("content"))
     if not text:
         failure = record.get("error") or answer.get("error") or body.get("error") or answer.get("type") or "no text"
-        raise RefusedError(f"its request has no reply: {shown(failure)}")
+        raise RefusedError(f"its request has no reply: {shorten_cell(failure)}")
     yield {"paper_id": record["custom_id"], "review": text}
 
 

@@ -39,7 +39,7 @@ from gre_bench.ingest.records.cells import (
     read_number,
     read_prose,
     read_text,
-    shown,
+    shorten_cell,
 )
 from gre_bench.ingest.records.columns import AS_NAMED, ColumnNames, PaperIds, as_id, rename_to_fields, suggest_fields
 from gre_bench.ingest.records.opening import opened_rows
@@ -84,7 +84,7 @@ class MergeIndex:
         self.slots: defaultdict[object, int] = defaultdict(lambda: 1)
         self.positions = {_position(review): review.review_id for review in reviews.values() if _position(review)}
 
-    def whole(self, review: Review, named: bool) -> Review:
+    def complete_review(self, review: Review, named: bool) -> Review:
         """Returns *review*, completed with the fields of the known review of the same id.
 
         *named*: whether the row names a candidate; if not, it may match a review by any candidate.
@@ -190,8 +190,8 @@ def read_table_rows(
         path,
         imported,
         next((name for name in ("review", "point") if name in columns), "paper"),
-        lambda name: ids.meant(name, in_part=True),
-        lambda rows, file: reading.chosen(rows, file, imported),
+        lambda name: ids.match_known_id(name, in_part=True),
+        lambda rows, file: reading.select_rows(rows, file, imported),
         epoch,
         adapt="review" not in reading.columns,
     )
@@ -200,12 +200,12 @@ def read_table_rows(
     spelt: dict[str, str] = {}
     for _, row in table:
         written = row.get("paper_id")
-        meant = ids.meant(written, in_part=opened.by_path)
+        meant = ids.match_known_id(written, in_part=opened.by_path)
         if meant is not None and meant != written:
             spelt[str(written)], row["paper_id"] = meant, meant
     if spelt:
         written, meant = next(iter(spelt.items()))
-        imported.notes.append(f"{len(spelt)} ids mean known papers, such as {shown(written)}: {meant}")
+        imported.notes.append(f"{len(spelt)} ids mean known papers, such as {shorten_cell(written)}: {meant}")
     imported.columns = tuple(sorted(set(present)))
     imported.ignored_columns = tuple(name for name in imported.columns if name not in columns)
     required = {"paper_id": {"paper_id"}, "review": {"review", "judgments"}, "point": {"point"}}
@@ -299,7 +299,7 @@ def read_new_papers(
             paper = Paper(paper_id, title or "", abstract, read_prose(row, "text"), read_integer(row, "row"))
             imported.count(papers.put(paper))
         except RefusedError as reason:
-            imported.refuse(number, f"paper {shown(row.get('paper_id'))}", reason)
+            imported.refuse(number, f"paper {shorten_cell(row.get('paper_id'))}", reason)
     imported.papers, imported.paper_ids = list(papers.new.values()), papers.accepted
     return imported
 
@@ -326,7 +326,7 @@ def read_new_reviews(
     merge_index = MergeIndex(known, known_judgments, papers)
     if by is not None and not is_name(by):
         raise SourceError(
-            f"a candidate cannot be called {shown(by)}: letters, digits and . _ : / @ + -, at most 200{NO_PATH}"
+            f"a candidate cannot be called {shorten_cell(by)}: letters, digits and . _ : / @ + -, at most 200{NO_PATH}"
         )
     ids = PaperIds(merge_index.papers)
     table = list(read_table_rows(path, REVIEW_COLUMNS, rows, imported, epoch, reading, ids))
@@ -345,12 +345,12 @@ def read_new_reviews(
             if reading.guess and human and not (has(row, "review_id") or has(row, "slot")):
                 row["slot"] = merge_index.next_slot(read_name(row, "paper_id"))
             review, judgments = _review(row, by, writer, merge_index.reviews, imported)
-            review = merge_index.whole(review, named=by is not None or has(row, "candidate"))
+            review = merge_index.complete_review(review, named=by is not None or has(row, "candidate"))
             merge_index.check(review, make_papers)
             imported.count(merge_index.put(imported, review, judgments, read_integer(row, "row")))
         except RefusedError as reason:
             item, paper = row.get("review_id") or row.get("paper_id"), str(row.get("paper_id"))
-            imported.refuse(number, f"review {shown(item)}", reason, reason.code, paper)
+            imported.refuse(number, f"review {shorten_cell(item)}", reason, reason.code, paper)
     if "candidate" not in imported.columns and any(refusal.code == UNNAMED for refusal in imported.refusals):
         do = _hints(path, table, imported, ["candidate"], REVIEW_COLUMNS, ids).removeprefix("; ") or "add it"
         raise SourceError(
@@ -368,7 +368,7 @@ def _check_all_human(path: Path, table: Rows, columns: Iterable[str]) -> None:
         kinds = Counter(str(row[name]) for _, row in table if isinstance(row.get(name), str))
         human = next((kind for kind in kinds if kind.strip().lower() == HUMAN), None)
         if human is not None and 1 < len(kinds) <= MOST_KINDS:
-            counts = ", ".join(f"{shown(kind)} {count}" for kind, count in kinds.most_common())
+            counts = ", ".join(f"{shorten_cell(kind)} {count}" for kind, count in kinds.most_common())
             raise SourceError(
                 f"{path.name}: not all reviews are human by its column {name} ({counts}); choose these with "
                 f'--where {name}={human}, or take all with --columns candidate="{name}"'
@@ -401,7 +401,7 @@ def _review(
         return review, None
     named = read_text(row, "writer") or writer
     if named is not None and (named == FIXED_WRITER or not named.isprintable() or len(named) > 200):
-        raise RefusedError(f"a writer cannot be called {shown(named)}")
+        raise RefusedError(f"a writer cannot be called {shorten_cell(named)}")
     if named is None:
         raise RefusedError("its judgments have no writer: add a writer column, or name one with --writer")
     return review, Judgments(review_id, named, judgments)
@@ -498,7 +498,7 @@ def read_new_points(
                 changed.add(point.point_id)
         except RefusedError as reason:
             paper_id = row.get("paper_id")
-            imported.refuse(number, f"point of paper {shown(paper_id)}", reason, reason.code, paper_id)
+            imported.refuse(number, f"point of paper {shorten_cell(paper_id)}", reason, reason.code, paper_id)
     imported.note_thinking()
     imported.notes += _point_notes(labels, len(rows) - len(imported.refusals), blank, without_review)
     return [points[name] for name in points if name in changed], imported
@@ -569,11 +569,11 @@ def _label_value(cell: Any, name: str, ranks: Mapping[str, float] | None) -> flo
     if ranks is not None:
         spelt = str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
         if spelt.strip().lower() not in ranks:
-            raise RefusedError(f"{name} is {shown(cell)}, which is none of {', '.join(ranks)}")
+            raise RefusedError(f"{name} is {shorten_cell(cell)}, which is none of {', '.join(ranks)}")
         return ranks[spelt.strip().lower()]
     value = _parse_label_number(cell)
     if value is None:
-        raise RefusedError(f"{name} is {shown(cell)}: no number, no true or false, no yes or no")
+        raise RefusedError(f"{name} is {shorten_cell(cell)}: no number, no true or false, no yes or no")
     return value
 
 

@@ -119,7 +119,7 @@ class Venue(BaseModel, frozen=True, extra="forbid"):
         return next(named, None)
 
     @model_validator(mode="after")
-    def _is_of_one_mind(self) -> Venue:
+    def _check_consistency(self) -> Venue:
         kinds = (self.submissions, self.withdrawn, self.desk_rejected, self.reviews, self.decisions, self.other_replies)
         scores = [name for name in (self.rating, self.confidence) if name]
         fields = [*(field for field, _ in self.text), *scores, *self.other_fields]
@@ -141,7 +141,7 @@ class Venue(BaseModel, frozen=True, extra="forbid"):
         return self
 
     @model_validator(mode="after")
-    def _has_what_its_fields_need(self) -> Venue:
+    def _check_needed_fields(self) -> Venue:
         if self.ai_text and not self.ai_reviewers:
             raise ValueError("ai_text is the text of reviews that ai_reviewers names; name their patterns there")
         if (self.status == "venueid") != bool(self.kept):

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from gre_bench.ingest.records.notes import fields_of, invitations_of, plain
+from gre_bench.ingest.records.notes import fields_of, invitations_of, unwrap_value
 
 Note = Mapping[str, Any]
 Rule = Literal["unedited", "before_rebuttal", "late", "no_date", "not_public", "not_asked"]
@@ -149,7 +149,7 @@ def pdf_version_status(
         return "submitted"
     last, previous = None, None
     for version in versions_of(history or ()):
-        stated = plain(version.content.get("pdf"))
+        stated = unwrap_value(version.content.get("pdf"))
         if stated is not None and stated != previous:
             last, previous = version, stated
     invitations = " ".join(invitations_of(note)) if not history else last.invitation if last else ""

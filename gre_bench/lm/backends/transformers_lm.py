@@ -66,8 +66,8 @@ class TransformersLM(ChatBackend):
     def _logprobs(self, conversations: Sequence[Conversation]) -> Sequence[Logprobs]:
         return self.engine.logprobs(conversations)
 
-    def _encoded(self, prediction: Prediction | Chat) -> Conversation | SpanError:
-        conversation, rows = super()._encoded(prediction), self.weights.rows
+    def _encode_prediction(self, prediction: Prediction | Chat) -> Conversation | SpanError:
+        conversation, rows = super()._encode_prediction(prediction), self.weights.rows
         if isinstance(conversation, Conversation) and max(conversation.ids) >= rows:
             return SpanError("bad_token", f"the tokenizer has ids beyond the model's {rows} tokens", broken=True)
         return conversation

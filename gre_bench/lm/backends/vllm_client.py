@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from gre_bench.core.errors import LMError, SettingsError, SpanError
 from gre_bench.core.urls import base_url
-from gre_bench.http.lm_requests import Body, RetryPolicy, is_transient_status, masked, retry_after
+from gre_bench.http.lm_requests import Body, RetryPolicy, is_transient_status, mask_secrets, retry_after
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient
@@ -126,7 +126,7 @@ class SharedConnections:
 
     async def get(self, path: str) -> dict[str, Any]:
         """Returns the JSON object at *path*, without retries; raises `LMError` if the server does not return one."""
-        answer = await self._once("GET", path, None)
+        answer = await self._send_once("GET", path, None)
         if isinstance(answer, dict):
             return answer
         reason = f"answered {answer.status}: {answer.message}" if isinstance(answer, Refusal) else str(answer[0])
@@ -142,7 +142,7 @@ class SharedConnections:
             return SpanError("no_answer", "the vLLM server is down; start it and run again", final=False)
         why = ""
         for attempt in range(self._retry_policy.attempts):
-            answer = await self._once("POST", path, body)
+            answer = await self._send_once("POST", path, body)
             if not isinstance(answer, tuple):
                 self._lost, self._client.down = 0, False
                 return answer
@@ -156,7 +156,7 @@ class SharedConnections:
         self._client.down |= self._lost >= max(2, self._client.parallel)
         return SpanError("no_answer", f"the vLLM server did not answer: {why}; run again", final=False)
 
-    async def _once(
+    async def _send_once(
         self, method: str, path: str, body: dict[str, Any] | None
     ) -> dict[str, Any] | Refusal | tuple[str, float | None]:
         """Sends one request without retries; returns the JSON object in the answer, or a `Refusal`.
@@ -203,5 +203,5 @@ class SharedConnections:
             error = error.get("error", error.get("detail", error))
             text = str(error["message"] if isinstance(error, dict) and "message" in error else error)
         if self._client.key:
-            text = masked(text, [self._client.key], "[key]")
+            text = mask_secrets(text, [self._client.key], "[key]")
         return " ".join(text.split())[:300] or "nothing"

@@ -242,9 +242,9 @@ class TrieEngine:
                 use_cache=False,
                 layout=layout,
             ).last_hidden_state[0]
-            return self._picked(hidden, pack), layout.left
+            return self._compute_target_logprobs(hidden, pack), layout.left
 
-    def _picked(self, hidden: torch.Tensor, pack: Pack) -> torch.Tensor:
+    def _compute_target_logprobs(self, hidden: torch.Tensor, pack: Pack) -> torch.Tensor:
         """Returns the log-probability of each target of *pack* in nats. *hidden*: the last hidden states of its tokens.
 
         The output head is applied once to each token that predicts a target, in chunks of tokens.

@@ -56,7 +56,7 @@ class _Table:
         index = np.minimum(np.searchsorted(self.contexts, context), len(self.contexts) - 1)
         return np.where(self.contexts[index] == context, index, -1)
 
-    def of_rows(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def collect_ngrams_of_rows(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Returns the n-grams of the contexts *rows*, in the form that `Contexts` describes for ``kept``."""
         known = np.flatnonzero(rows >= 0)
         distinct, row_of = np.unique(rows[known], return_inverse=True)
@@ -84,7 +84,7 @@ class Contexts:
         earlier = np.concatenate(([NEWLINE_ID], before[:-1]))
         self.keys = (before, earlier * size + before)
         self.rows = tuple(table.row(key) for table, key in zip(tables, self.keys, strict=True))
-        self.kept = tuple(table.of_rows(rows) for table, rows in zip(tables, self.rows, strict=True))
+        self.kept = tuple(table.collect_ngrams_of_rows(rows) for table, rows in zip(tables, self.rows, strict=True))
 
 
 class Backoff:
@@ -165,7 +165,7 @@ def backoff_counts(texts: Iterable[np.ndarray], size: int, fewest: int) -> dict[
     return arrays
 
 
-def earlier(words: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def compute_earlier_copy_probability(words: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Returns the probability of each word of the reply *words* if it is copied from a random earlier position.
 
     A position is chosen with a probability proportional to its entry in *weights*. Equal words must have equal weights.
@@ -198,11 +198,11 @@ class CopyModel:
         self._pairs, self._pair_counts = np.unique(before * _PAIR + words, return_counts=True)
         self._befores, self._before_counts = np.unique(before, return_counts=True)
 
-    def copied(self, reply: np.ndarray) -> np.ndarray:
+    def compute_copy_probability(self, reply: np.ndarray) -> np.ndarray:
         """Returns the probability of each word of *reply* if it is copied from a random position, chosen by weight."""
         return _ratio(look_up(self._words, self._weights, reply), np.full(len(reply), self._weights.sum()))
 
-    def followed(self, reply: np.ndarray) -> np.ndarray:
+    def compute_continuation_probability(self, reply: np.ndarray) -> np.ndarray:
         """Returns the probability of each word of *reply* if it is a random continuation of the reply's previous word.
 
         The continuations are the words that follow it in the known text; all occurrences are equally likely.

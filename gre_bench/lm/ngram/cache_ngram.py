@@ -41,10 +41,10 @@ from gre_bench.lm.ngram.backoff import (
     Backoff,
     Contexts,
     CopyModel,
-    earlier,
+    compute_earlier_copy_probability,
     probability_of_continuations,
 )
-from gre_bench.lm.ngram.segmentation import Alphabet, Form, Speller, alphabet_of_python, is_word, split
+from gre_bench.lm.ngram.segmentation import Alphabet, GapAndCapitalModel, Speller, alphabet_of_python, is_word, split
 
 ENGINE_VERSION = "cache-ngram-1"
 FORMAT = 1
@@ -129,7 +129,10 @@ class CacheNgram:
         self.identity = LMIdentity(name, digest, f"{ENGINE_VERSION}+unicode-{unicodedata.unidata_version}")
         self._ids = {word: number for number, word in enumerate(vocabulary)}
         self.backoff, self.known_text = Backoff(arrays), KnownText(vocabulary, arrays, config["papers"])
-        self._form, self._speller = Form(arrays, alphabet), Speller(config["characters"], arrays, alphabet)
+        self._form, self._speller = (
+            GapAndCapitalModel(arrays, alphabet),
+            Speller(config["characters"], arrays, alphabet),
+        )
         self._log_mark = float(np.log((1 - config["word_share"]) / alphabet.mark))
         self._spellings = np.full(len(vocabulary), -np.inf)
         self._spellings[NEWLINE_ID + 1 :] = self._spell(vocabulary[NEWLINE_ID + 1 :])
@@ -240,7 +243,7 @@ class CacheNgram:
         """
         nothing = np.zeros(len(trigram))
         copied, followed = (
-            earlier(text.words, self._weights(text)),
+            compute_earlier_copy_probability(text.words, self._weights(text)),
             probability_of_continuations(text.words, NEWLINE_ID),
         )
         return _with_fallback(trigram, unknown, [(trigram, unknown), (copied, nothing), (followed, nothing)])
@@ -249,7 +252,10 @@ class CacheNgram:
         """Computes the terms of P(token | so far, known), without the weights λ, as `marginal_terms` does."""
         factors, norms = known.factors, self.backoff.norms(known.factors, reply.contexts)
         reweighted = reply.trigram * factors[reply.text.ids] / norms, reply.unknown * factors[UNKNOWN] / norms
-        copied, followed = known.copies.copied(reply.text.words), known.copies.followed(reply.text.words)
+        copied, followed = (
+            known.copies.compute_copy_probability(reply.text.words),
+            known.copies.compute_continuation_probability(reply.text.words),
+        )
         nothing = np.zeros(len(norms))
         alone = reply.marginal, reply.marginal_unknown
         return _with_fallback(*alone, [alone, reweighted, (copied, nothing), (followed, nothing)])
@@ -263,7 +269,7 @@ class CacheNgram:
         return TokenizedText(ids, numbers, unknown)
 
     def _weights(self, text: TokenizedText) -> np.ndarray:
-        return self.known_text.copy_weights(text) ** self.config["idf_exponent"]
+        return self.known_text.compute_copy_weights(text) ** self.config["idf_exponent"]
 
     def _spell(self, words: list[str]) -> np.ndarray:
         """Returns the log-probability in nats of the spelling of each of *words*; all marks have the same one."""
@@ -370,7 +376,7 @@ class KnownText:
             rest[6, self._topical] = np.where(same[self._topical], 0, ratio)
         return columns.T
 
-    def copy_weights(self, text: TokenizedText) -> np.ndarray:
+    def compute_copy_weights(self, text: TokenizedText) -> np.ndarray:
         """Returns the weight of each token of *text* for copying: a word's inverse document frequency in nats, or 0."""
         words = self.words[text.ids]
         words[text.ids == 0] = [is_word(word) for word in text.unknown]

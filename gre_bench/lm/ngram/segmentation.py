@@ -101,7 +101,7 @@ def form_counts(texts: Iterable[str]) -> dict[str, np.ndarray]:
     return {"gaps": gaps, "capitals": capitals}
 
 
-class Form:
+class GapAndCapitalModel:
     """Computes the log-probabilities of gaps and capitals from *counts*, a result of `form_counts`.
 
     The probability of a gap depends on the kinds of the tokens on both sides of it. The probability of capitals depends

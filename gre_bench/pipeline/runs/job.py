@@ -26,7 +26,7 @@ from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.errors import GreBenchError, Paused, Stopped, StoreError, UnfinishedError
 from gre_bench.core.records import edition_of
 from gre_bench.core.settings import Settings, load_recorded_settings
-from gre_bench.http.lm_requests import SHORTEST_SECRET, masked
+from gre_bench.http.lm_requests import SHORTEST_SECRET, mask_secrets
 from gre_bench.pipeline.runs.prefect_engine import is_server_lost
 from gre_bench.pipeline.runs.spending import RunClock, check_budget_models, spend_log
 from gre_bench.store import Store, now
@@ -68,7 +68,7 @@ class Progress:
             "edition": store.key,
             "run_id": run_id,
             "command": command,
-            "again": masked(_build_repeat_command(store), self._secrets),
+            "again": mask_secrets(_build_repeat_command(store), self._secrets),
             "state": "running",
             "stage": "starting",
             "pid": os.getpid(),
@@ -107,7 +107,7 @@ class Progress:
             return {name: self._clean(part) for name, part in value.items()}
         if isinstance(value, list | tuple):
             return [self._clean(part) for part in value]
-        return masked(value, self._secrets) if isinstance(value, str) else value
+        return mask_secrets(value, self._secrets) if isinstance(value, str) else value
 
     def stage(self, name: str, metrics: Sequence[Mapping[str, Any]] = ()) -> None:
         """Starts the stage *name*. *metrics*: one row per metric with its numbers of pairs by state, to show now."""

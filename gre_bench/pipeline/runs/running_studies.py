@@ -135,7 +135,7 @@ def _read(file: Path) -> _Status:
         return _Status(message="its status.json is damaged; the same command makes a new one")
 
 
-def quoted(name: str, asking: Sequence[Asking]) -> dict[str, Any]:
+def estimate_request_cost(name: str, asking: Sequence[Asking]) -> dict[str, Any]:
     """Returns one row for the LM *name*: requests to send, archived replies, tokens, and USD (None without a price).
 
     The cost is an upper bound, provided that every reply is usable; an unusable reply is requested again.
@@ -154,7 +154,10 @@ def quoted(name: str, asking: Sequence[Asking]) -> dict[str, Any]:
 
 
 def list_exceeded_budgets(writer_context: WriterContext, rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Returns one line for each limit of the study's budget that the requests in *rows*, from `quoted`, may exceed."""
+    """Returns one line for each limit of the study's budget that the requests in *rows* may exceed.
+
+    *rows* come from `estimate_request_cost`.
+    """
     bought = [row | {"reply_tokens": row["reply_tokens_at_most"], "usd": row["usd_at_most"]} for row in rows]
     log, account = spend_log_of(writer_context.archive.parent), writer_context.account
     return list_exceeded_limits(bought, writer_context.budget, log, account, "at most")

@@ -41,7 +41,7 @@ class RunClock:
         if time.monotonic() - self._since >= TICK_S or self._budget.hours is not None:
             self.stop()
             hours = Bounds(hours=self._budget.hours)
-            check_bounds(hours, self._spend_log.whole(self._account), self._account)
+            check_bounds(hours, self._spend_log.spent_on_all_models(self._account), self._account)
 
     def stop(self) -> None:
         """Writes the working time since the last entry to the spend log."""
@@ -59,7 +59,7 @@ def describe_unanswered_requests(store: Store) -> list[str]:
 
     The caller must hold the edition's lock and not have sent requests: every request without an answer is then lost.
     """
-    count = spend_log(store).whole(store.key).unanswered
+    count = spend_log(store).spent_on_all_models(store.key).unanswered
     what = f"{count:,} {'request was' if count == 1 else 'requests were'} in flight when a run was killed"
     return [f"{what}: each may have been paid, without a reply or cost on record"] if count else []
 
@@ -75,7 +75,7 @@ def account(store: Store) -> dict[str, Any]:
 
 def balance(spend_log: SpendLog, account: str, budget: BudgetSettings) -> dict[str, Any]:
     """Returns what *account* has spent, in total and by model, and what is left of each limit in *budget*."""
-    by_model, whole = spend_log.models(account), spend_log.whole(account)
+    by_model, whole = spend_log.models(account), spend_log.spent_on_all_models(account)
     left = remaining_budget(budget, whole)
     for name, bounds in budget.models.items():
         own = remaining_budget(bounds, by_model.get(name, Spent()))
@@ -95,7 +95,7 @@ def list_exceeded_limits(
     lines = []
     limits: dict[str | None, Bounds] = {None: budget, **budget.models}
     for model, bounds in limits.items():
-        spent = spend_log.whole(account) if model is None else spend_log.spent(account, model)
+        spent = spend_log.spent_on_all_models(account) if model is None else spend_log.spent(account, model)
         own_rows = [row for row in rows if model in (None, row["model"])]
         for bound, free in remaining_budget(bounds, spent).items():
             if (needed := sum(row.get(bound) or 0 for row in own_rows)) > free:

@@ -347,16 +347,17 @@ class Workers:
             self._runner.__exit__(*error)
             self._runner = None
 
-    def scored(
-        self, chunks: Iterator[Chunk], values_of: Callable[[Chunk], dict[str, Any]]
+    def score_chunks(
+        self, chunks: Iterator[Chunk], build_score_arguments: Callable[[Chunk], dict[str, Any]]
     ) -> Iterator[tuple[Chunk, ScoringResult | LostChunk]]:
         """Scores *chunks*; yields (chunk, result) in order of completion, with `LostChunk` if the worker died.
 
-        *values_of*: called when a chunk is submitted; returns the keyword arguments of `score_papers` for the chunk.
+        *build_score_arguments*: called when a chunk is submitted; returns the keyword arguments of `score_papers` for
+        the chunk.
         """
         if not self._distributed:
             for chunk in chunks:
-                yield chunk, steps.score_papers(**quoted(values_of(chunk)))
+                yield chunk, steps.score_papers(**quote_for_prefect(build_score_arguments(chunk)))
             return
         at_work: dict[Any, Chunk] = {}
         deaths = 0
@@ -364,10 +365,10 @@ class Workers:
             while deaths < MOST_DEATHS and len(at_work) < IN_FLIGHT * self._settings.workers:
                 if (chunk := next(chunks, None)) is None:
                     break
-                values = values_of(chunk)
+                values = build_score_arguments(chunk)
                 if self._settings.runner != "ray":
                     # Not for Ray: after pickling, the annotation is nested in itself (Prefect 3.8).
-                    values = quoted(values)
+                    values = quote_for_prefect(values)
                 at_work[self._started().submit(steps.score_papers, values)] = chunk
             if not at_work:
                 return
@@ -403,7 +404,7 @@ class Workers:
             raise LMError("the worker that opened the evaluation LM died, perhaps for lack of memory") from None
 
 
-def quoted(values: Mapping[str, Any]) -> dict[str, Any]:
+def quote_for_prefect(values: Mapping[str, Any]) -> dict[str, Any]:
     """Returns *values* as keyword arguments for a step, wrapped in Prefect's `quote` within a flow run.
 
     Without the wrapping, Prefect would search the values for futures.

@@ -170,14 +170,14 @@ def format_signed_number(value: float | None, digits: int | None = None) -> str:
     return f"{round(value, decimals) + 0.0:+.{decimals}f}".replace("-", "−")
 
 
-def named(candidate: str) -> Markup:
+def format_candidate_html(candidate: str) -> Markup:
     """Returns a candidate's name as HTML: the maker has a lighter colour, and lines may break before each ``+``."""
     maker, slash, name = candidate.rpartition("/")
     own = Markup("<wbr>+").join(name.split("+"))
     return Markup('<span class="org">{}</span>{}').format(maker + slash, own) if slash else own
 
 
-def plain(value: float | None, digits: int | None = None) -> str:
+def format_number_without_plus(value: float | None, digits: int | None = None) -> str:
     """Returns *value* as `format_signed_number` does, but without a plus sign."""
     return "" if value is None else f"{value:.{_digits(value) if digits is None else digits}f}".replace("-", "−")
 

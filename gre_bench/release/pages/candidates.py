@@ -11,7 +11,7 @@ import duckdb
 
 from gre_bench.core.records import HUMAN
 from gre_bench.release.pages.board_data import Values, by_paper, compute_leads
-from gre_bench.release.pages.board_page import Board, Entry, Flag, billions, page_of, plain
+from gre_bench.release.pages.board_page import Board, Entry, Flag, billions, format_number_without_plus, page_of
 from gre_bench.release.pages.rendering import page
 from gre_bench.release.public_tables import rows
 from gre_bench.store import Row
@@ -76,6 +76,7 @@ def _list_facts(row: Row, entry: Entry | None) -> list[tuple[str, str]]:
     maker, slash, _ = (row["entry"] or "").partition("/")
     protocol = row["candidate"].partition("+")[2] if model else ""
     prices = [row["price_in"], row["price_out"]]
+    read_usd, written_usd = (format_number_without_plus(price) for price in prices)
     facts = [
         ("Kind", {"human": "human baseline: one human review a paper", "control": "control"}.get(row["kind"], "model")),
         ("How it is made", row["change"]),
@@ -86,7 +87,7 @@ def _list_facts(row: Row, entry: Entry | None) -> list[tuple[str, str]]:
         ("Size", f"{billions(row['parameters'])}, an estimate if the model is closed" if row["parameters"] else None),
         ("Came out", row["released"]),
         ("Knowledge cutoff", row["knowledge_cutoff"]),
-        ("Price", f"{plain(prices[0])} USD read, {plain(prices[1])} USD written, per million tokens"
+        ("Price", f"{read_usd} USD read, {written_usd} USD written, per million tokens"
          if None not in prices else None),
         ("Prompt", row["prompt"]),
         ("Protocol", protocol.replace("+", ", ")),

@@ -31,13 +31,13 @@ from gre_bench.release.pages.board_page import (
     Entry,
     as_link,
     billions,
+    format_candidate_html,
+    format_number_without_plus,
     format_signed_number,
     format_sort_key,
     format_spoken_score,
     format_whole_number,
-    named,
     percent,
-    plain,
 )
 from gre_bench.release.pages.terms import PASSAGE, TERMS
 from gre_bench.store import Row
@@ -118,9 +118,9 @@ def _environment() -> Environment:
         finalize=_without_controls,
     )
     environment.filters |= {
-        "named": named,
+        "named": format_candidate_html,
         "number": format_signed_number,
-        "plain": plain,
+        "plain": format_number_without_plus,
         "bare": format_sort_key,
         "p_value": p_value,
         "billions": billions,

@@ -28,8 +28,8 @@ from gre_bench.examiners.rater_results import (
     RaterColumn,
     TextTable,
     compare_raters,
-    filled,
-    outcome,
+    compute_rater_result,
+    fill_published_table,
     title,
 )
 from gre_bench.examiners.rater_results import sample_rationales as error_sheet
@@ -193,7 +193,7 @@ def write_examiner_study(
     human = {text.item_id: text.human for text in texts if text.human is not None}
     groups = {text.item_id: text.group for text in texts}
     bootstrap = {"resamples": settings.resamples, "seed": settings.seed}
-    outcomes = [outcome(column, human, groups, **bootstrap) for column in columns]
+    outcomes = [compute_rater_result(column, human, groups, **bootstrap) for column in columns]
     tests = compare_raters(columns, outcomes, human, groups, **bootstrap)
     missing, message = sum(item.missing for item in outcomes if item.kind != "panel"), ""
     if missing:
@@ -203,7 +203,7 @@ def write_examiner_study(
     sheets = [agreement_sheet(outcomes, tests), cost_sheet(outcomes)]
     sheets += [panel_sheet(panel)] if panel else []
     sheets += pairs_sheets(played) if played else []
-    sheets += [filled(published, rows, outcomes) for published, rows in grid.rows.items()]
+    sheets += [fill_published_table(published, rows, outcomes) for published, rows in grid.rows.items()]
     summary = {
         "study": name, "folder": str(folder), "outcome": "incomplete" if missing else "done",
         "message": message, "source": dict(material.source),

@@ -45,7 +45,7 @@ from gre_bench.examiners.panel import (
     exam_weights,
     game_score,
     measure_answer_agreement,
-    questions,
+    sample_exam_texts,
     stretch_to_unit_scale,
 )
 from gre_bench.examiners.rater_results import RaterColumn
@@ -53,7 +53,7 @@ from gre_bench.examiners.templates import Scale
 from gre_bench.ingest.datasets.rated import GradedText
 from gre_bench.metrics.overlap import OverlapMetric, measure_of
 from gre_bench.metrics.scoring import Metric
-from gre_bench.pipeline.runs.running_studies import list_exceeded_budgets, quoted
+from gre_bench.pipeline.runs.running_studies import estimate_request_cost, list_exceeded_budgets
 from gre_bench.studies.examiners.inputs import (
     Baseline,
     GradedItems,
@@ -139,10 +139,10 @@ def needs_model(settings: StudySettings, examiner: Examiner) -> bool:
 
 
 def estimate(job: ExaminerJob) -> dict[str, Any]:
-    """Returns the numbers of texts and examiners, a row from `quoted` per LM, and the limits that may be exceeded.
+    """Returns the numbers of texts and examiners, a row per LM, and the limits that may be exceeded.
 
-    Retries are not counted. A chat that several examiners share is counted once for each examiner. Raises
-    `SettingsError` or `SourceError` if the study cannot be run.
+    A row comes from `estimate_request_cost`. Retries are not counted. A chat that several examiners share is counted
+    once for each examiner. Raises `SettingsError` or `SourceError` if the study cannot be run.
     """
     material, _ = prepare_study(job)
     items, context = material.items, job.writer_context
@@ -162,7 +162,7 @@ def estimate(job: ExaminerJob) -> dict[str, Any]:
                 filters = [filter_chat(examiner, item) for item in items]
                 asking.append((plain.writer, filters, filter_sampling(examiner, plain.sampling)))
         asking.append((plain.writer, pairwise.build_pairwise_chats(pairs, material.kind), pairwise.SAMPLING))
-        rows.append(quoted(name, asking))
+        rows.append(estimate_request_cost(name, asking))
     return {
         "study": job.name, "texts": len(material.texts), "excluded": len(material.lacks),
         "examiners": len(chosen.examiners), "models": rows, "over_budget": list_exceeded_budgets(context, rows),
@@ -188,7 +188,7 @@ def run_panel(
         raise SettingsError(
             f"panel.human = [{low:g}, {high:g}], and the human score of {outside[0]} is {human[outside[0]]:g}"
         )
-    exam_texts = questions({text.item_id: text.group for text in known}, settings.questions, settings.seed)
+    exam_texts = sample_exam_texts({text.item_id: text.group for text in known}, settings.questions, settings.seed)
     names = [name for name in human if name in exam_texts]
     due = [name for name in human if name not in exam_texts]
     gold: Sequence[float | None] = [human[name] for name in names]

@@ -65,7 +65,7 @@ _WORD = re.compile(r"[A-Za-z][A-Za-z-]{2,}")
 _COMMON = frozenset(word_lists()["common"])
 
 
-def review_of(title: str, abstract: str | None, text: str | None, kind: Kind) -> str:
+def write_extractive_review(title: str, abstract: str | None, text: str | None, kind: Kind) -> str:
     """Returns a review in four sections, each a list of sentences; empty if the paper lacks the text that *kind* needs.
 
     The kind ``full`` uses the whole paper; ``abstract`` uses all but the body *text*.

@@ -7,9 +7,9 @@ They replace LMs where no LM is available.
 - ``extractive-full`` and ``extractive-abstract`` write reviews.
 
 Four functions that change a review each do the work of an LM with a prompt of Xu et al. 2025.
-`fill_in_vague_sentences` is for the
-prompt in D.3.2, `review_of` for D.3.3, and `summarise_stances` for D.4.2. `rephrase_review` of
-`gre_bench.perturbations.wording` is for D.4.1; it has two styles, because D.4.1 uses two LMs.
+`fill_in_vague_sentences` is for the prompt in D.3.2, `write_abstract_review` for D.3.3, and `summarise_stances` for
+D.4.2. `rephrase_review` of `gre_bench.perturbations.wording` is for D.4.1; it has two styles, because D.4.1 uses two
+LMs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from gre_bench.perturbations.edits import MISSING, add_section_openings, blank_e
 from gre_bench.perturbations.material import PerturbationInput
 from gre_bench.perturbations.wording import rephrase_review
 from gre_bench.writing.rules import extractive, judgments, synopsis
-from gre_bench.writing.rules.extractive import review_of as extracted
+from gre_bench.writing.rules.extractive import write_extractive_review
 from gre_bench.writing.rules.judgments import judgments_of
 
 RULE = "rule"
@@ -104,7 +104,7 @@ def _changed(task: WriterTask, item: PerturbationInput, style: int) -> WrittenTe
     if task == "completion":
         return _by_rule(item.key, fill_in_vague_sentences(item), "no_text")
     if task == "abstract_only":
-        return _by_rule(item.key, review_of(item.title, item.abstract or ""), "no_review")
+        return _by_rule(item.key, write_abstract_review(item.title, item.abstract or ""), "no_review")
     if task == "rephrase":
         return _by_rule(item.key, rephrase_review(item.text, style), "no_text")
     strengths, weaknesses = summarise_stances(item.text)
@@ -117,7 +117,7 @@ def _changed(task: WriterTask, item: PerturbationInput, style: int) -> WrittenTe
 def _review(paper: Paper, kind: extractive.Kind) -> WrittenText:
     if not (paper.text if kind == "full" else paper.abstract):
         return WrittenText(paper.paper_id, None, "no_text" if kind == "full" else "no_abstract")
-    review = extractive.review_of(paper.title, paper.abstract, paper.text, kind)
+    review = extractive.write_extractive_review(paper.title, paper.abstract, paper.text, kind)
     return _by_rule(paper.paper_id, review, "no_review")
 
 
@@ -163,13 +163,14 @@ def fill_in_vague_sentences(material: PerturbationInput) -> str:
     return first + "".join(filler + piece for filler, piece in zip(fillers, pieces, strict=False))
 
 
-def review_of(title: str, abstract: str) -> str:
+def write_abstract_review(title: str, abstract: str) -> str:
     """Returns a review in four sections, in the form of reviews at ICLR 2023, from title and abstract alone.
 
     The first two sections come from the rule `extractive`; the last two have sentences that fit any abstract. The
     review is empty if the rule finds nothing.
     """
-    parts: dict[Kind, Section] = {part.kind: part for part in split(extracted(title, abstract, None, "abstract"))}
+    extractive_review = write_extractive_review(title, abstract, None, "abstract")
+    parts: dict[Kind, Section] = {part.kind: part for part in split(extractive_review)}
     if not parts:
         return ""
     summary = " ".join(sentence.text for sentence in parts["summary"].sentences)

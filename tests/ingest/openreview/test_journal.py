@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gre_bench.core.errors import LockedError, SourceError
 from gre_bench.ingest.openreview import journal as journals
-from gre_bench.ingest.openreview.journal import Journal, Origin, choose_run_folder, latest_notes, read
+from gre_bench.ingest.openreview.journal import Journal, Origin, choose_run_folder, latest_notes, open_journal_read_only
 from tests.one_line import one_line, small_files
 
 HERE = Origin("http://127.0.0.1:3001", 2)
@@ -43,7 +43,7 @@ def test_what_was_added_is_there_when_it_is_opened_again(tmp_path):
         assert again.pdf(again.pdfs["a"].sha256) == b"%PDF a"
         assert (again.pdfs["b"].sha256, again.pdfs["b"].problem) == (None, "none there")
         assert [one["id"] for one in latest_notes(again)] == ["a", "ar", "b", "br", "c", "c2"]
-    assert shown(read(tmp_path / "take")) == shown(first)
+    assert shown(open_journal_read_only(tmp_path / "take")) == shown(first)
 
 
 def test_wherever_its_file_is_cut_the_whole_lines_count_and_it_goes_on(tmp_path):
@@ -74,18 +74,18 @@ def test_a_damaged_line_or_page_is_named_also_to_who_only_looks(tmp_path):
         b'{"page": {}}\n',
     ):
         path.write_bytes(damaged)
-        for look in (read, lambda folder: Journal(folder, HERE).__enter__()):
+        for look in (open_journal_read_only, lambda folder: Journal(folder, HERE).__enter__()):
             with one_line("journal.jsonl: line ", " is damaged and nothing was changed", kind=SourceError):
                 look(tmp_path / "take")
             assert path.read_bytes() == damaged
     path.write_bytes(whole + b'{"seal": "half')
-    assert shown(read(tmp_path / "take"))[-1] == ["0" * 64]
+    assert shown(open_journal_read_only(tmp_path / "take"))[-1] == ["0" * 64]
     (tmp_path / "take" / journal.pages[1].file).write_bytes(b"x")
     with one_line("pages/000001.json.gz is damaged; delete", kind=SourceError):
-        list(latest_notes(read(tmp_path / "take")))
+        list(latest_notes(open_journal_read_only(tmp_path / "take")))
     path.unlink()
     with one_line("cannot be read: No such file"):
-        read(tmp_path / "take")
+        open_journal_read_only(tmp_path / "take")
     (tmp_path / "file").write_text("x")
     with one_line("cannot be written"), Journal(tmp_path / "file" / "take", HERE):
         pass
@@ -107,7 +107,7 @@ def test_a_full_disk_is_one_line_and_the_journal_stays_whole(tmp_path):
         files = {file.name for file in tmp_path.rglob("*") if file.is_file()}
         assert not [name for name in files if name.startswith(".")], "a half file was left"
         journal.add_seal("1" * 64)
-    assert read(tmp_path / "take").sealed == ["0" * 64, "1" * 64]
+    assert open_journal_read_only(tmp_path / "take").sealed == ["0" * 64, "1" * 64]
 
 
 def test_of_copies_that_differ_the_latest_counts_and_of_those_alike_the_first(tmp_path):
@@ -135,7 +135,7 @@ def test_replies_that_a_listing_lacks_or_the_service_counts_and_does_not_show_ar
         assert (
             journals.count_hidden_replies(journal)
             == 2 + 5 + 0
-            == journals.count_hidden_replies(read(tmp_path / "take"))
+            == journals.count_hidden_replies(open_journal_read_only(tmp_path / "take"))
         )
 
 
@@ -169,7 +169,7 @@ def test_a_journal_in_use_or_of_another_host_or_of_none_is_not_opened_and_an_emp
         Journal(take, HERE).__enter__()
     assert choose_run_folder(tmp_path, "ICLR-2025", REAL) == take
     filled(take, REAL)
-    assert read(take).origin == REAL
+    assert open_journal_read_only(take).origin == REAL
     of = "is of https://api2.openreview.net, API v2, not of http://127.0.0.1:3001, API v2; move"
     with one_line(of, kind=SourceError), Journal(take, HERE):
         pass

@@ -106,14 +106,14 @@ def test_a_guess_holds_for_the_real_service_until_it_says_more(budget):
     assert taken(budget, "api2.openreview.net attachment") == (36, NOW + 3600 + MARGIN_S)
     assert taken(budget, "127.0.0.1:3000 attachment", 100) == (100, None)
     budget.take("api2.openreview.net notes")
-    budget.learn("api2.openreview.net notes", 200, RECORDED)
+    budget.record_stated_limits("api2.openreview.net notes", 200, RECORDED)
     assert taken(budget, "api2.openreview.net notes") == (269, NOW + 2257 + MARGIN_S)
 
 
 def test_nothing_is_allowed_before_the_reset_and_all_after_it_and_a_refusal_in_the_body_holds(budget, clock):
-    budget.learn("h notes", 200, RECORDED)
-    budget.learn("h pdf", 200, RECORDED)
-    budget.learn("h pdf", 429, RECORDED, REFUSED)
+    budget.record_stated_limits("h notes", 200, RECORDED)
+    budget.record_stated_limits("h pdf", 200, RECORDED)
+    budget.record_stated_limits("h pdf", 429, RECORDED, REFUSED)
     until = 1790543613 + MARGIN_S
     assert taken(budget, "h pdf") == (0, until), "though the headers allow more"
     assert taken(budget, "h notes")[0] == 269
@@ -128,13 +128,13 @@ def test_nothing_is_allowed_before_the_reset_and_all_after_it_and_a_refusal_in_t
 def test_the_window_of_a_refusal_is_as_long_as_it_was_open(budget, clock):
     for _ in range(37):
         budget.take("h pdf")
-    budget.learn("h pdf", 429, {}, REFUSED)
+    budget.record_stated_limits("h pdf", 429, {}, REFUSED)
     first = budget.allowance("h pdf").limits["body"].window_s
     clock.now = 1790543613 + MARGIN_S
     budget.take("h pdf")
     clock.now += 600
     again = REFUSED | {"details": REFUSED["details"] | {"resetTime": 1790543613 + 3 * 3600}}
-    budget.learn("h pdf", 429, {}, again)
+    budget.record_stated_limits("h pdf", 429, {}, again)
     assert budget.allowance("h pdf").limits["body"].window_s == pytest.approx(3 * 3600, abs=10)
     assert first == pytest.approx(1790543613 - NOW)
 
@@ -146,24 +146,24 @@ def test_the_window_of_a_refusal_is_as_long_as_it_was_open(budget, clock):
 def test_a_refusal_without_a_time_or_that_is_over_at_once_waits_longer_each_time(budget, clock, headers, expected):
     waits = []
     for _ in expected:
-        budget.learn("h pdf", 429, headers, None)
+        budget.record_stated_limits("h pdf", 429, headers, None)
         until = taken(budget, "h pdf")[1]
         waits.append(round(until - clock.now - MARGIN_S))
         clock.now = until
     assert waits == expected
-    budget.learn("h pdf", 200, {})
-    budget.learn("h pdf", 429, {}, None)
+    budget.record_stated_limits("h pdf", 200, {})
+    budget.record_stated_limits("h pdf", 429, {}, None)
     assert round(taken(budget, "h pdf")[1] - clock.now - MARGIN_S) == 60
 
 
 def test_kinds_and_hosts_have_budgets_of_their_own_and_seconds_are_told_for_requests_of_many_windows(budget):
-    budget.learn("one notes", 429, {"retry-after": "600"})
+    budget.record_stated_limits("one notes", 429, {"retry-after": "600"})
     with pytest.raises(Paused, match=r"paused until 2026-09-27 \d\d:\d\d:\d\d UTC"):
         budget.take("one notes")
     budget.take("one pdf")
     budget.take("two notes")
     hour = {"ratelimit-limit": "36", "ratelimit-remaining": "6", "ratelimit-reset": "600"}
-    budget.learn("h pdf", 200, RECORDED | hour)
+    budget.record_stated_limits("h pdf", 200, RECORDED | hour)
     seconds = [budget.seconds_for("h pdf", count) for count in (6, 7, 42, 43, 300)]
     assert seconds == pytest.approx([0, *(600 + MARGIN_S + more for more in (0, 0, 3600, 8 * 3600))])
 
@@ -173,19 +173,19 @@ def _take_all(path):
 
 
 def test_processes_that_ask_at_once_never_take_more_than_there_is_and_late_answers_give_none_back(budget):
-    budget.learn("h pdf", 200, RECORDED | {"ratelimit-remaining": "50"})
+    budget.record_stated_limits("h pdf", 200, RECORDED | {"ratelimit-remaining": "50"})
     with multiprocessing.get_context("fork").Pool(4) as workers:
         assert sum(workers.map(_take_all, [budget.path] * 4, chunksize=1)) == 50
-    budget.learn("h notes", 200, RECORDED)
+    budget.record_stated_limits("h notes", 200, RECORDED)
     for _ in range(10):
         budget.take("h notes")
     # An answer to the first of the ten: the nine others are under way and not counted by it.
-    budget.learn("h notes", 200, RECORDED | {"ratelimit-remaining": "268"})
+    budget.record_stated_limits("h notes", 200, RECORDED | {"ratelimit-remaining": "268"})
     assert taken(budget, "h notes")[0] == 259
 
 
 def test_what_is_kept_survives_also_on_a_full_disk_and_damage_is_told(budget):
-    budget.learn("h notes", 200, RECORDED)
+    budget.record_stated_limits("h notes", 200, RECORDED)
     assert RequestBudget(budget.path, budget.clock).allowance("h notes") == budget.allowance("h notes")
     assert json.loads(budget.path.read_text())["kinds"]["h notes"]["limits"]["headers"]["limit"] == 500
     known = budget.path.read_bytes()

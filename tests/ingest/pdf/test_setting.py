@@ -10,7 +10,7 @@ import pymupdf
 import pytest
 
 from gre_bench.ingest.pdf.extraction import read_pdf
-from gre_bench.ingest.pdf.hidden import copies, glyphs_of
+from gre_bench.ingest.pdf.hidden import find_repeated_characters, glyphs_of
 from gre_bench.ingest.pdf.matter import body_of
 from gre_bench.ingest.pdf.paragraphs import TextType, find_running_text, join_rows, reads_as_prose
 from gre_bench.ingest.pdf.rows import Row
@@ -149,7 +149,7 @@ def test_letters_and_signs_that_stand_close_are_no_copies():
             )
         glyphs = glyphs_of(page)
         assert "|||" in glyphs.text
-        assert not copies(glyphs, glyphs.painted).any()
+        assert not find_repeated_characters(glyphs, glyphs.painted).any()
 
 
 ZH = "本文研究大模型训练中的小步长问题并给出一种简单的方法实验表明该方法在四个数据集上误差较小而且稳定"

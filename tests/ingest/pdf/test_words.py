@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from gre_bench.ingest.pdf.extraction import read_pdf
 from gre_bench.ingest.pdf.hidden import glyphs_of
-from gre_bench.ingest.pdf.text import FATES, PageWords, PdfText, doubts, format_ranges, sum_by_fate
+from gre_bench.ingest.pdf.text import FATES, PageWords, PdfText, format_ranges, list_doubts, sum_by_fate
 from tests.conftest import SIXTEEN, real
 from tests.ingest.pdf.hiding import PHRASE, with_hidden
 from tests.ingest.pdf.layouts import LAYOUTS, Press, contents, front, paragraph
@@ -191,15 +191,15 @@ def counts(**fates: int) -> PageWords:
     ],
 )  # fmt: skip
 def test_a_text_is_doubtful_where_most_of_it_is_gone_or_a_page_without_a_reason(pages, doubtful):
-    assert bool(doubts(pages)) is doubtful
-    assert all("\n" not in line for line in doubts(pages))
+    assert bool(list_doubts(pages)) is doubtful
+    assert all("\n" not in line for line in list_doubts(pages))
 
 
 @given(st.lists(st.dictionaries(st.sampled_from(sorted(FATES)), st.integers(1, 9999)), max_size=5))
 def test_doubts_never_fail_and_totals_keep_every_word(fates):
     pages = [PageWords(number, words) for number, words in enumerate(fates, 1)]
     assert sum(sum_by_fate(pages).values()) == sum(page.total for page in pages)
-    assert isinstance(doubts(pages), list)
+    assert isinstance(list_doubts(pages), list)
 
 
 def test_a_paper_of_which_most_is_dropped_is_doubtful_and_its_text_still_usable_and_pages_are_shown_as_ranges():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.records import Judgments, Paper, Review
-from gre_bench.ingest.records.cells import read_prose, shown
+from gre_bench.ingest.records.cells import read_prose, shorten_cell
 from gre_bench.ingest.records.columns import (
     ColumnNames,
     PaperIds,
@@ -323,17 +323,17 @@ def test_a_pair_of_another_form_or_a_stated_header_that_no_file_has_is_one_line(
     ],
 )  # fmt: skip
 def test_an_id_is_matched_however_it_is_spelt(written, meant):
-    assert PaperIds(["P-01", "007", "aBc", "SAME", "same"]).meant(written) == meant
+    assert PaperIds(["P-01", "007", "aBc", "SAME", "same"]).match_known_id(written) == meant
 
 
 @given(st.lists(st.from_regex(r"[A-Za-z0-9_-]{1,12}", fullmatch=True), min_size=1, unique_by=str.casefold))
 def test_every_id_means_itself_with_and_without_an_ending_and_a_name_in_part_the_longest_that_begins_it(names):
     parts = PaperIds(["p1", "p1-2"])
-    meant = [parts.meant(name, in_part=True) for name in ("p1-2-review3", "p1_review", "p12")]
+    meant = [parts.match_known_id(name, in_part=True) for name in ("p1-2-review3", "p1_review", "p12")]
     assert meant == ["p1-2", "p1", None]
     ids = PaperIds(names)
     for name in names:
-        assert ids.meant(name) == name
+        assert ids.match_known_id(name) == name
         assert as_id(f"folder/{name}.pdf") == name.strip("-")
 
 
@@ -432,4 +432,4 @@ def test_a_file_without_points_and_an_order_without_its_column_are_one_line(tmp_
     [("'-1,5", "'-1,5"), ("it's", "it's"), ("7-8", "7-8"), (6.5, "6.5"), ("", "?"), ("a\nb", r"a\nb")],
 )
 def test_a_message_shows_a_cell_as_it_is_written(value: object, form: str) -> None:
-    assert shown(value) == form
+    assert shorten_cell(value) == form

@@ -16,7 +16,7 @@ import pytest
 from gre_bench.core import settings
 from gre_bench.core.errors import BudgetReached, SettingsError, Stopped
 from gre_bench.core.settings import BudgetSettings
-from gre_bench.flows.compare_guidelines import GuidelineJob, compare
+from gre_bench.flows.compare_guidelines import GuidelineJob, run_guideline_study
 from gre_bench.flows.compare_guidelines import estimate as estimate_ratings
 from gre_bench.flows.examiner_study import run_examiner_study
 from gre_bench.flows.review_quality import QualityJob, generate, load_fielded_reviews, run_quality_study
@@ -111,7 +111,7 @@ def job(tmp_path):
     return make
 
 
-DOING = {ExaminerJob: run_examiner_study, GuidelineJob: compare, QualityJob: run_quality_study}
+DOING = {ExaminerJob: run_examiner_study, GuidelineJob: run_guideline_study, QualityJob: run_quality_study}
 ESTIMATES = {ExaminerJob: estimate_grades, GuidelineJob: estimate_ratings, QualityJob: estimate_verdicts}
 
 
@@ -205,7 +205,7 @@ def test_a_study_is_made_again_from_the_archive_without_one_request(job, kind):
     again = job(kind, server.url, requests=asked)
     run(again)
     assert left_by(again) == before
-    assert spend_log_of(made.state).whole(made.writer_context.account).requests == asked == server.count
+    assert spend_log_of(made.state).spent_on_all_models(made.writer_context.account).requests == asked == server.count
 
 
 def test_a_made_guideline_is_bounded_and_kept(job, tmp_path):
@@ -251,7 +251,7 @@ def test_a_study_that_was_stopped_or_killed_says_so(job, monkeypatch):
 
         with monkeypatch.context() as patched, pytest.raises(Stopped):
             patched.setattr(steps, "rate_papers", stop)
-            compare(made)
+            run_guideline_study(made)
         [row] = study_rows(made.state)
         assert (row["state"], row["message"]) == ("stopped", "stopped by hand; the same command goes on from there")
         gone = subprocess.Popen([sys.executable, "-c", ""])
@@ -331,7 +331,7 @@ def test_an_edition_is_made_again_from_the_archive_without_one_request(tmp_path,
     assert_same(tables(state), before)
     assert query(state, "select task, item, outcome, detail, final from replies order by all") == outcomes
     assert query(state, "select distinct archived from replies where outcome <> 'no_text'") == [(True,)]
-    assert spend_log_of(state).whole(EDITION).requests == asked
+    assert spend_log_of(state).spent_on_all_models(EDITION).requests == asked
 
 
 @pytest.mark.night

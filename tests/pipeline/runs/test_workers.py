@@ -219,7 +219,7 @@ def handed_out(
     monkeypatch.setattr(workers_module, "runner_of", lambda settings: runner)
     monkeypatch.setattr(workers_module, "is_in_flow_run", lambda: True)
     with Workers(RunSettings(runner="processes", workers=2)) as workers:
-        return dict(workers.scored(iter(range(1, chunks + 1)), lambda chunk: {"chunk": chunk}))
+        return dict(workers.score_chunks(iter(range(1, chunks + 1)), lambda chunk: {"chunk": chunk}))
 
 
 def test_each_worker_has_at_most_two_chunks_and_each_chunk_comes_back_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,7 +236,7 @@ def test_a_chunk_is_prepared_only_when_it_is_handed_out(monkeypatch: pytest.Monk
     monkeypatch.setattr(workers_module, "is_in_flow_run", lambda: True)
     prepared = []
     with Workers(RunSettings(runner="processes", workers=1)) as workers:
-        scored = workers.scored(iter(range(9)), lambda chunk: prepared.append(chunk) or {"chunk": chunk})
+        scored = workers.score_chunks(iter(range(9)), lambda chunk: prepared.append(chunk) or {"chunk": chunk})
         next(scored)
         assert len(prepared) == IN_FLIGHT
 

@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.ranking.published_boards import Figure, beside
+from gre_bench.ranking.published_boards import Figure, pair_printed_and_computed
 from gre_bench.reports.comparisons import from_run
 from tests.cli.calling import shown
 from tests.flows.refreshing import EDITION, refreshed
@@ -150,6 +150,6 @@ def test_a_board_without_ranks_or_with_two_numbers_for_one_candidate_is_refused(
     ],
 )
 def test_a_cell_agrees_where_each_interval_holds_the_other_value(printed, found, within):
-    (row,) = beside([Figure("m", "i", *printed)], [Figure("m", "i", *found)])
+    (row,) = pair_printed_and_computed([Figure("m", "i", *printed)], [Figure("m", "i", *found)])
     assert row.within is within
     assert row.difference == pytest.approx(found[0] - printed[0])
