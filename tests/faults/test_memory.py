@@ -16,6 +16,7 @@ from gre_bench.lm.engine.engines import out_of_memory_error
 from gre_bench.lm.span import Conversation
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
+from gre_bench.release import public_tables
 from gre_bench.reports.publish_editions import publish_edition
 from gre_bench.store import Store, database
 from tests.conftest import SIXTEEN
@@ -193,7 +194,9 @@ def test_memory_that_runs_out_in_the_database_is_no_damage_and_costs_no_commit(
 ) -> None:
     shutil.copytree(made_up, tmp_path / "state", symlinks=True)
     with monkeypatch.context() as patch:
-        patch.setattr(database, "_CLOSED", database._CLOSED | {"memory_limit": limit, "temp_directory": ""})
+        patch.setattr(database, "_CLOSED", database._CLOSED | {"temp_directory": ""})
+        patch.setitem(database.MEMORY, "memory_limit", limit)
+        patch.setitem(public_tables.MEMORY, "memory_limit", limit)
         code, _, err = said(*OF_EDITIONS[asked], "--state", tmp_path / "state")
     trial(f"out of memory: DuckDB, {asked}", "one line that calls nothing damaged; the commit in the log is kept")
     assert code in (0, 1) and "Traceback" not in err, err

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
+import subprocess
+import sys
+
 import duckdb
 import pyarrow.parquet as pq
 import pytest
 
+from gre_bench.core.records import Paper, Review
+from gre_bench.ingest.records.cells import Imported
 from gre_bench.pipeline import importing, refreshing
 from gre_bench.release import public_tables
 from gre_bench.release.pages import paper_pages
@@ -75,7 +81,7 @@ def test_texts_that_are_there_already_are_compared_part_by_part(tmp_path, parts_
     assert max(sizes) == 2 and sum(sizes) == len(PAPERS)
 
 
-def test_reviews_are_stored_all_or_none(tmp_path, parts_of_two, monkeypatch):
+def test_a_thousand_reviews_are_stored_all_or_none(tmp_path, parts_of_two, monkeypatch):
     add_papers(tmp_path, PAPERS)
     with monkeypatch.context() as stopped, pytest.raises(Killed):
         killed_at(stopped, "add_judgments", 3)
@@ -84,6 +90,97 @@ def test_reviews_are_stored_all_or_none(tmp_path, parts_of_two, monkeypatch):
     report = add_reviews(tmp_path, [row | {"judgments": "The paper is sound.", "writer": "people"} for row in REVIEWS])
     assert (report["reviews"], report["judgments"]) == (len(REVIEWS), len(REVIEWS))
     assert len(stored(tmp_path, "reviews")) == len(stored(tmp_path, "judgments")) == len(REVIEWS)
+
+
+@pytest.mark.parametrize(
+    ("stop", "left"), [(("put_reviews", 3), (4, 0)), (("add_judgments", 2), (6, 2))], ids=["reviews", "judgments"]
+)
+def test_an_import_of_many_reviews_that_stopped_between_two_parts_goes_on_with_the_rest(
+    tmp_path, monkeypatch, stop, left
+):
+    monkeypatch.setattr(importing, "MOST_STORED", 2)
+    judged = [row | {"judgments": "The paper is sound.", "writer": "people"} for row in REVIEWS]
+    for state in (tmp_path / "whole", tmp_path / "stopped"):
+        add_papers(state, PAPERS)
+    add_reviews(tmp_path / "whole", judged)
+    with monkeypatch.context() as stopped, pytest.raises(Killed):
+        killed_at(stopped, *stop)
+        add_reviews(tmp_path / "stopped", judged)
+    assert (
+        tuple(len(stored(tmp_path / "stopped", name)) for name in ("reviews", "judgments")) == left
+    )  # the 7th comes last
+    assert query(tmp_path / "stopped", "select kind from imports") == [("papers",)]
+    report = add_reviews(tmp_path / "stopped", judged)
+    assert (report["reviews"], report["judgments"], report["refused"]) == (7 - left[0], 7 - left[1], 0)
+    for name in ("reviews", "judgments"):
+        assert stored(tmp_path / "stopped", name) == stored(tmp_path / "whole", name)
+    added = "select kind, item, writer from additions order by all"
+    assert query(tmp_path / "stopped", added) == query(tmp_path / "whole", added)
+
+
+def test_reviews_that_replace_others_are_stored_all_or_none(tmp_path, monkeypatch):
+    monkeypatch.setattr(importing, "MOST_STORED", 2)
+    add_papers(tmp_path, PAPERS)
+    transactions, write = [], Store.write
+
+    def counted(self, *steps):
+        transactions.append([name for name, _ in steps])
+        return write(self, *steps)
+
+    monkeypatch.setattr(Store, "write", counted)
+    imported = Imported(reviews=[Review(f"r{place}", f"n{place}", "model-a", "Text.") for place in range(7)])
+    (tmp_path / "given.jsonl").write_text("{}")
+    with Store(tmp_path, EDITION).lock("test"):
+        importing.store_imported(
+            Store(tmp_path, EDITION), "test", tmp_path / "given.jsonl", "reviews", imported,
+            before=[("forget_licences", {"kind": "review", "item": ["r0"]})],
+        )  # fmt: skip
+    assert len(transactions) == 1 and {"forget_licences", "put_reviews", "add_import"} <= set(transactions[0])
+
+
+def test_papers_leave_the_memory_as_they_are_stored(tmp_path, parts_of_two):
+    imported = Imported(papers=[Paper(row["paper_id"], row["title"], None, row["text"]) for row in PAPERS])
+    (tmp_path / "given.jsonl").write_text("{}")
+    with Store(tmp_path, EDITION).lock("test"):
+        importing.store_imported(Store(tmp_path, EDITION), "test", tmp_path / "given.jsonl", "papers", imported)
+    assert len(imported.papers) == 1
+    assert query(tmp_path, "select count(*) from papers") == [(7,)]
+
+
+def test_freed_memory_goes_back_to_the_system():
+    """In a process of its own, since other tests' objects may lie between the freed ones."""
+    program = """
+from gre_bench.core.memory import return_freed_memory
+def held():
+    return int(open("/proc/self/statm").read().split()[1]) * 4096
+texts = [str(place) * 8_000 for place in range(5_000)]
+kept = texts[::500]
+before = held()
+del texts
+freed = held()
+return_freed_memory()
+print(before - freed, freed - held())
+"""
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    by_itself, returned = map(int, answer.split())
+    if by_itself > 50_000_000 or not hasattr(ctypes.CDLL(None), "malloc_trim"):
+        pytest.skip("this C library returns memory by itself, or cannot be asked to")
+    assert returned > 50_000_000
+
+
+def memory_limit(connection: duckdb.DuckDBPyConnection) -> float:
+    number, unit = connection.execute("select current_setting('memory_limit')").fetchall()[0][0].split()
+    return float(number) * 1024 ** ["KiB", "MiB", "GiB", "TiB"].index(unit)
+
+
+def test_duckdb_takes_a_smaller_share_of_the_memory_than_by_itself(tmp_path):
+    refreshed(tmp_path)
+    published = publish_edition(Store(tmp_path, EDITION), releases(tmp_path, EDITION)).folder
+    with duckdb.connect() as alone:
+        every = memory_limit(alone) / 0.8
+    with Store(tmp_path, EDITION).transaction() as run, public_tables.open_release_tables(published) as release:
+        assert memory_limit(run) / every == pytest.approx(0.3, rel=0.02)
+        assert memory_limit(release) / every == pytest.approx(0.6, rel=0.02)
 
 
 def test_pairs_are_planned_from_papers_without_their_texts(tmp_path, monkeypatch):
