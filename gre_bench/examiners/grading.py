@@ -127,7 +127,7 @@ def mean_of_samples(samples: Sequence[float]) -> float:
     return math.fsum(share * score for score, share in shares.items())
 
 
-def samplings(examiner: Examiner, base: Sampling | None = None) -> list[Sampling]:
+def list_sampling_settings(examiner: Examiner, base: Sampling | None = None) -> list[Sampling]:
     """Returns the sampling options of each request for one chat.
 
     The aggregation ``approximation`` sends several requests at temperature 1, each with its own seed. Other
@@ -148,7 +148,7 @@ def samplings(examiner: Examiner, base: Sampling | None = None) -> list[Sampling
 
 def filter_sampling(examiner: Examiner, base: Sampling | None = None) -> Sampling:
     """Returns the sampling options of the chat that filters redundant texts: one request for any aggregation."""
-    return samplings(examiner.model_copy(update={"aggregation": "direct"}), base)[0]
+    return list_sampling_settings(examiner.model_copy(update={"aggregation": "direct"}), base)[0]
 
 
 def ask_and_parse(
@@ -204,7 +204,9 @@ def grade(
 
     results, due = filter_redundant_items(examiner, items, asker, base)
     all_chats = [chat for index in due for chat in build_grading_chats(examiner, items[index])]
-    by_sampling = [ask_and_parse(asker, all_chats, sampling, read) for sampling in samplings(examiner, base)]
+    by_sampling = [
+        ask_and_parse(asker, all_chats, sampling, read) for sampling in list_sampling_settings(examiner, base)
+    ]
     each = len(examiner.aspects)
     for turn, (index, filter_cost) in enumerate(due.items()):
         mine = [[outcomes[turn * each + part] for outcomes in by_sampling] for part in range(each)]
@@ -355,7 +357,7 @@ def grade_by_endpoint(
     scale, mass = _scale(examiner), examiner.mass or "normalised"
     grades, due = filter_redundant_items(examiner, items, writer, base)
     all_chats = [chat for index in due for chat in build_grading_chats(examiner, items[index])]
-    [sampling] = samplings(examiner, base)
+    [sampling] = list_sampling_settings(examiner, base)
     outcomes = iter(
         ask_and_parse(asker, all_chats, sampling, lambda document: weighted(tokens_of(document), scale, mass))
     )
@@ -525,7 +527,7 @@ def grading_identity(
     description = f"examiner {examiner.identity}"
     if lm is not None:
         return replace(lm, engine_version=f"{lm.engine_version}, {description}")
-    description += f", sampling {digest([asdict(sampling) for sampling in samplings(examiner, base)])[:8]}"
+    description += f", sampling {digest([asdict(sampling) for sampling in list_sampling_settings(examiner, base)])[:8]}"
     return LMIdentity(writer or "none", digest(writer or "none"), description, dtype="none")
 
 

@@ -198,13 +198,13 @@ def _certificates(from_environment: bool) -> ssl.SSLContext:
 class BatchGate(Generic[T]):
     """The state that the threads of one batch of requests share: when to wait, and when to stop.
 
-    After *enough* failed requests in a row, the endpoint counts as down. Once the batch stops, the event `over` is set,
-    and `stopped` is the result of every unanswered request. `bound`: the error that states which limit of the budget
-    was reached.
+    After *enough_failures* failed requests in a row, the endpoint counts as down. Once the batch stops, the event
+    `over` is set, and `stopped` is the result of every unanswered request. `bound`: the error that states which limit
+    of the budget was reached.
     """
 
-    def __init__(self, enough: int):
-        self._enough = enough
+    def __init__(self, enough_failures: int):
+        self._enough_failures = enough_failures
         self._lock = threading.Lock()
         self.over = threading.Event()
         self._not_before = 0.0
@@ -238,7 +238,7 @@ class BatchGate(Generic[T]):
         """Counts a request as answered, or as *lost* after all retries; returns whether the endpoint seems down."""
         with self._lock:
             self._lost = self._lost + 1 if lost else 0
-            return self._lost >= self._enough
+            return self._lost >= self._enough_failures
 
 
 def map_in_threads(work: Callable[[T], R], items: Iterable[T], count: int, stop: Callable[[], object]) -> list[R]:

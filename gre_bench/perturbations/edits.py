@@ -120,7 +120,7 @@ def _mark_even_sentences(sentences: Sequence[Sentence]) -> Iterator[Sentence]:
 
 
 def _number_sentences(sentences: Sequence[Sentence]) -> Iterator[tuple[int, Sentence, int]]:
-    """Yields (index, sentence, number). Non-empty sentences count from 1; empty ones get 1, so that they stay."""
+    """Yields (index, sentence, number). Non-empty sentences count from 1. Empty ones get 1, which no caller deletes."""
     number = 0
     for index, sentence in enumerate(sentences):
         number += bool(sentence.text)

@@ -38,7 +38,7 @@ UNSTATED = {"deployment_type": "unknown", "model_availability": "unknown"}
 _UNSAFE = re.compile(r'[<>:"\\|?*\x00-\x1f/]+')
 
 
-def write_exchange(release: Path, out: Path) -> list[Path]:
+def write_every_eval_ever(release: Path, out: Path) -> list[Path]:
     """Writes the files of all models in the release folder *release* to the folder *out*; returns the files' paths.
 
     Raises `SourceError` if the release was altered or has no model with a score.

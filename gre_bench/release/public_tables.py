@@ -48,6 +48,8 @@ REDACTED = (
     "snapshots", "papers", "reviews", "judgments", "review_versions", "paper_sources", "texts",
     "synopses", "replies", "plan", "spans", "scores", "problems",
 )  # fmt: skip
+BODIES = ("papers", "texts")
+"""Tables with texts of papers, tens of kilobytes each. DuckDB would need all of them in memory to sort them."""
 ADDED = ("metrics", "models", "changes", "signatures_shown", "judgment_kinds", "pieces", "word_counts")
 """Tables that a release has in addition to the edition's."""
 FILLED = ("board", "strata")
@@ -62,6 +64,7 @@ HISTORY = ("run_id", "created_at", "drawn_at", "validated_at")
 FOLDER, VIEWS_FILE = "tables", "views.sql"
 MEMORY = {"memory_limit": "60%"}
 """DuckDB's share of the memory while a release is made; little else is in memory then."""
+PAPERS_AT_ONCE = 500
 PART = 20_480
 """The number of rows of a part of a Parquet file, a multiple of 2,048. Writers and readers hold one part in memory."""
 
@@ -114,7 +117,9 @@ def write_database(
             raise StoreError(f"{source} has no table {lacking[0]}; run gre-bench refresh, which brings it up to date")
         _mark_public(connection, is_free, everything, own_licence, scores_only)
         for name in TABLES:
-            if name in REDACTED:
+            if name in BODIES:
+                _create_in_parts(connection, name)
+            elif name in REDACTED:
                 connection.execute(f"create table {name} as {statement('release', name)}")
             elif name in WHOLE:
                 kept = "columns(lambda name: name not in $history)"
@@ -147,6 +152,19 @@ def write_database(
         connection.close()
     target.with_name(f"{target.name}.wal").unlink(missing_ok=True)
     return counts
+
+
+def _create_in_parts(connection: duckdb.DuckDBPyConnection, name: str) -> None:
+    """Creates the table *name* of `BODIES`, in the order of its statement, from a few papers at a time."""
+    rows = statement("release", name).rstrip().removesuffix(";")
+    ids = [row[0] for row in connection.execute(f"select paper_id from edition.{name} order by paper_id").fetchall()]
+    connection.execute(f"create table {name} as from ({rows}) limit 0")
+    for start in range(0, len(ids), PAPERS_AT_ONCE):
+        some = ids[start : start + PAPERS_AT_ONCE]
+        connection.execute(
+            f"insert into {name} from ({rows}) where paper_id between $first and $last order by paper_id",
+            {"first": some[0], "last": some[-1]},
+        )
 
 
 def write_parquet(database: Path, release: Path) -> None:

@@ -35,7 +35,7 @@ from gre_bench.release.site import TEXTS, boards, write_site
 from gre_bench.reports import contrasts
 from gre_bench.reports.correctness import load_flaw_results
 from gre_bench.reports.signatures import add_specific_signatures
-from gre_bench.store import Frozen, Row, Store, frozen, now
+from gre_bench.store import FrozenStore, Row, Store, frozen, now
 from gre_bench.store.queries import (
     BOARD_LENGTHS,
     BOARD_SETTINGS,
@@ -79,7 +79,7 @@ def publish_edition(
 
 
 def build_publication(
-    store: Frozen,
+    store: FrozenStore,
     everything: bool = False,
     again: bool = False,
     hidden: Sequence[Row] = (),

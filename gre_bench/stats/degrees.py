@@ -69,8 +69,8 @@ def degree_curve(differences: Array, seed: int = 0) -> DegreeCurve:
     tests = [paired_test(column, level=1 - ALPHA) for column in differences.T]
     sds = differences.std(axis=0, ddof=1)
     steps = [paired_test(step) for step in np.diff(differences, axis=1, prepend=0.0).T]
-    turns = {math.copysign(1, step.value) for step, p in zip(steps, _adjusted(steps), strict=True) if p < ALPHA}
-    rises = [p < ALPHA and test.value > 0 for test, p in zip(tests, _adjusted(tests), strict=True)]
+    turns = {math.copysign(1, step.value) for step, p in zip(steps, _adjust_p_values(steps), strict=True) if p < ALPHA}
+    rises = [p < ALPHA and test.value > 0 for test, p in zip(tests, _adjust_p_values(tests), strict=True)]
     by_papers: dict[str, int | None] = {}
     power: dict[str, float | None] = {}
     for papers in PAPERS:
@@ -86,7 +86,7 @@ def degree_curve(differences: Array, seed: int = 0) -> DegreeCurve:
     )
 
 
-def _adjusted(tests: list[PairedTest]) -> list[float]:
+def _adjust_p_values(tests: list[PairedTest]) -> list[float]:
     return holm([float(not test.value) if math.isnan(test.p) else test.p for test in tests])
 
 

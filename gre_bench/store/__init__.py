@@ -19,7 +19,7 @@ from gre_bench.store.database import connect, explain_resource_shortage, is_inte
 from gre_bench.store.edition import (
     INCLUDED_EDITION,
     INCLUDED_EDITIONS,
-    Frozen,
+    FrozenStore,
     ReadCopy,
     Store,
     copy_to_scratch,
@@ -41,7 +41,7 @@ __all__ = [
     "SCHEMA_VERSION",
     "TABLES",
     "VIEWS",
-    "Frozen",
+    "FrozenStore",
     "ReadCopy",
     "Row",
     "Store",

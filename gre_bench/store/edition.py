@@ -394,7 +394,7 @@ class ReadCopy(Store):
         return self.read(query, **parameters)
 
 
-class Frozen(ReadCopy):
+class FrozenStore(ReadCopy):
     """A private copy of *store* in *file*, with an open connection. Reading it never waits, and no run changes it."""
 
     def __init__(self, store: Store, file: Path, connection: duckdb.DuckDBPyConnection):
@@ -413,7 +413,7 @@ class Frozen(ReadCopy):
 
 
 @contextmanager
-def frozen(store: Store, command: str, wait_s: float = 0.0) -> Iterator[Frozen]:
+def frozen(store: Store, command: str, wait_s: float = 0.0) -> Iterator[FrozenStore]:
     """Copies *store* under its lock, which *command* holds; yields the copy, and deletes it at the end.
 
     Raises `LockedError` if a run is still writing after *wait_s* seconds.
@@ -427,7 +427,7 @@ def frozen(store: Store, command: str, wait_s: float = 0.0) -> Iterator[Frozen]:
         except duckdb.Error as error:
             raise store.fault(error) from None
         with connection:
-            yield Frozen(store, file, connection)
+            yield FrozenStore(store, file, connection)
 
 
 @contextmanager

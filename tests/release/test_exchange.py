@@ -14,7 +14,7 @@ import pytest
 
 from gre_bench.core.errors import SourceError
 from gre_bench.release import exchange
-from gre_bench.release.exchange import write_exchange
+from gre_bench.release.exchange import write_every_eval_ever
 from gre_bench.release.loading import find_release
 from gre_bench.release.manifest import verify
 from gre_bench.release.public_tables import open_release_tables, rows
@@ -30,7 +30,7 @@ def folder(state) -> Path:
 def written(folder, tmp_path_factory) -> dict[Path, list[dict]]:
     """The file of each model → its samples."""
     out = tmp_path_factory.mktemp("exchange")
-    files = [path for path in write_exchange(folder, out) if path.suffix == ".json"]
+    files = [path for path in write_every_eval_ever(folder, out) if path.suffix == ".json"]
     samples = {path: path.with_name(f"{path.stem}_samples.jsonl").read_text("utf-8").splitlines() for path in files}
     return {path: [json.loads(line) for line in lines] for path, lines in samples.items()}
 
@@ -71,7 +71,9 @@ def test_what_the_schema_has_a_place_for_stands_there_and_the_rest_beside_it(wri
 
 
 def test_a_prompt_of_the_program_is_given_in_words(tmp_path):
-    (path, *_) = (path for path in write_exchange(find_release("ICLR-2022-llms"), tmp_path) if path.suffix == ".json")
+    (path, *_) = (
+        path for path in write_every_eval_ever(find_release("ICLR-2022-llms"), tmp_path) if path.suffix == ".json"
+    )
     (result, *_) = json.loads(path.read_text("utf-8"))["evaluation_results"]
     judge = result["metric_config"]["llm_scoring"]
     assert "{synopsis}" in judge["input_prompt"] and judge["judges"][0]["model_info"]["name"] == "cache-ngram-2"
@@ -81,13 +83,15 @@ def test_a_prompt_of_the_program_is_given_in_words(tmp_path):
 def test_a_prompt_is_found_by_its_digest_whatever_name_the_settings_of_the_release_give_it(monkeypatch, tmp_path):
     stated = {"scoring": {"prompt": "a_prompt_of_another_lab"}}
     monkeypatch.setattr(exchange, "verify", lambda folder: verify(folder) | {"settings": stated})
-    (path, *_) = (path for path in write_exchange(find_release("ICLR-2022-llms"), tmp_path) if path.suffix == ".json")
+    (path, *_) = (
+        path for path in write_every_eval_ever(find_release("ICLR-2022-llms"), tmp_path) if path.suffix == ".json"
+    )
     (result, *_) = json.loads(path.read_text("utf-8"))["evaluation_results"]
     assert "{synopsis}" in result["metric_config"]["llm_scoring"]["input_prompt"]
 
 
 def test_the_same_release_gives_the_same_files_and_no_text_of_it(folder, written, tmp_path):
-    again = write_exchange(folder, tmp_path)
+    again = write_every_eval_ever(folder, tmp_path)
     texts = {path.name: path.read_bytes() for path in again}
     assert texts.keys() == {name for path in written for name in (path.name, f"{path.stem}_samples.jsonl")}
     assert all(path.read_bytes() == texts[path.name] for path in written)
@@ -100,7 +104,7 @@ def test_a_release_that_was_altered_is_not_passed_on(folder, tmp_path):
     page.chmod(0o644)
     page.write_text("other")
     with pytest.raises(SourceError, match="not as it was written"):
-        write_exchange(copy, tmp_path / "out")
+        write_every_eval_ever(copy, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 

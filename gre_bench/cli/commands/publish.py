@@ -101,10 +101,10 @@ def _export_existing_release(
 
 
 def _write_exports(folder: Path, exchange: Path | None, repository: Path | None) -> dict[str, Any]:
-    from gre_bench.release.exchange import write_exchange
+    from gre_bench.release.exchange import write_every_eval_ever
     from gre_bench.release.repository import write_repository
 
-    report = {"every_eval_ever": list(map(str, write_exchange(folder, exchange)))} if exchange else {}
+    report = {"every_eval_ever": list(map(str, write_every_eval_ever(folder, exchange)))} if exchange else {}
     return report | ({"repository": list(map(str, write_repository(folder, repository)))} if repository else {})
 
 

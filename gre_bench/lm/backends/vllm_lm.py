@@ -271,7 +271,7 @@ class VLLM(ChatBackend):
                 return self._leave_given(f"its answers are {gap:.2g} nats off those about whole conversations")
 
     def _leave_given(self, why: str) -> None:
-        """Switches to *whole* requests for the rest of the run and adds a remark with the reason *why*, once."""
+        """Scores whole conversations for the rest of the run, and adds one remark with the reason, *why*."""
         if self._given:
             self._given = False
             self.remarks.append(

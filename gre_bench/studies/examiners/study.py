@@ -35,7 +35,7 @@ from gre_bench.examiners.examiner import (
     improving_chat,
     writing_chat,
 )
-from gre_bench.examiners.grading import FREE, Grade, filter_sampling, samplings
+from gre_bench.examiners.grading import FREE, Grade, filter_sampling, list_sampling_settings
 from gre_bench.examiners.pairwise import Game, Preference, TextPair, bradley_terry, elo_spread, games, position_bias
 from gre_bench.examiners.panel import (
     Exam,
@@ -157,7 +157,7 @@ def estimate(job: ExaminerJob) -> dict[str, Any]:
                 continue
             writer = open_logprobs(name, context) if examiner.aggregation == "logprob" else plain.writer
             item_chats = [chat for item in items for chat in build_grading_chats(examiner, item)]
-            asking += [(writer, item_chats, sampling) for sampling in samplings(examiner, plain.sampling)]
+            asking += [(writer, item_chats, sampling) for sampling in list_sampling_settings(examiner, plain.sampling)]
             if examiner.filtering:
                 filters = [filter_chat(examiner, item) for item in items]
                 asking.append((plain.writer, filters, filter_sampling(examiner, plain.sampling)))

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Literal
 
 from gre_bench.core.resources import patterns, word_lists
-from gre_bench.writing.rules.synopsis import assw_of, statements, strength_weight
+from gre_bench.writing.rules.synopsis import assw_of, statements, weigh_as_strength
 
 Kind = Literal["full", "abstract"]
 
@@ -171,7 +171,7 @@ def _novelty(words: _Words) -> str:
 def _ranked(abstract: str | None, body: str, strong: Sequence[str]) -> list[str]:
     """Returns *strong*, the claimed strengths, strongest first; if there are none, the paper's first two sentences."""
     read = list(statements(abstract, body))
-    weights = {statement.text: strength_weight(statement) for statement in reversed(read)}
+    weights = {statement.text: weigh_as_strength(statement) for statement in reversed(read)}
     first = [statement.text for statement in read[:2]]
     return sorted(strong, key=lambda point: -weights.get(point, 0)) or first
 

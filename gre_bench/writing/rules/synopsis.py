@@ -100,7 +100,7 @@ def assw_of(abstract: str | None, text: str) -> tuple[list[str], list[str]]:
     """Returns the strengths and weaknesses that the authors state: at most `MOST` sentences each, in paper order."""
     read = list(statements(abstract, text))
     weak = _best(read, [weakness_weight(statement) for statement in read])
-    return _best(read, [0 if statement.text in weak else strength_weight(statement) for statement in read]), weak
+    return _best(read, [0 if statement.text in weak else weigh_as_strength(statement) for statement in read]), weak
 
 
 def assw_text(strengths: Sequence[str], weaknesses: Sequence[str]) -> str:
@@ -145,7 +145,7 @@ def clean_sentence(sentence: str) -> str:
     return text[0].upper() + text[1:]
 
 
-def strength_weight(statement: Statement) -> float:
+def weigh_as_strength(statement: Statement) -> float:
     """Returns how strongly *statement* claims a strength of the authors' own work; 0 or less: it claims none."""
     claim = _CLAIM.search(statement.text)
     results = len(set(match[0].lower() for match in _RESULT.finditer(statement.text)))
