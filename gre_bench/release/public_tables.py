@@ -65,7 +65,8 @@ FOLDER, VIEWS_FILE = "tables", "views.sql"
 MEMORY = {"memory_limit": "60%"}
 """DuckDB's share of the memory while a release is made; little else is in memory then."""
 PAPERS_AT_ONCE = 500
-PART = 20_480
+"""The number of papers whose texts are sorted at one time."""
+PART, PART_OF_BODIES = 20_480, 2_048
 """The number of rows of a part of a Parquet file, a multiple of 2,048. Writers and readers hold one part in memory."""
 
 
@@ -176,7 +177,8 @@ def write_parquet(database: Path, release: Path) -> None:
     for name in names:
         # DuckDB keeps in memory what it read from an open database, and each thread holds a part of its own.
         with open_release_tables(database, writable=folder) as connection:
-            options = f"format parquet, codec zstd, compression_level 9, row_group_size {PART}"
+            part = PART_OF_BODIES if name in BODIES else PART
+            options = f"format parquet, codec zstd, compression_level 9, row_group_size {part}"
             connection.execute(f"copy {name} to {quoted(folder / f'{name}.parquet')} ({options})")
     (release / VIEWS_FILE).write_text(views_of(names), encoding="utf-8")
 

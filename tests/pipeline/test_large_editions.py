@@ -220,15 +220,27 @@ def test_the_file_is_closed_after_an_import_and_after_a_copy_so_that_no_page_of_
         assert store.rows(importing.queries.PAPERS, ids=["late"])[0]["title"] == "Late"
 
 
-def test_a_large_table_is_a_parquet_file_of_parts_in_its_order(tmp_path):
-    rows = 2 * public_tables.PART + 5
+@pytest.mark.parametrize(("table", "part"), [("spans", public_tables.PART), ("papers", public_tables.PART_OF_BODIES)])
+def test_a_large_table_is_a_parquet_file_of_parts_in_its_order(tmp_path, table, part):
+    rows = 2 * part + 5
     with connect(tmp_path / "release.duckdb") as made:
-        made.execute(f"create table spans as select range as place, repeat('x', 20) as text from range({rows})")
+        made.execute(f"create table {table} as select range as place, repeat('x', 20) as text from range({rows})")
     public_tables.write_parquet(tmp_path / "release.duckdb", tmp_path)
-    file = pq.ParquetFile(tmp_path / "tables" / "spans.parquet")
+    file = pq.ParquetFile(tmp_path / "tables" / f"{table}.parquet")
     sizes = [file.metadata.row_group(place).num_rows for place in range(file.metadata.num_row_groups)]
-    assert sizes == [public_tables.PART, public_tables.PART, 5]
+    assert sizes == [part, part, 5]
     assert file.read(["place"])["place"].to_pylist() == list(range(rows))
+
+
+def test_texts_of_papers_in_a_release_are_the_same_however_many_are_sorted_at_once(tmp_path, monkeypatch):
+    refreshed(tmp_path)
+    contents = []
+    for count in (500, 3):
+        monkeypatch.setattr(public_tables, "PAPERS_AT_ONCE", count)
+        folder = publish_edition(Store(tmp_path, EDITION), releases(tmp_path, EDITION), again=True).folder
+        contents.append([(folder / "tables" / f"{name}.parquet").read_bytes() for name in public_tables.BODIES])
+    assert contents[0] == contents[1]
+    assert pq.read_table(folder / "tables" / "papers.parquet", columns=["paper_id"]).num_rows > 3
 
 
 def test_pages_of_papers_are_the_same_however_many_are_written_at_once(tmp_path, monkeypatch):
