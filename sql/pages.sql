@@ -310,10 +310,10 @@ from papers
 where paper_id in (select paper_id from sample)
 group by all
 union all
-select 'reviews', r.candidate, r.licence, count(*), count(coalesce(r.text, j.text)), null
+select 'reviews', r.candidate, r.licence, count(*), count(*) filter (r.text is not null or j.review_id is not null), null
 from reviews r
 left join candidates c on c.candidate_id = r.candidate
-left join (select review_id, any_value(text) as text from judgments group by review_id) j using (review_id)
+left join (select distinct review_id from judgments where text is not null) j on j.review_id = r.review_id
 where r.paper_id in (select paper_id from sample) and coalesce(c.kind, '') <> 'change'
     and (r.candidate <> 'human' or r.review_id in (select review_id from sample))
 group by all
