@@ -298,15 +298,21 @@ order by c.paper_id;
 -- one row per kind of text, candidate and licence: how many texts there are, and how many are published
 -- titles: how many papers have a published title; the publisher's own papers have one even if their texts are withheld
 -- Judgments have the licence of their review, synopses that of their paper.
+with papers_known as materialized (  -- a join would hold the texts in memory
+    select
+        paper_id,
+        title,
+        licence,
+        (abstract is not null or abstract_sha256 is null) and (text is not null or text_sha256 is null) as whole
+    from papers
+)
 select
     'papers' as texts, null as candidate, licence, count(*) as known,
     count(title) filter (
-        (abstract is not null or abstract_sha256 is null)
-        and (text is not null or text_sha256 is null)
-        and paper_id not in (select t.paper_id from texts t where t.text is null and t.text_sha256 is not null)
+        whole and paper_id not in (select t.paper_id from texts t where t.text is null and t.text_sha256 is not null)
     ) as shown,
     count(title) as titles
-from papers
+from papers_known
 where paper_id in (select paper_id from sample)
 group by all
 union all
