@@ -26,10 +26,10 @@ from gre_bench.prompts.conditions import Condition
 from gre_bench.studies.guidelines import (
     KIND,
     RatedPapers,
-    from_edition,
-    from_files,
     load_conditions,
     load_existing_reviews,
+    load_rated_papers_from_edition,
+    load_rated_papers_from_files,
     study_folder,
     write_guideline_study,
 )
@@ -116,10 +116,10 @@ def load_papers_and_conditions(job: GuidelineJob) -> tuple[RatedPapers, list[Con
     if job.edition and (job.papers or job.ratings):
         raise SettingsError("an edition has papers and ratings of its own: leave out --papers-file and --ratings")
     if job.edition:
-        return from_edition(job.state, job.edition, job.limit), chosen
+        return load_rated_papers_from_edition(job.state, job.edition, job.limit), chosen
     if not job.papers or not job.ratings:
         raise SettingsError("name the papers: --edition EDITION, or --papers-file FILE and --ratings FILE")
-    return from_files(job.papers, job.ratings, job.limit), chosen
+    return load_rated_papers_from_files(job.papers, job.ratings, job.limit), chosen
 
 
 def rating_signature(job: GuidelineJob, model: str, condition: Condition) -> dict[str, str]:

@@ -25,7 +25,7 @@ from gre_bench.examiners.grading import FREE, bin_grades
 from gre_bench.examiners.rater_results import RaterColumn
 from gre_bench.pipeline.runs.prefect_engine import to_prefect_state
 from gre_bench.pipeline.runs.running_studies import run_within_budget
-from gre_bench.studies.examiners.inputs import GradedItems, grid
+from gre_bench.studies.examiners.inputs import GradedItems, build_grid
 from gre_bench.studies.examiners.results import KIND, write_examiner_study
 from gre_bench.studies.examiners.study import (
     ExaminerJob,
@@ -58,7 +58,7 @@ def run_examiner_study(job: ExaminerJob) -> dict[str, Any]:
     settings, context = job.settings, job.writer_context
     with run_within_budget(context, study_folder(job.state, job.name, material.source, KIND)) as say:
         written, unsound = obtain_instructions(settings, context, material.kind)
-        chosen = grid(settings, material.kind, written)
+        chosen = build_grid(settings, material.kind, written)
         columns = [grade_by_baseline(name, material.items, settings.embedder) for name in settings.baselines]
         signatures: dict[str, dict[str, Any]] = {}
         due = [

@@ -28,7 +28,7 @@ from gre_bench.lm.protocol import EvaluationLM, predict_checked
 from gre_bench.reports.board_pictures import board_picture
 from gre_bench.reports.board_rows import load_candidate, paper_leads, release_boards, release_folder, release_pairs
 from gre_bench.reports.signatures import headline_signature, resolve_candidate, shown_signatures
-from gre_bench.store import Row, Store, no_edition
+from gre_bench.store import Row, Store, missing_edition_error
 from gre_bench.store.queries import CANDIDATE_PAIRS, KNOWN_CANDIDATES, LEADERBOARD
 from gre_bench.writing.rules.judgments import judgments_of
 
@@ -214,7 +214,7 @@ def leaderboard(
         store = _find_store(edition, state)
         ids = [row["signature_id"] for row in shown_signatures(store, [metric] if metric else None)]
         rows = store.read(LEADERBOARD, signature_ids=ids)
-    frame = _board_class()(_frame(rows))
+    frame = _board_class()(_rows_to_frame(rows))
     return frame if details or frame.empty else frame.filter(SHOWN)
 
 
@@ -246,7 +246,7 @@ def pairs(
         known = [row["candidate"] for row in store.read(KNOWN_CANDIDATES)]
         names = [resolve_candidate(store, candidate)] if candidate else known
         rows = store.read(CANDIDATE_PAIRS, signature_id=signature["signature_id"], candidates=names)
-    return _frame(rows).drop(columns="unit").rename(columns={"candidate_id": "candidate", "value": "score"})
+    return _rows_to_frame(rows).drop(columns="unit").rename(columns={"candidate_id": "candidate", "value": "score"})
 
 
 @_errors_for_python()
@@ -270,7 +270,7 @@ def why(edition: str, candidate: str, metric: str | None = None, state: str | Pa
     store = _find_store(edition, state)
     signature = headline_signature(store) if metric is None else shown_signatures(store, [metric])[0]
     rows = paper_leads(store, signature["signature_id"], resolve_candidate(store, candidate))
-    return _frame(rows).rename(columns={"mean": "score"})
+    return _rows_to_frame(rows).rename(columns={"mean": "score"})
 
 
 @_errors_for_python()
@@ -301,7 +301,7 @@ def compare(
     _find_store(edition, state)
     report = compare_candidates(Path(state), edition, [first, second], [metric] if metric else None)
     names = ("metric", "validated", "difference", "low", "high", "p", "papers", "won", "lost", "problem")
-    return _frame(
+    return _rows_to_frame(
         [
             {name: row.get(name) for name in names} | {"p_board": row["board"] and row["board"]["p_holm"]}
             for row in report["candidates"]
@@ -425,7 +425,7 @@ def rank(
     summary = refresh(job)
     if summary["outcome"] != "done":
         raise UnfinishedError(f"{on}: {summary['outcome']}: {summary['message']}")
-    return _frame(load_candidate(store, name)["rows"]).filter([*SHOWN, "of"])
+    return _rows_to_frame(load_candidate(store, name)["rows"]).filter([*SHOWN, "of"])
 
 
 def _format_options(options: Mapping[str, str | Sequence[str]] | None) -> list[str]:
@@ -454,7 +454,7 @@ def _join_judgments(title: str, given: Text) -> str:
 def _find_store(name: str | Path, state: str | Path) -> Store:
     store = Store(Path(state), str(name))
     if not store.exists:
-        raise no_edition(Path(state), store.key)
+        raise missing_edition_error(Path(state), store.key)
     return store
 
 
@@ -469,12 +469,12 @@ def _board_class() -> type[pandas.DataFrame]:
             return BoardFrame
 
         def _repr_html_(self) -> str | None:
-            return str(_picture(self)) + (super()._repr_html_() or "")  # pyrefly: ignore
+            return str(_draw_board_svg(self)) + (super()._repr_html_() or "")  # pyrefly: ignore
 
     return BoardFrame
 
 
-def _picture(board: pandas.DataFrame) -> str:
+def _draw_board_svg(board: pandas.DataFrame) -> str:
     """Returns a chart of the scores and intervals of the first metric of *board* as SVG; empty if there are none."""
     if not {"metric", "candidate", "kind", "score", "low", "high"} <= {*board.columns} or board.empty:
         return ""
@@ -488,7 +488,7 @@ def _nan_to_none(given: float | None) -> float | None:
     return None if given is None or math.isnan(given) else float(given)
 
 
-def _frame(rows: Sequence[Row]) -> pandas.DataFrame:
+def _rows_to_frame(rows: Sequence[Row]) -> pandas.DataFrame:
     import pandas
 
     return pandas.DataFrame(list(rows))

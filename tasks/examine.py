@@ -31,10 +31,10 @@ def rate_papers(
 
     *papers*: (paper id, content). A paper without a usable rating has a problem instead.
     """
-    from gre_bench.guidelines.ratings import rate
+    from gre_bench.guidelines.ratings import rate_papers_under_condition
 
     lm = open_examiner_lm(name, writer_context)
-    return rate(lm.writer, lm.sampling, name, condition, papers)
+    return rate_papers_under_condition(lm.writer, lm.sampling, name, condition, papers)
 
 
 @writing_step("judge review quality", "{criterion} by {name}")
@@ -43,19 +43,19 @@ def judge_reviews(
 ) -> list[ChatOutcome[int]]:
     """Returns the points (or a problem) that the LM *name* gives each of *reviews* for *criterion* (see `CRITERIA`)."""
     from gre_bench.guidelines.quality_points import CRITERIA
-    from gre_bench.guidelines.yaml_replies import ask
+    from gre_bench.guidelines.yaml_replies import request_yaml_outcomes
 
     lm, rubric = open_examiner_lm(name, writer_context), CRITERIA[criterion]
-    return ask(lm.writer, lm.sampling, [rubric.chat(review) for review in reviews], rubric.points)
+    return request_yaml_outcomes(lm.writer, lm.sampling, [rubric.chat(review) for review in reviews], rubric.points)
 
 
 @writing_step("generate guideline", "guideline by {name}")
 def generate_guideline(name: str, writer_context: WriterContext, reviews: Sequence[FieldedReview]) -> ChatOutcome[str]:
     """Returns a guideline that the LM *name* makes from a group of *reviews*, or a problem."""
-    from gre_bench.guidelines.checklist import generate
+    from gre_bench.guidelines.checklist import generate_checklist
 
     lm = open_examiner_lm(name, writer_context)
-    return generate(lm.writer, lm.sampling, reviews)
+    return generate_checklist(lm.writer, lm.sampling, reviews)
 
 
 def open_examiner_lm(name: str, writer_context: WriterContext) -> ExaminerLM:
@@ -77,10 +77,10 @@ def build_grader(
     probabilities for the aggregation ``logprob``; if None, the endpoint of *name* does, but only for the likeliest
     tokens.
     """
-    from gre_bench.examiners.grading import grade, grade_by_endpoint, grade_by_lm, grading_identity
+    from gre_bench.examiners.grading import grade_by_endpoint, grade_by_lm, grade_by_replies, grading_identity
 
     if examiner.form.answer == "nothing":
-        return lambda items: grade(examiner, items, None), grading_identity(examiner)
+        return lambda items: grade_by_replies(examiner, items, None), grading_identity(examiner)
     if examiner.aggregation == "logprob" and evaluation_lm is not None:
         lm = require_chat_lm(open_lm(evaluation_lm))
         return lambda items: grade_by_lm(examiner, items, lm), grading_identity(examiner, lm=lm.identity)
@@ -88,7 +88,7 @@ def build_grader(
     writer, sampling = opened.writer, opened.sampling
     if examiner.aggregation != "logprob":
         identity = grading_identity(examiner, writer.identity, sampling)
-        return lambda items: grade(examiner, items, writer, sampling), identity
+        return lambda items: grade_by_replies(examiner, items, writer, sampling), identity
     shown = open_logprobs(name, writer_context)
     identity = grading_identity(examiner, shown.identity, sampling)
     return lambda items: grade_by_endpoint(examiner, items, shown, writer, sampling), identity

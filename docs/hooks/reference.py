@@ -180,12 +180,12 @@ def tables_page() -> str:
     """Every table and view of an edition's database with its grain and its columns."""
     import duckdb
 
-    from gre_bench.store.schema import define
+    from gre_bench.store.schema import define_schema
 
     notes, columns = _described(ROOT / "sql")
     meanings = tomllib.loads((ROOT / "docs" / "columns.toml").read_text(encoding="utf-8"))
     with duckdb.connect() as run:
-        define(run)
+        define_schema(run)
         found = run.sql("select table_type, table_name from information_schema.tables order by all").fetchall()
         described = {name: run.sql(f'describe "{name}"').fetchall() for _, name in found}
     lines = ["# Tables and views", "", '`gre-bench sql EDITION "from leaderboard"` reads them.', ""]

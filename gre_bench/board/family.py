@@ -34,7 +34,7 @@ def family_of(read: Read, signature_id: str, rows: Sequence[LeaderboardRow], boa
     return HolmFamily(tests, above, {row["candidate"]: row["untested"] for row in rows if row["untested"]}, alone)
 
 
-def computed_family(read: Read, signature_id: str, rows: Sequence[LeaderboardRow]) -> HolmFamily:
+def compute_family(read: Read, signature_id: str, rows: Sequence[LeaderboardRow]) -> HolmFamily:
     """Computes the family of tests from the scores under a signature; *rows*: the rows of its board."""
     from gre_bench.ranking.rank_statistics import build_test_family
 

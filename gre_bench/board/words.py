@@ -73,7 +73,7 @@ FEWEST_PAPERS = 20
 """With fewer papers than this, the slope of scores on length is too uncertain to give a score at another length."""
 
 
-def at_human_length(row: LeaderboardRow) -> float | None:
+def get_score_at_human_length(row: LeaderboardRow) -> float | None:
     """Returns the score at the length of human reviews.
 
     Returns None if this score is unknown or extrapolated, or if there are fewer than `FEWEST_PAPERS` papers.
@@ -81,12 +81,12 @@ def at_human_length(row: LeaderboardRow) -> float | None:
     return None if row["extrapolated"] or row["papers"] < FEWEST_PAPERS else row["at_length"]
 
 
-def p_value(p: float | None) -> str:
+def format_p_value(p: float | None) -> str:
     """Returns *p* with three decimals, or ``<0.001``; "" if it is None. Screens, pages and files use this format."""
     return "" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def rank_range(rank: int | None, low: int | None, high: int | None) -> str:
+def format_rank_range(rank: int | None, low: int | None, high: int | None) -> str:
     """Formats a rank with the range that the tests allow, such as ``2 (2–4)``.
 
     Args:
@@ -102,14 +102,14 @@ def rank_range(rank: int | None, low: int | None, high: int | None) -> str:
     return str(rank) if low is None or low == high else f"{rank} ({low}–{high})"
 
 
-def ranks(row: LeaderboardRow) -> str:
-    """Returns the `rank_range` of *row*; a dash if the row has no rank or the metric is not validated."""
+def format_row_rank_range(row: LeaderboardRow) -> str:
+    """Returns the `format_rank_range` of *row*; a dash if the row has no rank or the metric is not validated."""
     if not is_validated([row]):
         return "–"
-    return rank_range(row["rank"], row["rank_low"], row["rank_high"]) or "–"
+    return format_rank_range(row["rank"], row["rank_low"], row["rank_high"]) or "–"
 
 
-def note(row: LeaderboardRow) -> str:
+def format_candidate_note(row: LeaderboardRow) -> str:
     """Returns the note on a candidate: why it has no rank, how many of its pairs lack a score, and cautions."""
     states = (f"{row[state]} {state}" for state in ("failed", "missing", "excluded") if row[state])
     no_more = row["surely_above_chance"] is False and row["kind"] != "control"
@@ -130,12 +130,14 @@ def describe_candidate(row: LeaderboardRow) -> str:
     """Returns what a reader must know about the candidate of *row*, such as what ``human`` is; "" if nothing."""
     if row["kind"] == "human" and not row["note"]:
         return HUMAN_IS
-    about = ", ".join(filter(None, ["a control, made by rule" if row["kind"] == "control" else None, note(row)]))
+    about = ", ".join(
+        filter(None, ["a control, made by rule" if row["kind"] == "control" else None, format_candidate_note(row)])
+    )
     return about and f"{row['candidate']}: {about}"
 
 
 COLUMNS = (
-    BoardColumn("rank", "in parentheses what tests allow, 95% for all candidates at once", ranks),
+    BoardColumn("rank", "in parentheses what tests allow, 95% for all candidates at once", format_row_rank_range),
     BoardColumn("candidate", "who wrote the reviews", lambda row: row["candidate"]),
     BoardColumn(
         "score",
@@ -150,14 +152,14 @@ COLUMNS = (
     BoardColumn(
         "p",
         "of vs human, Holm-corrected",
-        lambda row: p_value(row["p"]) if is_validated([row]) else "",
+        lambda row: format_p_value(row["p"]) if is_validated([row]) else "",
     ),
     BoardColumn(
         "above chance",
         "less its own reviews of other papers",
         lambda row: format_with_half_width(row["above_chance"], row["above_chance_high"]),
     ),
-    BoardColumn("note", "why there is no rank or score, and what else to know", note),
+    BoardColumn("note", "why there is no rank or score, and what else to know", format_candidate_note),
 )
 CONTROLS = (
     "Controls are made by rule. One that copies the paper can stand above reviewers: human reviews quote the paper "
@@ -300,11 +302,11 @@ def explain_unranked(rows: Sequence[LeaderboardRow]) -> str:
     return f"{len(without)} entries are not ranked: {why}."
 
 
-def ties(rows: Sequence[LeaderboardRow]) -> Iterator[str]:
+def format_ties(rows: Sequence[LeaderboardRow]) -> Iterator[str]:
     """Yields a sentence for every two neighbours in rank that no test tells apart."""
     for row in rows:
         if row["rank"] is not None and row["tied"]:
-            p = f"p {p_value(row['next_p'])}" if row["next_p"] is not None else "no test"
+            p = f"p {format_p_value(row['next_p'])}" if row["next_p"] is not None else "no test"
             yield f"Not told apart: {row['candidate']} and {row['next_candidate']} ({p})."
 
 
@@ -486,7 +488,7 @@ def _share_of(count: int, models: int) -> str:
 
 def _format_p_equals(p: float) -> str:
     """Returns *p* as the text that follows the letter ``p``: ``= 0.012`` or ``<0.001``."""
-    return text if (text := p_value(p)).startswith("<") else f"= {text}"
+    return text if (text := format_p_value(p)).startswith("<") else f"= {text}"
 
 
 def _drop_maker(name: str) -> str:
@@ -541,7 +543,7 @@ def format_not_validated(validation: str) -> str:
     return f"not validated ({known.replace('fail on', 'failed on')})" if known else "not validated"
 
 
-def scored_by(evaluation_lm: str, validation: str) -> str:
+def describe_scoring_lm(evaluation_lm: str, validation: str) -> str:
     """States which LM scored a board, and whether the metric is validated with it.
 
     Args:

@@ -140,9 +140,9 @@ def check_gpu(settings: Settings, state: Path) -> Iterator[Finding]:
     the settings name the device cuda.
     """
     from gre_bench.lm.opening import dtype_of
-    from gre_bench.lm.weights import measure_dtype_slowdown, torch_here
+    from gre_bench.lm.weights import describe_installed_torch, measure_dtype_slowdown
 
-    lm, torch = settings.evaluation_lm, torch_here()
+    lm, torch = settings.evaluation_lm, describe_installed_torch()
     needed = lm.backend in TORCH_BACKENDS or settings.embedder.backend == "sentence-transformers"
     if torch is None and needed:
         yield Finding("torch", "problem", f"not installed; {lm.backend} needs it", "pip install 'gre-bench[lm]'")

@@ -49,7 +49,7 @@ class ChatOutcome(Generic[T]):
     text: str = ""
 
 
-def ask(
+def request_chat_outcomes(
     writer: Writer,
     chats: Sequence[Chat],
     sampling: Sampling,

@@ -75,7 +75,7 @@ class Meter:
         self.left, self.rows = self.limits.memory * MB, 0
         self.end = time.monotonic() + self.limits.seconds
 
-    def take(self, size: int, values: int = 0, rows: int = 0) -> None:
+    def count_contents(self, size: int, values: int = 0, rows: int = 0) -> None:
         """Counts *size* more bytes, *values* more values and *rows* more rows; raises `SourceError` above a limit."""
         self.left -= size + VALUE * values
         self.rows += rows
@@ -111,7 +111,7 @@ def open_zip_archive(path: Path, meter: Meter) -> zipfile.ZipFile:
     archive = zipfile.ZipFile(open_regular_file(path))
     size = sum(entry.file_size for entry in archive.infolist())
     check_expansion(path.name, path.stat().st_size, size)
-    meter.take(size)
+    meter.count_contents(size)
     return archive
 
 
@@ -204,7 +204,7 @@ def lines(path: Path, kept: bool = True) -> Iterator[tuple[int, int, bytes]]:
                 if len(line) > LONGEST_ROW:
                     raise SourceError(f"{path.name}: line {number} is longer than {LONGEST_ROW // 2**20} MiB")
                 if line.strip():
-                    (meter if kept else Meter(path)).take(len(line), max_values_in(line), 1)
+                    (meter if kept else Meter(path)).count_contents(len(line), max_values_in(line), 1)
                     yield number, offset, line
                 offset += len(line)
     except (OSError, EOFError, zlib.error) as error:

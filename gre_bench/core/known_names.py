@@ -18,11 +18,11 @@ def sort_by_similarity(name: str, known: Iterable[str]) -> list[str]:
     after its last ``/``.
     """
 
-    def far(other: str) -> tuple[float, str]:
+    def distance_to(other: str) -> tuple[float, str]:
         whole, end = (difflib.SequenceMatcher(None, name.lower(), part.lower()) for part in (other, _last_part(other)))
         return -max(whole.ratio(), end.ratio()), other
 
-    return sorted(set(known), key=far)
+    return sorted(set(known), key=distance_to)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -14,15 +14,15 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 def resource(name: Literal["data", "sql", "deployments", "constraints.txt"], *parts: str) -> Path:
     """Returns the path of a file or folder that comes with the program, in a checkout or an installation."""
-    return _folder(PACKAGE, name).joinpath(*parts)
+    return _resolve_package_folder(PACKAGE, name).joinpath(*parts)
 
 
 @cache
-def _folder(package: Path, name: str) -> Path:
+def _resolve_package_folder(package: Path, name: str) -> Path:
     return (package / name).resolve()
 
 
-def patterns(name: str) -> dict[str, Any]:
+def load_patterns(name: str) -> dict[str, Any]:
     """Returns the table of ``data/rules/NAME.toml`` after substituting the patterns of its table ``parts``.
 
     In the file, ``<NAME>`` in capitals stands for the pattern of that name.

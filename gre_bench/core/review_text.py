@@ -1,4 +1,6 @@
-"""Splits a review into sections and sentences without loss: ``join(split(text)) == text`` for every text.
+"""Splits a review into sections and sentences without loss.
+
+For every text, ``join_sections(split_into_sections(text)) == text``.
 
 A section starts at a line that names a part of a review, in one of the usual forms: "Summary Of The Paper:",
 "**Strengths**", "# Questions", "<weaknesses>", "Clarity: good".
@@ -120,12 +122,12 @@ _SPACE = re.compile(r"(?:[ \t\r\f\v]*\n)*")
 _BLANKS = re.compile(r"[ \t]*")
 
 
-def split(text: str) -> tuple[Section, ...]:
-    """Returns the sections of *text* in order; `join` gives back the same text."""
+def split_into_sections(text: str) -> tuple[Section, ...]:
+    """Returns the sections of *text* in order; `join_sections` gives back the same text."""
     marks: list[tuple[int, int, Kind]] = []
     kind: Kind = "other"
     for line in _LINE.finditer(text):
-        if heading := _heading(line[0], kind):
+        if heading := _match_heading(line[0], kind):
             end, kind = line.start() + heading[0], heading[1]
             marks.append((line.start(), _match_end(_SPACE.match(text, end), end), kind))
     starts = marks if marks and not marks[0][0] else [(0, 0, "other"), *marks]
@@ -137,15 +139,15 @@ def split(text: str) -> tuple[Section, ...]:
     )
 
 
-def join(sections: Iterable[Section]) -> str:
-    """Returns the text of *sections*, the inverse of `split`; sentences may have been removed or changed."""
+def join_sections(sections: Iterable[Section]) -> str:
+    """Returns the text of *sections* (as `split_into_sections` gives); sentences may have been removed or changed."""
     return "".join(
         section.heading + "".join(sentence.mark + sentence.text + sentence.gap for sentence in section.sentences)
         for section in sections
     )
 
 
-def sentences(text: str) -> list[str]:
+def list_sentences(text: str) -> list[str]:
     """Returns the non-empty sentences of *text* without their list marks; *text* must not have headings."""
     return [sentence.text for sentence in _sentences(text) if sentence.text]
 
@@ -155,10 +157,10 @@ def heading_in(sentence: str, before: Kind) -> tuple[int, Kind]:
 
     If there is no heading, returns (0, *before*). *before*: the kind of the section before the sentence.
     """
-    return _heading(sentence, before) or (0, before)
+    return _match_heading(sentence, before) or (0, before)
 
 
-def _heading(line: str, before: Kind) -> tuple[int, Kind] | None:
+def _match_heading(line: str, before: Kind) -> tuple[int, Kind] | None:
     """Returns (length, kind of section) of the heading at the start of *line*; None if there is none."""
     if tag := _TAG.match(line):
         return tag.end(), "other" if tag[1] else next(kind for kind in _TAGS if kind == tag[2].lower())
@@ -166,13 +168,13 @@ def _heading(line: str, before: Kind) -> tuple[int, Kind] | None:
         return None
     if len(line) <= _LONGEST_HEADING:
         bare = line.strip()
-        if kind := _kind(_heading_words(line)):
+        if kind := _find_section_kind(_heading_words(line)):
             dressed = bare[-1] in ":*_]=-#" or bare[0] in "#*_[=-+"
             if dressed or bare[0].isupper() or len(bare) <= 20:
                 return len(line), _section_kind_under(kind, before, _heading_words(line))
         if _WHOLE.match(line) and bare[-1] not in "?!.":
             return len(line), before
-    if (inline := _INLINE.match(line, 0, _LONGEST_HEADING)) and (kind := _kind(_heading_words(inline[1]))):
+    if (inline := _INLINE.match(line, 0, _LONGEST_HEADING)) and (kind := _find_section_kind(_heading_words(inline[1]))):
         return inline.end(), _section_kind_under(kind, before, _heading_words(inline[1]))
     return None
 
@@ -186,7 +188,7 @@ def _section_kind_under(kind: Kind, before: Kind, core: str) -> Kind:
     return before if kind == "aspects" and not several and before in ("strengths", "weaknesses", "questions") else kind
 
 
-def _kind(core: str) -> Kind | None:
+def _find_section_kind(core: str) -> Kind | None:
     return next((kind for kind, pattern in _PATTERNS.items() if pattern.fullmatch(core)), None)
 
 

@@ -520,7 +520,9 @@ def parse(tree: dict[str, Any], origin: str = "settings") -> Settings:
     try:
         return Settings.model_validate(tree)
     except ValidationError as error:
-        raise SettingsError(f"{origin}: " + "; ".join(_line(item) for item in error.errors())) from None
+        raise SettingsError(
+            f"{origin}: " + "; ".join(_describe_setting_error(item) for item in error.errors())
+        ) from None
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -542,7 +544,7 @@ def _make_paths_absolute(tree: dict[str, Any], folder: Path) -> dict[str, Any]:
     for group, key in _PATHS:
         value = tree.get(group, {}).get(key) if isinstance(tree.get(group, {}), dict) else None
         if isinstance(value, str):
-            tree[group][key] = _absolute((group, key), value, folder)
+            tree[group][key] = _make_path_absolute((group, key), value, folder)
     return tree
 
 
@@ -579,7 +581,7 @@ def _override(tree: dict[str, Any], override: str) -> None:
             raise SettingsError(f"--set {override}: {part} is not a group of settings")
     setting = parts[0], parts[1]
     if setting in _PATHS:
-        group[parts[-1]] = _absolute(setting, value, Path.cwd())
+        group[parts[-1]] = _make_path_absolute(setting, value, Path.cwd())
         return
     try:
         group[parts[-1]] = strict.load_toml(f"value = {value}")["value"]
@@ -587,7 +589,7 @@ def _override(tree: dict[str, Any], override: str) -> None:
         group[parts[-1]] = value
 
 
-def _absolute(setting: tuple[str, str], value: str, beside: Path) -> str:
+def _make_path_absolute(setting: tuple[str, str], value: str, beside: Path) -> str:
     """Returns the path *value* as an absolute path; a relative path starts from the folder *beside*.
 
     The name of a pretrained model is returned unchanged, so that recorded settings work on every machine.
@@ -597,7 +599,7 @@ def _absolute(setting: tuple[str, str], value: str, beside: Path) -> str:
     return str(resolve_model_ref(value, beside) if setting in _MODELS else (beside / value).resolve())
 
 
-def _line(error: Mapping[str, Any]) -> str:
+def _describe_setting_error(error: Mapping[str, Any]) -> str:
     setting = ".".join(str(part) for part in error["loc"])
     if error["type"] != "extra_forbidden":
         return f"setting {setting}: {error['msg'].removeprefix('Value error, ')}"

@@ -84,10 +84,12 @@ def read_register(folder: Path, name: str) -> Register:
     """Returns the register in *folder*; it is unknown if the file is missing, damaged, or belongs to other weights."""
     path = folder / FILE
     try:
-        stamp = tuple((file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in (path, *_weights(folder)))
+        stamp = tuple(
+            (file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in (path, *_list_weight_files(folder))
+        )
     except OSError:
         return _unknown_register(name, f"no {FILE} beside its weights says what it was learnt from")
-    return _read(folder, name, stamp)
+    return _read_register_file(folder, name, stamp)
 
 
 def named_registers(names: Iterable[str]) -> list[Register]:
@@ -103,7 +105,7 @@ def named_registers(names: Iterable[str]) -> list[Register]:
 
 
 @lru_cache(maxsize=16)
-def _read(folder: Path, name: str, _: object) -> Register:
+def _read_register_file(folder: Path, name: str, _: object) -> Register:
     try:
         lines = read_bytes(folder / FILE).decode().splitlines()
         entries = {line for line in lines if not line.startswith("register ")}
@@ -124,13 +126,13 @@ def _unknown_register(name: str, why: str) -> Register:
     return Register(name, None, None, f"it is unknown what {name} was learnt from: {why}")
 
 
-def _weights(folder: Path) -> list[Path]:
+def _list_weight_files(folder: Path) -> list[Path]:
     return sorted({file for pattern in WEIGHTS for file in folder.glob(pattern)})
 
 
 def _artefact_digest(folder: Path) -> str:
     whole = hashlib.sha256()
-    for file in _weights(folder):
+    for file in _list_weight_files(folder):
         with open_regular_file(file) as stream:
             whole.update(file.name.encode() + hashlib.file_digest(stream, "sha256").digest())
     return whole.hexdigest()[:16]

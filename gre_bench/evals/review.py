@@ -38,7 +38,7 @@ from gre_bench.pipeline.planning import load_sample_entries, sampled_papers
 from gre_bench.pipeline.runs.job import Job, settings_of
 from gre_bench.prompts.library import load
 from gre_bench.stats.intervals import clustered_error
-from gre_bench.store import ReadCopy, Store, no_edition
+from gre_bench.store import ReadCopy, Store, missing_edition_error
 from gre_bench.store.queries import CURRENT_SIGNATURES
 from gre_bench.tasks import steps
 from gre_bench.writing.lm_writer import build_paper_chat
@@ -157,7 +157,7 @@ def open_board(edition: str, state: str | Path = "state") -> ReviewBoard:
     """
     store = Store(Path(state).resolve(), edition)
     if not store.exists:
-        raise no_edition(Path(state), store.key)
+        raise missing_edition_error(Path(state), store.key)
     return _open_cached_board(Path(state).resolve(), store.key, store.read_file.name)
 
 
@@ -179,22 +179,22 @@ def errors_for_users() -> Iterator[None]:
 def mean() -> Metric:
     """Returns the inspect_ai metric *mean*: the mean score in nats over all (review, reference) pairs, as on boards."""
 
-    def computed(scores: list[SampleScore]) -> float:
+    def compute_mean(scores: list[SampleScore]) -> float:
         values, _ = _values_and_papers(scores)
         return math.fsum(values) / len(values) if values else math.nan
 
-    return computed
+    return compute_mean
 
 
 @metric
 def stderr() -> Metric:
     """Returns the inspect_ai metric *stderr*: the standard error of `mean`, clustered by paper; NaN for one paper."""
 
-    def computed(scores: list[SampleScore]) -> float:
+    def compute_stderr(scores: list[SampleScore]) -> float:
         values, papers = _values_and_papers(scores)
         return clustered_error(values, papers)[0] if len(set(papers)) > 1 else math.nan
 
-    return computed
+    return compute_stderr
 
 
 @scorer(metrics=[mean(), stderr()])

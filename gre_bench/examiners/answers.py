@@ -154,7 +154,7 @@ def score(text: str, scale: Scale) -> float:
     Fields, lines that hold only a score, and verdicts in the first person must agree. If there are none, a number in a
     clause about grading counts. If there is no such number either, a first line with any label counts.
     """
-    text = _unquoted(text)
+    text = _strip_markup_and_quotations(text)
     if scale.words:
         return _parse_label(text, scale)
     ranged = _REFERENCE.sub(" ", _RANGE.sub(" ", _NUMBERING.sub(" ", text)))
@@ -162,14 +162,14 @@ def score(text: str, scale: Scale) -> float:
     stated = [only for line in {*lines[:1], *lines[-1:]} if (only := _ALONE.fullmatch(line)) and not only["label"]]
     loose: list[re.Match[str]] = []
     denied: set[float] = set()
-    for clause, is_question in _clauses(ranged):
+    for clause, is_question in _split_into_clauses(ranged):
         numbers = list(_NAMED.finditer(clause))
         if not numbers or is_question or _OTHERS.search(clause):
             continue
         if field := _FIELD.match(clause):
             stated.append(field)
         elif _DENIED.search(clause):
-            denied |= {_number(each) for each in numbers}
+            denied |= {_read_score_number(each) for each in numbers}
         elif _OWN.search(clause):
             stated += numbers
         elif _GRADING.search(clause):
@@ -178,7 +178,7 @@ def score(text: str, scale: Scale) -> float:
         loose = [alone]
     if not (stated or loose):
         raise ReplyError("no_score")
-    value = _single_score(stated or loose, scale)
+    value = _require_single_score(stated or loose, scale)
     if value in denied:
         raise ReplyError("negated")
     if _TAKEN_BACK.search(text):
@@ -192,7 +192,7 @@ def parse_aspect_scores(text: str, scale: Scale, names: Sequence[str], *, repeat
     If *repeats*, an aspect may have several scores, and gets their mean. Raises `ReplyError` with the aspect's name if
     an aspect has no score, or different scores without *repeats*.
     """
-    text = "\n".join(line for line in _unquoted(text).splitlines() if not _OTHERS.search(line[:200]))
+    text = "\n".join(line for line in _strip_markup_and_quotations(text).splitlines() if not _OTHERS.search(line[:200]))
     results = {}
     for name in names:
         stated = rf"\b(?i:{re.escape(name)})\b[^\n:=\d]{{0,30}}[:=]\s*"
@@ -252,9 +252,11 @@ def parse_choice(text: str) -> int:
     reply is not. Raises `ReplyError` if the reply chooses neither text, also names the other text, or retracts its
     choice.
     """
-    text = _NUMBERING.sub(" ", _unquoted(text))
+    text = _NUMBERING.sub(" ", _strip_markup_and_quotations(text))
     lines = [line for line in text.splitlines() if line.strip()]
-    clauses = [clause for clause, is_question in _clauses(text) if not is_question and not _OTHERS.search(clause)]
+    clauses = [
+        clause for clause, is_question in _split_into_clauses(text) if not is_question and not _OTHERS.search(clause)
+    ]
     picks = [match["pick"] for line in {*lines[:1], *lines[-1:]} if (match := _BARE.fullmatch(line))]
     picks += [match["named"] for clause in {*clauses[:1], *clauses[-1:]} if (match := _NAMED_ALONE.fullmatch(clause))]
     for clause in clauses:
@@ -267,7 +269,7 @@ def parse_choice(text: str) -> int:
     chosen = {_CHOICES[word.lower()] for word in picks}
     if not chosen:
         raise ReplyError("no_choice")
-    blamed = [clause for clause, _ in _clauses(text) if _BLAMED.search(clause)]
+    blamed = [clause for clause, _ in _split_into_clauses(text) if _BLAMED.search(clause)]
     named = {_CHOICES[word.lower()] for match in _MENTION.finditer(text) for word in match.groups() if word}
     against = {_CHOICES[match["a"].lower()] for clause in blamed for match in _MENTION.finditer(clause) if match["a"]}
     if len(chosen | named) > 1 or chosen & against or _TAKEN_BACK.search(text):
@@ -285,7 +287,7 @@ def count_hallucinated_answers(text: str) -> int:
     return len(_STRAY.findall(_ORNAMENT.sub("", text).strip(), 1))
 
 
-def _unquoted(text: str) -> str:
+def _strip_markup_and_quotations(text: str) -> str:
     """Returns *text* without markup (see `strip_markup`) or quotations; ``<score>4</score>`` becomes ``Score: 4``.
 
     A short quotation without a label stays, as in: My score is "4".
@@ -294,7 +296,7 @@ def _unquoted(text: str) -> str:
     return _QUOTED.sub(lambda quoted: quoted[0] if _BRIEF.fullmatch(quoted[0]) else " ", text)
 
 
-def _clauses(text: str) -> Iterator[tuple[str, bool]]:
+def _split_into_clauses(text: str) -> Iterator[tuple[str, bool]]:
     """Yields (clause, whether its sentence is a question) for each clause of *text*.
 
     Skips sentences with "if" or "says the review".
@@ -304,14 +306,14 @@ def _clauses(text: str) -> Iterator[tuple[str, bool]]:
             yield from ((clause.strip(), sentence.endswith("?")) for clause in _BREAK.split(sentence) if clause.strip())
 
 
-def _single_score(matches: Iterable[re.Match[str]], scale: Scale) -> float:
+def _require_single_score(matches: Iterable[re.Match[str]], scale: Scale) -> float:
     values = {_check_score_value(each, scale) for each in matches}
     if len(values) > 1:
         raise ReplyError("ambiguous")
     return values.pop()
 
 
-def _number(match: re.Match[str]) -> float:
+def _read_score_number(match: re.Match[str]) -> float:
     return float(match["score"].replace("−", "-"))
 
 
@@ -320,7 +322,7 @@ def _check_score_value(match: re.Match[str], scale: Scale) -> float:
     most = match["most"]
     if (most is not None and float(most) != scale.high) or (match["percent"] and scale.high != 100):
         raise ReplyError("other_scale")
-    value = _number(match)
+    value = _read_score_number(match)
     if scale.high == 100 and 0 < value < 1 and not match["percent"]:
         raise ReplyError("other_scale")  # 0.95 may be on a scale from 0 to 1 or from 0 to 100
     if not scale.low <= value <= scale.high:
@@ -350,7 +352,9 @@ def _parse_label(text: str, scale: Scale) -> float:
     )
     if len(labels) != 1:
         raise ReplyError("ambiguous" if labels else "no_label")
-    clauses = [clause for clause, is_question in _clauses(text) if not (is_question or _OF_PAPER.match(clause))]
+    clauses = [
+        clause for clause, is_question in _split_into_clauses(text) if not (is_question or _OF_PAPER.match(clause))
+    ]
     if not any(stated.fullmatch(each) and not _OTHERS.search(each) and not _DENIED.search(each) for each in clauses):
         raise ReplyError("no_label")
     if _TAKEN_BACK.search(text):

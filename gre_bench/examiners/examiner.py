@@ -75,7 +75,7 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
     instructions: str | None = Field(default=None, min_length=1, description="generated: what an LM has written")
 
     @model_validator(mode="after")
-    def _possible(self) -> Examiner:
+    def _check_options_fit_template(self) -> Examiner:
         if self.template not in TEMPLATES:
             raise ValueError(f"no template {self.template!r}; known: {', '.join(TEMPLATES)}")
         form, template, guideline = self.form, f"template {self.template}", self.template in ("human", "model")
@@ -214,7 +214,7 @@ def digest_prompts(examiner: Examiner) -> str:
 @cache
 def assemble_prompt(examiner: Examiner, aspect: str | None) -> Chat:
     """Returns the prompt about *aspect* (None: the whole text), with unfilled fields ``{source}`` and ``{text}``."""
-    names = _files(examiner, aspect)
+    names = _list_prompt_files(examiner, aspect)
     prompt = load(names["frame"])
     parts = {part: load(name).user for part, name in names.items() if part not in ("frame", "description")}
     parts["instructions"] = examiner.instructions or ""
@@ -231,7 +231,7 @@ def assemble_prompt(examiner: Examiner, aspect: str | None) -> Chat:
     return Chat(prompt.system, user)
 
 
-def _files(examiner: Examiner, aspect: str | None) -> dict[str, str]:
+def _list_prompt_files(examiner: Examiner, aspect: str | None) -> dict[str, str]:
     """Returns role (such as ``frame``) → prompt file, for the files that make up the prompt about *aspect*."""
     folder, form = f"dsba/{examiner.item}", examiner.form
     frame = form.prompt.format(item=examiner.item)

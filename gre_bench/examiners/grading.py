@@ -174,10 +174,10 @@ def ask_and_parse(
             problem = f"the reply cannot be read ({error}): {' '.join(text.split())[:80]!r}"
             return ChatOutcome(Problem("unparsable", problem), replace(cost, unparsable=1), text)
 
-    return asking.ask(asker, chats, sampling, outcome, step=1000)
+    return asking.request_chat_outcomes(asker, chats, sampling, outcome, step=1000)
 
 
-def grade(
+def grade_by_replies(
     examiner: Examiner, items: Sequence[GradingItem], asker: Writer | None, base: Sampling | None = None
 ) -> list[Grade]:
     """Grades *items* by the replies of the LM *asker*; returns one grade per item, in order, before binning.
@@ -264,7 +264,7 @@ def _grade_from_outcomes(
 
 
 @dataclass(frozen=True, slots=True)
-class Binned:
+class BinnedScores:
     """Scores after binning, in their original order; *before*, *after*: the numbers of distinct scores."""
 
     values: list[float]
@@ -272,7 +272,7 @@ class Binned:
     after: int
 
 
-def bin_scores(values: Sequence[float], binning: Binning, low: float, high: float) -> Binned:
+def bin_scores(values: Sequence[float], binning: Binning, low: float, high: float) -> BinnedScores:
     """Returns *values*, each replaced by the middle (``equal_width``) or the mean (``quantile``) of its bin.
 
     Bins of equal width divide the scale from *low* to *high*. Quantile bins never separate equal values, so there may
@@ -293,14 +293,14 @@ def bin_scores(values: Sequence[float], binning: Binning, low: float, high: floa
         out = [means[index] for index in indices.tolist()]
     else:
         out = []
-    return Binned(out, len(set(values)), len(set(out)))
+    return BinnedScores(out, len(set(values)), len(set(out)))
 
 
-def bin_grades(examiner: Examiner, grades: Sequence[Grade]) -> tuple[list[Grade], Binned]:
-    """Returns *grades*, binned according to *examiner*, and the `Binned` values of all grades that have a value."""
+def bin_grades(examiner: Examiner, grades: Sequence[Grade]) -> tuple[list[Grade], BinnedScores]:
+    """Returns *grades*, binned according to *examiner*, and the binned scores of all grades that have a value."""
     values = [grade.value for grade in grades if grade.value is not None]
     if examiner.binning is None:
-        return list(grades), Binned(values, len(set(values)), len(set(values)))
+        return list(grades), BinnedScores(values, len(set(values)), len(set(values)))
     bins = bin_scores(values, examiner.binning, examiner.form.scale.low, examiner.form.scale.high)
     new = iter(bins.values)
     return [grade if grade.value is None else replace(grade, value=next(new)) for grade in grades], bins
@@ -324,7 +324,7 @@ def grade_by_lm(examiner: Examiner, items: Sequence[GradingItem], lm: ChatLM) ->
     score. The filter calls a text redundant if Yes is likelier than No. Raises `SettingsError` for the aggregation
     approximation, or if the template declares no scores.
     """
-    scale = _scale(examiner)
+    scale = _require_declared_scale(examiner)
     if examiner.aggregation == "approximation":
         raise SettingsError(f"examiner {examiner.name}: an evaluation LM cannot write, so nothing can be sampled")
     questions: list[Question] = [
@@ -354,7 +354,7 @@ def grade_by_endpoint(
     returns plain replies, for the filter of redundant texts. *base*: the LM's own sampling options. Raises
     `SettingsError` if the template declares no scores.
     """
-    scale, mass = _scale(examiner), examiner.mass or "normalised"
+    scale, mass = _require_declared_scale(examiner), examiner.mass or "normalised"
     grades, due = filter_redundant_items(examiner, items, writer, base)
     all_chats = [chat for index in due for chat in build_grading_chats(examiner, items[index])]
     [sampling] = list_sampling_settings(examiner, base)
@@ -362,7 +362,7 @@ def grade_by_endpoint(
         ask_and_parse(asker, all_chats, sampling, lambda document: weighted(tokens_of(document), scale, mass))
     )
     for index, filter_cost in due.items():
-        mine = {name: next(outcomes) for name in _names(examiner)}
+        mine = {name: next(outcomes) for name in _list_aspect_names(examiner)}
         cost = sum((answer.cost for answer in mine.values()), filter_cost)
         problem = next((answer.read for answer in mine.values() if isinstance(answer.read, Problem)), None)
         seen = {name: answer.read for name, answer in mine.items() if not isinstance(answer.read, Problem)}
@@ -373,7 +373,7 @@ def grade_by_endpoint(
     return [grades[index] for index in range(len(items))]
 
 
-def _scale(examiner: Examiner) -> Scale:
+def _require_declared_scale(examiner: Examiner) -> Scale:
     form = examiner.form
     if not form.bare or not form.scale.declared:
         raise SettingsError(
@@ -406,7 +406,7 @@ def _reply_logprobs(questions: Sequence[Question], lm: ChatLM) -> list[list[floa
 def _grade_from_logprobs(examiner: Examiner, item: GradingItem, answers: list[list[float] | Problem]) -> Grade:
     """Returns the grade of *item*. *answers*: for each aspect, the declared scores' log-probabilities, or a problem."""
     scale, seen = examiner.form.scale, {}
-    for name, logprobs in zip(_names(examiner), answers, strict=True):
+    for name, logprobs in zip(_list_aspect_names(examiner), answers, strict=True):
         if isinstance(logprobs, Problem):
             return Grade(item.item_id, None, replace(logprobs, message=f"{name}: {logprobs.message}"))
         seen[name] = weigh_by_logprobs(logprobs, scale.values, examiner.mass or "normalised")
@@ -421,7 +421,7 @@ def _grade_from_weighted_scores(item: GradingItem, seen: Mapping[str, WeightedSc
     return Grade(item.item_id, fmean(parts.values()), None, parts, mass=mass, cost=cost)
 
 
-def _names(examiner: Examiner) -> list[str]:
+def _list_aspect_names(examiner: Examiner) -> list[str]:
     return [aspect or "overall" for aspect in examiner.aspects]
 
 
@@ -439,7 +439,7 @@ def tokens_of(document: str) -> list[Token]:
     return tokens
 
 
-def probabilities(tokens: Sequence[Token], spellings: Sequence[str]) -> dict[str, float]:
+def compute_score_probabilities(tokens: Sequence[Token], spellings: Sequence[str]) -> dict[str, float]:
     """Returns each score in *spellings* → the probability, as far as *tokens* show it, that the reply is that score."""
     return {spelling: _spelling_probability(tokens, 0, spelling, spelling, spellings) for spelling in spellings}
 
@@ -451,7 +451,7 @@ def weighted(tokens: Sequence[Token], scale: Scale, mass: Mass = "normalised") -
     tokens do not show the probability of any declared score. Also raises it if the reply does not begin with the score
     that it states, as in "1 to 5, so 4".
     """
-    shares = probabilities(tokens, scale.spellings)
+    shares = compute_score_probabilities(tokens, scale.spellings)
     total = math.fsum(shares.values())
     if total <= 0:
         raise ReplyError("no_declared_score_among_the_likeliest_tokens")

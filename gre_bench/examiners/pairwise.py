@@ -144,7 +144,7 @@ def expected_elo_score(own: float, other: float) -> float:
     return 1.0 / (1.0 + 10.0 ** ((other - own) / 400.0))
 
 
-def elo(games: Sequence[Game]) -> dict[str, float]:
+def compute_elo_ratings(games: Sequence[Game]) -> dict[str, float]:
     """Returns player → Elo rating after all *games*, played in the given order."""
     ratings: dict[str, float] = {}
     for game in games:
@@ -162,7 +162,7 @@ def elo_spread(games: Sequence[Game], orders: int, seed: int) -> list[EloRating]
     results = np.empty((orders, len(players)))
     for turn in range(orders):
         shuffler.shuffle(games)
-        ratings = elo(games)
+        ratings = compute_elo_ratings(games)
         results[turn] = [ratings[name] for name in players]
     low, high = np.quantile(results, [0.025, 0.975], axis=0)
     rows = zip(players, results.mean(axis=0), low, high, strict=True)
@@ -240,7 +240,7 @@ def build_pairwise_chats(pairs: Sequence[TextPair], item: ItemKind) -> list[Chat
     return [*forward, *(fill(prompt, source=pair.source, one=pair.second_text, two=pair.first_text) for pair in pairs)]
 
 
-def games(preferences: Sequence[Preference]) -> list[Game]:
+def list_decided_games(preferences: Sequence[Preference]) -> list[Game]:
     return [
         Game(preference.first, preference.second, preference.score)
         for preference in preferences

@@ -42,7 +42,7 @@ CLAMP = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Exam:
+class ExamResult:
     """The result of an examiner's exam.
 
     *reference*, *consistency*: the two agreements, from 0 to 1; None if there were no questions or no second prompt.
@@ -83,10 +83,10 @@ def stretch_to_unit_scale(values: Sequence[float | None], scale: Scale) -> list[
     return [None if value is None else (value - scale.low) / (scale.high - scale.low) for value in values]
 
 
-def exam(
+def compute_exam_result(
     examiner: str, given: Sequence[float | None], gold: Sequence[float | None],
     again: Sequence[float | None] | None = None, measure: Measure = "exact", threshold: float = 0.6,
-) -> Exam:  # fmt: skip
+) -> ExamResult:  # fmt: skip
     """Returns the result of the exam of *examiner* (a name) from its answers *given*.
 
     *gold*: the gold labels of the questions. *again*: the examiner's answers under a second prompt, if it has one.
@@ -95,7 +95,7 @@ def exam(
     consistency = None if again is None else measure_answer_agreement(given, again, measure)
     passed = all(part is None or part >= threshold for part in (reference, consistency)) and reference is not None
     unanswered = sum(answer is None for answer in given)
-    return Exam(examiner, reference, consistency, len(given), unanswered, passed)
+    return ExamResult(examiner, reference, consistency, len(given), unanswered, passed)
 
 
 def exam_weight(p: float, rule: Rule, alpha: float = 1.0) -> float:
@@ -106,7 +106,7 @@ def exam_weight(p: float, rule: Rule, alpha: float = 1.0) -> float:
     return {"uniform": 1.0, "log": math.log(p / (1 - p)), "exp": math.exp(alpha * p), "poly": p**alpha}[rule]
 
 
-def exam_weights(exams: Sequence[Exam], rule: Rule, alpha: float = 1.0) -> dict[str, float]:
+def exam_weights(exams: Sequence[ExamResult], rule: Rule, alpha: float = 1.0) -> dict[str, float]:
     """Returns examiner → weight for those that passed; the weights add up to 1.
 
     Raises `SettingsError` if none passed.
@@ -123,7 +123,9 @@ def exam_weights(exams: Sequence[Exam], rule: Rule, alpha: float = 1.0) -> dict[
     return {name: value / total for name, value in results.items()}
 
 
-def decide(answers: Mapping[str, Sequence[float | None]], weight_of: Mapping[str, float]) -> list[float | Problem]:
+def decide_by_weighted_mean(
+    answers: Mapping[str, Sequence[float | None]], weight_of: Mapping[str, float]
+) -> list[float | Problem]:
     """Returns the chair's decision on each item: the weighted mean, from 0 to 1, of the examiners' available answers.
 
     An answer is a preference (1, 0.5 or 0), or a grade stretched to 0 … 1. Raises `ValueError` if the examiners have

@@ -194,7 +194,7 @@ def compare_raters(
 ) -> list[Difference]:
     """Returns every rater's difference from the best examiner and from length. *outcomes*: results of *columns*."""
 
-    def family(name: Literal["best", "length"], other: RaterColumn) -> list[Difference]:
+    def compare_all_with(name: Literal["best", "length"], other: RaterColumn) -> list[Difference]:
         rows = []
         for column in columns:
             if column is other:
@@ -220,9 +220,9 @@ def compare_raters(
         if result.kendall and result.kind == "examiner"
     ]
     if ranked:
-        out += family("best", columns[-max(ranked)[1]])
+        out += compare_all_with("best", columns[-max(ranked)[1]])
     by_length = next((column for column in columns if column.kind == "baseline" and column.name == LENGTH), None)
-    return out + family("length", by_length) if by_length is not None else out
+    return out + compare_all_with("length", by_length) if by_length is not None else out
 
 
 GRID = ("Template", "Fine", "Demonstration", "Aggregation")
@@ -265,7 +265,7 @@ class TableLayout:
         return {name: examiner_of({**tree, "item": item}, name) for name, tree in self.rows.items()}
 
 
-def layout(table: str) -> TableLayout:
+def find_table_layout(table: str) -> TableLayout:
     """Returns the layout of *table*, such as ``001_table1``; raises `SettingsError` for an unknown table."""
     if table not in LAYOUTS:
         raise SettingsError(f"no layout of a table {table}; there are: {', '.join(LAYOUTS)}")
@@ -357,7 +357,7 @@ def fill_published_table(table: str, rows: Mapping[str, str], outcomes: Sequence
             outcome = by_name.get((name, lm)) or by_name.get((name, ""))
             if outcome is not None and (tau := outcome.kendall) is not None:
                 own[row][lm] = f"{tau.value:.4f} ({tau.low:.3f}, {tau.high:.3f})"
-    return _build_table_with_published(layout(table), lms, own)
+    return _build_table_with_published(find_table_layout(table), lms, own)
 
 
 def error_table(shares: Mapping[str, Mapping[str, float]]) -> TextTable:

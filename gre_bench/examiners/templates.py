@@ -102,11 +102,11 @@ KIM, KOTONYA, PRE = "001", "003", "000"
 BOTH = ("coarse", "fine")
 
 
-def _standard(name: str, scale: Scale) -> Template:
+def _make_standard_template(name: str, scale: Scale) -> Template:
     return Template(name, KOTONYA, f"little_giants/{{item}}/{name}", scale)
 
 
-def _stepwise(name: str, scale: Scale, **more: Any) -> Template:
+def _make_stepwise_template(name: str, scale: Scale, **more: Any) -> Template:
     return Template(name, KOTONYA, f"little_giants/{{item}}/{name}", scale, "aspects", bare=False, **more)
 
 
@@ -120,22 +120,22 @@ TEMPLATES = {
                  criteria="ht"),
         Template("rationale", KIM, "dsba/{item}/rationale", FIVE, granularities=BOTH, bare=False, rationale=True,
                  demonstrations=True, criteria="ht"),
-        _standard("p1", HALVES),
-        _standard("p2", TENS),
-        _standard("p3", FREE_FIVE),
-        _standard("p4", FIVES),
-        _standard("p5", UNITS),
-        _standard("p6", FIFTIES),
-        _standard("p7", GRADES),
-        _standard("p8", VERDICTS),
-        _stepwise("p9", FIVE, rationale=True),
-        _stepwise("p10", HUNDRED),
-        _stepwise("p11", FIVE),
-        _stepwise("p12", HUNDRED),
-        _stepwise("p13", FIVE, repeats=True),
-        _stepwise("p14", HUNDRED),
-        _stepwise("explanation", FIVE, rationale=True),
-        _stepwise("generated", FIVE),
+        _make_standard_template("p1", HALVES),
+        _make_standard_template("p2", TENS),
+        _make_standard_template("p3", FREE_FIVE),
+        _make_standard_template("p4", FIVES),
+        _make_standard_template("p5", UNITS),
+        _make_standard_template("p6", FIFTIES),
+        _make_standard_template("p7", GRADES),
+        _make_standard_template("p8", VERDICTS),
+        _make_stepwise_template("p9", FIVE, rationale=True),
+        _make_stepwise_template("p10", HUNDRED),
+        _make_stepwise_template("p11", FIVE),
+        _make_stepwise_template("p12", HUNDRED),
+        _make_stepwise_template("p13", FIVE, repeats=True),
+        _make_stepwise_template("p14", HUNDRED),
+        _make_stepwise_template("explanation", FIVE, rationale=True),
+        _make_stepwise_template("generated", FIVE),
         Template("direct_assessment", KOTONYA, "dsba/{item}/base", HUNDRED),
         Template("random", KOTONYA, "", HUNDRED, "nothing", bare=False),
         Template("five_level", PRE, "pre/{item}/five_level", LEVELS),

@@ -15,7 +15,7 @@ from gre_bench.core.records import Chat, Sampling, Writer
 from gre_bench.core.replies import without_thinking
 from gre_bench.guidelines.quality_points import LENGTH_FIELDS, SCORE_FIELDS, FieldedReview
 from gre_bench.guidelines.ratings import QUESTIONS
-from gre_bench.guidelines.yaml_replies import ask, last_fenced_block, parse_yaml_mapping
+from gre_bench.guidelines.yaml_replies import last_fenced_block, parse_yaml_mapping, request_yaml_outcomes
 from gre_bench.prompts.library import fill
 
 ROOT = "peer_review_behavior_checklist"
@@ -39,7 +39,7 @@ class Checklist:
         return len(self.good) == len(self.bad) == QUESTIONS
 
 
-def read(text: str) -> Checklist:
+def parse_checklist(text: str) -> Checklist:
     """Returns the checklist in *text*; lines before the checklist are ignored.
 
     Raises `ReplyError`: ``no_yaml`` if the text is not YAML, ``no_checklist`` if a part of the checklist is missing.
@@ -50,10 +50,10 @@ def read(text: str) -> Checklist:
     tree = parse_yaml_mapping(text[start:])[ROOT]
     if not isinstance(tree, dict) or set(tree) != set(SIDES):
         raise ReplyError(f"no_checklist: it lacks the parts {' and '.join(SIDES)}")
-    return Checklist(*(_questions(side, tree[side]) for side in SIDES))
+    return Checklist(*(_parse_questions(side, tree[side]) for side in SIDES))
 
 
-def _questions(side: str, groups: object) -> tuple[str, ...]:
+def _parse_questions(side: str, groups: object) -> tuple[str, ...]:
     if not isinstance(groups, dict) or not groups:
         raise ReplyError(f"no_checklist: {side} has no categories")
     questions = []
@@ -68,9 +68,9 @@ def _questions(side: str, groups: object) -> tuple[str, ...]:
     return tuple(questions)
 
 
-def generate(writer: Writer, sampling: Sampling, reviews: Sequence[FieldedReview]) -> ChatOutcome[str]:
+def generate_checklist(writer: Writer, sampling: Sampling, reviews: Sequence[FieldedReview]) -> ChatOutcome[str]:
     """Returns a checklist that the LM *writer* wrote to imitate the authors of *reviews*, or the problem."""
-    return ask(writer, sampling, [build_generation_chat(reviews)], parse_guideline)[0]
+    return request_yaml_outcomes(writer, sampling, [build_generation_chat(reviews)], parse_guideline)[0]
 
 
 def build_generation_chat(reviews: Sequence[FieldedReview]) -> Chat:
@@ -84,7 +84,7 @@ def build_generation_chat(reviews: Sequence[FieldedReview]) -> Chat:
 def parse_guideline(text: str) -> str:
     """Returns the checklist in a reply; raises `ReplyError` unless it has ten good and ten bad questions."""
     reply = last_fenced_block(without_thinking(text)[0]).strip()
-    questions = read(reply)
+    questions = parse_checklist(reply)
     if not questions.has_ten_good_and_ten_bad:
         raise ReplyError(
             f"no_checklist: {len(questions.good)} good and {len(questions.bad)} bad questions, not 10 and 10"

@@ -31,7 +31,7 @@ from gre_bench.guidelines.ratings import HIGHEST, LOWEST, Rating
 from gre_bench.stats.correlation import correlate
 from gre_bench.stats.effects import holm
 from gre_bench.stats.intervals import clustered_test, paired_test
-from gre_bench.stats.samples import Array, check_finite, equal_tailed_quantiles, weights
+from gre_bench.stats.samples import Array, check_finite, draw_bootstrap_counts, equal_tailed_quantiles
 
 LEVEL = 0.95
 RESAMPLES = 10_000
@@ -79,7 +79,7 @@ class Difference:
     p_holm: float | None = None
 
 
-def closeness(
+def compute_closeness(
     ratings: Sequence[float], human: Sequence[float], resamples: int = RESAMPLES, seed: int = 0
 ) -> Closeness | None:
     """Returns how close *ratings* are to *human*, the papers' mean human ratings; None below `FEWEST` papers."""
@@ -109,7 +109,7 @@ def rmse(errors: Array, resamples: int = RESAMPLES, seed: int = 0) -> Estimate:
     if spread <= 1e-12 * value or not value:
         return Estimate(math.sqrt(value), math.sqrt(value), math.sqrt(value))
     drawn = []
-    for counts in weights(size, resamples, seed):
+    for counts in draw_bootstrap_counts(size, resamples, seed):
         mean = counts @ squares / size
         error = np.sqrt(np.maximum(counts @ squares**2 / size - mean**2, 0.0) / (size - 1))
         usable = error > 1e-9 * mean
@@ -136,7 +136,8 @@ def compare_conditions(
             np.array([ratings[name][paper] - human[paper] for paper in common]) ** 2 for name in (first, second)
         )
         drawn = [
-            np.sqrt(counts @ own / size) - np.sqrt(counts @ other / size) for counts in weights(size, resamples, seed)
+            np.sqrt(counts @ own / size) - np.sqrt(counts @ other / size)
+            for counts in draw_bootstrap_counts(size, resamples, seed)
         ]
         value = math.sqrt(float(own.mean())) - math.sqrt(float(other.mean()))
         interval = equal_tailed_quantiles(np.concatenate(drawn), LEVEL)
@@ -233,9 +234,9 @@ def compute_condition_results(
     for rating in ratings:
         groups.setdefault((rating.model, rating.condition), []).append(rating)
 
-    def close(values: Mapping[str, int | None]) -> Closeness | None:
+    def measure_against_human(values: Mapping[str, int | None]) -> Closeness | None:
         own = {paper: float(value) for paper, value in values.items() if value is not None and paper in human}
-        return closeness([*own.values()], [human[paper] for paper in own], resamples, seed)
+        return compute_closeness([*own.values()], [human[paper] for paper in own], resamples, seed)
 
     results = []
     for (model, condition), group in groups.items():
@@ -256,8 +257,8 @@ def compute_condition_results(
                 failed=sum(problem.final for problem in problems),
                 missing=sum(not problem.final for problem in problems),
                 reasons=dict(reasons),
-                closeness=close({rating.paper_id: rating.value for rating in group}),
-                recomputed=close({rating.paper_id: rating.recomputed for rating in group}),
+                closeness=measure_against_human({rating.paper_id: rating.value for rating in group}),
+                recomputed=measure_against_human({rating.paper_id: rating.recomputed for rating in group}),
                 distribution={value: counted[value] for value in range(LOWEST, HIGHEST + 1)},
                 wording=compute_wording_statistics([rating.text for rating in group if rating.text]),
             )
@@ -292,11 +293,11 @@ def compute_rmse_reference(human: Mapping[str, Sequence[float]]) -> RmseReferenc
     return RmseReference(len(means), fmean(means), pstdev(means), reviewer, len(errors), count_rounded_means(means))
 
 
-def words(text: str) -> list[str]:
+def split_into_lower_case_words(text: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(text)]
 
 
-def moving_ratio(tokens: Sequence[str], window: int = WINDOW) -> float | None:
+def moving_type_token_ratio(tokens: Sequence[str], window: int = WINDOW) -> float | None:
     """Returns the mean type-token ratio over all windows of *window* tokens; None if there are fewer *tokens*."""
     if len(tokens) < window:
         return None
@@ -313,11 +314,11 @@ def moving_ratio(tokens: Sequence[str], window: int = WINDOW) -> float | None:
 
 def compute_wording_statistics(texts: Sequence[str]) -> WordingStatistics | None:
     """Returns the length and word variety of the *texts* that have words; None if no text has words."""
-    tokens = [review_words for text in texts if (review_words := words(text))]
+    tokens = [review_words for text in texts if (review_words := split_into_lower_case_words(text))]
     if not tokens:
         return None
     lengths = [len(review_words) for review_words in tokens]
     ratios = [len(set(review_words)) / len(review_words) for review_words in tokens]
-    moving = [ratio for review_words in tokens if (ratio := moving_ratio(review_words)) is not None]
+    moving = [ratio for review_words in tokens if (ratio := moving_type_token_ratio(review_words)) is not None]
     moving_mean = fmean(moving) if moving else None
     return WordingStatistics(len(tokens), fmean(lengths), float(median(lengths)), fmean(ratios), moving_mean)

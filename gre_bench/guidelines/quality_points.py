@@ -76,14 +76,14 @@ def mean_date(reviews: Sequence[FieldedReview]) -> Fraction | None:
     return Fraction(sum(dates), len(dates)) if dates else None
 
 
-def characters(review: FieldedReview) -> int | None:
+def count_field_characters(review: FieldedReview) -> int | None:
     """Returns the total number of characters in the `LENGTH_FIELDS` of *review*; None if a field is absent."""
     return None if review.lacking(LENGTH_FIELDS) else sum(len(review.fields[name]) for name in LENGTH_FIELDS)
 
 
 def median_length(reviews: Sequence[FieldedReview]) -> Fraction | None:
-    """Returns the median of the lengths (`characters`) of *reviews*; None if no review has a length."""
-    lengths = [Fraction(length) for review in reviews if (length := characters(review)) is not None]
+    """Returns the median of the lengths (`count_field_characters`) of *reviews*; None if no review has a length."""
+    lengths = [Fraction(length) for review in reviews if (length := count_field_characters(review)) is not None]
     return Fraction(median(lengths)) if lengths else None
 
 
@@ -182,7 +182,7 @@ GROUPS = ("good", "middle", "bad", *(f"{side}.{name}" for name in NAMES for side
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """The quality of one review: criterion → points, or the problem instead. *length*: the review's `characters`."""
+    """The quality of one review: criterion → points, or the problem instead. *length*: see `count_field_characters`."""
 
     review_id: str
     paper_id: str
@@ -211,7 +211,9 @@ def group_of(total: int) -> Group | None:
     return "good" if total == 17 else "middle" if total == 11 else "bad" if total <= 6 else None
 
 
-def judge(reviews: Sequence[FieldedReview], verdicts: Mapping[tuple[str, str], Points]) -> list[Quality]:
+def compute_review_qualities(
+    reviews: Sequence[FieldedReview], verdicts: Mapping[tuple[str, str], Points]
+) -> list[Quality]:
     """Returns the quality of each of *reviews*, which must all be from one conference.
 
     The points for date and length depend on the mean date and the median length of *reviews*. *verdicts*: (review id,
@@ -226,7 +228,7 @@ def judge(reviews: Sequence[FieldedReview], verdicts: Mapping[tuple[str, str], P
         }
         if mean is not None and review.written_ms is not None:
             points["submission_date"] = date_points(review.written_ms, mean)
-        if (length := characters(review)) is not None and middle is not None:
+        if (length := count_field_characters(review)) is not None and middle is not None:
             points["review_length"] = length_points(length, middle)
         for name, criterion in CRITERIA.items():
             absent = review.lacking(criterion.needs)

@@ -16,7 +16,7 @@ from itertools import takewhile
 from gre_bench.core.errors import ReplyError
 from gre_bench.core.records import Problem, Sampling, Writer
 from gre_bench.core.replies import number_continues, parse_number, without_thinking
-from gre_bench.guidelines.yaml_replies import ask
+from gre_bench.guidelines.yaml_replies import request_yaml_outcomes
 from gre_bench.prompts.conditions import Condition
 
 LOWEST, HIGHEST = 1, 10
@@ -78,8 +78,10 @@ def overall_rating(text: str) -> int:
     """
     visible = without_thinking(text)[0]
     if matches := _find_own_fields(_RATING, visible):
-        return check_on_scale(_integer(matches[-1], "rating", HIGHEST))
-    ratings = {_integer(match, "rating", HIGHEST) for match in _find_own_fields(_SAID, visible, anywhere=True)}
+        return check_on_scale(_parse_integer_score(matches[-1], "rating", HIGHEST))
+    ratings = {
+        _parse_integer_score(match, "rating", HIGHEST) for match in _find_own_fields(_SAID, visible, anywhere=True)
+    }
     if len(ratings) > 1:
         raise ReplyError(f"rating_ambiguous: {' and '.join(map(str, sorted(ratings)))}")
     if not ratings:
@@ -93,7 +95,7 @@ def check_on_scale(rating: int) -> int:
     return rating
 
 
-def temporary_score(text: str) -> int:
+def parse_temporary_score(text: str) -> int:
     """Returns the score t, −10 to 10, in the last ``temporary score: t`` of *text*, without the LM's thinking.
 
     Raises `ReplyError`: ``no_temporary_score``, or as `overall_rating` does.
@@ -101,7 +103,7 @@ def temporary_score(text: str) -> int:
     matches = _find_own_fields(_TEMPORARY, without_thinking(text)[0])
     if not matches:
         raise ReplyError("no_temporary_score")
-    score = _integer(matches[-1], "temporary_score", QUESTIONS)
+    score = _parse_integer_score(matches[-1], "temporary_score", QUESTIONS)
     if abs(score) > QUESTIONS:
         raise ReplyError(f"temporary_score_off_scale: {score}")
     return score
@@ -127,7 +129,7 @@ def rating_from_temporary_score(temporary: int) -> int:
     return -(-(9 * (temporary + 10) + 10) // 20)
 
 
-def _integer(match: re.Match[str], field: str, highest: int) -> int:
+def _parse_integer_score(match: re.Match[str], field: str, highest: int) -> int:
     number, after = match[1].replace("\u2212", "-"), match[2]
     if out_of := _OUT_OF.match(after):
         if int(out_of[1]) != highest:
@@ -139,12 +141,12 @@ def _integer(match: re.Match[str], field: str, highest: int) -> int:
     return int(float(number))
 
 
-def rate(
+def rate_papers_under_condition(
     writer: Writer, sampling: Sampling, model: str, condition: Condition, papers: Sequence[tuple[str, str]]
 ) -> list[Rating]:
     """Returns the rating of each of *papers* (id, text) by the LM *writer*; a paper without text is not sent."""
     able = {paper_id: text for paper_id, text in papers if text.strip()}
-    outcomes = ask(writer, sampling, [condition.chat(text) for text in able.values()], overall_rating)
+    outcomes = request_yaml_outcomes(writer, sampling, [condition.chat(text) for text in able.values()], overall_rating)
     answers = dict(zip(able, outcomes, strict=True))
     ratings = []
     for paper_id, _ in papers:
@@ -155,7 +157,7 @@ def rate(
         recomputed = None
         if condition.rubric:
             with suppress(ReplyError):
-                recomputed = rating_from_temporary_score(temporary_score(answer.text))
+                recomputed = rating_from_temporary_score(parse_temporary_score(answer.text))
         value, problem = (None, answer.read) if isinstance(answer.read, Problem) else (answer.read, None)
         ratings.append(Rating(*ids, value, problem, recomputed, answer.text or None))
     return ratings
@@ -185,12 +187,12 @@ def shorten_names(names: Iterable[str]) -> dict[str, str]:
     parts = {name: name.split("_") for name in names}
     if len(parts) < 2:
         return {name: name for name in parts}
-    head = _shared(parts.values())
-    tail = _shared(words[head:][::-1] for words in parts.values())
+    head = _count_shared_first_words(parts.values())
+    tail = _count_shared_first_words(words[head:][::-1] for words in parts.values())
     return {name: "_".join(words[head : len(words) - tail]) or "plain" for name, words in parts.items()}
 
 
-def _shared(lists: Iterable[Sequence[str]]) -> int:
+def _count_shared_first_words(lists: Iterable[Sequence[str]]) -> int:
     return sum(1 for _ in takewhile(lambda words: len(set(words)) == 1, zip(*lists, strict=False)))
 
 

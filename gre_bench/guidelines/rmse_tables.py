@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from gre_bench.core.published import read_printed_numbers
 from gre_bench.guidelines.outcomes import ConditionResult, count_rounded_means
 from gre_bench.guidelines.ratings import HIGHEST, LOWEST
-from gre_bench.plots.drawing import Curve, curves
+from gre_bench.plots.drawing import Curve, draw_curve_panels
 from gre_bench.prompts.conditions import RUBRIC
 
 VENUES = {"arr": "ARR", "neurips": "NeurIPS", "iclr": "ICLR"}
@@ -76,7 +76,7 @@ def build_tables(outcomes: Sequence[ConditionResult]) -> list[Table]:
     results = {(outcome.model, outcome.condition): outcome for outcome in outcomes}
     models = list(dict.fromkeys(outcome.model for outcome in outcomes))
     conditions = {condition for _, condition in results}
-    blocks = {block: _venues(block) for block in BLOCKS}
+    blocks = {block: _columns_by_condition(block) for block in BLOCKS}
     groups = {f"{group}{end}" for group in GROUPS for end in ("", RUBRIC)}
     tables = [
         _build_conference_table(block, results, models) for block, names in blocks.items() if conditions & set(names)
@@ -87,21 +87,23 @@ def build_tables(outcomes: Sequence[ConditionResult]) -> list[Table]:
     others = [condition for condition in dict.fromkeys(item.condition for item in outcomes) if condition not in known]
     if others or not tables:
         columns = (*(["none"] if "none" in conditions else []), *others)
-        lines = tuple(RmseRow((model,), _cells(results, model, {name: name for name in columns})) for model in models)
+        lines = tuple(
+            RmseRow((model,), _build_rmse_cells(results, model, {name: name for name in columns})) for model in models
+        )
         tables.append(Table("RMSE by condition, in the layout of table 1", ("Model",), columns, lines))
         if len(tables) == 1:
             tables += [_build_conference_table(block, {}, ()) for block in BLOCKS]
     return tables
 
 
-def _venues(block: str) -> dict[str, str]:
+def _columns_by_condition(block: str) -> dict[str, str]:
     """Returns condition → column. ``arr_official`` is an official text, ``arr`` the same rewritten as instructions."""
     return {f"{venue}{'' if block == 'instruction' else '_official'}": title for venue, title in VENUES.items()}
 
 
 def _build_conference_table(block: str, results: Results, models: Sequence[str]) -> Table:
-    names = {"none": "No-Guideline"} | _venues(block)
-    lines = [RmseRow((model,), cells) for model in models if (cells := _cells(results, model, names))]
+    names = {"none": "No-Guideline"} | _columns_by_condition(block)
+    lines = [RmseRow((model,), cells) for model in models if (cells := _build_rmse_cells(results, model, names))]
     prints = [
         RmseRow(row.labels[1:], row.cells, True) for row in _read_printed_rows("002_table1") if row.labels[0] == block
     ]
@@ -114,7 +116,7 @@ def _build_imitation_table(results: Results, models: Sequence[str]) -> Table:
         for setting in SETTINGS:
             end = "" if setting == SETTINGS[0] else RUBRIC
             names = {f"{group}{end}": title for group, title in GROUPS.items()}
-            if cells := _cells(results, model, names, recomputed=setting == SETTINGS[2]):
+            if cells := _build_rmse_cells(results, model, names, recomputed=setting == SETTINGS[2]):
                 lines.append(RmseRow((model, setting), cells))
     lines += _read_printed_rows("002_table2")
     return Table("Table 2: reviewer-imitating guidelines", ("Model", "Setting"), tuple(GROUPS.values()), tuple(lines))
@@ -127,7 +129,9 @@ def _read_printed_rows(table: str) -> list[RmseRow]:
     return [RmseRow(labels, cells, published=True) for labels, cells in rows.items()]
 
 
-def _cells(results: Results, model: str, names: Mapping[str, str], recomputed: bool = False) -> dict[str, RmseCell]:
+def _build_rmse_cells(
+    results: Results, model: str, names: Mapping[str, str], recomputed: bool = False
+) -> dict[str, RmseCell]:
     """Returns column → RMSE of *model*. *names*: condition → column."""
     cells = {}
     for condition, column in names.items():
@@ -138,7 +142,7 @@ def _cells(results: Results, model: str, names: Mapping[str, str], recomputed: b
     return cells
 
 
-def chart(outcomes: Sequence[ConditionResult], human: Mapping[str, float], title: str) -> str:
+def draw_rating_shares(outcomes: Sequence[ConditionResult], human: Mapping[str, float], title: str) -> str:
     """Returns an SVG of the share of papers by rating, with a panel for each model and condition."""
     panels = {}
     for outcome in outcomes:
@@ -148,4 +152,4 @@ def chart(outcomes: Sequence[ConditionResult], human: Mapping[str, float], title
             for rater, counts, look in raters
             if (papers := sum(counts.values()))
         ]
-    return curves(panels, "rating", "% of papers", title=title)
+    return draw_curve_panels(panels, "rating", "% of papers", title=title)

@@ -21,7 +21,9 @@ LARGEST = 40_000
 _FENCE = re.compile(r"\s*```\s*(?:ya?ml)?\s*", re.IGNORECASE)
 
 
-def ask(writer: Writer, sampling: Sampling, chats: Sequence[Chat], read: Callable[[str], T]) -> list[ChatOutcome[T]]:
+def request_yaml_outcomes(
+    writer: Writer, sampling: Sampling, chats: Sequence[Chat], read: Callable[[str], T]
+) -> list[ChatOutcome[T]]:
     """Sends each of *chats* to the LM *writer*, and returns one outcome per chat, in order, without its cost.
 
     *read*: turns a reply, including the LM's thinking, into a value, or raises `ReplyError`.
@@ -36,7 +38,7 @@ def ask(writer: Writer, sampling: Sampling, chats: Sequence[Chat], read: Callabl
             cut = " (cut at the token limit)" if reply.outcome == "cut" else ""
             return ChatOutcome(Problem("unparsable", f"{error}{cut}"), text=reply.text)
 
-    return asking.ask(writer, chats, sampling, outcome, step=1)
+    return asking.request_chat_outcomes(writer, chats, sampling, outcome, step=1)
 
 
 class _Loader(yaml.SafeLoader):

@@ -154,7 +154,7 @@ class HttpClient:
         self._http = httpx2.Client(
             headers={**(headers or {}), **({"Authorization": f"Bearer {key}"} if key else {})},
             # Reading certificates takes longer than a request, and plain HTTP needs none.
-            verify=_certificates(not own) if parts.scheme == "https" else False,
+            verify=_load_certificates(not own) if parts.scheme == "https" else False,
             timeout=httpx2.Timeout(timeout_s, connect=min(10.0, timeout_s)),
             limits=httpx2.Limits(max_connections=connections),
             trust_env=not own,
@@ -185,7 +185,7 @@ class HttpClient:
 
 
 @cache
-def _certificates(from_environment: bool) -> ssl.SSLContext:
+def _load_certificates(from_environment: bool) -> ssl.SSLContext:
     """Returns the trusted certificates, which it loads only once.
 
     *from_environment*: whether to also trust the certificates that environment variables name.

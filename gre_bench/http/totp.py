@@ -13,7 +13,7 @@ STEP_S = 30
 DIGITS = 6
 
 
-def code_now(secret: str, at: float | None = None) -> str:
+def compute_totp_code(secret: str, at: float | None = None) -> str:
     """Returns the code (6 digits) of the base32 *secret* at *at* (epoch s; None: now), or raises `SettingsError`."""
     text = secret.replace(" ", "").upper()
     try:

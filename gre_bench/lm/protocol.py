@@ -97,20 +97,20 @@ def validate_span_logprob(span: SpanLogprob | SpanError) -> SpanLogprob | SpanEr
     if isinstance(span, SpanError):
         return span
     if not _holds_numbers(span):
-        return _broken("no_numbers", "ids or log-probabilities that are no tuple of numbers")
+        return _invalid_span_error("no_numbers", "ids or log-probabilities that are no tuple of numbers")
     if not span.logprobs or len(span.ids) != len(span.logprobs):
-        return _broken("misaligned", f"{len(span.ids)} tokens but {len(span.logprobs)} log-probabilities")
+        return _invalid_span_error("misaligned", f"{len(span.ids)} tokens but {len(span.logprobs)} log-probabilities")
     # A finite sum has only finite terms. Checking each token takes six times as long, and nearly all spans are sound.
     suspect = not math.isfinite(sum(span.logprobs)) or max(span.logprobs) > ALLOWED_EXCESS
     for index, value in enumerate(span.logprobs if suspect else ()):
         if not math.isfinite(value):
-            return _broken("not_finite", f"log-probability {value} at token {index}")
+            return _invalid_span_error("not_finite", f"log-probability {value} at token {index}")
         if value > ALLOWED_EXCESS:
-            return _broken("positive", f"log-probability {value} above zero at token {index}")
+            return _invalid_span_error("positive", f"log-probability {value} above zero at token {index}")
     if not math.isfinite(span.total) or span.total > ALLOWED_EXCESS:
-        return _broken("not_finite", f"log-probability of the whole reply is {span.total}")
+        return _invalid_span_error("not_finite", f"log-probability of the whole reply is {span.total}")
     if not any(span.logprobs):
-        return _broken("all_zero", "every log-probability is exactly zero")
+        return _invalid_span_error("all_zero", "every log-probability is exactly zero")
     return span
 
 
@@ -121,7 +121,7 @@ def _holds_numbers(span: SpanLogprob) -> bool:
     return all(issubclass(kind, Real) for kind in logprobs) and all(issubclass(kind, Integral) for kind in ids)
 
 
-def _broken(code: str, problem: str) -> SpanError:
+def _invalid_span_error(code: str, problem: str) -> SpanError:
     return SpanError(code, f"the evaluation LM answered with: {problem}", broken=True)
 
 

@@ -103,7 +103,7 @@ class Torch:
     devices: tuple[Accelerator, ...]
 
 
-def torch_here() -> Torch | None:
+def describe_installed_torch() -> Torch | None:
     """Returns the installed torch and its devices; None if torch is not installed."""
     try:
         import torch
@@ -262,7 +262,7 @@ def digest_of_files(folder: Path, paths: Iterable[Path]) -> str:
     return digest([[path.relative_to(folder).as_posix(), sha256(path)] for path in files])
 
 
-def flush(path: Path) -> None:
+def flush_to_disk(path: Path) -> None:
     """Flushes the file or folder *path* to the disk, so that its content survives a power cut."""
     handle = os.open(path, os.O_RDONLY)
     try:

@@ -33,7 +33,7 @@ from gre_bench.core.metrics import Recipe
 from gre_bench.core.records import NO_REFERENCE, Candidate, Paper, PlannedPair, Score, SynopsisKind
 from gre_bench.metrics.cases import (
     Entry,
-    Missing,
+    MissingText,
     MovableReview,
     MovedReview,
     Response,
@@ -60,7 +60,7 @@ class GradedItem:
     paper: Paper
     responses: tuple[Response, ...]
     grades: Mapping[str, float]
-    synopses: Mapping[SynopsisKind, str | Missing] = field(default_factory=dict)
+    synopses: Mapping[SynopsisKind, str | MissingText] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

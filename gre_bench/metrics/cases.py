@@ -38,7 +38,7 @@ from gre_bench.perturbations.by_name import UNCHANGEABLE, perturbed_candidate_na
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingText:
     """Why a text is missing: a code, whether the next run tries to get it (*waiting*), and a message for the reader."""
 
     reason: str
@@ -58,7 +58,7 @@ class Response:
     review_id: str
     text: str | None
     judgments: Mapping[str, str]
-    lacks: Mapping[Source, Missing] = field(default_factory=dict)
+    lacks: Mapping[Source, MissingText] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Entry:
     human: Response
     references: tuple[Response, ...]
     responses: Mapping[str, Response]
-    synopses: Mapping[SynopsisKind, str | Missing] = field(default_factory=dict)
+    synopses: Mapping[SynopsisKind, str | MissingText] = field(default_factory=dict)
     human_is_reference: bool = False
 
 
@@ -158,16 +158,16 @@ def add_beyond_synopses(entries: Sequence[Entry], names: Sequence[str], writer: 
             for entry in entries]  # fmt: skip
 
 
-def _join_judgments_of(entry: Entry, names: Sequence[str], writer: str, form: Form) -> str | Missing:
+def _join_judgments_of(entry: Entry, names: Sequence[str], writer: str, form: Form) -> str | MissingText:
     texts = []
     for name in names:
         response = entry.responses.get(name)
         text = (
             _select_scored_text(response, "judgments", writer, form)
             if response
-            else Missing("no_beyond", detail=f"none by {name}")
+            else MissingText("no_beyond", detail=f"none by {name}")
         )
-        if isinstance(text, Missing):
+        if isinstance(text, MissingText):
             return replace(text, reason="no_beyond")
         texts.append(prepare_judgments(text, form, False).strip("\n"))
     return "\n".join(texts)
@@ -232,7 +232,7 @@ def _plan_pair(
     synopsis = _find_synopsis(entry, recipe.synopsis)
     if synopsis is None and recipe.synopsis == "beyond":
         synopsis = _find_other_human_judgments(entry, reference, writer, form)
-    if isinstance(synopsis, Missing):
+    if isinstance(synopsis, MissingText):
         return PlannedPair(*ids, "waiting" if synopsis.waiting else "excluded", synopsis.reason, detail=synopsis.detail)
     if recipe.source == "review" and (  # the candidate has judgments only
         candidate.candidate_id == controls.GENERIC
@@ -249,29 +249,31 @@ def _plan_pair(
     y = _select_scored_text(reference, recipe.source, writer, form) if recipe.needs_reference else ""
     texts = [(x, ""), (y, "reference: ")]
     if recipe.formula == "specific":
-        chance = _select_scored_text(elsewhere, recipe.source, writer, form) if elsewhere else Missing("no_other_paper")
+        chance = (
+            _select_scored_text(elsewhere, recipe.source, writer, form) if elsewhere else MissingText("no_other_paper")
+        )
         texts.append((chance, "on another paper: " if elsewhere else ""))
     for text, prefix in texts:
-        if isinstance(text, Missing):
+        if isinstance(text, MissingText):
             by_rule = text.reason == "no_other_paper" or (
                 text is not y and candidate.kind == "change" and text.reason in UNCHANGEABLE
             )
             state = "waiting" if text.waiting else "excluded" if by_rule else "failed"
             return PlannedPair(*ids, state, prefix + text.reason, detail=text.detail)
     moved = texts[2][0] if recipe.formula == "specific" else None
-    assert not isinstance(x, Missing) and not isinstance(y, Missing) and not isinstance(moved, Missing)
+    assert not isinstance(x, MissingText) and not isinstance(y, MissingText) and not isinstance(moved, MissingText)
     return PlannedPair(*ids, "due", None, Case(*ids, recipe.source, x, y, synopsis, moved))
 
 
-def _find_synopsis(entry: Entry, kind: SynopsisKind) -> str | Missing | None:
+def _find_synopsis(entry: Entry, kind: SynopsisKind) -> str | MissingText | None:
     if kind == "none":
         return None
     if kind == "paper":
-        return entry.paper.whole if entry.paper.text else Missing("no_text")
-    return entry.synopses.get(kind, None if kind == "beyond" else Missing(f"no_{kind}"))
+        return entry.paper.whole if entry.paper.text else MissingText("no_text")
+    return entry.synopses.get(kind, None if kind == "beyond" else MissingText(f"no_{kind}"))
 
 
-def _find_other_human_judgments(entry: Entry, reference: Response, writer: str, form: Form) -> str | Missing:
+def _find_other_human_judgments(entry: Entry, reference: Response, writer: str, form: Form) -> str | MissingText:
     """Returns the judgments of the human review that follows *reference* among the references of *entry*, cyclically.
 
     That review is neither *reference* nor the review of the human baseline.
@@ -280,23 +282,23 @@ def _find_other_human_judgments(entry: Entry, reference: Response, writer: str, 
     place = next((k for k, each in enumerate(others) if each.review_id == reference.review_id), -1)
     other = others[(place + 1) % len(others)] if others else reference
     if other.review_id == reference.review_id:
-        return Missing("no_beyond", detail="no further human review")
+        return MissingText("no_beyond", detail="no further human review")
     text = _select_scored_text(other, "judgments", writer, form)
     return (
         replace(text, reason="no_beyond")
-        if isinstance(text, Missing)
+        if isinstance(text, MissingText)
         else prepare_judgments(text, form, False).strip("\n")
     )
 
 
-def _select_scored_text(response: Response, source: Source, writer: str, form: Form) -> str | Missing:
+def _select_scored_text(response: Response, source: Source, writer: str, form: Form) -> str | MissingText:
     """Returns the text of *response* that a metric reads, given *source*, *writer* and *form*, or why there is none."""
     if source == "review":
-        return response.text or response.lacks.get(source, Missing("no_original_review"))
+        return response.text or response.lacks.get(source, MissingText("no_original_review"))
     text = response.judgments.get(FIXED_WRITER if response.review_id == controls.GENERIC else writer)
     if text is None:
-        return response.lacks.get("review") or response.lacks.get(source, Missing("no_judgments"))
-    return text if has_judgments(text, form) else Missing("no_judgments")
+        return response.lacks.get("review") or response.lacks.get(source, MissingText("no_judgments"))
+    return text if has_judgments(text, form) else MissingText("no_judgments")
 
 
 BLOCK = 8

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from gre_bench.core.asking import ChatOutcome, ask
+from gre_bench.core.asking import ChatOutcome, request_chat_outcomes
 from gre_bench.core.errors import ReplyError
 from gre_bench.core.records import Case, Chat, Completion, Problem, Sampling, Score, Writer, make_score, missing_text
 from gre_bench.core.replies import without_thinking
@@ -35,7 +35,11 @@ class LMExaminer:
     def score(self, cases: Sequence[Case]) -> list[Score]:
         lacks = [missing_text(case) for case in cases]
         chats = [build_examiner_chat(case) for case, lack in zip(cases, lacks, strict=True) if lack is None]
-        answers = iter(ask(self.writer, chats, self.sampling, lambda reply: ChatOutcome(_parse_reply(reply)), step=1))
+        answers = iter(
+            request_chat_outcomes(
+                self.writer, chats, self.sampling, lambda reply: ChatOutcome(_parse_reply(reply)), step=1
+            )
+        )
         results = (lack or next(answers).read for lack in lacks)
         return [make_score(self.signature_id, case, result) for case, result in zip(cases, results, strict=True)]
 

@@ -6,10 +6,10 @@ but not 0, so texts are still ranked by their shorter n-grams. ROUGE-L is the F-
 subsequence (Lin 2004, equations 2-4 with β = 1), on the stemmed words of the library rouge-score.
 
 NLTK's `word_tokenize` first splits a text into sentences with Punkt, which needs downloaded data. Here
-`review_text.split` finds the sentences instead. The words can differ from NLTK's only at the ends of sentences: a final
-full stop is a separate word, and a full stop inside a sentence belongs to the word before it. `review_text.split` also
-ends sentences at headings, paragraphs and list marks ("1.", "- "). It has a list of abbreviations whose full stops do
-not end a sentence.
+`review_text.split_into_sections` finds the sentences instead. The words can differ from NLTK's only at the ends of
+sentences: a final full stop is a separate word, and a full stop inside a sentence belongs to the word before it.
+`split_into_sections` also ends sentences at headings, paragraphs and list marks ("1.", "- "). It has a list of
+abbreviations whose full stops do not end a sentence.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class OverlapMetric:
 def bleu_words(text: str) -> Words:
     """Splits *text* into words with NLTK's tokenizer, sentence by sentence; case and punctuation are kept."""
     tokenizer = _nltk_tokenizer()
-    return [word for piece in _pieces(text) for word in tokenizer.tokenize(piece)]
+    return [word for piece in _split_into_pieces(text) for word in tokenizer.tokenize(piece)]
 
 
 def bleu(candidate: Words, reference: Words) -> float:
@@ -133,9 +133,9 @@ def common_subsequence_length(x: Words, y: Words) -> int:
     return len(x) - row.bit_count()
 
 
-def _pieces(text: str) -> list[str]:
+def _split_into_pieces(text: str) -> list[str]:
     pieces = []
-    for section in review_text.split(text):
+    for section in review_text.split_into_sections(text):
         pieces.append(section.heading)
         for sentence in section.sentences:
             pieces += [sentence.mark, sentence.text]

@@ -68,15 +68,15 @@ def build_predictions(recipe: Recipe, case: Case, settings: ScoringSettings) -> 
         case: the texts as they are stored; this function cuts and folds them.
         settings: the form of judgments, the prompt, and whether texts are folded to ASCII.
     """
-    x, y = _prepared(case.candidate, case, settings), _prepared(case.reference, case, settings)
-    given = _folded(case.synopsis, settings) if case.synopsis is not None else None
+    x, y = _prepare_text(case.candidate, case, settings), _prepare_text(case.reference, case, settings)
+    given = _apply_ascii_fold(case.synopsis, settings) if case.synopsis is not None else None
     prompt = prompt_of(recipe, settings)
     if recipe.formula == "specific":
-        elsewhere = _prepared(case.moved or "", case, settings)
+        elsewhere = _prepare_text(case.moved or "", case, settings)
         return Prediction(x, given, y, prompt), Prediction(elsewhere, given, y, prompt)
     if recipe.formula == "pmi":
         uncut = case.source == "review" and settings.authors_compat
-        marginal_y = _folded(case.reference, settings) if uncut else y
+        marginal_y = _apply_ascii_fold(case.reference, settings) if uncut else y
         return Prediction(x, given, y, prompt), Prediction(None, given, marginal_y, prompt)
     recall, precision = Prediction(x, None, y, prompt), Prediction(y, None, x, prompt)
     return {"recall": (recall,), "precision": (precision,), "f1": (recall, precision)}[recipe.formula or ""]
@@ -121,14 +121,14 @@ def _name_empty_text(recipe: Recipe, parts: Parts) -> str | None:
     return None if (y or "").strip() else "the reference's text"
 
 
-def _prepared(text: str, case: Case, settings: ScoringSettings) -> str:
+def _prepare_text(text: str, case: Case, settings: ScoringSettings) -> str:
     if case.source == "review":
-        whole = _folded(text, settings)
+        whole = _apply_ascii_fold(text, settings)
         return whole if len(whole) <= RAW_CUT else whole.lstrip()[:RAW_CUT]
     return judgments.prepare_judgments(text, settings.form, settings.ascii_fold)
 
 
-def _folded(text: str, settings: ScoringSettings) -> str:
+def _apply_ascii_fold(text: str, settings: ScoringSettings) -> str:
     return judgments.fold_to_ascii(text) if settings.ascii_fold else text
 
 

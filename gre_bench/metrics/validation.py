@@ -21,7 +21,7 @@ from gre_bench.core.records import Case
 from gre_bench.core.settings import ValidationSettings
 from gre_bench.core.whole_files import write_file
 from gre_bench.perturbations.by_name import PERTURBATIONS
-from gre_bench.plots.drawing import Interval, intervals, span_of
+from gre_bench.plots.drawing import Interval, draw_intervals, span_of
 from gre_bench.stats.effects import (
     Effect,
     Verdict,
@@ -97,7 +97,7 @@ def perturbation_effects(
     For a perturbation that is impossible in all pairs, no effect is computed. Its verdict is ``undecided`` if it is a
     perturbation of Xu et al. 2025; if this project added it, the result has no entry for it.
     """
-    slope = _slope([*before, *unchanged], words)
+    slope = _fit_length_slope([*before, *unchanged], words)
     trials = {change: _compare_before_after(before, rows, words, settings, slope) for change, rows in after.items()}
     falls = {change: plain.p for change, (_, plain, _) in trials.items()
              if plain and PERTURBATIONS[change].family == "degradation"}  # fmt: skip
@@ -144,7 +144,7 @@ def _compare_before_after(
     except ValueError as error:
         return PerturbationResult(**counts, problem=str(error)), None, lost
     held = (None, None, None)
-    if slope and all(_place(row) in words for pair in both for row in pair):
+    if slope and all(_pair_key_of_row(row) in words for pair in both for row in pair):
         longer = [_log_words(row, words) - _log_words(first, words) for first, row in both]
         at_length = effect_at_length(old, new, longer, papers, slope)
         held = (at_length.value, at_length.low, at_length.high)
@@ -159,18 +159,18 @@ def _paper_reference_key(row: Row) -> tuple[str, str]:
     return row["paper_id"], row["reference_id"]
 
 
-def _place(row: Row) -> PairKey:
+def _pair_key_of_row(row: Row) -> PairKey:
     return row["candidate_id"], row["paper_id"], row["reference_id"]
 
 
 def _log_words(row: Row, words: Mapping[PairKey, int]) -> float:
-    return math.log(max(1, words[_place(row)]))
+    return math.log(max(1, words[_pair_key_of_row(row)]))
 
 
-def _slope(rows: Iterable[Row], words: Mapping[PairKey, int]) -> Slope | None:
+def _fit_length_slope(rows: Iterable[Row], words: Mapping[PairKey, int]) -> Slope | None:
     """Returns the slope of score on log(words) among human reviews of one paper and reference; None if undetermined."""
-    scored = [row for row in rows if row["state"] == "scored" and _place(row) in words]
-    tokens, papers = [max(1, words[_place(row)]) for row in scored], [row["paper_id"] for row in scored]
+    scored = [row for row in rows if row["state"] == "scored" and _pair_key_of_row(row) in words]
+    tokens, papers = [max(1, words[_pair_key_of_row(row)]) for row in scored], [row["paper_id"] for row in scored]
     try:
         return length_slope(
             [row["value"] for row in scored], tokens, papers, [_paper_reference_key(row) for row in scored]
@@ -213,5 +213,5 @@ def draw_effects(effects: Sequence[Mapping[str, Any]], path: Path, title: str) -
     ends = [row[end] for row in effects for end in ("d", "low", "high") if row[end] is not None]
     axis = "d, 95% by paper: degradations must fall, manipulations not rise"
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_file(path, intervals(rows, span_of(ends), axis, title=title, centre=0.0).encode())
+    write_file(path, draw_intervals(rows, span_of(ends), axis, title=title, centre=0.0).encode())
     return path

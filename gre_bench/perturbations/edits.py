@@ -33,7 +33,7 @@ from typing import TypeVar
 from gre_bench.core.errors import ReplyError
 from gre_bench.core.judgments import OPENINGS
 from gre_bench.core.resources import resource
-from gre_bench.core.review_text import Section, Sentence, join, split
+from gre_bench.core.review_text import Section, Sentence, join_sections, split_into_sections
 from gre_bench.perturbations.material import PerturbationInput, sentence_texts, split_at_headings, split_review
 
 MISSING = "[There is one missing sentence]"
@@ -73,12 +73,12 @@ T = TypeVar("T")
 
 def delete_even_sentences(material: PerturbationInput) -> str:
     sections = split_review(material.text, material.splitter, material.headings)
-    return join(replace(section, sentences=_keep_odd_sentences(section.sentences)) for section in sections)
+    return join_sections(replace(section, sentences=_keep_odd_sentences(section.sentences)) for section in sections)
 
 
 def blank_even_sentences(material: PerturbationInput) -> str:
     """Returns the review with `MISSING` in place of each sentence that `delete_even_sentences` would delete."""
-    return join(_blank_even_in_sections(material))
+    return join_sections(_blank_even_in_sections(material))
 
 
 def check_completion(reply: str, material: PerturbationInput) -> str:
@@ -139,21 +139,24 @@ def add_section_openings(material: PerturbationInput, strengths: str, weaknesses
     done: set[str] = set()
     changed = []
     for heading, body in split_at_headings(material.text, material.headings):
-        kind = _kind(heading)
-        if kind in openings() and kind not in done:
+        kind = _find_opening_kind(heading)
+        if kind in load_section_openings() and kind not in done:
             done.add(kind)
             values = {"strengths": strengths, "weaknesses": weaknesses, "body": body}
-            body = _FIELD.sub(lambda field, values=values: values[field[1]], openings()[kind])
+            body = _FIELD.sub(lambda field, values=values: values[field[1]], load_section_openings()[kind])
         changed.append(heading + body)
     return "".join(changed)
 
 
 def has_sections_with_openings(material: PerturbationInput) -> bool:
-    return any(_kind(heading) in openings() for heading, _ in split_at_headings(material.text, material.headings))
+    return any(
+        _find_opening_kind(heading) in load_section_openings()
+        for heading, _ in split_at_headings(material.text, material.headings)
+    )
 
 
 @cache
-def openings() -> dict[str, str]:
+def load_section_openings() -> dict[str, str]:
     """Returns kind of section → its fixed statement, with ``{body}`` where the section's text goes.
 
     The statement for strengths and weaknesses, ``mixed``, also has the fields ``{strengths}`` and ``{weaknesses}``.
@@ -162,8 +165,8 @@ def openings() -> dict[str, str]:
     return {kind: table[kind] for kind in ("summary", "mixed", "aspects", "verdict")}
 
 
-def _kind(heading: str) -> str:
-    kind = split(heading)[0].kind if heading.strip() else "other"
+def _find_opening_kind(heading: str) -> str:
+    kind = split_into_sections(heading)[0].kind if heading.strip() else "other"
     return "mixed" if kind in ("mixed", "strengths", "weaknesses") else kind
 
 
@@ -207,7 +210,7 @@ def append_lines(text: str, more: Sequence[str]) -> str:
 
 def keywords(title: str, abstract: str | None) -> list[str]:
     """Returns at most `MOST_KEYWORDS` keywords of 1 to 3 words, highest weight first; the title's words count twice."""
-    phrases = _phrases(title) * 2 + _phrases(abstract or "")
+    phrases = _extract_phrases(title) * 2 + _extract_phrases(abstract or "")
     frequency = Counter(word for phrase in phrases for word in phrase)
     degree: Counter[str] = Counter()
     for phrase in phrases:
@@ -218,7 +221,7 @@ def keywords(title: str, abstract: str | None) -> list[str]:
     return [" ".join(phrase) for phrase in ordered[:MOST_KEYWORDS]]
 
 
-def _phrases(text: str) -> list[tuple[str, ...]]:
+def _extract_phrases(text: str) -> list[tuple[str, ...]]:
     results: list[tuple[str, ...]] = []
     for clause in _BREAK.split(text.lower()):
         run: list[str] = []
@@ -252,13 +255,13 @@ def shuffle_sentences(material: PerturbationInput) -> str:
     """
     chance = material.chance("shuffled_lines")
     changed = []
-    for section in split(material.text):
+    for section in split_into_sections(material.text):
         order = iter(_shuffle_to_new_order([sentence.text for sentence in section.sentences if sentence.text], chance))
         sentences = tuple(
             replace(sentence, text=next(order)) if sentence.text else sentence for sentence in section.sentences
         )
         changed.append(replace(section, sentences=sentences))
-    return join(changed)
+    return join_sections(changed)
 
 
 def _shuffle_to_new_order(items: Sequence[T], chance: random.Random) -> list[T]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from gre_bench.core.judgments import OPENINGS
-from gre_bench.core.review_text import join, split
+from gre_bench.core.review_text import join_sections, split_into_sections
 from gre_bench.perturbations.edits import append_lines, lines_of
 from gre_bench.perturbations.material import PerturbationInput, sentence_texts
 from gre_bench.perturbations.wording import lower_first_letter, rephrase_sentence
@@ -85,7 +85,11 @@ def _scale_by_degree(number: int, degree: int) -> int:
 
 
 def _units(text: str, level: Level) -> list[str]:
-    return [line for line, _ in lines_of(text)] if level == "judgments" else list(sentence_texts(split(text)))
+    return (
+        [line for line, _ in lines_of(text)]
+        if level == "judgments"
+        else list(sentence_texts(split_into_sections(text)))
+    )
 
 
 def _join_units(text: str, level: Level, units: Units) -> str:
@@ -94,7 +98,7 @@ def _join_units(text: str, level: Level, units: Units) -> str:
     if level == "judgments":
         return "".join(unit + gap for _, gap in lines_of(text) if (unit := next(new)) is not None)
     sections = []
-    for section in split(text):
+    for section in split_into_sections(text):
         sentences = []
         for sentence in section.sentences:
             unit = next(new) if sentence.text else ""
@@ -103,7 +107,7 @@ def _join_units(text: str, level: Level, units: Units) -> str:
             elif "\n" in sentence.gap:
                 sentences.append(replace(sentence, mark="", text=""))
         sections.append(replace(section, sentences=tuple(sentences)))
-    return join(sections)
+    return join_sections(sections)
 
 
 def _delete_chosen_units(given: EditInput) -> Edited:
@@ -147,7 +151,7 @@ def _add_generic_sentences(given: EditInput) -> Edited:
 
 
 def _add_abstract_sentences(given: EditInput) -> Edited:
-    sentences = list(sentence_texts(split(given.material.abstract or "")))
+    sentences = list(sentence_texts(split_into_sections(given.material.abstract or "")))
     return list(given.units), [
         _as_unit(text, given.level) for text in sentences[: _scale_by_degree(len(sentences), given.degree)]
     ]

@@ -60,7 +60,7 @@ class PerturbationInput:
 def split_review(text: str, splitter: Splitter, headings: Sequence[str]) -> tuple[Section, ...]:
     """Returns the sections of *text* with their sentences. *headings*: those that the splitter ``authors`` knows."""
     if splitter == "linguistic":
-        return review_text.split(text)
+        return review_text.split_into_sections(text)
     return tuple(Section("other", heading, _sentences(body)) for heading, body in split_at_headings(text, headings))
 
 

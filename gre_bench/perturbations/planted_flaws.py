@@ -87,7 +87,7 @@ class Flaw(BaseModel, frozen=True, extra="forbid"):
 
     @field_validator("judgments")
     @classmethod
-    def _judge(cls, lines: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_judgments(cls, lines: tuple[str, ...]) -> tuple[str, ...]:
         for line in lines:
             if not is_judgment(line) or "\n" in line:
                 raise ValueError(f"no judgment: {line!r:.60}; a description opens as 'The reviewer criticizes' does")
@@ -95,14 +95,14 @@ class Flaw(BaseModel, frozen=True, extra="forbid"):
 
     @field_validator("judgments", "plain", "oblique")
     @classmethod
-    def _fields_known(cls, lines: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_known_fields(cls, lines: tuple[str, ...]) -> tuple[str, ...]:
         for line in lines:
             if unknown := sorted({*re.findall(r"\{(.*?)\}", line)} - {*FIELDS}):
                 raise ValueError(f"no field {{{unknown[0]}}}; the fields are: {', '.join(FIELDS)}")
         return lines
 
     @model_validator(mode="after")
-    def _complete(self) -> Flaw:
+    def _check_completeness(self) -> Flaw:
         if self.rule in ("digits", "words") and "(?P<old>" not in self.find:
             raise ValueError(f"the rule {self.rule} needs a group named old in find")
         if (self.rule == "words" and not self.words) or (self.rule == "insert" and not self.text):
@@ -113,7 +113,7 @@ class Flaw(BaseModel, frozen=True, extra="forbid"):
 
 
 @dataclass(frozen=True, slots=True)
-class Planted:
+class PlantedText:
     """A text with one planted flaw, the position of the edit, and the *fields* for the flaw's descriptions.
 
     *start*, *end*: the range of replaced characters in the original text, whose SHA-256 is *before*. *new_end*: the end
@@ -138,7 +138,7 @@ class Planted:
 
 
 @dataclass(frozen=True, slots=True)
-class _Edit:
+class _FlawEdit:
     start: int
     end: int
     new: str
@@ -171,7 +171,7 @@ def load_flaws(folder: Path | None = None) -> tuple[dict[str, Flaw], list[str]]:
     return known, refused
 
 
-def plant(flaw: Flaw, text: str, key: str, seed: int = 0) -> Planted:
+def plant(flaw: Flaw, text: str, key: str, seed: int = 0) -> PlantedText:
     """Plants *flaw* in *text*, the body of a paper, at a place chosen by *seed* and *key*, such as the paper's id.
 
     Raises `PerturbationError` if the flaw does not fit: ``nowhere``, ``not_clean``, ``no_topic``, ``nothing_changed``.
@@ -187,16 +187,16 @@ def plant(flaw: Flaw, text: str, key: str, seed: int = 0) -> Planted:
         raise PerturbationError("nothing_changed", f"{flaw.name} of {key}: the rule changes nothing")
     chance.shuffle(edits)
     for edit in edits:
-        topic = _topic(text, edit)
+        topic = _find_topic_words(text, edit)
         if topic is None and flaw.family != "harmless":
             continue
         changed = text[: edit.start] + edit.new + text[edit.end :]
         fields = {"old": text[edit.start : edit.end].strip(), "new": edit.new.strip(), "topic": topic or ""}
-        return Planted(flaw, changed, edit.start, edit.end, edit.start + len(edit.new), sha256(text), fields)
+        return PlantedText(flaw, changed, edit.start, edit.end, edit.start + len(edit.new), sha256(text), fields)
     raise PerturbationError("no_topic", f"{flaw.name} of {key}: no passage with words of its own")
 
 
-def _prose(text: str) -> Iterator[tuple[int, int]]:
+def _find_prose_paragraphs(text: str) -> Iterator[tuple[int, int]]:
     """Yields (start, end) of each paragraph of *text* that is prose, not a heading, table, caption or formula."""
     start = 0
     for gap in (*_SEPARATOR.finditer(text), None):
@@ -206,10 +206,10 @@ def _prose(text: str) -> Iterator[tuple[int, int]]:
         start = gap.end() if gap else end
 
 
-def _matches(flaw: Flaw, text: str) -> Iterator[tuple[re.Match[str], tuple[int, int]]]:
+def _find_flaw_matches(flaw: Flaw, text: str) -> Iterator[tuple[re.Match[str], tuple[int, int]]]:
     """Yields each match of the flaw's ``find`` outside formulas, with its paragraph."""
     pattern = re.compile(flaw.find)
-    for start, end in _prose(text):
+    for start, end in _find_prose_paragraphs(text):
         for match in pattern.finditer(text, start, end):
             if text.count("$", start, match.start()) % 2 == 0:
                 yield match, (start, end)
@@ -222,8 +222,8 @@ def _sentence(text: str, place: int, passage: tuple[int, int]) -> tuple[int, int
     return start, min((end for end in ends if end > place), default=passage[1])
 
 
-def _digits(flaw: Flaw, text: str, chance: random.Random) -> Iterator[_Edit]:
-    for match, passage in _matches(flaw, text):
+def _propose_digit_edits(flaw: Flaw, text: str, chance: random.Random) -> Iterator[_FlawEdit]:
+    for match, passage in _find_flaw_matches(flaw, text):
         old = match["old"]
         unit = match.groupdict().get("unit")
         same = rf"(?= (?:\w+ )?{re.escape(unit)}\b)" if unit else ""
@@ -234,24 +234,24 @@ def _digits(flaw: Flaw, text: str, chance: random.Random) -> Iterator[_Edit]:
         others = [digit for digit in "123456789" if digit != old[0]]
         new = chance.choice(others) + old[1:]
         if not re.search(rf"(?<![\d.,]){re.escape(new)}(?!\d)", text):
-            yield _Edit(*match.span("old"), new, _sentence(text, match.start(), passage))
+            yield _FlawEdit(*match.span("old"), new, _sentence(text, match.start(), passage))
 
 
-def _words(flaw: Flaw, text: str, chance: random.Random) -> Iterator[_Edit]:
-    for match, passage in _matches(flaw, text):
+def _propose_word_edits(flaw: Flaw, text: str, chance: random.Random) -> Iterator[_FlawEdit]:
+    for match, passage in _find_flaw_matches(flaw, text):
         if (new := flaw.words.get(match["old"])) is not None:
-            yield _Edit(*match.span("old"), new, _sentence(text, match.start(), passage))
+            yield _FlawEdit(*match.span("old"), new, _sentence(text, match.start(), passage))
 
 
-def _insert(flaw: Flaw, text: str, chance: random.Random) -> Iterator[_Edit]:
-    for match, passage in _matches(flaw, text):
+def _propose_insertions(flaw: Flaw, text: str, chance: random.Random) -> Iterator[_FlawEdit]:
+    for match, passage in _find_flaw_matches(flaw, text):
         start, end = _sentence(text, match.start(), passage)
         if text[end - 1 : end] in ".!?":
-            yield _Edit(end, end, f" {flaw.text}", (start, end))
+            yield _FlawEdit(end, end, f" {flaw.text}", (start, end))
 
 
-def _paragraph(flaw: Flaw, text: str, chance: random.Random) -> Iterator[_Edit]:
-    passages = list(dict.fromkeys(passage for _, passage in _matches(flaw, text)))
+def _propose_paragraph_edits(flaw: Flaw, text: str, chance: random.Random) -> Iterator[_FlawEdit]:
+    passages = list(dict.fromkeys(passage for _, passage in _find_flaw_matches(flaw, text)))
     clean = False
     for start, end in passages:
         after = _SEPARATOR.match(text, end)
@@ -263,24 +263,25 @@ def _paragraph(flaw: Flaw, text: str, chance: random.Random) -> Iterator[_Edit]:
         first = heading.start(1) if heading and alone else start
         if not re.search(flaw.find, text[:first] + text[stop:]):
             clean = True
-            yield _Edit(first, stop, "", (start, end))
+            yield _FlawEdit(first, stop, "", (start, end))
     if passages and not clean:
         raise PerturbationError("not_clean", f"{flaw.name}: no paragraph can go so that nothing else speaks of it")
 
 
-_RULES: dict[str, Callable[[Flaw, str, random.Random], Iterator[_Edit]]] = {
-    "digits": _digits, "words": _words, "insert": _insert, "paragraph": _paragraph,
+_RULES: dict[str, Callable[[Flaw, str, random.Random], Iterator[_FlawEdit]]] = {
+    "digits": _propose_digit_edits, "words": _propose_word_edits, "insert": _propose_insertions,
+    "paragraph": _propose_paragraph_edits,
 }  # fmt: skip
 
 
-def _topic(text: str, edit: _Edit) -> str | None:
+def _find_topic_words(text: str, edit: _FlawEdit) -> str | None:
     """Returns ``a and b``: two words that are typical of the edited passage and occur elsewhere; None if too few.
 
     A word's weight is its count in the passage times −log of the share of paragraphs that contain it.
     """
     paragraphs, shares = _count_paragraphs_with_words(text)
-    own = Counter(_terms(text[slice(*edit.passage)]))
-    changed = {*_terms(text[edit.start : edit.end]), *_terms(edit.new)} if edit.new else set()
+    own = Counter(_extract_terms(text[slice(*edit.passage)]))
+    changed = {*_extract_terms(text[edit.start : edit.end]), *_extract_terms(edit.new)} if edit.new else set()
     weight = {word: count * math.log(paragraphs / shares[word])
               for word, count in own.items() if shares[word] > 1 and word not in changed}  # fmt: skip
     best = sorted(weight, key=lambda word: (-weight[word], word))[:2]
@@ -291,10 +292,10 @@ def _topic(text: str, edit: _Edit) -> str | None:
 def _count_paragraphs_with_words(text: str) -> tuple[int, Counter[str]]:
     """Returns the number of paragraphs of *text* plus 1, and word → the number of paragraphs that contain it."""
     paragraphs = _SEPARATOR.split(text)
-    return len(paragraphs) + 1, Counter(word for each in paragraphs for word in set(_terms(each)))
+    return len(paragraphs) + 1, Counter(word for each in paragraphs for word in set(_extract_terms(each)))
 
 
-def _terms(text: str) -> list[str]:
+def _extract_terms(text: str) -> list[str]:
     words = (word.lower().strip("-") for word in _WORD.findall(re.sub(r"\$[^$]*\$", " ", text)))
     return [word for word in words if word not in _PLAIN]
 
@@ -306,13 +307,13 @@ def plant_two_flaws(
     used: Counter[str],
     refusals: Counter[tuple[str, str]],
     seed: int = 0,
-) -> tuple[Planted, Planted, Planted] | None:
+) -> tuple[PlantedText, PlantedText, PlantedText] | None:
     """Plants two flaws of different families, each in its own copy of *text*, and the harmless edit in a third copy.
 
     Of the flaws that fit, the least used ones (by *used*) come first. *refusals* counts (flaw, reason) for flaws that
     do not fit. Returns None if flaws of fewer than two families fit, or if the harmless edit does not fit.
     """
-    fitting: dict[str, Planted] = {}
+    fitting: dict[str, PlantedText] = {}
     for flaw in catalogue:
         try:
             fitting[flaw.name] = plant(flaw, text, key, seed)

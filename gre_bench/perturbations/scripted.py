@@ -17,8 +17,8 @@ import re
 from collections.abc import Sequence
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.review_text import split
-from gre_bench.perturbations.planted_flaws import Planted
+from gre_bench.core.review_text import split_into_sections
+from gre_bench.perturbations.planted_flaws import PlantedText
 
 SCRIPT = re.compile(r"(plain|oblique|absent|listing)-(100|\d{1,2})")
 PREFIX = "scripted-"
@@ -40,7 +40,12 @@ def parse_script(script: str) -> tuple[str, float]:
 
 def review_sentences(reviews: Sequence[str]) -> list[str]:
     """Returns the sentences of *reviews*, the human reviews of a paper, without list marks and headings."""
-    texts = (sentence.text.strip() for review in reviews for section in split(review) for sentence in section.sentences)
+    texts = (
+        sentence.text.strip()
+        for review in reviews
+        for section in split_into_sections(review)
+        for sentence in section.sentences
+    )
     return [text for text in texts if len(text.split()) > 3]
 
 
@@ -58,7 +63,7 @@ def hide_in_weaknesses(text: Sequence[str], named: Sequence[str], chance: random
 
 
 def write_scripted_review(
-    script: str, pool: Sequence[str], planted: Planted | None, every: Sequence[Planted], chance: random.Random
+    script: str, pool: Sequence[str], planted: PlantedText | None, every: Sequence[PlantedText], chance: random.Random
 ) -> str:
     """Returns a review by *script* of the text *planted*, or of the original paper if *planted* is None.
 

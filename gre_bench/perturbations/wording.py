@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cache, partial
 
 from gre_bench.core.resources import resource
-from gre_bench.core.review_text import join, split
+from gre_bench.core.review_text import join_sections, split_into_sections
 
 _LONGEST_SENTENCE = 2000
 _FRONT = re.compile(r"(Although|While|Since|Because|If|When|Though|Given that) ([^,;:?!]{8,200}), ([^:;?!]{8,300})\.")
@@ -30,8 +30,8 @@ _NAME = re.compile(r"I\b|[A-Z]\w*[A-Z\d]")
 
 def rephrase_review(review: str, style: int) -> str:
     """Returns *review* rephrased in *style* 1 or 2; keeps the white space between sentences."""
-    sections = split(review)
-    return join(
+    sections = split_into_sections(review)
+    return join_sections(
         replace(
             section,
             sentences=tuple(
@@ -47,7 +47,7 @@ def rephrase_sentence(text: str, style: int) -> str:
     if len(text) > _LONGEST_SENTENCE:
         return text
     pieces = _FORMULA.split(_move_subordinate_clause(text, style))
-    pieces[::2] = [_any_phrase().sub(partial(_other_words, style=style), piece) for piece in pieces[::2]]
+    pieces[::2] = [_any_phrase().sub(partial(_substitute_phrase, style=style), piece) for piece in pieces[::2]]
     return "".join(pieces)
 
 
@@ -60,13 +60,13 @@ def _move_subordinate_clause(text: str, style: int) -> str:
         if not front or _ANSWERED.match(front[3]):
             return text
         comma = "" if front[1] in ("If", "When") else ","
-        return f"{_capital(front[3])}{comma} {front[1].lower()} {front[2]}."
+        return f"{_capitalise(front[3])}{comma} {front[1].lower()} {front[2]}."
     if unclear := _UNCLEAR.fullmatch(text):
-        return f"{_capital(unclear[1])} {unclear[2]} is unclear."
+        return f"{_capitalise(unclear[1])} {unclear[2]} is unclear."
     back = _BACK.fullmatch(text)
     if not back or _TIED.search(back[1]):
         return text
-    return f"{_capital(back[2])} {back[3]}, {lower_first_letter(back[1])}."
+    return f"{_capitalise(back[2])} {back[3]}, {lower_first_letter(back[1])}."
 
 
 @cache
@@ -84,24 +84,24 @@ def _any_phrase() -> re.Pattern[str]:
     return re.compile(rf"(?<![\w-])(?:(an?) )?({'|'.join(map(re.escape, longest))})(?![\w-])", re.IGNORECASE)
 
 
-def _other_words(phrase_match: re.Match[str], style: int) -> str:
+def _substitute_phrase(phrase_match: re.Match[str], style: int) -> str:
     words = phrases()[phrase_match[2].lower()][style - 1]
     if not phrase_match[1]:
         return (
-            _capital(words)
+            _capitalise(words)
             if phrase_match[2][0].isupper() and not phrase_match[2].startswith("I ")
-            else _first_person(words)
+            else _capitalise_first_person(words)
         )
     article = "an" if _VOWEL.match(words) else "a"
-    return f"{_capital(article) if phrase_match[1][0].isupper() else article} {words}"
+    return f"{_capitalise(article) if phrase_match[1][0].isupper() else article} {words}"
 
 
-def _first_person(words: str) -> str:
+def _capitalise_first_person(words: str) -> str:
     return re.sub(r"\bi\b", "I", words)
 
 
-def _capital(text: str) -> str:
-    return _first_person(text[:1].upper() + text[1:])
+def _capitalise(text: str) -> str:
+    return _capitalise_first_person(text[:1].upper() + text[1:])
 
 
 def lower_first_letter(text: str) -> str:

@@ -70,11 +70,11 @@ def fetch_snapshot(job: FetchJob, tell: Callable[[str], None] = lambda _: None) 
     if reached.message:
         return summary | {"outcome": "incomplete", "message": reached.message}
     sealed = steps.seal_snapshot(request)
-    changed = _difference(job.state, Path(sealed["snapshot"]))
+    changed = _compare_with_previous_snapshot(job.state, Path(sealed["snapshot"]))
     return summary | {"outcome": "done", "message": ""} | sealed | {"changes": changed}
 
 
-def _difference(state: Path, folder: Path) -> dict[str, Any] | None:
+def _compare_with_previous_snapshot(state: Path, folder: Path) -> dict[str, Any] | None:
     """Returns how the snapshot in *folder* differs from the one made before it; None if there was none."""
     snapshot = Snapshot.open(folder)
     for other in sorted((state / "snapshots").glob("*/manifest.json")):

@@ -120,7 +120,7 @@ def known_papers(store: Store, bodies: bool = True, ids: Sequence[str] | None = 
     if bodies and ids is None:
         # DuckDB holds several copies of the texts that it sorts.
         every = [row["paper_id"] for row in store.rows(queries.PAPERS, bodies=False)]
-        return [paper for some in _parts(every) for paper in known_papers(store, ids=some)]
+        return [paper for some in _split_records_into_parts(every) for paper in known_papers(store, ids=some)]
     return [Paper(**row) for row in store.rows(queries.PAPERS, bodies=bodies, ids=ids)]
 
 
@@ -233,10 +233,10 @@ def _storing_steps(by: dict[str, Any], named: str, query: str, records: Sequence
         for record in records
     ]  # fmt: skip
     rows = [build_judgments_row(record) for record in records] if named == "judgments" else records
-    return [("note_additions", noted), *((query, some) for some in _parts(rows))]
+    return [("note_additions", noted), *((query, some) for some in _split_records_into_parts(rows))]
 
 
-def _parts(records: Sequence[Any]) -> list[Sequence[Any]]:
+def _split_records_into_parts(records: Sequence[Any]) -> list[Sequence[Any]]:
     return [records[first : first + AT_ONCE] for first in range(0, len(records), AT_ONCE)]
 
 

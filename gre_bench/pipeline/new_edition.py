@@ -32,7 +32,7 @@ from gre_bench.pipeline.own_reviews import check_own_name
 from gre_bench.pipeline.reading import snapshots
 from gre_bench.pipeline.runs.job import record_run
 from gre_bench.store import Store, now, queries
-from gre_bench.store.files import edition_lock, is_held
+from gre_bench.store.files import edition_lock, is_lock_held
 
 PDF = ".pdf"
 LOCK = "lock"
@@ -239,7 +239,7 @@ def make_edition(
     edition = settings.edition.edition
     target = Store(state, edition)
     for left in state.glob(".new-*"):
-        if not is_held(left / LOCK):
+        if not is_lock_held(left / LOCK):
             shutil.rmtree(left, ignore_errors=True)
     beside = state / f".new-{uuid.uuid4().hex}"
     store = Store(beside, edition)

@@ -80,7 +80,8 @@ def import_candidate(
         lost = [refusal.paper_id for refusal in imported.refusals if refusal.code == CONFLICT]
         if before and not replace and lost:
             raise SettingsError(
-                f"{name} has other reviews of {len(lost)} of these papers in {store.key} ({_some(lost)}): "
+                f"{name} has other reviews of {len(lost)} of these papers in {store.key} "
+                f"({_format_paper_examples(lost)}): "
                 "add --replace --yes to replace them, or give another name with --as"
             )
         sampled = list(dict.fromkeys(row["paper_id"] for row in store.rows(queries.SAMPLE)))
@@ -181,8 +182,9 @@ def _find_judgments_writer(
     if lacking and configured is None:
         raise SettingsError(
             f"{store.key} is scored with judgments by {writer}, which these settings do not name, and {len(lacking)} "
-            f"of these reviews have none by it ({_some(lacking)}). Nothing was scored. Add them to the file (columns "
-            "judgments and writer), or rank them on an edition by rule, which you make once: "
+            f"of these reviews have none by it ({_format_paper_examples(lacking)}). Nothing was scored. Add them to "
+            "the file (columns judgments and writer), or rank them on an edition by rule, which you make "
+            "once: "
             f"{rule_edition_command(job.settings)}"
         )
     return writer
@@ -206,7 +208,7 @@ def rule_edition_command(settings: Settings) -> str:
     return f"import its papers and human reviews into {key} (--new), then {command}"
 
 
-def _some(papers: Sequence[str | None]) -> str:
+def _format_paper_examples(papers: Sequence[str | None]) -> str:
     return ", ".join(str(paper) for paper in papers[:EXAMPLES]) + (", ..." if len(papers) > EXAMPLES else "")
 
 

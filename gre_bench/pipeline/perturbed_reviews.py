@@ -15,7 +15,7 @@ from gre_bench.core.records import Candidate, Source, WrittenText
 from gre_bench.core.settings import Settings, ValidationSettings
 from gre_bench.ingest.records.venues import venue_of
 from gre_bench.lm.opening import trained_on_perturbations
-from gre_bench.metrics.cases import Entry, Missing, Response
+from gre_bench.metrics.cases import Entry, MissingText, Response
 from gre_bench.perturbations.by_name import (
     GRADED,
     PERTURBATIONS,
@@ -175,14 +175,14 @@ def add_perturbed_judgments(job: Job, entries: Sequence[Entry], writer: str) -> 
         whole = build_perturbation_input(job.settings, entries, index)
         for change, candidate in _list_made_perturbations(job):
             texts, review = dict[str, str](), None
-            lacking: Mapping[Source, Missing] = entry.human.lacks
+            lacking: Mapping[Source, MissingText] = entry.human.lacks
             if item.text:
                 lacking = {}
                 try:
                     texts[writer] = apply_perturbation(change, "judgments", item)
                     review = apply_perturbation(change, "review", whole) if change in GRADED and whole.text else None
                 except PerturbationError as error:
-                    lacking = {"judgments": Missing(error.code, detail=str(error))}
+                    lacking = {"judgments": MissingText(error.code, detail=str(error))}
             responses[candidate] = Response(f"{item.key}:{candidate}", review, texts, lacking)
         changed_entries.append(replace(entry, responses=responses))
     return changed_entries

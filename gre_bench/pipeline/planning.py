@@ -17,12 +17,12 @@ from gre_bench.core.records import HUMAN, Candidate, Paper, PlannedPair, Review,
 from gre_bench.core.settings import EditionSettings
 from gre_bench.core.terminal import counted
 from gre_bench.ingest.records.row_files import read_ids
-from gre_bench.ingest.records.sampling import draw, read_not_human_ids
+from gre_bench.ingest.records.sampling import draw_papers_and_roles, read_not_human_ids
 from gre_bench.metrics.agreement import NOT_REFERENCED, GradedItem, plan_agreement
 from gre_bench.metrics.agreement import build_review_candidate as graded_candidate
 from gre_bench.metrics.cases import (
     Entry,
-    Missing,
+    MissingText,
     MovedReview,
     Response,
     add_beyond_synopses,
@@ -86,7 +86,7 @@ def draw_sample(store: Store, settings: EditionSettings) -> list[str]:
             raise SourceError(
                 f"edition {store.key} has no papers; import some, or name files in the settings (sources)"
             )
-        sampled = draw(papers, known_reviews(store, texts=bool(settings.avoid_trained_on)), settings)
+        sampled = draw_papers_and_roles(papers, known_reviews(store, texts=bool(settings.avoid_trained_on)), settings)
         counts = {"known": sampled.known, "eligible": sampled.eligible, "drawn_at": now()}
         store.write(("add_draws", [collect_draw_settings(settings) | counts]), ("add_sample", sampled.roles))
         notes += sampled.notes
@@ -182,34 +182,36 @@ def responses(store: Store, judgments_by: str | None) -> Iterator[tuple[Review, 
     lacking = load_missing_text_reasons(store, "judgments", judgments_by)
     for review in known_reviews(store):
         name = review.review_id
-        own: dict[Source, Missing] = {"judgments": lacking[name]} if name in lacking else {}
+        own: dict[Source, MissingText] = {"judgments": lacking[name]} if name in lacking else {}
         yield review, Response(name, review.text, judged.get(name, {}), own)
 
 
-def load_missing_text_reasons(store: Store, task: str, writer: str | None) -> dict[str, Missing]:
+def load_missing_text_reasons(store: Store, task: str, writer: str | None) -> dict[str, MissingText]:
     """Returns review or paper id → why its text of the kind *task* is missing; empty if *writer* is None."""
     rows = store.rows(UNWRITTEN, task=task, writer=writer) if writer else []
-    return {row["item"]: Missing(row["outcome"], not row["final"], row["detail"] or None) for row in rows}
+    return {row["item"]: MissingText(row["outcome"], not row["final"], row["detail"] or None) for row in rows}
 
 
 def synopses(
-    paper: Paper, assw: Mapping[str, str | Missing], categories: Mapping[str, str], parts: Sequence[Part]
-) -> dict[SynopsisKind, str | Missing]:
+    paper: Paper, assw: Mapping[str, str | MissingText], categories: Mapping[str, str], parts: Sequence[Part]
+) -> dict[SynopsisKind, str | MissingText]:
     """Returns kind of synopsis → the synopsis of *paper*, or why it is missing.
 
     *assw*: paper id → the paper's ASSW. *categories*: paper id → its categories. *parts*: what the synopsis of the kind
     ``abstract`` consists of. The synopsis of the kind ``assw`` is the abstract followed by the ASSW (Xu et al. 2025,
     C.4).
     """
-    known: dict[SynopsisKind, str | Missing] = {}
+    known: dict[SynopsisKind, str | MissingText] = {}
     if own_categories := categories.get(paper.paper_id):
         known["categories"] = own_categories
     values = {"title": paper.title, "abstract": paper.abstract, "categories": own_categories}
     wanting = [part for part in parts if not (values[part] or "").strip()]
-    known["abstract"] = Missing(f"no_{wanting[0]}") if wanting else "\n\n".join(values[part] or "" for part in parts)
+    known["abstract"] = (
+        MissingText(f"no_{wanting[0]}") if wanting else "\n\n".join(values[part] or "" for part in parts)
+    )
     own_assw = assw.get(paper.paper_id)
     if isinstance(own_assw, str):
-        own_assw = f"{paper.abstract}\n\n{own_assw}" if paper.abstract else Missing("no_abstract")
+        own_assw = f"{paper.abstract}\n\n{own_assw}" if paper.abstract else MissingText("no_abstract")
     if own_assw is not None:
         known["assw"] = own_assw
     return known
@@ -321,7 +323,7 @@ def _mark_unjudged(entry: Entry, writer: str) -> Entry:
 
     Pairs of marked reviews wait until the judgments exist.
     """
-    lack = Missing(
+    lack = MissingText(
         "not_judged", True,
         f"no judgments by {writer}; import them, or have every review judged by one writer: "
         "--set writing.judgments=rule (or a model's name)",

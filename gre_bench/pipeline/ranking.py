@@ -29,7 +29,7 @@ from gre_bench.lm.opening import base_of
 from gre_bench.metrics.scoring import RAW_CUT
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.training_overlap import TrainingOverlap
-from gre_bench.ranking.contamination import Role, conflict, contamination, entry_of
+from gre_bench.ranking.contamination import Role, contamination, describe_conflict, entry_of
 from gre_bench.ranking.rank_statistics import (
     ScoredPairs,
     Words,
@@ -38,7 +38,7 @@ from gre_bench.ranking.rank_statistics import (
     scores_at_human_length,
 )
 from gre_bench.stats.families import HolmFamily
-from gre_bench.stats.intervals import AboveChance, above_chance, exchange_test, paired_test
+from gre_bench.stats.intervals import AboveChance, above_chance, paired_test, two_way_clustered_test
 from gre_bench.store import Row, Store, queries
 
 
@@ -205,8 +205,8 @@ def compare_with_human(store: Store, signature_id: str) -> list[dict[str, Any]]:
     """Returns the p-value of each candidate's mean difference from the human baseline, with the number of papers.
 
     The test is Student's t-test, paired by paper. If the score contains a chance score, papers whose reviews were
-    exchanged depend on each other (`exchange_error`). A candidate has no row if it has fewer than two independent
-    papers, or if its difference is the same on all papers.
+    exchanged depend on each other (`two_way_clustered_error`). A candidate has no row if it has fewer than two
+    independent papers, or if its difference is the same on all papers.
     """
     rows = store.rows(queries.HUMAN_DIFFERENCES, signature_id=signature_id)
     tested = []
@@ -214,7 +214,7 @@ def compare_with_human(store: Store, signature_id: str) -> list[dict[str, Any]]:
         papers = list(group)
         differences, own, human = ([row[key] for row in papers] for key in ("difference", "own", "human"))
         try:
-            p = (exchange_test(differences, own, human) if own[0] else paired_test(differences)).p
+            p = (two_way_clustered_test(differences, own, human) if own[0] else paired_test(differences)).p
         except ValueError:
             continue
         if not math.isnan(p):
@@ -258,7 +258,7 @@ def build_profile_rows(
             **compute_text_cost(texts_of[name], known, "review" if kind == "model" else "judgments"),
             **judged.get(name, nothing),
             "human_lines": human_lines,
-            "conflict": conflict(name, lms_behind(signature), known) if kind == "model" else None,
+            "conflict": describe_conflict(name, lms_behind(signature), known) if kind == "model" else None,
         }
         for name, kind in ((row["candidate_id"], row["kind"]) for row in store.rows(queries.CANDIDATES))
         if kind in ("human", "model")

@@ -31,7 +31,7 @@ from gre_bench.pipeline.runs.workers import check_runner, run_with_workers
 from gre_bench.pipeline.training_overlap import papers_trained_on
 from gre_bench.pipeline.validation_records import store_validation_records
 from gre_bench.pipeline.writing import reviewers, scored_responses, write_assw, write_judgments, write_reviews
-from gre_bench.store import Store, no_edition, queries
+from gre_bench.store import Store, missing_edition_error, queries
 from gre_bench.tasks.backends import SignMetrics
 
 Show = Callable[[Store, Job, list[str]], None]
@@ -104,8 +104,8 @@ def check_job(job: Job) -> Job:
             raise missing_file_error(file)
     if not store.exists and not (sources.notes or sources.snapshot or sources.papers or sources.reviews):
         raise SettingsError(
-            f"{no_edition(job.state, store.key)} (no sources to make it from: import papers and reviews with --new, or "
-            "name files in the settings, sources)"
+            f"{missing_edition_error(job.state, store.key)} (no sources to make it from: import papers and reviews "
+            "with --new, or name files in the settings, sources)"
         )
     if job.candidates is None or not store.read_file.is_file():
         return job

@@ -47,13 +47,13 @@ _TAGS = frozenset(map(chr, TAGS))
 _INSTRUCTIONS = re.compile(r"\b(?:ignore|disregard|forget)\s+(?:\w+\s+){0,3}instructions?\b", re.I)
 
 
-def _line(text: str) -> str:
+def _check_one_line(text: str) -> str:
     if not text.strip() or not text.isprintable() or len(text) > LONGEST_ANSWER:
         raise ValueError(f"not one line of 1 to {LONGEST_ANSWER:,} printable characters")
     return text
 
 
-def _name(text: str) -> str:
+def _check_submission_name(text: str) -> str:
     if not is_name(text):
         raise ValueError(f"letters, digits and . _ : / @ + -, at most 200{NO_PATH}")
     try:
@@ -62,7 +62,7 @@ def _name(text: str) -> str:
         raise ValueError(str(error)) from None
 
 
-def _licence(text: str) -> str:
+def _check_licence(text: str) -> str:
     try:
         parse_licence(text)
     except SettingsError as error:
@@ -72,13 +72,13 @@ def _licence(text: str) -> str:
     return text
 
 
-def _date(text: str) -> str:
+def _check_date(text: str) -> str:
     if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", text) or not date.fromisoformat(text):
         raise ValueError("not a day such as 2026-05-01")
     return text
 
 
-Line = Annotated[str, AfterValidator(_line)]
+Line = Annotated[str, AfterValidator(_check_one_line)]
 
 
 class SubmissionForm(BaseModel, strict=True, extra="forbid", frozen=True):
@@ -91,12 +91,12 @@ class SubmissionForm(BaseModel, strict=True, extra="forbid", frozen=True):
     - *reviews_sha256*: the digest of the file of reviews.
     """
 
-    name: Annotated[str, AfterValidator(_name)]
+    name: Annotated[str, AfterValidator(_check_submission_name)]
     model: Line
     model_version: Line
-    date: Annotated[str, AfterValidator(_date)]
+    date: Annotated[str, AfterValidator(_check_date)]
     prompt: Line
-    licence: Annotated[str, AfterValidator(_licence)]
+    licence: Annotated[str, AfterValidator(_check_licence)]
     contact: Line
     release: Line
     reviews_sha256: Line
@@ -145,8 +145,12 @@ def find_text_faults(reviews: Sequence[Review]) -> list[str]:
     """Returns why the texts of *reviews* are refused: a duplicate text, or an instruction to whoever reads it."""
     faults, papers = [], {}
     for review in reviews:
-        papers.setdefault(_digest(review.text or ""), []).append(review.paper_id)
-    faults += [f"one text for {counted(len(same), 'paper')}: {_some(same)}" for same in papers.values() if same[1:]]
+        papers.setdefault(_digest_words(review.text or ""), []).append(review.paper_id)
+    faults += [
+        f"one text for {counted(len(same), 'paper')}: {_format_shown_papers(same)}"
+        for same in papers.values()
+        if same[1:]
+    ]
     for review in reviews:
         text = review.text or ""
         seen = text.translate(_HIDDEN)
@@ -199,8 +203,10 @@ def check_submission_folder(store: Store, folder: Path) -> CheckedSubmission:
     reviewed = {review.paper_id for review in imported.reviews}
     lacking = [paper for paper in sampled if paper not in reviewed]
     if len(lacking) == len(sampled):
-        refused.append(f"no review of a paper of the board, such as {_some(sampled)}")
-    imported.notes += [f"without a review: {len(lacking)} of {len(sampled)} papers ({_some(lacking)})"] * bool(lacking)
+        refused.append(f"no review of a paper of the board, such as {_format_shown_papers(sampled)}")
+    imported.notes += [
+        f"without a review: {len(lacking)} of {len(sampled)} papers ({_format_shown_papers(lacking)})"
+    ] * bool(lacking)
     return CheckedSubmission(form, imported.reviews, refused, imported.notes)
 
 
@@ -224,34 +230,34 @@ def _format_form_errors(error: ValidationError) -> list[str]:
     return faults
 
 
-def _some(papers: Sequence[str]) -> str:
+def _format_shown_papers(papers: Sequence[str]) -> str:
     return ", ".join(papers[:SHOWN_PAPERS]) + (", ..." if len(papers) > SHOWN_PAPERS else "")
 
 
-def _words(text: str) -> list[str]:
+def _normalise_words(text: str) -> list[str]:
     return re.findall(r"\w+", text.translate(_HIDDEN).casefold())
 
 
-def _digest(text: str) -> str:
+def _digest_words(text: str) -> str:
     """Returns the SHA-256 of the words of *text*, ignoring case, blanks and punctuation."""
-    return hashlib.sha256(" ".join(_words(text)).encode()).hexdigest()
+    return hashlib.sha256(" ".join(_normalise_words(text)).encode()).hexdigest()
 
 
-def _shingles(text: str) -> set[int]:
-    words = _words(text)
+def _hash_shingles(text: str) -> set[int]:
+    words = _normalise_words(text)
     return {hash(tuple(words[start : start + SHINGLE])) for start in range(len(words) - SHINGLE + 1)}
 
 
 def _find_duplicates(own: Sequence[Review], others: Sequence[Review]) -> list[str]:
     """Returns a line per candidate in *others* with texts equal to *own*, or nearly equal ones on the same paper."""
-    equal = {_digest(other.text): other for other in others if other.text}
+    equal = {_digest_words(other.text): other for other in others if other.text}
     of_paper: dict[str, list[tuple[str, set[int]]]] = {}
     for other in others:
-        of_paper.setdefault(other.paper_id, []).append((other.candidate, _shingles(other.text or "")))
+        of_paper.setdefault(other.paper_id, []).append((other.candidate, _hash_shingles(other.text or "")))
     faults: dict[str, list[str]] = {}
     for review in own:
-        same = equal.get(_digest(review.text or ""))
-        shingles = _shingles(review.text or "")
+        same = equal.get(_digest_words(review.text or ""))
+        shingles = _hash_shingles(review.text or "")
         near = (
             name
             for name, theirs in of_paper.get(review.paper_id, ())
@@ -259,5 +265,5 @@ def _find_duplicates(own: Sequence[Review], others: Sequence[Review]) -> list[st
         )
         if owner := same.candidate if same else next(near, None):
             faults.setdefault(owner, []).append(review.paper_id)
-    return [f"{counted(len(papers), 'text')} equal or nearly equal to {owner}'s: {_some(papers)}"
+    return [f"{counted(len(papers), 'text')} equal or nearly equal to {owner}'s: {_format_shown_papers(papers)}"
             for owner, papers in faults.items()]  # fmt: skip

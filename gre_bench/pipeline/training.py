@@ -87,7 +87,7 @@ def tune(job: TrainingJob) -> dict[str, Any]:
         texts, kept_texts = ([list(paper.judgments) for paper in papers] for papers in (trained_on, kept))
         names, kept_names = ([" ".join(sorted(paper.writers)) for paper in papers] for papers in (trained_on, kept))
         figures = steps.train_cache_ngram(texts, kept_texts if job.choose else None, job.out, (names, kept_names))
-        unknown = _register(job.out, trained_on, kept)
+        unknown = _write_training_register(job.out, trained_on, kept)
         return {"trained_on": len(trained_on), "chosen_on": len(kept), "held_out": asdict(figures), "refused": refused,
                 "unknown": unknown}  # fmt: skip
 
@@ -113,18 +113,20 @@ def tune_lm(job: TuningJob) -> dict[str, Any]:
         metrics = ("gem", "gem_s_abstract") if with_abstracts else ("gem",)
     elif job.papers is None and (lost := [metric for metric in metrics if SYNOPSES[metric] != "none"]):
         raise SettingsError(f"{lost[0]} needs the papers' abstracts; name their file with --papers-file")
-    trained_on, kept = (_with_synopses(some, known, metrics, job) for some in (trained_on, kept))
+    trained_on, kept = (_add_synopses(some, known, metrics, job) for some in (trained_on, kept))
     if job.settings.contrast:
-        trained_on = [_with_passage(paper, known.get(paper.paper_id), job.settings.seed) for paper in trained_on]
+        trained_on = [
+            _add_passage_judgments(paper, known.get(paper.paper_id), job.settings.seed) for paper in trained_on
+        ]
     data = job.inputs | {"papers": file_sha256(job.papers) if job.papers else None}
     training = steps.fine_tune_lm(job.base, trained_on, kept, metrics, job.settings, job.out, data)
     base = register_of(EvaluationLMSettings(backend="transformers", folder=job.base))
-    unknown = _register(job.out, trained_on, kept, base)
+    unknown = _write_training_register(job.out, trained_on, kept, base)
     made = {"folder": str(job.out), "trained_on": len(trained_on), "kept_aside": len(kept), "refused": refused}
     return made | {"unknown": unknown} | training
 
 
-def _register(
+def _write_training_register(
     folder: Path, trained_on: Sequence[JudgedPaper], kept: Sequence[JudgedPaper], base: Register | None = None
 ) -> list[str]:
     """Writes the training register of the model in *folder*; returns one line for each part of it that is unknown.
@@ -166,7 +168,7 @@ def _split_training_papers(
         raise SettingsError(f"{len(choose)} ranges of rows to choose on for {len(files)} files of judgments")
     sets, refused = [read_evaluation_set(file) for file in job.never], Counter[str]()
 
-    def allowed(file: Path, rows: str) -> list[JudgedPaper]:
+    def load_allowed_papers(file: Path, rows: str) -> list[JudgedPaper]:
         papers = judged_papers(file, rows, job.writer, several=several)
         texts = [replace(paper.texts, abstract=(abstracts or {}).get(paper.paper_id)) for paper in papers]
         for barred in sets:
@@ -177,11 +179,11 @@ def _split_training_papers(
 
     trained_on: dict[tuple[str, frozenset[str]], JudgedPaper] = {}
     for file, rows in zip(files, train, strict=True):
-        for paper in allowed(file, rows):
+        for paper in load_allowed_papers(file, rows):
             if (paper.paper_id, paper.writers) in trained_on:
                 raise SettingsError(f"paper {paper.paper_id} of {file.name} is in an earlier --judgments too; drop it")
             trained_on[paper.paper_id, paper.writers] = paper
-    kept = [paper for file, rows in zip(files, choose, strict=False) for paper in allowed(file, rows)]
+    kept = [paper for file, rows in zip(files, choose, strict=False) for paper in load_allowed_papers(file, rows)]
     if both := {paper.paper_id for paper in trained_on.values()} & {paper.paper_id for paper in kept}:
         raise SettingsError(f"paper {min(both)} is in rows {', '.join(train)} and {', '.join(choose)}; keep them apart")
     if len(trained_on) < 2 and (several or job.never):
@@ -226,7 +228,7 @@ def judged_papers(file: Path, rows: str, writer: str | None, *, several: bool = 
     ]
 
 
-def _with_passage(paper: JudgedPaper, known: Paper | None, seed: int) -> JudgedPaper:
+def _add_passage_judgments(paper: JudgedPaper, known: Paper | None, seed: int) -> JudgedPaper:
     """Returns *paper* with judgments of a passage of its text, if *known* has the text.
 
     These judgments are as long as its reviews' judgments are on average.
@@ -237,7 +239,7 @@ def _with_passage(paper: JudgedPaper, known: Paper | None, seed: int) -> JudgedP
     return replace(paper, passage=judgments_of_passage(known.text, size, seed))
 
 
-def _with_synopses(
+def _add_synopses(
     papers: Sequence[JudgedPaper], known: dict[str, Paper], metrics: Sequence[Metric], job: TuningJob
 ) -> list[JudgedPaper]:
     """Returns *papers* with their abstracts and, if a metric needs them, their author-stated strengths and weaknesses.

@@ -54,14 +54,17 @@ def validate(job: Job) -> dict[str, Any]:
     beside = [score_other_edition(job, key) for key in job.settings.validation.together_with]
     with scored_work(job) as (store, work, progress):
         progress.stage("judging")
-        effects, missed = judge(store, job, work, progress.run_id, beside), list_untried_perturbations(job.settings)
+        effects, missed = (
+            judge_effects(store, job, work, progress.run_id, beside),
+            list_untried_perturbations(job.settings),
+        )
         papers = sum(other.papers for other in beside)
         summary = end_run(
             store, work, progress, papers=work.papers + papers, sampled=work.sampled + papers, effects=effects,
             untried=missed, verdicts=verdicts_of(work.signatures, effects, missed),
             separations=[] if beside else store.rows(SEPARATION, signature_ids=work.signature_ids),
         )  # fmt: skip
-        return summary | {"edition": name_of(store, beside)}
+        return summary | {"edition": join_edition_names(store, beside)}
 
 
 class OtherEditionScores(NamedTuple):
@@ -120,7 +123,9 @@ def score_other_edition(job: Job, key: str) -> OtherEditionScores:
         return OtherEditionScores(store.key, scores, work.papers, work.trained_on)
 
 
-def judge(store: Store, job: Job, work: RunPlan, run_id: str, beside: Sequence[OtherEditionScores] = ()) -> list[Row]:
+def judge_effects(
+    store: Store, job: Job, work: RunPlan, run_id: str, beside: Sequence[OtherEditionScores] = ()
+) -> list[Row]:
     """Computes and stores the effect of every change on every metric, and writes validation records.
 
     Returns one row per metric and change. A pilot's effects are not stored. Effects computed together with other
@@ -147,7 +152,7 @@ def judge(store: Store, job: Job, work: RunPlan, run_id: str, beside: Sequence[O
         if missing[signature.signature_id] or metric in broken:
             work.notes.append(f"{metric}: no validation record before every pair is tried")
         elif effects:
-            name, validation = name_of(store, beside), job.settings.validation
+            name, validation = join_edition_names(store, beside), job.settings.validation
             write_validation_record(
                 job.state, name, signature, effects, list_untried_perturbations(job.settings), validation, trained_on
             )
@@ -155,7 +160,7 @@ def judge(store: Store, job: Job, work: RunPlan, run_id: str, beside: Sequence[O
     return rows
 
 
-def name_of(store: Store, beside: Sequence[OtherEditionScores]) -> str:
+def join_edition_names(store: Store, beside: Sequence[OtherEditionScores]) -> str:
     """Returns the name of all validated editions, such as ``ICLR-2023+ICLR-2024``."""
     return "+".join(sorted({store.key, *(other.edition for other in beside)}))
 

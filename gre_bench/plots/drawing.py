@@ -73,7 +73,7 @@ class Curve(NamedTuple):
     look: str = "main"
 
 
-def intervals(
+def draw_intervals(
     rows: Sequence[Interval | str],
     span: Span,
     axis: str,
@@ -95,11 +95,13 @@ def intervals(
     for number, row in enumerate(rows):
         fits = row if isinstance(row, str) else row._replace(name=_shorten_name(row.name, row.note, NAME[layout]))
         placed.append((number * ROW, fits))
-    return _picture("intervals", tall + 36, title, axis, layout, rows=placed, depth=tall, span=span, centre=centre,
-                    band=band, beside=layout == "wide")  # fmt: skip
+    return _render_picture("intervals", tall + 36, title, axis, layout, rows=placed, depth=tall, span=span,
+                           centre=centre, band=band, beside=layout == "wide")  # fmt: skip
 
 
-def curves(panels: Mapping[str, Sequence[Curve]], across_axis: str, up_axis: str, *, title: str = "") -> Markup:
+def draw_curve_panels(
+    panels: Mapping[str, Sequence[Curve]], across_axis: str, up_axis: str, *, title: str = ""
+) -> Markup:
     """Returns curves as an SVG file, with one panel per title in *panels*; all panels have the same axes.
 
     Curves of the same name must have the same look. A point that is not finite is left out.
@@ -126,13 +128,16 @@ def curves(panels: Mapping[str, Sequence[Curve]], across_axis: str, up_axis: str
     for name, look in looks.items():
         legend.append((left, name, look))
         left += 6.4 * len(name) + 36
-    ticked = [(at(tick, 0)[0], tick) for tick in ticks(xs)], [(at(0, tick)[1], tick) for tick in ticks(ys)]
+    ticked = (
+        [(at(tick, 0)[0], tick) for tick in compute_ticks(xs)],
+        [(at(0, tick)[1], tick) for tick in compute_ticks(ys)],
+    )
     tall = HEAD + -(-len(panels) // columns) * (PANEL + 40)
-    return _picture("curves", tall, title, f"{up_axis} against {across_axis}", "file", panels=placed, legend=legend,
-                    ticks=ticked, wide=wide, labels=LABELS)  # fmt: skip
+    return _render_picture("curves", tall, title, f"{up_axis} against {across_axis}", "file", panels=placed,
+                           legend=legend, ticks=ticked, wide=wide, labels=LABELS)  # fmt: skip
 
 
-def _picture(kind: str, tall: float, title: str, axis: str, layout: Layout, **values: Any) -> Markup:
+def _render_picture(kind: str, tall: float, title: str, axis: str, layout: Layout, **values: Any) -> Markup:
     head = 26 if title else 0
     values |= {"kind": kind, "title": title, "axis": axis, "layout": layout, "head": head, "css": _css(), "edge": EDGE,
                "width": WIDTH, "height": tall + head + 2 * EDGE if layout == "file" else tall, "scale": SCALE,
@@ -155,7 +160,12 @@ def _template() -> Any:
         loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True, finalize=lambda value: without_controls(value) if type(value) is str else value,
     )  # fmt: skip
-    environment.filters |= {"across": format_position, "breadth": format_width, "ticks": ticks, "tick": tick_text}
+    environment.filters |= {
+        "across": format_position,
+        "breadth": format_width,
+        "ticks": compute_ticks,
+        "tick": tick_text,
+    }
     return environment.get_template("plot.svg")
 
 
@@ -180,7 +190,7 @@ def format_width(low: float, high: float, span: Span) -> str:
     return f"{_percent_of_span(high, span) - _percent_of_span(low, span):.2f}%"
 
 
-def ticks(span: Span) -> list[float]:
+def compute_ticks(span: Span) -> list[float]:
     """Returns two to five round values on the axis *span*, far enough from its ends to leave room for their labels.
 
     Their step is the largest number of the form 1, 2 or 5 times a power of ten that gives at least two values.

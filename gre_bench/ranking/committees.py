@@ -52,7 +52,7 @@ def sort_members(*names: str) -> Members:
     return tuple(sorted(names))
 
 
-def halves(papers: Sequence[str]) -> list[list[str]]:
+def split_into_random_halves(papers: Sequence[str]) -> list[list[str]]:
     """Returns two random halves of *papers*. The split depends only on the number and the order of the papers."""
     places: list[int] = np.random.default_rng(SEED).permutation(len(papers)).tolist()
     middle = (len(papers) + 1) // 2
@@ -66,11 +66,11 @@ def choose_joining_orders(
 
     The orders are as long as *scores* allow; if no score is missing, they are complete. *without*: papers to ignore.
     """
-    sides = [[paper for paper in half if paper not in without] for half in halves(papers)]
+    sides = [[paper for paper in half if paper not in without] for half in split_into_random_halves(papers)]
     both: list[list[str]] = []
     lacking: set[tuple[Members, str]] = set()
 
-    def lacks(committee: Members, side: Sequence[str]) -> bool:
+    def lacks_scores(committee: Members, side: Sequence[str]) -> bool:
         gone = {(committee, paper) for paper in side if paper not in scores.get(committee, {})}
         lacking.update(gone)
         return bool(gone)
@@ -79,11 +79,11 @@ def choose_joining_orders(
         order: list[str] = []
         while len(order) < len(names):
             options = {name: sort_members(*order, name) for name in names if name not in order}
-            if any([lacks(option, chosen_on) for option in options.values()]):
+            if any([lacks_scores(option, chosen_on) for option in options.values()]):
                 break
             order.append(max(options, key=lambda name: math.fsum(scores[options[name]][paper] for paper in chosen_on)))
-            lacks(sort_members(*order), measured_on)
-        lacks(sort_members(*names, HUMAN), measured_on)
+            lacks_scores(sort_members(*order), measured_on)
+        lacks_scores(sort_members(*names, HUMAN), measured_on)
         both.append(order)
     return both, lacking
 
@@ -96,7 +96,7 @@ def compute_committee_curve(
     Returns None if scores are missing, if there are fewer than two names, or if a half has fewer than two papers.
     """
     both, lacking = choose_joining_orders(scores, names, papers, without)
-    sides = [[paper for paper in half if paper not in without] for half in halves(papers)][::-1]
+    sides = [[paper for paper in half if paper not in without] for half in split_into_random_halves(papers)][::-1]
     if lacking or min(map(len, sides)) < 2 or len(names) < 2:
         return None
 

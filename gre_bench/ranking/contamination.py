@@ -124,7 +124,7 @@ def entry_of(name: str, models: Mapping[str, Model]) -> Model | None:
     return same[0] if same and len({(model.family, model.knowledge_cutoff) for model in same}) == 1 else None
 
 
-def conflict(candidate: str, others: Mapping[Role, str], models: Mapping[str, Model]) -> str | None:
+def describe_conflict(candidate: str, others: Mapping[Role, str], models: Mapping[str, Model]) -> str | None:
     """Returns in words which of *others* share a family or a maker with *candidate*; None if none is known to do so.
 
     *others*: role → name of the evaluation LM or of a writer.

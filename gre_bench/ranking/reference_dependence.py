@@ -11,7 +11,7 @@ The last two look at a candidate's lead: its score less the human baseline's sco
 Effects of references that are easy or hard for everybody cancel in a lead. The intervals of leads are 90% intervals by
 Student's t, and treat all pairs of one paper as dependent. Means are over papers: as on the board, each paper counts
 with the mean of its pairs. If the scores involve chance, intervals are by exchange of reviews, as on the board
-(`exchange_error`).
+(`two_way_clustered_error`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from gre_bench.core.records import HUMAN
 from gre_bench.core.terminal import counted
 from gre_bench.ranking.rank_statistics import ScoredPairs
 from gre_bench.stats.families import HolmFamily, PairTest
-from gre_bench.stats.intervals import exchange_error, exchange_test, paired_test, student_test
+from gre_bench.stats.intervals import paired_test, student_test, two_way_clustered_error, two_way_clustered_test
 from gre_bench.stats.length import error_by_paper
 from gre_bench.stats.ranks import ranks
 from gre_bench.stats.reference_shares import (
@@ -53,7 +53,7 @@ NO_HUMAN = (
 
 
 @dataclass(frozen=True, slots=True)
-class Shift:
+class LeadShift:
     """How far the lead of one candidate over the human baseline moves if the references change.
 
     - *what*: how the references change, in words. *lead*: the lead before the change, in the metric's unit.
@@ -179,12 +179,12 @@ def paired_stand_in_differences(
 def paper_differences(pairs: ScoredPairs, first: str, second: str) -> dict[str, float]:
     """Returns paper → mean difference of *first* and *second* on the references that both are scored on."""
     by_paper: dict[str, list[float]] = defaultdict(list)
-    for paper, _, difference in _differences(pairs, first, second):
+    for paper, _, difference in _list_reference_differences(pairs, first, second):
         by_paper[paper].append(difference)
     return {paper: float(np.mean(values)) for paper, values in by_paper.items()}
 
 
-def _differences(pairs: ScoredPairs, first: str, second: str) -> list[tuple[str, str, float]]:
+def _list_reference_differences(pairs: ScoredPairs, first: str, second: str) -> list[tuple[str, str, float]]:
     """Returns (paper, reference, difference) for each reference that both candidates are scored on."""
     values = {key[:3]: key[3] for key in zip(*pairs.columns, strict=True)}
     return [
@@ -243,19 +243,19 @@ def compute_reference_likeness(
 def trimmed_order(pairs: ScoredPairs, stand_ins: StandIns, first: str, second: str) -> list[TrimmedDifference]:
     """Returns the mean difference of *first* and *second* without the most AI-like references, for each of `TRIMS`."""
     like, _ = compute_reference_likeness(pairs, stand_ins, (first, second))
-    rows = _differences(pairs, first, second)
+    rows = _list_reference_differences(pairs, first, second)
     values: Array = np.array([like[paper, reference] for paper, reference, _ in rows], dtype=np.float64)
     return trim_ai_like_references([row[2] for row in rows], [row[0] for row in rows], values, TRIMS)
 
 
-def shifts_without_each_reviewer(pairs: ScoredPairs, position_of: Mapping[str, int]) -> list[Shift]:
+def shifts_without_each_reviewer(pairs: ScoredPairs, position_of: Mapping[str, int]) -> list[LeadShift]:
     """Returns how far each candidate's lead and rank move if the references of one human reviewer are left out.
 
     *position_of*: reference → the position of its reviewer among the paper's reviewers, such as 1 or 2. Each position
     is left out in turn, on all papers; references without a position always stay. Returns [] if all references have the
     same position.
     """
-    leads = _leads(pairs)
+    leads = _compute_leads_by_reference(pairs)
     known = sorted(set(position_of.values()))
     shifts = []
     for position in known if len(known) > 1 else ():
@@ -263,20 +263,20 @@ def shifts_without_each_reviewer(pairs: ScoredPairs, position_of: Mapping[str, i
             [index for index, name in enumerate(pairs.references) if position_of.get(name) != position]
         )
         before, after = (ranks(each.values, each.papers, each.candidates) for each in (pairs, kept))
-        left = _leads(kept)
+        left = _compute_leads_by_reference(kept)
         for name in (name for name in leads if name in left):
             shared = {key: lead for key, lead in leads[name].items() if key[0] in {paper for paper, _ in left[name]}}
             full, rest = _paper_means(shared), _paper_means(left[name])
             change = [rest[paper] - full[paper] for paper in rest]
             lead = float(np.mean(list(_paper_means(leads[name]).values())))
             shifts.append(
-                Shift(f"without reviewer {position}", name, lead, float(np.mean(change)),
+                LeadShift(f"without reviewer {position}", name, lead, float(np.mean(change)),
                       *_shift_interval(pairs, name, rest, change), before.get(name), after.get(name), len(change))
             )  # fmt: skip
     return shifts
 
 
-def shifts_by_lm_likelihood(pairs: ScoredPairs, likelihood: Mapping[str, float], threshold: float) -> list[Shift]:
+def shifts_by_lm_likelihood(pairs: ScoredPairs, likelihood: Mapping[str, float], threshold: float) -> list[LeadShift]:
     """Returns how much each candidate's lead over the human baseline depends on whether an LM wrote the references.
 
     *likelihood*: reference → the likelihood that an LM wrote it; references without a likelihood are left out.
@@ -285,7 +285,7 @@ def shifts_by_lm_likelihood(pairs: ScoredPairs, likelihood: Mapping[str, float],
     are on one side of *threshold*.
     """
     shifts = []
-    for name, leads in _leads(pairs).items():
+    for name, leads in _compute_leads_by_reference(pairs).items():
         below, above = (
             _paper_means({key: lead for key, lead in leads.items()
                           if key[1] in likelihood and (likelihood[key[1]] >= threshold) == high})
@@ -303,11 +303,13 @@ def shifts_by_lm_likelihood(pairs: ScoredPairs, likelihood: Mapping[str, float],
         gap = means[1] - means[0]
         ends: tuple[float, float] | tuple[None, None] = None, None
         with suppress(ValueError, ZeroDivisionError):  # fewer than two papers, or exchanges
-            exchanges = _exchanges(pairs, name, influence)
-            error, units = exchange_error(sums * size, *exchanges) if exchanges else (error_by_paper(sums), size)
+            exchanges = _find_exchanges_of_lead(pairs, name, influence)
+            error, units = (
+                two_way_clustered_error(sums * size, *exchanges) if exchanges else (error_by_paper(sums), size)
+            )
             ends = student_test(gap, error, units - 1, LEVEL)[:2]
         shifts.append(
-            Shift(f"references with likelihood ≥ {threshold:g}", name, means[0], gap, *ends, None, None, size)
+            LeadShift(f"references with likelihood ≥ {threshold:g}", name, means[0], gap, *ends, None, None, size)
         )
     return shifts
 
@@ -317,20 +319,20 @@ def _shift_interval(
 ) -> tuple[float, float] | tuple[None, None]:
     """Returns the interval of the mean *change* (one per paper) in the lead of *name*; two Nones for too few papers."""
     try:
-        exchanges = _exchanges(pairs, name, papers)
-        test = exchange_test(change, *exchanges, LEVEL) if exchanges else paired_test(change, LEVEL)
+        exchanges = _find_exchanges_of_lead(pairs, name, papers)
+        test = two_way_clustered_test(change, *exchanges, LEVEL) if exchanges else paired_test(change, LEVEL)
     except ValueError:
         return None, None
     return test.low, test.high
 
 
-def _exchanges(pairs: ScoredPairs, name: str, papers: Iterable[str]) -> tuple[list[str], list[str]] | None:
+def _find_exchanges_of_lead(pairs: ScoredPairs, name: str, papers: Iterable[str]) -> tuple[list[str], list[str]] | None:
     """Returns the exchanges that the lead of *name* on *papers* depends on: its own and those of the human baseline."""
     own, human = (pairs.exchanges_of(each) for each in (name, HUMAN))
     return ([own[paper] for paper in papers], [human[paper] for paper in papers]) if own else None
 
 
-def _leads(pairs: ScoredPairs) -> dict[str, dict[tuple[str, str], float]]:
+def _compute_leads_by_reference(pairs: ScoredPairs) -> dict[str, dict[tuple[str, str], float]]:
     """Returns candidate → (paper, reference) → lead, without the human baseline.
 
     A lead is the candidate's score less the human baseline's score on the same paper and reference.

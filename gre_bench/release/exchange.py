@@ -61,12 +61,12 @@ def write_every_eval_ever(release: Path, out: Path) -> list[Path]:
     written = []
     for candidate, own in by_model.items():
         head = _build_record_head(about, digest, own[0])
-        samples = _samples(head, papers[candidate])
-        place = out / _folder(about["edition"], head["model_info"]["id"])
+        samples = _build_samples(head, papers[candidate])
+        place = out / _build_record_folder_name(about["edition"], head["model_info"]["id"])
         name = place / str(UUID(bytes=hashlib.sha256(f"{digest} {candidate}".encode()).digest()[:16], version=4))
         lines = "".join(json.dumps(sample, ensure_ascii=False) + "\n" for sample in samples)
         record = head | {
-            "evaluation_results": [_result(about, row, signatures[row["signature_id"]], human) for row in own],
+            "evaluation_results": [_build_result(about, row, signatures[row["signature_id"]], human) for row in own],
             "detailed_evaluation_results": {
                 "format": "jsonl",
                 "file_path": f"{name.relative_to(out).as_posix()}_samples.jsonl",
@@ -86,7 +86,7 @@ def write_every_eval_ever(release: Path, out: Path) -> list[Path]:
     return written
 
 
-def _folder(edition: str, model: str) -> str:
+def _build_record_folder_name(edition: str, model: str) -> str:
     developer, _, name = model.partition("/")
     parts = (f"gre-bench-{edition}", developer, name)
     return "/".join(["data", *(_UNSAFE.sub("_", part).strip(". ") or "unnamed" for part in parts)])
@@ -119,17 +119,18 @@ def _build_record_head(about: Mapping[str, Any], digest: str, row: Row) -> dict[
         },
         "eval_library": {"name": "gre-bench", "version": about["program"]["version"]},
         "model_info": {
-            "name": candidate, "id": model, "developer": model.partition("/")[0], "additional_details": _texts(known),
+            "name": candidate, "id": model, "developer": model.partition("/")[0],
+            "additional_details": _convert_values_to_text(known),
         },
     }  # fmt: skip
 
 
-def _texts(values: Mapping[str, Any]) -> dict[str, str]:
+def _convert_values_to_text(values: Mapping[str, Any]) -> dict[str, str]:
     """Returns the known *values* as texts, as the schema requires."""
     return {name: str(value) for name, value in values.items() if value is not None}
 
 
-def _result(
+def _build_result(
     about: Mapping[str, Any], row: Row, signature: Mapping[str, Any], human: Mapping[str, float]
 ) -> dict[str, Any]:
     compared = ("vs_human", "vs_human_low", "vs_human_high", "above_chance", "surely_above_chance", "unranked")
@@ -140,7 +141,8 @@ def _result(
         "evaluation_result_id": row["signature_id"],
         "evaluation_name": f"{about['edition']}: {row['metric_title'] or row['metric']}",
         "source_data": {"dataset_name": about["edition"], "source_type": "other",
-                        "additional_details": _texts({"papers": about.get("papers"), "release": about["release"]})},
+                        "additional_details": _convert_values_to_text(
+                            {"papers": about.get("papers"), "release": about["release"]})},
         "metric_config": {
             "metric_id": f"gre_bench.{row['metric']}",
             "metric_name": row["metric_title"] or row["metric"],
@@ -151,12 +153,13 @@ def _result(
             "min_score": "-Infinity",
             "max_score": "Infinity",
             "llm_scoring": _build_judge(signature, human.get(row["signature_id"])),
-            "additional_details": _texts({"signature_id": row["signature_id"], "validation": row["validation"],
-                                          "is_correct_applicable": "false"}),
+            "additional_details": _convert_values_to_text({
+                "signature_id": row["signature_id"], "validation": row["validation"],
+                "is_correct_applicable": "false"}),
         },
         "score_details": {
             "score": row["score"],
-            "details": _texts(test | pairs),
+            "details": _convert_values_to_text(test | pairs),
             "uncertainty": _uncertainty(row),
         },
     }  # fmt: skip
@@ -178,11 +181,11 @@ def _build_judge(signature: Mapping[str, Any], human: float | None) -> dict[str,
                                    "additional_details": UNSTATED | {"deployment_type": "self_deployed"}},
                     "additional_details": {"reads": "its log-probabilities; it answers nothing"}}],
         "input_prompt": f"{prompt.system}\n\n{prompt.user}" if prompt else f"SHA-256 {signature['prompt_sha256']}",
-        "additional_details": _texts(signature),
+        "additional_details": _convert_values_to_text(signature),
     } | ({"expert_baseline": human} if human is not None else {})  # fmt: skip
 
 
-def _samples(head: Mapping[str, Any], papers: Sequence[Row]) -> list[dict[str, Any]]:
+def _build_samples(head: Mapping[str, Any], papers: Sequence[Row]) -> list[dict[str, Any]]:
     """Returns one sample per paper and metric; where the schema expects texts, it has their ids in the release."""
     return [
         {

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from gre_bench.core.terminal import counted
-from gre_bench.plots.drawing import SAID, Interval, Layout, intervals
+from gre_bench.plots.drawing import SAID, Interval, Layout, draw_intervals
 from gre_bench.release.pages.board_page import Board, Entry, format_signed_number, format_spoken_score
 
 COLOURS = ("#2a78c2", "#d55e00", "#009e73", "#b564a8", "#b8860b", "#c74f6b", "#0f93a8", "#8f6bd1")
@@ -49,7 +49,7 @@ def families(boards: Iterable[Board]) -> dict[str, Mark]:
 def board_picture(board: Board, layout: Layout = "file") -> Markup:
     """Returns *board* as SVG: one row for each candidate with a score, in the board's order, with groups at the end.
 
-    For a board with fewer than two scores, the result is empty. *layout*: see `intervals`.
+    For a board with fewer than two scores, the result is empty. *layout*: see `draw_intervals`.
     """
     shown = [(entry, entry.mean) for entry in board.entries if entry.mean is not None]
     shown.sort(key=lambda row: row[0].group or "")
@@ -81,7 +81,7 @@ def board_picture(board: Board, layout: Layout = "file") -> Markup:
     axis += ["band: human"] if band else []
     title = board.title if layout == "file" else ""
     centre = human.mean if human else None
-    return intervals(rows, board.span, "; ".join(axis), title=title, centre=centre, band=band, layout=layout)
+    return draw_intervals(rows, board.span, "; ".join(axis), title=title, centre=centre, band=band, layout=layout)
 
 
 def committee_picture(board: Board, layout: Layout = "file") -> Markup:
@@ -104,7 +104,7 @@ def committee_picture(board: Board, layout: Layout = "file") -> Markup:
         )
     lows, highs = ([step[end] for step in (*committee["steps"], committee["human"])] for end in ("low", "high"))
     span, title = (min(0.0, *lows), max(highs)), f"{board.title}: a committee" if layout == "file" else ""
-    return intervals(rows, span, f"{board.unit} a pair; lines: 90% intervals", title=title, layout=layout)
+    return draw_intervals(rows, span, f"{board.unit} a pair; lines: 90% intervals", title=title, layout=layout)
 
 
 def _format_entry_note(entry: Entry, board: Board) -> str:

@@ -19,13 +19,13 @@ import pyarrow
 import yaml
 from pyarrow import parquet
 
-from gre_bench.board.words import RANKED_APART, p_value
+from gre_bench.board.words import RANKED_APART, format_p_value
 from gre_bench.core.records import edition_of
 from gre_bench.core.terminal import markdown_cell, markdown_table
 from gre_bench.core.whole_files import sha256
 from gre_bench.release.pages.board_page import Board, Entry, format_signed_number
 from gre_bench.release.public_tables import FOLDER
-from gre_bench.release.site import LEAD, TABLES, citation
+from gre_bench.release.site import LEAD, TABLES, format_citation
 
 CARD, EVAL, CROISSANT = "README.md", "eval.yaml", "croissant.json"
 _CROISSANT = (
@@ -60,7 +60,7 @@ def write_card(boards: Sequence[Board], tables: Path, target: Path, about: Mappi
     with_rows = [name for name, count in about["tables"].items() if count]
     names = [name for name in dict.fromkeys(["board", *TABLES, *with_rows]) if name in with_rows]
     written = {
-        CARD: _card(boards, names, about),
+        CARD: _render_card(boards, names, about),
         EVAL: _yaml(_benchmark(boards, about)),
         CROISSANT: json.dumps(_croissant(names, tables, about), indent=1, ensure_ascii=False) + "\n",
     }
@@ -76,7 +76,7 @@ def _title(about: Mapping[str, Any]) -> str:
     return f"GRE-bench {about['release']}"
 
 
-def _card(boards: Sequence[Board], names: Sequence[str], about: Mapping[str, Any]) -> str:
+def _render_card(boards: Sequence[Board], names: Sequence[str], about: Mapping[str, Any]) -> str:
     head = {
         "pretty_name": _title(about),
         "license": "other",
@@ -90,7 +90,7 @@ def _card(boards: Sequence[Board], names: Sequence[str], about: Mapping[str, Any
             for name in names
         ],
     }
-    parts = [f"---\n{_yaml(head)}---", f"# {_title(about)}", LEAD, *map(_section, boards)]
+    parts = [f"---\n{_yaml(head)}---", f"# {_title(about)}", LEAD, *map(_render_board_section, boards)]
     load = f'datasets.load_dataset(FOLDER, "{names[0]}", split="test")'
     parts += [
         "## Read it",
@@ -99,38 +99,38 @@ def _card(boards: Sequence[Board], names: Sequence[str], about: Mapping[str, Any
         "every file, and `gre-bench verify FOLDER --again` makes the numbers again from the release's own pairs.",
         f"Texts: {about['texts']}. {LICENCE}.",
         "## Cite it",
-        f"```bibtex\n{citation(about)}\n```",
+        f"```bibtex\n{format_citation(about)}\n```",
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _section(board: Board) -> str:
+def _render_board_section(board: Board) -> str:
     parts = [f"## {markdown_cell(board.title)}", markdown_cell(board.answer)]
     parts.append(f"The metric: {markdown_cell(board.validation)}.")
     shown = [entry for entry in board.entries if entry.mean is not None]
-    parts.append(_table(board, [entry for entry in shown if not entry.group]))
+    parts.append(_render_board_table(board, [entry for entry in shown if not entry.group]))
     for group, line in board.groups.items():
         parts += [f"Group {markdown_cell(group)}, {RANKED_APART}: {markdown_cell(line)}"]
-        parts += [_table(board, [entry for entry in shown if entry.group == group])]
+        parts += [_render_board_table(board, [entry for entry in shown if entry.group == group])]
     return "\n\n".join(filter(None, parts))
 
 
-def _table(board: Board, entries: Sequence[Entry]) -> str:
+def _render_board_table(board: Board, entries: Sequence[Entry]) -> str:
     heads = ["rank", "candidate", f"score ({board.unit})", "vs human", "p"]
     rows = (
         [
             entry.ranks or "–",
             markdown_cell(entry.candidate),
             format_signed_number(entry.mean),
-            _difference(entry),
-            p_value(entry.p),
+            _format_lead_with_interval(entry),
+            format_p_value(entry.p),
         ]
         for entry in entries
     )
     return "\n".join(markdown_table(heads, rows))
 
 
-def _difference(entry: Entry) -> str:
+def _format_lead_with_interval(entry: Entry) -> str:
     if entry.difference is None or entry.difference_low is None or entry.difference_high is None:
         return ""
     value, low, high = map(format_signed_number, (entry.difference, entry.difference_low, entry.difference_high))
@@ -158,7 +158,7 @@ def _croissant(names: Sequence[str], tables: Path, about: Mapping[str, Any]) -> 
         "version": f"{about['release'].rpartition('-r')[2]}.0.0",
         "datePublished": str(edition_of(about["edition"]).year),
         "url": "index.html",
-        "citeAs": citation(about),
+        "citeAs": format_citation(about),
         "distribution": [_describe_file(name, path) for name, path in files.items()],
         "recordSet": [_describe_records(name, parquet.read_schema(path)) for name, path in files.items()],
     }
@@ -194,13 +194,13 @@ def _describe_fields(table: str, schema: pyarrow.Schema) -> Iterator[dict[str, A
             "@type": "cr:Field",
             "@id": f"{table}/{column.name}",
             "name": column.name,
-            "dataType": _type(kind.value_type if listed else kind),
+            "dataType": _find_croissant_type(kind.value_type if listed else kind),
             "source": {"fileObject": {"@id": f"{table}.parquet"}, "extract": {"column": column.name}},
             **({"isArray": True, "arrayShape": "-1"} if listed else {}),
         }
 
 
-def _type(kind: pyarrow.DataType) -> str:
+def _find_croissant_type(kind: pyarrow.DataType) -> str:
     types = pyarrow.types
     if types.is_boolean(kind):
         return "sc:Boolean"

@@ -113,21 +113,26 @@ def write_manifest(folder: Path, about: Mapping[str, Any]) -> str:
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
-    text = json.dumps({"format": FORMAT, **about, "files": files}, indent=1, sort_keys=False, default=_text) + "\n"
+    text = (
+        json.dumps(
+            {"format": FORMAT, **about, "files": files}, indent=1, sort_keys=False, default=_convert_to_json_text
+        )
+        + "\n"
+    )
     (folder / NAME).write_text(text, encoding="utf-8")
     digest = hashlib.sha256(text.encode()).hexdigest()
-    (folder / SUMS).write_bytes(_sums(digest, files))
+    (folder / SUMS).write_bytes(_format_digest_list(digest, files))
     return digest
 
 
-def _text(value: object) -> str:
+def _convert_to_json_text(value: object) -> str:
     """Returns *value*, whose type JSON lacks, as text; times are in UTC."""
     return value.astimezone(UTC).isoformat() if isinstance(value, datetime) else str(value)
 
 
 def convert_to_plain_json(about: Mapping[str, Any]) -> dict[str, Any]:
     """Converts *about* to the plain JSON types in which a manifest stores it."""
-    return json.loads(json.dumps(about, default=_text))
+    return json.loads(json.dumps(about, default=_convert_to_json_text))
 
 
 def stated_release_time() -> datetime:
@@ -150,7 +155,7 @@ def read(folder: Path) -> dict[str, Any]:
     name = sums_file_name(folder)
     text, sums = _read_limited(folder, NAME), _read_limited(folder, name)
     digest = hashlib.sha256(text).hexdigest()
-    if not sums.startswith(_sums(digest, {})):
+    if not sums.startswith(_format_digest_list(digest, {})):
         raise SourceError(f"{folder}: {NAME} is not as it was written; {_AGAIN}")
     try:
         manifest = load_json(text)
@@ -165,7 +170,7 @@ def read(folder: Path) -> dict[str, Any]:
         raise SourceError(f"{folder}: {NAME} is no manifest of a release ({where}); {_AGAIN}") from None
     except ValueError:
         raise SourceError(f"{folder}: {NAME} is no manifest of a release; {_AGAIN}") from None
-    if sums != _sums(digest, manifest["files"]):
+    if sums != _format_digest_list(digest, manifest["files"]):
         raise SourceError(f"{folder}: {name} is not as it was written; {_AGAIN}")
     return manifest
 
@@ -180,7 +185,7 @@ def signatures_of(folder: Path) -> list[str]:
     return [name for name in SIGNATURES if os.path.lexists(folder / name)]
 
 
-def _sums(digest: str, files: Mapping[str, Mapping[str, Any]]) -> bytes:
+def _format_digest_list(digest: str, files: Mapping[str, Mapping[str, Any]]) -> bytes:
     """Returns the list of digests: first the manifest's, *digest*, then those of its *files*."""
     sums = {NAME: digest} | {name: file["sha256"] for name, file in files.items()}
     return "".join(f"{value}  {name}\n" for name, value in sums.items()).encode()

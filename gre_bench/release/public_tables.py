@@ -21,7 +21,7 @@ from typing import Any
 
 import duckdb
 
-from gre_bench.board.family import computed_family
+from gre_bench.board.family import compute_family
 from gre_bench.core.errors import GreBenchError, SourceError, StoreError
 from gre_bench.core.incoming import EXPANSION, FREE
 from gre_bench.core.judgments import OPENINGS, prepare_judgments
@@ -275,7 +275,7 @@ def add_pair_tests(connection: duckdb.DuckDBPyConnection) -> None:
         boards[row["signature_id"], row["board"]].append(row)
     tests = [asdict(test) | {"signature_id": name, "board": board, "run_id": ""}
              for (name, board), own in boards.items()
-             for test in computed_family(partial(fetch, connection), name, own).tests]  # fmt: skip
+             for test in compute_family(partial(fetch, connection), name, own).tests]  # fmt: skip
     if tests:
         connection.register("incoming", as_arrow(columns(tests)))
         connection.execute(statement("queries", "add_pair_tests"))

@@ -184,13 +184,13 @@ def histories(release_store: ReleaseStore, release: Path) -> list[dict[str, Any]
     - *lines*: (candidate, its values in each edition). All values of an edition without the candidate are None.
     - *changes*: see `gre_bench.board.years`; *p* is Holm-corrected.
     """
-    tables = {release_store.edition: _anchored(release)}
+    tables = {release_store.edition: _load_anchored_rows(release)}
     for other in _find_sibling_editions(release_store):
         sibling = ReleaseStore(release_store.folder, other)
         newest = sibling.newest()
         folder = sibling.folder / newest["release"] if newest else sibling.latest.resolve()
         verify(folder)
-        tables[other] = _anchored(folder)
+        tables[other] = _load_anchored_rows(folder)
     rows = [row | {"edition": key, "venue": edition_of(key).venue}
             for key in sorted(tables, key=lambda key: (edition_of(key).year, key)) for row in tables[key]]  # fmt: skip
     titles = {row["signature_id"]: row["title"] or row["metric"] for row in tables[release_store.edition]}
@@ -201,7 +201,10 @@ def histories(release_store: ReleaseStore, release: Path) -> list[dict[str, Any]
             "title": title,
             "editions": table["editions"],
             "lines": [
-                (line["candidate"], [_year(*year) for year in zip(table["editions"], line["years"], strict=True)])
+                (
+                    line["candidate"],
+                    [_build_year_row(*year) for year in zip(table["editions"], line["years"], strict=True)],
+                )
                 for line in table["lines"]
             ],
             "changes": [
@@ -214,7 +217,7 @@ def histories(release_store: ReleaseStore, release: Path) -> list[dict[str, Any]
     ]  # fmt: skip
 
 
-def _year(edition: str, row: Row | None) -> dict[str, Any]:
+def _build_year_row(edition: str, row: Row | None) -> dict[str, Any]:
     names = ("difference", "low", "high", "above_chance", "above_chance_high", "papers")
     return {"edition": edition, **{name: row and row[name] for name in names}}
 
@@ -227,6 +230,6 @@ def _find_sibling_editions(release_store: ReleaseStore) -> list[str]:
     return [edition.key for edition in known if (edition.venue, edition.sample) == (own.venue, own.sample)]
 
 
-def _anchored(release: Path) -> list[dict[str, Any]]:
+def _load_anchored_rows(release: Path) -> list[dict[str, Any]]:
     with open_release_tables(release) as connection:
         return rows(connection, "anchored")

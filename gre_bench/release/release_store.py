@@ -52,7 +52,7 @@ class ReleaseStore:
             self.folder / f"{self.edition}.lock", f"the folder of releases {self.folder}", busy, wait_s=0
         ):
             try:
-                self.log.mend()
+                self.log.remove_incomplete_last_line()
                 yield
             except BaseException:
                 # An unfinished release takes disk space that the next one may need.
@@ -89,9 +89,9 @@ class ReleaseStore:
         """Makes the files in the building *folder* read-only, and atomically moves it to its final path."""
         files = [path for path in folder.rglob("*") if path.is_file()]
         with ThreadPoolExecutor(16) as pool:
-            list(pool.map(lambda path: path.chmod(0o444) or _sync(path), files))
+            list(pool.map(lambda path: path.chmod(0o444) or _flush_path_to_disk(path), files))
         os.rename(folder, self.folder / name)
-        _sync(self.folder)
+        _flush_path_to_disk(self.folder)
         return self.folder / name
 
     def newest(self) -> dict[str, Any] | None:
@@ -103,22 +103,22 @@ class ReleaseStore:
         entries, latest = self.log.entries(), None
         valid = {*self.names()} - {entry["release"] for entry in entries if entry["what"] == "retired"}
         for entry in entries:
-            counts = entry["what"] == "published" and entry["release"] in valid and self._holds(entry)
-            if counts and (latest is None or _dated(entry) >= _dated(latest)):
+            counts = entry["what"] == "published" and entry["release"] in valid and self._has_unchanged_release(entry)
+            if counts and (latest is None or _parse_entry_time(entry) >= _parse_entry_time(latest)):
                 latest = entry
         return latest
 
     def check_clock(self) -> None:
         """Raises `SettingsError` if the date of the latest release is in the future by this machine's clock."""
         latest = self.newest()
-        if latest and _dated(latest) > now():
+        if latest and _parse_entry_time(latest) > now():
             raise SettingsError(
                 f"{latest['release']} is dated {latest['at']}, after this machine's clock, and a release dated before "
                 "the latest never becomes the latest; set the clock, or retire that one: "
                 f"gre-bench publish --erratum TEXT --of {latest['release']} --retire"
             )
 
-    def _holds(self, entry: Mapping[str, Any]) -> bool:
+    def _has_unchanged_release(self, entry: Mapping[str, Any]) -> bool:
         try:
             return digest_of(self.folder / entry["release"]) == entry["digest"]
         except SourceError:
@@ -135,7 +135,7 @@ class ReleaseStore:
             beside.unlink(missing_ok=True)
             beside.symlink_to(name)
             os.replace(beside, self.latest)
-            _sync(self.folder)
+            _flush_path_to_disk(self.folder)
         return name
 
     def take_in(self, folder: Path, name: str) -> None:
@@ -171,11 +171,11 @@ class ReleaseStore:
         self.log.add(event, release, more)
 
 
-def _dated(entry: Mapping[str, Any]) -> datetime:
+def _parse_entry_time(entry: Mapping[str, Any]) -> datetime:
     return datetime.fromisoformat(entry["at"])
 
 
-def _sync(path: Path) -> None:
+def _flush_path_to_disk(path: Path) -> None:
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -200,7 +200,7 @@ class _Entry(BaseModel, strict=True):
     text: Line | None = None
 
     @model_validator(mode="after")
-    def _says_something(self) -> _Entry:
+    def _check_required_text(self) -> _Entry:
         if (self.digest if self.what == "published" else self.text) is None:
             raise ValueError("no digest of the publication, or no text")
         return self
@@ -238,7 +238,7 @@ class ReleaseLog:
             file.flush()
             os.fsync(file.fileno())
 
-    def mend(self) -> None:
+    def remove_incomplete_last_line(self) -> None:
         """Removes an incomplete last line, which a killed process may have left."""
         if self.path.is_file():
             content = self.path.read_bytes()

@@ -23,22 +23,22 @@ from gre_bench.board.family import lm_orders_of
 from gre_bench.board.tipping import format_tipping_line
 from gre_bench.board.words import (
     CandidateOrder,
-    at_human_length,
     explain_missing_human,
     format_board_answer,
     format_contaminated_lms,
     format_contamination_gap,
     format_headline_warning,
+    format_ties,
     format_untested_warning,
+    get_score_at_human_length,
     is_small,
     is_validated,
-    ties,
     training_overlap_line,
 )  # fmt: skip
 from gre_bench.core.records import edition_of
 from gre_bench.core.terminal import counted
 from gre_bench.release.pages.board_data import board_data, pair_values
-from gre_bench.release.pages.board_page import Board, Entry, flags, page_of
+from gre_bench.release.pages.board_page import Board, Entry, list_warning_flags, page_of
 from gre_bench.release.pages.candidates import write_candidates
 from gre_bench.release.pages.paper_pages import write_papers
 from gre_bench.release.pages.rendering import board_page
@@ -117,21 +117,21 @@ def write_site(
         "edition": about["edition"],
         "published": about.get("published", f"release {about['release'].rpartition('-')[2]}"),
         "boards": shown_boards,
-        "facts": _facts(shown_boards, about),
+        "facts": _build_overview_facts(shown_boards, about),
         "lead": LEAD,
         "remarks": tuple(remarks),
         "validations": _validations(connection),
         "histories": about.get("histories", ()),
         "contrasts": about.get("contrasts"),
         "correctness": about.get("correctness"),
-        "strata": _strata(connection),
+        "strata": _load_strata(connection),
         "papers": papers,
         "errata": about.get("errata", ()),
         "provenance": _provenance(about),
         "outcomes": rows(connection, "outcomes"),
         "downloads": _downloads(about) if about.get("tables") else (),
-        "rights": _rights(connection, about),
-        "citation": citation(about) if about.get("tables") else "",
+        "rights": _list_rights_lines(connection, about),
+        "citation": format_citation(about) if about.get("tables") else "",
     }
     at("index")
     data = board_data(shown_boards, values, papers)
@@ -197,7 +197,7 @@ def _board(
         validation=board_rows[0]["validation"],
         auc="" if auc is None else f"{auc:.3f} ({signature['auc_low']:.3f} to {signature['auc_high']:.3f}{without})",
         untested=format_untested_warning(ranked),
-        ties=tuple(ties(ranked)),
+        ties=tuple(format_ties(ranked)),
         tests=orders[0].tests.tests if orders else (),
         exposed=tuple(line for line in contaminated if line),
         about=tuple((title, value) for title, value in about if value != "none"),
@@ -225,7 +225,7 @@ def _entry(row: Row, tied: bool, writer: str) -> Entry:
         difference_low=row["vs_human_low"],
         difference_high=row["vs_human_high"],
         tied=tied,
-        at_length=at_human_length(row),  # pyrefly: ignore
+        at_length=get_score_at_human_length(row),  # pyrefly: ignore
         contamination=row["contamination"] if row["contamination"] != "none" else None,
         tokens=sum(tokens) if tokens else None,
         unparsable=row["unparsable"] / row["judged"] if row["judged"] else None,
@@ -234,12 +234,12 @@ def _entry(row: Row, tied: bool, writer: str) -> Entry:
         cutoff=row["knowledge_cutoff"],
         released=row["model_released"],
         group=row["group_name"],
-        flags=tuple(flags(row, writer)),
+        flags=tuple(list_warning_flags(row, writer)),
         href=f"candidates/{page_of(row['candidate'])}",
     )
 
 
-def _facts(shown_boards: Sequence[Board], about: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+def _build_overview_facts(shown_boards: Sequence[Board], about: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     entries = [entry for board in shown_boards for entry in board.entries]
     models = {entry.candidate: entry.group for entry in entries if entry.kind == "model"}
     shown = (("Models", sum(group is None for group in models.values())),
@@ -280,7 +280,7 @@ def _validations(connection: duckdb.DuckDBPyConnection) -> tuple[dict[str, Any],
     )
 
 
-def _strata(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
+def _load_strata(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
     """Returns the strata of the sampled papers: *name*, *sizes* (papers by value), and *tables*.
 
     There is one table per metric. It has a row, or None, for each candidate and value. If all papers have the same
@@ -326,7 +326,7 @@ def _downloads(about: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
     )  # fmt: skip
 
 
-def _rights(connection: duckdb.DuckDBPyConnection, about: Mapping[str, Any]) -> tuple[str, ...]:
+def _list_rights_lines(connection: duckdb.DuckDBPyConnection, about: Mapping[str, Any]) -> tuple[str, ...]:
     lines = ["The program is Apache-2.0. Texts keep the licence that their authors gave them; ids, hashes and numbers "
              "are no texts.", *describe_included_texts(rows(connection, "rights"))]  # fmt: skip
     if about["texts"].startswith("all"):
@@ -355,7 +355,7 @@ def describe_included_texts(licences: Sequence[Mapping[str, Any]]) -> Iterator[s
         yield f"{sum(known for known, _ in counts):,} {texts}{by} under {licence}: {words_here}."
 
 
-def citation(about: Mapping[str, Any]) -> str:
+def format_citation(about: Mapping[str, Any]) -> str:
     """Returns BibTeX entries for the method and for the release, which is dated by its edition's year."""
     name, year = about["release"], edition_of(about["edition"]).year
     snapshots = ", ".join(snapshot["digest"][:16] for snapshot in about.get("snapshots", ()))

@@ -15,14 +15,14 @@ from gre_bench.board.words import (
     CandidateOrder,
     choose_headline_signature,
     describe_candidate,
+    describe_scoring_lm,
     format_board_answer,
     format_score,
-    scored_by,
 )
 from gre_bench.core.metrics import SPECIFIC, recipe_of
 from gre_bench.core.terminal import counted, markdown_cell, markdown_table
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.plots.drawing import SAID, Interval, intervals, span_of
+from gre_bench.plots.drawing import SAID, Interval, draw_intervals, span_of
 from gre_bench.store import Store
 from gre_bench.store.queries import LEADERBOARD, PLANNED_SIGNATURES, LeaderboardRow
 from gre_bench.tasks import steps
@@ -43,7 +43,7 @@ def board_picture(rows: Sequence[Mapping[str, Any]], title: str) -> str:
     human = next((row for row in shown if row.look == "human"), None)
     band = (human.low, human.high) if human and human.low is not None and human.high is not None else None
     axis, centre = f"lines: 90% intervals{'; band: human' * bool(band)}", human.at if human else None
-    return intervals(shown, span_of(ends), axis, title=title, centre=centre, band=band)
+    return draw_intervals(shown, span_of(ends), axis, title=title, centre=centre, band=band)
 
 
 def show_board(store: Store, job: Job, signature_ids: list[str]) -> None:
@@ -90,7 +90,10 @@ def as_markdown(
                 parts += [
                     f"![{markdown_cell(title)}](data:image/svg+xml;base64,{base64.b64encode(picture.encode()).decode()})"
                 ]
-            parts += [_table(own), markdown_cell("; ".join([scored_by(lms[name], own[0]["validation"]), *human]))]
+            parts += [
+                _table(own),
+                markdown_cell("; ".join([describe_scoring_lm(lms[name], own[0]["validation"]), *human])),
+            ]
             if name == first and not group:
                 meanings = "; ".join(f"{column.head}: {column.meaning}" for column in SIX[2:])
                 controls = f" {CONTROLS}" if any(row["kind"] == "control" for row in own) else ""

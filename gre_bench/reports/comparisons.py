@@ -41,7 +41,7 @@ from gre_bench.reports.board_rows import release_folder
 from gre_bench.stats.effects import holm
 from gre_bench.stats.intervals import SampleMean, compare_means_by_welch
 from gre_bench.stats.ranks import rank_consistency
-from gre_bench.store import Row, Store, fetch, no_edition
+from gre_bench.store import Row, Store, fetch, missing_edition_error
 from gre_bench.store.queries import ANCHORED, CURRENT_SIGNATURES, EFFECTS, LEADERBOARD, LeaderboardRow
 
 _FIELDS = ("evaluation_lm", "lm_digest", "writer", "synopsis_writer", "form", "ascii_fold")
@@ -129,18 +129,18 @@ def from_run(name: str, kind: Kind, state: Path) -> ComparedSide:
     elif name.lower().endswith(".json"):
         raise missing_file_error(name)
     else:
-        tree = _edition(name, kind, state)
+        tree = _load_edition_rows(name, kind, state)
     try:
-        return _side(name, kind, tree)
+        return _build_side(name, kind, tree)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         wanted = {"board": "gre-bench leaderboard --json", "effects": "gre-bench study validate --json"}[kind]
         raise SourceError(f"{name}: not what `{wanted}` writes ({type(error).__name__}: {error})") from None
 
 
-def _edition(key: str, kind: Kind, state: Path) -> Any:
+def _load_edition_rows(key: str, kind: Kind, state: Path) -> Any:
     store = Store(state, key)
     if not store.exists:
-        raise SettingsError(f"no file {Path(key).absolute()}, and {no_edition(state, key)}")
+        raise SettingsError(f"no file {Path(key).absolute()}, and {missing_edition_error(state, key)}")
     signatures = store.read(CURRENT_SIGNATURES)
     if not signatures:
         raise UnfinishedError(f"edition {key} has no scores yet; run: gre-bench refresh --edition {key}")
@@ -154,11 +154,11 @@ def _edition(key: str, kind: Kind, state: Path) -> Any:
     return {"signatures": signatures, "rows": store.read(LEADERBOARD, signature_ids=ids)}
 
 
-def _side(name: str, kind: Kind, tree: Any) -> ComparedSide:
+def _build_side(name: str, kind: Kind, tree: Any) -> ComparedSide:
     rows = tree if isinstance(tree, list) else tree["rows" if kind == "board" else "effects"]
     lacks = [_find_missing_number(row, kind) for row in rows]
     shown = [row for row, lack in zip(rows, lacks, strict=True) if lack is None]
-    figures = tuple(map(_figure, shown))
+    figures = tuple(map(_parse_figure, shown))
     if not figures:
         raise SettingsError(f"{name}: there is nothing to compare, no {'ranked row' if kind == 'board' else 'effect'}")
     if kind == "board":
@@ -188,7 +188,7 @@ def _find_missing_number(row: Mapping[str, Any], kind: Kind) -> tuple[str, str] 
     return None if row.get("problem") is None else (f"{row['metric']}, {row['change']}", row["problem"])
 
 
-def _figure(row: Mapping[str, Any]) -> Figure:
+def _parse_figure(row: Mapping[str, Any]) -> Figure:
     value = float(_first_present(row, _VALUE))
     if not math.isfinite(value):
         raise ValueError(f"{value} is not a number, so it cannot be compared")

@@ -50,8 +50,7 @@ from gre_bench.stats.effects import holm
 from gre_bench.stats.families import HolmFamily, PairTest
 from gre_bench.stats.length import contrast_at_length, length_slope
 from gre_bench.stats.pair_tests import smallest_detectable_difference
-from gre_bench.stats.ranks import count_significant_orders, measure_agreement, ranks
-from gre_bench.stats.ranks import leads as ahead_of
+from gre_bench.stats.ranks import count_significant_orders, leads_over_baseline, measure_agreement, ranks
 from gre_bench.store import Store
 from gre_bench.store.queries import (
     BOARD_LENGTHS,
@@ -104,7 +103,7 @@ def load_contrasts(path: Path) -> ContrastsFile:
 
 
 def compare_contrasts(state: Path, edition: str, path: Path, metrics: list[str] | None = None) -> dict[str, Any]:
-    """Tests the contrasts of the file *path* on one edition; returns `contrast_rows` and `stability`.
+    """Tests the contrasts of the file *path* on one edition; returns `contrast_rows` and `compute_order_stability`.
 
     *metrics*: None means the metrics on the board. Results by the board's evaluation LM come first, followed by those
     of other LMs that have scored the same metrics. Raises `SettingsError` for an unknown candidate or metric, or a
@@ -120,7 +119,7 @@ def compare_contrasts(state: Path, edition: str, path: Path, metrics: list[str] 
     rows = contrast_rows(store, file.contrasts, signatures, planned)
     return {
         "edition": store.key, "file": path.name, "sha256": file.sha256, "level": LEVEL, "power": POWER,
-        "contrasts": rows, "stability": [row for each in signatures if (row := stability(store, each))],
+        "contrasts": rows, "stability": [row for each in signatures if (row := compute_order_stability(store, each))],
     }  # fmt: skip
 
 
@@ -173,7 +172,7 @@ def contrast_rows(
 def _compute_signature_rows(
     store: Store, contrasts: Sequence[PlannedContrast], signature: SignatureRow, known: Sequence[SignatureRow]
 ) -> list[dict[str, Any]]:
-    pairs = ScoredPairs(*columns_of(store, signature))
+    pairs = ScoredPairs(*load_score_columns(store, signature))
     parts = split_by_chance(store, signature, pairs, known)
     candidates = list(dict.fromkeys(pairs.candidates))
     words = words_of(_transpose(store.read(BOARD_LENGTHS, **text_read_by(signature)._asdict())))
@@ -247,7 +246,7 @@ def split_by_chance(
     specific = next((row for row in known if row["signature_id"] == find_specific_signature(signature, known)), None)
     if specific is None:
         return {}
-    above = ScoredPairs(*columns_of(store, specific))
+    above = ScoredPairs(*load_score_columns(store, specific))
     values = {key[:3]: key[3] for key in zip(*pairs.columns, strict=True)}
     kept = [index for index, key in enumerate(zip(*above.columns[:3], strict=True)) if key in values]
     above = above.select_positions(kept)
@@ -270,7 +269,7 @@ def _test_fields(test: PairTest) -> dict[str, Any]:
     return {name: getattr(test, name) for name in ("difference", "low", "high", "p", "papers", "ahead")}
 
 
-def columns_of(store: Store, signature: SignatureRow) -> list[list[Any]]:
+def load_score_columns(store: Store, signature: SignatureRow) -> list[list[Any]]:
     return _transpose(store.read(BOARD_PAIRS, signature_id=signature["signature_id"]))
 
 
@@ -294,7 +293,7 @@ def _collect_length_arguments(pairs: ScoredPairs, names: Sequence[str], words: A
     return papers, *scores, *lengths, units
 
 
-def stability(store: Store, signature: SignatureRow) -> dict[str, Any] | None:
+def compute_order_stability(store: Store, signature: SignatureRow) -> dict[str, Any] | None:
     """Returns how stable the order of the ranked models is: Spearman's ρ between random halves, over 200 splits.
 
     *papers*: splits of the papers. *references*: splits of each paper's references into a random one and the others.
@@ -309,7 +308,7 @@ def stability(store: Store, signature: SignatureRow) -> dict[str, Any] | None:
     names = max(groups.values(), key=len, default=[])
     if len(names) < 3:
         return None
-    pairs = ScoredPairs(*columns_of(store, signature)).of_candidates(names)
+    pairs = ScoredPairs(*load_score_columns(store, signature)).of_candidates(names)
     papers = sorted(set(pairs.papers))
     references = {paper: sorted({r for p, r in zip(pairs.papers, pairs.references, strict=True) if p == paper})
                   for paper in papers}  # fmt: skip
@@ -383,7 +382,7 @@ def compare_candidates(state: Path, edition: str, names: Sequence[str], metrics:
         row = _compare_by_metric(store, signature, names)
         tested = board and not row["problem"]
         row["board"] = _find_board_test(family_of(store.read, signature_id, board), names) if tested else None
-        pairs = ScoredPairs(*columns_of(store, signature)).of_candidates(names)
+        pairs = ScoredPairs(*load_score_columns(store, signature)).of_candidates(names)
         parts = {
             name: compute_paired_test(part, names, 0.90)
             for name, part in split_by_chance(store, signature, pairs, planned).items()
@@ -515,10 +514,10 @@ def _choose_closest_signatures(
     both = [(a, b) for a, b in both if a["signature_id"] != b["signature_id"]]
     if not both:
         raise SettingsError(f"{metric}: that is one signature named twice; name two")
-    return min(both, key=lambda pair: len(_differing(*pair)))
+    return min(both, key=lambda pair: len(_find_differing_fields(*pair)))
 
 
-def _differing(first: SignatureRow, second: SignatureRow) -> dict[str, list[Any]]:
+def _find_differing_fields(first: SignatureRow, second: SignatureRow) -> dict[str, list[Any]]:
     own = ("signature_id", *LM)
     # pyrefly: ignore[bad-typed-dict-key]
     return {name: [first[name], second[name]] for name in first if name not in own and first[name] != second[name]}
@@ -530,7 +529,8 @@ def _compare_by_both_lms(store: Store, first: SignatureRow, second: SignatureRow
     row: dict[str, Any] = {
         "metric": first["metric"], "signature_ids": [first["signature_id"], second["signature_id"]],
         "lms": [{name: row[name] for name in LM} for row in (first, second)],
-        "differ_in": _differing(first, second), "pairs": len(kept.candidates), "papers": len(set(kept.papers)),
+        "differ_in": _find_differing_fields(first, second),
+        "pairs": len(kept.candidates), "papers": len(set(kept.papers)),
         "problem": None, "agreement": None, "order": None, "candidates": [],
     }  # fmt: skip
     try:
@@ -542,7 +542,7 @@ def _compare_by_both_lms(store: Store, first: SignatureRow, second: SignatureRow
             measure_agreement(kept.values, sides[1].values, kept.papers, kept.candidates, seed=SEED)
         )
     ranked = [ranks(side.values, kept.papers, kept.candidates) for side in sides]
-    ahead = [ahead_of(tested, HUMAN) for tested in tests]
+    ahead = [leads_over_baseline(tested, HUMAN) for tested in tests]
     row["candidates"] = [
         {"candidate": name, "ranks": [by_name[name] for by_name in ranked],
          "leads": [by_name.get(name) for by_name in ahead], **_correlate_candidate(*sides, name)}

@@ -261,7 +261,7 @@ def add_pair_evidence(answer: Why, store: ReadCopy, kept: Mapping[tuple[str, str
             claim = f"reference {row['reference_id']}: the log-probabilities give the score"
             answer.check(claim, is_same(whole, row["value"]), f"{whole:+.6f}")
             if recipe.formula in ("pmi", "specific"):
-                item["tokens"] = _gains(item["terms"])
+                item["tokens"] = _compute_token_gains(item["terms"])
                 item |= _choose_named_words(item["tokens"], case.candidate)
         answer.details.append(item)
 
@@ -284,7 +284,7 @@ def _spans(store: ReadCopy, row: Row, recipe: Recipe) -> list[WhySpanRow]:
     return (fitting or made)[0]
 
 
-def _gains(terms: Sequence[Row]) -> list[dict[str, Any]]:
+def _compute_token_gains(terms: Sequence[Row]) -> list[dict[str, Any]]:
     """Returns each token's log-probability with and without the review, and its gain; [] if the tokens differ."""
     given, alone = terms
     pieces = given["pieces"] or [f"#{number}" for number in given["ids"]]
@@ -312,7 +312,7 @@ def _choose_named_words(tokens: Sequence[Row], review: str) -> dict[str, list[st
     """
     text = "".join(row["token"] for row in tokens)
     ends = list(accumulate(len(row["token"]) for row in tokens))
-    stems = {_stem(word) for word in _WORD.findall(review)}
+    stems = {_strip_suffix(word) for word in _WORD.findall(review)}
     shared: dict[str, float] = defaultdict(float)
     lacking: dict[str, float] = defaultdict(float)
     for match in _WORD.finditer(text):
@@ -321,7 +321,7 @@ def _choose_named_words(tokens: Sequence[Row], review: str) -> dict[str, list[st
             continue
         own = tokens[bisect_right(ends, match.start()) : bisect_left(ends, match.end()) + 1]
         surprise = -math.fsum(row["alone"] for row in own)
-        if _stem(match[0]) not in stems:
+        if _strip_suffix(match[0]) not in stems:
             lacking[match[0]] += surprise
         elif surprise >= LEAST_SURPRISE:
             shared[match[0]] += math.fsum(row["gain"] for row in own)
@@ -330,7 +330,7 @@ def _choose_named_words(tokens: Sequence[Row], review: str) -> dict[str, list[st
     return dict(zip(("shared", "lacking"), most, strict=True))
 
 
-def _stem(word: str) -> str:
+def _strip_suffix(word: str) -> str:
     return re.sub(r"(?:ing|ed|es|s|e|ly)$", "", word.casefold()) or word
 
 

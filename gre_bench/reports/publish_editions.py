@@ -35,7 +35,7 @@ from gre_bench.release.site import TEXTS, boards, write_site
 from gre_bench.reports import contrasts
 from gre_bench.reports.correctness import load_flaw_results
 from gre_bench.reports.signatures import add_specific_signatures
-from gre_bench.store import FrozenStore, Row, Store, frozen, now
+from gre_bench.store import FrozenStore, Row, Store, now, open_frozen_copy
 from gre_bench.store.queries import (
     BOARD_LENGTHS,
     BOARD_SETTINGS,
@@ -74,7 +74,7 @@ def publish_edition(
     Raises `SettingsError` if the date of the latest release is in the future.
     """
     release_store.check_clock()
-    with frozen(store, "publish", wait_s) as edition:
+    with open_frozen_copy(store, "publish", wait_s) as edition:
         return publish(release_store, build_publication(edition, everything, again, hidden, scores_only))
 
 

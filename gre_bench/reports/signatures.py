@@ -39,7 +39,7 @@ def shown_signatures(store: Store, metrics: list[str] | None) -> list[SignatureR
             raise SettingsError(f"edition {store.key} has no scores of {unknown[0]}; {meant}")
         current = [next(row for row in planned if row["metric"] == metric) for metric in dict.fromkeys(metrics)]
     if not current:
-        raise UnfinishedError(f"edition {store.key} has no scores yet; {store.way_on}")
+        raise UnfinishedError(f"edition {store.key} has no scores yet; {store.next_step_hint}")
     return current
 
 

@@ -230,15 +230,15 @@ def _scores(connection: Any, signature: SignatureRow) -> int:
     for row in terms:
         totals = row["totals"]
         if None in totals or not row["summed"]:
-            raise _Difference(f"the log-probabilities of {_pair(signature, row)} are others")
+            raise _Difference(f"the log-probabilities of {_describe_pair(signature, row)} are others")
         if not _is_nearly_equal(row["value"], combine_logprobs(recipe, totals), sum(map(abs, totals))):
             raise _Difference(
-                f"{_pair(signature, row)} is {combine_logprobs(recipe, totals):+.9g}, not {row['value']:+.9g},"
+                f"{_describe_pair(signature, row)} is {combine_logprobs(recipe, totals):+.9g}, not {row['value']:+.9g},"
             )
     return len(terms)
 
 
-def _pair(signature: SignatureRow, row: Row) -> str:
+def _describe_pair(signature: SignatureRow, row: Row) -> str:
     return f"{signature['metric']} of {row['candidate_id']}, paper {row['paper_id']}, reference {row['reference_id']}"
 
 

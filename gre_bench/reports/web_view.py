@@ -60,7 +60,7 @@ class Viewing:
 
     def overview(self) -> list[dict[str, Any]]:
         """Returns one row per edition: the status of its last run, whether a run is writing it, and its releases."""
-        return [self._edition(key) for key in find_editions(self.state)] + list(self._released_alone())
+        return [self._edition(key) for key in find_editions(self.state)] + list(self._list_editions_known_by_release())
 
     def page(self) -> str:
         """Returns the HTML of the page that lists the editions and follows their runs."""
@@ -101,7 +101,7 @@ class Viewing:
         return {"edition": key, "board": board, "writing": store.is_being_written(), "has_pages": store.is_readable,
                 **known, "releases": ReleaseStore(self.state / "releases", key).names()[::-1]}  # fmt: skip
 
-    def _released_alone(self) -> Iterator[dict[str, Any]]:
+    def _list_editions_known_by_release(self) -> Iterator[dict[str, Any]]:
         known = set(find_editions(self.state))
         for key in dict.fromkeys(name.rpartition("-r")[0] for name in self._releases()):
             if key not in known:

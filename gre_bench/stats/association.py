@@ -73,7 +73,9 @@ def resampled_association_within(kind: Kind, x: Array, y: Array, groups: Indices
     if kind == "kendall":
         sums = np.stack([np.diag(_concordance_matrix(a, b, groups, size)) for a, b in ((x, y), (x, x), (y, y))], axis=1)
     else:
-        a, b = (_centred(_ranks_within(v, groups) if kind == "spearman" else v, groups, size) for v in (x, y))
+        a, b = (
+            _centre_within_groups(_ranks_within(v, groups) if kind == "spearman" else v, groups, size) for v in (x, y)
+        )
         sums = np.stack([np.bincount(groups, weights=v, minlength=size) for v in (a * b, a * a, b * b)], axis=1)
     return lambda counts: _ratio(*(counts @ sums).T)
 
@@ -83,27 +85,29 @@ def _pearson(x: Array, y: Array, groups: Indices, size: int) -> Estimate:
     columns = (np.ones_like(a), a, b, a * b, a * a, b * b)
     sums = np.stack([np.bincount(groups, weights=column, minlength=size) for column in columns], axis=1)
 
-    def estimate(counts: Array) -> Array:
+    def estimate_pearson(counts: Array) -> Array:
         n, ta, tb, ab, aa, bb = (counts @ sums).T
         return _ratio(ab - ta * tb / n, aa - ta * ta / n, bb - tb * tb / n)
 
-    return estimate
+    return estimate_pearson
 
 
 def _spearman(x: Array, y: Array, groups: Indices, size: int) -> Estimate:
     ranks_of_x, ranks_of_y = _midranks(x, groups, size), _midranks(y, groups, size)
 
-    def estimate(counts: Array) -> Array:
+    def estimate_spearman(counts: Array) -> Array:
         rows = max(1, CELLS // len(x))
-        return np.concatenate([part(counts[first : first + rows]) for first in range(0, len(counts), rows)])
+        return np.concatenate(
+            [estimate_spearman_of_block(counts[first : first + rows]) for first in range(0, len(counts), rows)]
+        )
 
-    def part(counts: Array) -> Array:
+    def estimate_spearman_of_block(counts: Array) -> Array:
         drawn = counts[:, groups]
         middle = (drawn.sum(axis=1, keepdims=True) + 1) / 2
         a, b = ranks_of_x(counts) - middle, ranks_of_y(counts) - middle
         return _ratio(*(np.einsum("ri,ri,ri->r", drawn, *pair) for pair in ((a, b), (a, a), (b, b))))
 
-    return estimate
+    return estimate_spearman
 
 
 def _kendall(x: Array, y: Array, groups: Indices, size: int) -> Estimate:
@@ -166,6 +170,6 @@ def _ranks_within(values: Array, groups: Indices) -> Array:
     return np.asarray(ranks / (np.bincount(groups)[groups] + 1))
 
 
-def _centred(values: Array, groups: Indices, size: int) -> Array:
+def _centre_within_groups(values: Array, groups: Indices, size: int) -> Array:
     means = np.bincount(groups, weights=values, minlength=size) / np.bincount(groups, minlength=size)
     return np.asarray(values - means[groups])

@@ -44,8 +44,8 @@ def compute_auc(same: Values, same_papers: Keys, other: Values, other_papers: Ke
         ValueError: a sample has fewer than two scores, or there are fewer than two papers in all.
     """
     x, y = check_finite(same, at_least=2), check_finite(other, at_least=2)
-    above_x = _placements(x, y)
-    above_y = 1.0 - _placements(y, x)
+    above_x = _compute_placements(x, y)
+    above_y = 1.0 - _compute_placements(y, x)
     auc = float(above_x.mean())
     groups, size = group_indices([*same_papers, *other_papers], len(x) + len(y))
     if size < 2:
@@ -135,7 +135,7 @@ def _interval(
     return max(0.0, auc - half), min(1.0, auc + half)
 
 
-def _placements(x: Array, y: Array) -> Array:
+def _compute_placements(x: Array, y: Array) -> Array:
     """Returns for each value in *x* the share of smaller values in *y*; equal values count half."""
     ordered = np.sort(y)
     below = np.searchsorted(ordered, x, side="left")

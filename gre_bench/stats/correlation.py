@@ -37,7 +37,7 @@ import numpy as np
 
 from gre_bench.stats.association import Estimate, Kind, association, resampled_association_within
 from gre_bench.stats.intervals import student_test
-from gre_bench.stats.samples import Array, Indices, Keys, Values, check_finite, group_indices, weights
+from gre_bench.stats.samples import Array, Indices, Keys, Values, check_finite, draw_bootstrap_counts, group_indices
 
 NEARLY_ONE = 1 - 1e-6
 """Correlations are clipped to this value, because Fisher's z is infinite at 1."""
@@ -81,7 +81,7 @@ def correlate(
     """
     from scipy import stats
 
-    x, y = _same_length(scores, grades)
+    x, y = _check_same_length(scores, grades)
     names, size = group_indices(groups, len(x))
     test = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}[kind]
     estimated = _estimate_by_group(association(kind, x, y, names, size), size, resamples, seed)
@@ -110,9 +110,9 @@ def correlate_within_groups(
     Raises:
         ValueError: there are fewer than two such groups.
     """
-    x, y = _same_length(scores, grades)
+    x, y = _check_same_length(scores, grades)
     names, size = group_indices(groups, len(x))
-    telling = _varies(x, names, size) & _varies(y, names, size)
+    telling = _find_varying_groups(x, names, size) & _find_varying_groups(y, names, size)
     if telling.sum() < 2:
         raise ValueError("a correlation within groups needs two groups whose scores and grades differ")
     kept = telling[names]
@@ -141,20 +141,22 @@ def partial_correlation(
     Raises:
         ValueError: the coefficient is undefined, or there are fewer than three items or two groups.
     """
-    x, y = _same_length(scores, grades)
-    z, _ = _same_length(given, grades)
+    x, y = _check_same_length(scores, grades)
+    z, _ = _check_same_length(given, grades)
     names, size = group_indices(groups, len(x))
     a, b, c = (association(kind, *pair, names, size) for pair in ((x, y), (x, z), (y, z)))
 
-    def estimate(counts: Array) -> Array:
+    def estimate_partial_correlation(counts: Array) -> Array:
         r, s, t = a(counts), b(counts), c(counts)
         left = (1 - s**2) * (1 - t**2)
         return np.asarray(np.clip((r - s * t) / np.sqrt(np.where(left > 1e-9, left, np.nan)), -1.0, 1.0))
 
-    return Correlation(kind, *_estimate_by_group(estimate, size, resamples, seed), None, len(x), size)
+    return Correlation(
+        kind, *_estimate_by_group(estimate_partial_correlation, size, resamples, seed), None, len(x), size
+    )
 
 
-def _same_length(scores: Values | Array, grades: Values | Array) -> tuple[Array, Array]:
+def _check_same_length(scores: Values | Array, grades: Values | Array) -> tuple[Array, Array]:
     x, y = check_finite(scores, at_least=3), check_finite(grades, at_least=3)
     if len(x) != len(y):
         raise ValueError(f"{len(x)} scores but {len(y)} grades")
@@ -173,14 +175,14 @@ def _resample_coefficient(estimate: Estimate, size: int, resamples: int, seed: i
     value = float(estimate(np.ones((1, size)))[0])
     if not math.isfinite(value):
         raise ValueError("no correlation: the scores or the grades do not vary, or not with length held fixed")
-    drawn = np.concatenate([estimate(block) for block in weights(size, resamples, seed)])
+    drawn = np.concatenate([estimate(block) for block in draw_bootstrap_counts(size, resamples, seed)])
     drawn = drawn[np.isfinite(drawn)]
     if 2 * len(drawn) < resamples:
         raise ValueError("too few groups whose scores and grades vary for an interval")
     return value, drawn
 
 
-def _varies(values: Array, names: Indices, size: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def _find_varying_groups(values: Array, names: Indices, size: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Returns for each group whether its values differ (size,); *names* (n,): the index of each value's group."""
     low, high = np.full(size, np.inf), np.full(size, -np.inf)
     np.minimum.at(low, names, values)
@@ -233,17 +235,17 @@ def compare_correlations(
         ValueError: the grades or one of the scores do not vary, or there are fewer than two groups. Also if there are
             fewer than four items (three for kendall).
     """
-    x, y = _same_length(first, grades)
-    z, _ = _same_length(second, grades)
+    x, y = _check_same_length(first, grades)
+    z, _ = _check_same_length(second, grades)
     if kind != "kendall" and len(x) < 4:
         raise ValueError("the difference of two correlations needs at least four items")
     names, size = group_indices(groups, len(x))
     of_first, of_second = (association(kind, scores, y, names, size) for scores in (x, z))
 
-    def estimate(counts: Array) -> Array:
+    def estimate_difference(counts: Array) -> Array:
         return np.asarray(of_first(counts) - of_second(counts))
 
-    value, drawn = _resample_coefficient(estimate, size, resamples, seed)
+    value, drawn = _resample_coefficient(estimate_difference, size, resamples, seed)
     spread = float(drawn.std(ddof=1)) * math.sqrt(size / (size - 1))
     low, high, p = student_test(value, spread, size - 1, 0.95)
     r1, r2 = (float(coefficient(np.ones((1, size)))[0]) for coefficient in (of_first, of_second))

@@ -78,7 +78,7 @@ def degree_curve(differences: Array, seed: int = 0) -> DegreeCurve:
                  for test, sd in zip(tests, sds, strict=True)]  # fmt: skip
         missed = max((degree for degree, fall in enumerate(falls, start=1) if not fall), default=0)
         least = by_papers[str(papers)] = missed + 1 if missed < len(falls) else None
-        power[str(papers)] = None if least is None else _power(differences[:, least - 1], papers, seed)
+        power[str(papers)] = None if least is None else _estimate_power(differences[:, least - 1], papers, seed)
     means, lows, highs = (tuple(float(getattr(test, name)) for test in tests) for name in ("value", "low", "high"))
     pays = rises.index(True) + 1 if any(rises) else None
     return DegreeCurve(
@@ -90,7 +90,7 @@ def _adjust_p_values(tests: list[PairedTest]) -> list[float]:
     return holm([float(not test.value) if math.isnan(test.p) else test.p for test in tests])
 
 
-def _power(differences: Array, papers: int, seed: int) -> float:
+def _estimate_power(differences: Array, papers: int, seed: int) -> float:
     """Returns the share of resamples, each of *papers* papers, in which a test at 5% detects a fall."""
     from scipy.special import stdtrit
 

@@ -60,9 +60,9 @@ from gre_bench.stats.samples import (
     Keys,
     Values,
     check_finite,
+    draw_bootstrap_counts,
     equal_tailed_quantiles,
     group_indices,
-    weights,
 )
 
 ALPHA = 0.05
@@ -116,7 +116,7 @@ def effect(before: Values, after: Values, papers: Keys, resamples: int = 10_000,
     if len(old) != len(new):
         raise ValueError(f"{len(old)} scores before but {len(new)} after: they must be of the same pairs")
     groups, size = _papers_of(old, papers)
-    scale = _scale(old, new)
+    scale = _pooled_standard_deviation(old, new)
     change = (new - old) / scale
     d, error = float(change.mean()), float(change.std(ddof=1)) / math.sqrt(len(change))
     if not change.any():
@@ -125,12 +125,14 @@ def effect(before: Values, after: Values, papers: Keys, resamples: int = 10_000,
     flat_p = 2 * float(ndtr(-abs(d) / error)) if error else 0.0
     flat = (d - half, d + half, flat_p)
 
-    sums, products = _sums((old - old.mean()) / scale, (new - new.mean()) / scale, change - d, groups, size)
-    se = float(_estimates(np.ones((1, size)), sums, products, d)[1][0])
+    sums, products = _sum_by_paper((old - old.mean()) / scale, (new - new.mean()) / scale, change - d, groups, size)
+    se = float(_estimate_resampled_effects(np.ones((1, size)), sums, products, d)[1][0])
     least = 1e-6 * (abs(d) + error)
     if not se > least:
         raise ValueError("every paper has the same effect: its spread over papers cannot be estimated")
-    drawn = [_estimates(block, sums, products, d) for block in weights(size, resamples, seed)]
+    drawn = [
+        _estimate_resampled_effects(block, sums, products, d) for block in draw_bootstrap_counts(size, resamples, seed)
+    ]
     values, errors = (np.concatenate(parts) for parts in zip(*drawn, strict=True))
     defined = np.isfinite(values) & (errors > least)
     student = float(stdtrit(size - 1, 0.975))
@@ -164,7 +166,7 @@ def effect_at_length(before: Values, after: Values, longer: Values, papers: Keys
         raise ValueError(f"{len(old)} scores before, {len(raw)} after and {len(change)} lengths")
     groups, size = _papers_of(old, papers)
     new = raw - slope.value * change
-    scale = _scale(old, new)
+    scale = _pooled_standard_deviation(old, new)
     x, y = (old - old.mean()) / scale, (new - new.mean()) / scale
     d = float((new - old).mean()) / scale
     squares = x**2 + y**2
@@ -183,7 +185,7 @@ def _papers_of(scores: Array, papers: Keys) -> tuple[Indices, int]:
     return groups, size
 
 
-def _scale(old: Array, new: Array) -> float:
+def _pooled_standard_deviation(old: Array, new: Array) -> float:
     scale = math.sqrt((old.var(ddof=1) + new.var(ddof=1)) / 2)
     if not scale > 1e-12 * max(1e-300, float(np.abs(old).max()), float(np.abs(new).max())):
         raise ValueError("the scores do not vary, before or after: their difference has no scale")
@@ -212,7 +214,7 @@ def holm(p_values: Values) -> list[float]:
     return [float(value) for value in adjusted]
 
 
-def _sums(old: Array, new: Array, change: Array, groups: Indices, size: int) -> tuple[Array, Array]:
+def _sum_by_paper(old: Array, new: Array, change: Array, groups: Indices, size: int) -> tuple[Array, Array]:
     """Returns four sums over each paper's pairs (papers, 4), and the products of every two of these sums (papers, 10).
 
     The sums are n (the number of pairs), Σδ, Σ(x + x′) and Σ(x² + x′²). *old* is x, *new* is x′ and *change* is δ, each
@@ -225,11 +227,11 @@ def _sums(old: Array, new: Array, change: Array, groups: Indices, size: int) -> 
     return np.asarray(sums, dtype=np.float64), np.asarray(sums[:, _FIRST] * sums[:, _SECOND] * twice, dtype=np.float64)
 
 
-def _estimates(rows: Array, sums: Array, products: Array, d: float) -> tuple[Array, Array]:
+def _estimate_resampled_effects(rows: Array, sums: Array, products: Array, d: float) -> tuple[Array, Array]:
     """Returns the effect d* of each resample and its standard error (resamples,); not finite if no score varies.
 
-    *rows* (resamples, papers): how often each resample contains each paper. *sums*, *products*: as `_sums` returns
-    them. *d*: the effect of the sample itself.
+    *rows* (resamples, papers): how often each resample contains each paper. *sums*, *products*: as `_sum_by_paper`
+    returns them. *d*: the effect of the sample itself.
     """
     n, delta, both, squares = (rows @ sums).T
     delta, both = delta / n, both / n

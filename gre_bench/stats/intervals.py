@@ -9,7 +9,7 @@ Reviews exchange papers within small groups of papers, the *units*. In a unit's 
 alone or of one paper alone cancel. No two units share a paper, so units are independent.
 
 Each candidate's reviews are exchanged separately. The difference of two candidates on one paper therefore depends on
-their differences on all papers with which either candidate's review was exchanged (`exchange_error`).
+their differences on all papers with which either candidate's review was exchanged (`two_way_clustered_error`).
 
 Welch's test says whether a mean differs between two sets of papers that have no paper in common. For each set, it needs
 only the mean m, the standard error se and the number of papers n:
@@ -131,7 +131,7 @@ def clustered_error(values: Values | Array, clusters: Keys) -> tuple[float, int]
     return math.sqrt(size / (size - 1) * float(sums @ sums)) / len(scores), size
 
 
-def exchange_error(values: Values | Array, first: Keys, second: Keys) -> tuple[float, int]:
+def two_way_clustered_error(values: Values | Array, first: Keys, second: Keys) -> tuple[float, int]:
     """Returns the standard error of the mean of *values*, and the number of independent units behind it.
 
     Values depend on each other if they share a label in *first* or in *second*. Therefore se² = se₁² + se₂² − se₁₂²
@@ -174,7 +174,7 @@ def paired_test(differences: Values, level: float = 0.90) -> PairedTest:
     return PairedTest(mean, low, high, p if error else math.nan, len(values))
 
 
-def exchange_test(differences: Values, first: Keys, second: Keys, level: float = 0.90) -> PairedTest:
+def two_way_clustered_test(differences: Values, first: Keys, second: Keys, level: float = 0.90) -> PairedTest:
     """Tests as `paired_test` does, but allows papers that share an exchange of reviews to have dependent *differences*.
 
     In some contrasts, the score by chance cancels, for example if they compare two scores of one review against one
@@ -187,12 +187,12 @@ def exchange_test(differences: Values, first: Keys, second: Keys, level: float =
         level: the coverage of the interval, between 0 and 1.
 
     Returns:
-        The test, with units − 1 degrees of freedom; `exchange_error` says what its *units* are.
+        The test, with units − 1 degrees of freedom; `two_way_clustered_error` says what its *units* are.
 
     Raises:
-        ValueError: as `exchange_error`.
+        ValueError: as `two_way_clustered_error`.
     """
-    error, units = exchange_error(differences, first, second)
+    error, units = two_way_clustered_error(differences, first, second)
     mean = float(np.mean(differences))
     low, high, p = student_test(mean, error, units - 1, level)
     return PairedTest(mean, low, high, p if error else math.nan, units)

@@ -41,7 +41,7 @@ from typing import Any
 
 import numpy as np
 
-from gre_bench.stats.intervals import Interval, PairedTest, clustered_error, exchange_error, student_test
+from gre_bench.stats.intervals import Interval, PairedTest, clustered_error, student_test, two_way_clustered_error
 from gre_bench.stats.samples import Array, Indices, Keys, Values, check_finite, group_indices
 
 LEAST_OVERLAP = 0.1
@@ -74,7 +74,7 @@ class Slope:
             return error_by_paper(psi)
         known = [dict(zip(papers, side, strict=True)) for side in exchanges]
         first, second = ([side.get(paper, (paper,)) for paper in influence] for side in known)
-        return exchange_error(psi * len(psi), first, second)[0]
+        return two_way_clustered_error(psi * len(psi), first, second)[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ def human_length(tokens: Values) -> float:
     Raises:
         ValueError: there are no reviews, or one has no tokens.
     """
-    return math.exp(float(_logs(tokens).mean()))
+    return math.exp(float(_log_lengths(tokens).mean()))
 
 
 def length_slope(
@@ -151,7 +151,7 @@ def length_slope(
         ValueError: there are fewer than three scores or two papers, or a review has no tokens. Also if no group has
             reviews of different lengths after candidate effects are removed.
     """
-    scores, logs = check_finite(values, at_least=3), _logs(tokens)
+    scores, logs = check_finite(values, at_least=3), _log_lengths(tokens)
     names = [""] * len(scores) if candidates is None else list(candidates)
     if not len(scores) == len(logs) == len(names):
         raise ValueError(f"{len(scores)} values, {len(logs)} lengths and {len(names)} candidates")
@@ -160,7 +160,7 @@ def length_slope(
         raise ValueError("length control needs at least two papers")
     cells = group_indices(papers if groups is None else groups, len(scores))
     kinds = group_indices(names, len(names))
-    length, score = (_residual(column, *cells, *kinds) for column in (logs, scores))
+    length, score = (_remove_fixed_effects(column, *cells, *kinds) for column in (logs, scores))
     information = math.fsum(length * length)
     if information <= 1e-9 * max(1e-9, float(((logs - logs.mean()) ** 2).sum())):
         raise ValueError(
@@ -197,7 +197,7 @@ def length_controlled_means(
     if not at > 0:
         raise ValueError(f"the length to control for must be positive, not {at}")
     slope = length_slope(values, tokens, papers, candidates=candidates)
-    scores, logs = check_finite(values, at_least=3), _logs(tokens)
+    scores, logs = check_finite(values, at_least=3), _log_lengths(tokens)
     owners, size = group_indices(papers, len(scores))
     kinds, _ = group_indices(candidates, len(scores))
     by_slope = np.array(list(slope.influence.values()))
@@ -234,7 +234,7 @@ def contrast_at_length(
         first_tokens: (n,) the length of the first candidate's review of each paper, in tokens.
         second_tokens: (n,) the length of the second candidate's review of each paper, in tokens.
         exchanges: for each of the two candidates, (n,) the exchange of reviews that its score on each paper depends on
-            (`exchange_error`). If None, papers are independent.
+            (`two_way_clustered_error`). If None, papers are independent.
 
     Returns:
         The difference in both forms, in the metric's unit, and the overlap of lengths.
@@ -243,7 +243,7 @@ def contrast_at_length(
         ValueError: there are fewer than two papers, a review has no tokens, or the sequences differ in length.
     """
     scores, other_scores = check_finite(first, at_least=2), check_finite(second, at_least=2)
-    logs, other_logs = _logs(first_tokens), _logs(second_tokens)
+    logs, other_logs = _log_lengths(first_tokens), _log_lengths(second_tokens)
     count = len(papers)
     if not count == len(set(papers)) == len(scores) == len(other_scores) == len(logs) == len(other_logs):
         raise ValueError("a contrast needs one score and one length of both candidates on each paper")
@@ -256,7 +256,9 @@ def contrast_at_length(
     equal = float((other_logs[None, :] == logs[:, None]).mean())
     share = below + equal / 2
     common = PairedTest(value, *student_test(value, error, independent - 1, 0.95), count)
-    return LengthContrast(common, _own_slopes(difference, logs, other_logs, exchanges), 2 * min(share, 1 - share))
+    return LengthContrast(
+        common, _compare_with_own_slopes(difference, logs, other_logs, exchanges), 2 * min(share, 1 - share)
+    )
 
 
 def error_by_paper(influence: Array) -> float:
@@ -268,7 +270,7 @@ def error_by_paper(influence: Array) -> float:
     return math.sqrt(len(influence) / (len(influence) - 1) * float(influence @ influence))
 
 
-def _own_slopes(
+def _compare_with_own_slopes(
     difference: Array, logs: Array, other_logs: Array, exchanges: tuple[Keys, Keys] | None
 ) -> PairedTest | None:
     """Returns the mean *difference* (papers,) at the midpoint of the mean log lengths, with a slope for each candidate.
@@ -292,19 +294,19 @@ def _own_slopes(
     influence = (columns @ inverse[0]) * residual
     error, independent = math.sqrt(float(influence @ influence)), count
     if exchanges is not None:
-        error, independent = exchange_error(influence * count, *exchanges)
+        error, independent = two_way_clustered_error(influence * count, *exchanges)
     value = float(estimate[0])
     return PairedTest(value, *student_test(value, error, max(1, independent - 3), 0.95), count)
 
 
-def _logs(tokens: Values) -> Array:
+def _log_lengths(tokens: Values) -> Array:
     counts = check_finite(tokens, at_least=1)
     if not (counts > 0).all():
         raise ValueError("a review has no tokens: its length has no logarithm")
     return np.log(counts)
 
 
-def _residual(column: Array, groups: Indices, size: int, kinds: Indices, number: int) -> Array:
+def _remove_fixed_effects(column: Array, groups: Indices, size: int, kinds: Indices, number: int) -> Array:
     """Returns the residual of *column* (n,) after group and candidate effects are removed by least squares.
 
     By the theorem of Frisch, Waugh and Lovell, β can be fitted to the residuals alone.

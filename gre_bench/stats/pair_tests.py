@@ -2,7 +2,7 @@
 
 Two candidates are compared on the (paper, reference) pairs that both have. Their differences are averaged within each
 paper, so a paper counts as one observation. Scores above chance and scores by chance depend on reviews that papers
-exchange, so the papers of an exchange depend on each other (`exchange_error`).
+exchange, so the papers of an exchange depend on each other (`two_way_clustered_error`).
 
 All claims about order under one metric and evaluation LM come from one family of tests, in which each hypothesis occurs
 once: "better than the next", "better than the human baseline", the interval of a rank, and the contrasts of a file
@@ -20,8 +20,8 @@ import numpy as np
 
 from gre_bench.stats.effects import holm
 from gre_bench.stats.families import PairTest
-from gre_bench.stats.intervals import exchange_error, student_test
-from gre_bench.stats.samples import Array, Keys, Values, cell_sums, check_finite, group_indices, ratio
+from gre_bench.stats.intervals import student_test, two_way_clustered_error
+from gre_bench.stats.samples import Array, Keys, Values, cell_sums, check_finite, divide_or_default, group_indices
 
 TRIM = 0.1
 """The share of papers that a trimmed mean leaves out at each end."""
@@ -63,7 +63,7 @@ def pair_tests(
         of_unit = np.empty(count, dtype=np.intp)
         of_unit[units] = owners
     # The mean score of each unit and candidate; NaN where there is none.
-    table = ratio(*cell_sums(scores, units, len(of_unit), kinds, number))
+    table = divide_or_default(*cell_sums(scores, units, len(of_unit), kinds, number))
     shared = np.empty((size, number), dtype=np.intp)
     if exchanges is not None:
         shared[owners, kinds] = group_indices(exchanges, len(scores))[0]
@@ -79,7 +79,7 @@ def pair_tests(
         mean, sd, count = float(differences.mean()), float(differences.std(ddof=1)), len(differences)
         freedom = count - 1
         if exchanges is not None:
-            error, independent = exchange_error(differences, *shared[counts > 0][:, (i, j)].T.tolist())
+            error, independent = two_way_clustered_error(differences, *shared[counts > 0][:, (i, j)].T.tolist())
             sd, freedom = error * math.sqrt(count), independent - 1
         low, high, p = student_test(mean, sd / math.sqrt(count), freedom, level)
         signs = int((differences > 0).sum()), int((differences < 0).sum())

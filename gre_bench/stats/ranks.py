@@ -29,10 +29,10 @@ from gre_bench.stats.samples import (
     Values,
     cell_sums,
     check_finite,
+    divide_or_default,
+    draw_bootstrap_counts,
     equal_tailed_quantiles,
     group_indices,
-    ratio,
-    weights,
 )
 
 
@@ -192,7 +192,7 @@ def measure_agreement(
     result = rank_consistency(*means)
     drawn = [
         _spearman(*((block @ sums) / np.maximum(block @ counts, 1e-9) for sums, counts in tables))
-        for block in weights(len(tables[0][0]), resamples, seed)
+        for block in draw_bootstrap_counts(len(tables[0][0]), resamples, seed)
     ]
     low, high = equal_tailed_quantiles(np.concatenate(drawn), 0.90)
     return MeasureAgreement(result.spearman, low, high, result.kendall, result.shared)
@@ -240,7 +240,7 @@ def ranks(values: Values, papers: Keys, candidates: Sequence[str]) -> dict[str, 
     return dict(zip(dict.fromkeys(candidates), map(int, places), strict=True))
 
 
-def leads(tests: Sequence[PairTest], baseline: str) -> dict[str, float]:
+def leads_over_baseline(tests: Sequence[PairTest], baseline: str) -> dict[str, float]:
     """Returns how far each candidate's mean lies above the mean of the candidate *baseline*.
 
     Args:
@@ -263,7 +263,7 @@ def _paper_means_and_presence(values: Values, papers: Keys, candidates: Sequence
     """
     scores = check_finite(values, at_least=2)
     sums, counts = cell_sums(scores, *group_indices(papers, len(scores)), *group_indices(candidates, len(scores)))
-    return ratio(sums, counts, 0.0), (counts > 0).astype(np.float64)
+    return divide_or_default(sums, counts, 0.0), (counts > 0).astype(np.float64)
 
 
 def _spearman(first: Array, second: Array) -> Array:

@@ -54,7 +54,7 @@ def tipping_share(differences: Values | Array, stand_in: Values | Array, level: 
     error, t = float(delta.std(ddof=1)) / math.sqrt(len(delta)), _quantile(len(delta), level)
     if not delta.mean() - t * error > 0:
         return None
-    return min((q for q, _ in _crossings(delta, other, t)), default=1.0)
+    return min((q for q, _ in _find_zero_crossings(delta, other, t)), default=1.0)
 
 
 def reversal_share(differences: Values | Array, stand_in: Values | Array, level: float) -> float | None:
@@ -72,7 +72,7 @@ def reversal_share(differences: Values | Array, stand_in: Values | Array, level:
         ValueError: as `tipping_share`.
     """
     delta, other = _check_paired_values(differences, stand_in)
-    crossings = _crossings(delta, other, _quantile(len(delta), level))
+    crossings = _find_zero_crossings(delta, other, _quantile(len(delta), level))
     return min((q for q, mean in crossings if mean < 0 and q < 1), default=None)
 
 
@@ -119,7 +119,7 @@ def _quantile(papers: int, level: float) -> float:
     return float(stdtrit(papers - 1, level))
 
 
-def _crossings(delta: Array, other: Array, t: float) -> Iterator[tuple[float, float]]:
+def _find_zero_crossings(delta: Array, other: Array, t: float) -> Iterator[tuple[float, float]]:
     """Yields (q, mean of u(q)) for each share q in (0, 1] at which a bound of that mean crosses zero."""
     m, z = float(delta.mean()), float(other.mean())
     covariance = np.cov(delta, other) / len(delta) * t**2

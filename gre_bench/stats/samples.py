@@ -73,7 +73,7 @@ def cell_sums(values: Array, rows: Indices, size: int, columns: Indices, number:
     return np.asarray(sums, dtype=np.float64), counts
 
 
-def ratio(sums: Array, counts: Array, otherwise: float = np.nan) -> Array:
+def divide_or_default(sums: Array, counts: Array, otherwise: float = np.nan) -> Array:
     """Returns *sums* divided by *counts*; *otherwise* where a count is zero."""
     return np.asarray(np.divide(sums, counts, out=np.full_like(sums, otherwise), where=counts > 0))
 
@@ -82,7 +82,7 @@ BLOCK = 1 << 21
 """The largest number of weights in a block (16 MiB)."""
 
 
-def weights(groups: int, resamples: int, seed: int) -> Iterator[Array]:
+def draw_bootstrap_counts(groups: int, resamples: int, seed: int) -> Iterator[Array]:
     """Yields blocks (rows, groups) of bootstrap counts; a row says how often one resample contains each group.
 
     Equal arguments give equal rows, so statistics with the same number of groups and the same seed use the same
@@ -95,11 +95,11 @@ def weights(groups: int, resamples: int, seed: int) -> Iterator[Array]:
     """
     rows = max(1, BLOCK // groups)
     for number, first in enumerate(range(0, resamples, rows)):
-        yield _block(groups, min(rows, resamples - first), seed, number)
+        yield _draw_count_block(groups, min(rows, resamples - first), seed, number)
 
 
 @lru_cache(maxsize=4)
-def _block(groups: int, rows: int, seed: int, number: int) -> Array:
+def _draw_count_block(groups: int, rows: int, seed: int, number: int) -> Array:
     random = np.random.default_rng([seed, number])
     drawn = random.integers(groups, size=(rows, groups)) + groups * np.arange(rows)[:, None]
     counts = np.bincount(drawn.ravel(), minlength=rows * groups).reshape(rows, groups).astype(np.float64)

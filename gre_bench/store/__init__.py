@@ -24,9 +24,9 @@ from gre_bench.store.edition import (
     Store,
     copy_to_scratch,
     find_editions,
-    frozen,
-    no_edition,
+    missing_edition_error,
     now,
+    open_frozen_copy,
 )
 from gre_bench.store.queries import Row, fetch, fetch_columns
 from gre_bench.store.read_copy import keep_copies_open
@@ -52,12 +52,12 @@ __all__ = [
     "fetch_columns",
     "fill_board_tables",
     "find_editions",
-    "frozen",
     "is_interruption",
     "is_statement_error",
     "keep_copies_open",
-    "no_edition",
+    "missing_edition_error",
     "now",
+    "open_frozen_copy",
     "quoted",
     "statement",
 ]

@@ -55,7 +55,7 @@ _MAKERS = {SAMPLE_EDITION: "gre-bench demo makes it",
            **{key: f"gre-bench import release {key} loads it" for key in INCLUDED_EDITIONS}}  # fmt: skip
 
 
-def no_edition(state: Path, key: str) -> SettingsError:
+def missing_edition_error(state: Path, key: str) -> SettingsError:
     """Returns the error for a missing edition *key*, whose message names the folder *state* and similar keys."""
     folder = Path(state).absolute()
     problem = f"no edition {key}" + (f" ({_MAKERS[key]})" if key in _MAKERS else "")
@@ -159,7 +159,7 @@ class Store:
             with self._database.kept_open():
                 with self._database.transaction() as run:
                     schema.check_version(run, self.key)
-                    schema.define(run)
+                    schema.define_schema(run)
                 self._filled = False
                 yield
 
@@ -186,7 +186,7 @@ class Store:
                 self.folder.rmdir()
 
     def is_being_written(self) -> bool:
-        return files.is_held(self.lock_file)
+        return files.is_lock_held(self.lock_file)
 
     def _make(self) -> None:
         """Creates a new store under a temporary name, then moves it into place in one step."""
@@ -196,7 +196,7 @@ class Store:
         for file in (beside, self.folder / ".new.duckdb.wal"):
             file.unlink(missing_ok=True)
         with self._database.making(beside) as run:
-            schema.define(run)
+            schema.define_schema(run)
             made = {"schema_version": schema.SCHEMA_VERSION, "edition": self.key, "created_at": now()}
             run.execute(statement("queries", "start_meta"), made)
             run.execute(statement("queries", "add_student_t"), columns(student_quantiles()))
@@ -292,7 +292,7 @@ class Store:
         from gre_bench.core.settings import QuerySettings
         from gre_bench.store.user_queries import run_user_query
 
-        self._check_there()
+        self._check_is_readable()
         with TemporaryDirectory(prefix="gre-bench-sql-") as folder:
             private = Path(folder) / "read.duckdb"
             self.copy.copy_to(private)
@@ -301,8 +301,8 @@ class Store:
     @contextmanager
     def reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """Yields a read-only connection to the copy for readers, so that all queries of a block read the same copy."""
-        self._check_there()
-        with self.copy.opened() as connection:
+        self._check_is_readable()
+        with self.copy.open_read_only() as connection:
             try:
                 yield connection
             except duckdb.Error as error:
@@ -310,16 +310,16 @@ class Store:
                     raise
                 raise self.copy.fault(error) from None
 
-    def _check_there(self) -> None:
+    def _check_is_readable(self) -> None:
         """Raises `SettingsError` if the edition is missing, `NoCommittedDataError` if it has no copy for readers."""
         if self.is_readable:
             return
         if not self.folder.is_dir():
-            raise no_edition(self.folder.parent.parent, self.key)
-        raise NoCommittedDataError(f"edition {self.key} has nothing to read yet; {self.way_on}")
+            raise missing_edition_error(self.folder.parent.parent, self.key)
+        raise NoCommittedDataError(f"edition {self.key} has nothing to read yet; {self.next_step_hint}")
 
     @property
-    def way_on(self) -> str:
+    def next_step_hint(self) -> str:
         """The end of an error message about a missing board, which tells the user how to get one."""
         if self.is_being_written():
             return "a run is writing it now; follow it: gre-bench status, then ask again"
@@ -413,7 +413,7 @@ class FrozenStore(ReadCopy):
 
 
 @contextmanager
-def frozen(store: Store, command: str, wait_s: float = 0.0) -> Iterator[FrozenStore]:
+def open_frozen_copy(store: Store, command: str, wait_s: float = 0.0) -> Iterator[FrozenStore]:
     """Copies *store* under its lock, which *command* holds; yields the copy, and deletes it at the end.
 
     Raises `LockedError` if a run is still writing after *wait_s* seconds.
@@ -436,7 +436,7 @@ def copy_to_scratch(store: Store) -> Iterator[Store]:
 
     *store* may have been loaded from a release. A row is left out if it needs a text that the release withholds.
     """
-    store._check_there()
+    store._check_is_readable()
     with TemporaryDirectory(prefix="gre-bench-") as folder:
         given, scratch = Path(folder) / "given.duckdb", Store(Path(folder), store.key)
         store.copy.copy_to(given)

@@ -35,7 +35,7 @@ def convert_write_errors(key: str, *files: Path) -> Iterator[None]:
 
 
 SETTLE_S = 0.5
-"""The minimum number of seconds to try for the lock: `is_held`, in another process, may hold it for a moment."""
+"""The minimum number of seconds to try for the lock: `is_lock_held`, in another process, may hold it for a moment."""
 
 
 @contextmanager
@@ -47,7 +47,7 @@ def edition_lock(key: str, file: Path, command: str, wait_s: float = 0.0) -> Ite
     """
 
     def busy() -> str:
-        return f"edition {key} is being written by {_holder(file)}; wait for it to end, or stop it"
+        return f"edition {key} is being written by {_describe_lock_holder(file)}; wait for it to end, or stop it"
 
     with hold_file_lock(file, f"edition {key}: {file}", busy, max(wait_s, SETTLE_S)) as handle:
         since = datetime.now(UTC).isoformat()
@@ -58,7 +58,7 @@ def edition_lock(key: str, file: Path, command: str, wait_s: float = 0.0) -> Ite
         yield
 
 
-def is_held(file: Path) -> bool:
+def is_lock_held(file: Path) -> bool:
     """Whether some process holds the lock *file* now; False if the file cannot be read."""
     try:
         with file.open("rb") as handle:
@@ -70,7 +70,7 @@ def is_held(file: Path) -> bool:
         return False
 
 
-def _holder(file: Path) -> str:
+def _describe_lock_holder(file: Path) -> str:
     try:
         holder = json.loads(file.read_text())
         return f"process {holder['pid']} on {holder['host']} ({holder['command']}, since {holder['since'][:19]} UTC)"

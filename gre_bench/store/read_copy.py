@@ -91,7 +91,7 @@ class CopyForReaders:
                 left.unlink(missing_ok=True)
 
     @contextmanager
-    def opened(self) -> Iterator[duckdb.DuckDBPyConnection]:
+    def open_read_only(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """Yields a read-only connection to the copy; raises `StoreError` if it is missing or damaged."""
         kept = _OPEN_CONNECTIONS.by_folder
         if kept is None:
@@ -111,7 +111,7 @@ class CopyForReaders:
 
         def copy(file: Path) -> None:
             with file.open("rb") as source, target.open("wb") as private:
-                clone(source, private)
+                clone_or_copy_file(source, private)
 
         self._of_current(copy)
 
@@ -119,10 +119,12 @@ class CopyForReaders:
         """Returns a `StoreError` saying that DuckDB could not read the copy, why, and what to do."""
         lack = explain_resource_shortage(error)
         return (
-            StoreError(f"edition {self.key}: {self.file}: {lack}") if lack else self.unread(str(error).splitlines()[0])
+            StoreError(f"edition {self.key}: {self.file}: {lack}")
+            if lack
+            else self.unusable_copy_error(str(error).splitlines()[0])
         )
 
-    def unread(self, reason: str) -> StoreError:
+    def unusable_copy_error(self, reason: str) -> StoreError:
         """Returns a `StoreError` saying that the copy cannot be used, why (*reason*), and what to do."""
         loaded = self.folder / "release"
         todo = f"gre-bench refresh --edition {self.key} makes a new one"
@@ -140,11 +142,13 @@ class CopyForReaders:
             except (duckdb.Error, OSError) as error:
                 if file == (file := self.file):
                     raise (
-                        self.fault(error) if isinstance(error, duckdb.Error) else self.unread(str(error.strerror))
+                        self.fault(error)
+                        if isinstance(error, duckdb.Error)
+                        else self.unusable_copy_error(str(error.strerror))
                     ) from None
 
 
-def clone(source: BinaryIO, target: BinaryIO) -> None:
+def clone_or_copy_file(source: BinaryIO, target: BinaryIO) -> None:
     """Copies the open file *source* to *target*, as a copy-on-write clone if the file system supports it."""
     try:
         fcntl.ioctl(target.fileno(), _CLONE, source.fileno())

@@ -50,7 +50,7 @@ SIGNS = {"room": (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT)),
 """Limit → texts in DuckDB's errors that show that this limit was exceeded."""
 
 
-class Refused(Exception):
+class RefusedStatement(Exception):
     """Raised if the user's statement is refused; the message says why."""
 
 
@@ -64,19 +64,19 @@ def main() -> None:
     try:
         connection = open_private_copy(request)
     except duckdb.Error as error:
-        say(damaged=_format_error(error))
+        write_json_line(damaged=_format_error(error))
         return
     set_process_limits(request)
     try:
         answer_request(connection, request)
-    except Refused as refusal:
-        say(refused=str(refusal))
+    except RefusedStatement as refusal:
+        write_json_line(refused=str(refusal))
     except (duckdb.Error, MemoryError, RuntimeError, ValueError, OverflowError) as error:
         of_disk = isinstance(error, duckdb.IOException | duckdb.OutOfMemoryException)
         met = [bound for bound, signs in SIGNS.items() if of_disk and any(sign in str(error) for sign in signs)]
         if not met and isinstance(error, duckdb.OutOfMemoryException | MemoryError):
             met = ["memory"]
-        say(bound=met[0]) if met else say(refused=_format_error(error))
+        write_json_line(bound=met[0]) if met else write_json_line(refused=_format_error(error))
 
 
 def set_process_limits(request: dict[str, Any]) -> None:
@@ -138,55 +138,60 @@ def open_private_copy(request: dict[str, Any]) -> duckdb.DuckDBPyConnection:
 
 
 def parse_one_statement(connection: duckdb.DuckDBPyConnection, text: str, parsing: str) -> duckdb.Statement:
-    """Returns the only statement of *text*; raises `Refused` if there is not exactly one, or if it does more than read.
+    """Returns the only statement of *text*.
+
+    Raises `RefusedStatement` if there is not exactly one, or if it does more than read.
 
     *parsing*: an SQL query that returns a statement's syntax tree as JSON.
     """
     statements = connection.extract_statements(text)
     if len(statements) != 1:
-        raise Refused(
+        raise RefusedStatement(
             f"{len(statements)} statements; give one query at a time" if statements else "there is no query; give one"
         )
     (statement,) = statements
     try:
         kind = statement.type
     except ValueError:
-        raise Refused(NO_QUERY.format("this kind")) from None
+        raise RefusedStatement(NO_QUERY.format("this kind")) from None
     if kind == duckdb.StatementType.EXPLAIN:
         # EXPLAIN ANALYZE runs the explained statement, which must therefore be a query too.
         parse_one_statement(connection, re.sub(r"(?i)^explain(\s+analy[sz]e)?", " ", statement.query), parsing)
     elif kind == duckdb.StatementType.MULTI:
         # The parser splits a pivot without named columns, and a COPY of such a pivot, into several statements.
         if not re.match(r"(?i)[\s(]*(pivot|unpivot|from|select|with|describe|summarize)\b", statement.query):
-            raise Refused("a pivot must stand alone or within select, from or with; name its columns by in (...)")
+            raise RefusedStatement(
+                "a pivot must stand alone or within select, from or with; name its columns by in (...)"
+            )
     elif kind != duckdb.StatementType.SELECT:
-        raise Refused(NO_QUERY.format(f"the kind {kind.name.lower().replace('_', ' ')}"))
+        raise RefusedStatement(NO_QUERY.format(f"the kind {kind.name.lower().replace('_', ' ')}"))
     else:
         parsed = connection.execute(parsing, {"text": statement.query}).fetchall()[0][0] or ""
         if hidden := [name for name in HIDDEN if name in parsed]:
-            raise Refused(HIDDEN[hidden[0]])
+            raise RefusedStatement(HIDDEN[hidden[0]])
     return statement
 
 
 def answer_request(connection: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> None:
     """Runs the statement of *request* and writes its result as lines of JSON.
 
-    If the result exceeds the allowed number of bytes, writes ``{"bound": "result"}`` and stops. Raises `Refused`.
+    If the result exceeds the allowed number of bytes, writes ``{"bound": "result"}`` and stops. Raises
+    `RefusedStatement`.
     """
     result = connection.execute(parse_one_statement(connection, request["text"], request["parsing"]))
     columns = result.description or []
-    written = say(names=[str(column[0]) for column in columns])
+    written = write_json_line(names=[str(column[0]) for column in columns])
     # The caller keeps each row as a dictionary, so the column names count for each row.
     beside = sum(len(str(column[0])) + 16 for column in columns)
     coded = [index for index, column in enumerate(columns) if str(column[1]).replace("[]", "") not in PLAIN]
     while rows := result.fetchmany(ROWS):
         if coded:
             rows = [[encode_cell(cell) if k in coded else cell for k, cell in enumerate(row)] for row in rows]
-        written += say(rows=rows) + len(rows) * beside
+        written += write_json_line(rows=rows) + len(rows) * beside
         if written > request["result"]:
-            say(bound="result")
+            write_json_line(bound="result")
             return
-    say(coded=coded)
+    write_json_line(coded=coded)
 
 
 def encode_cell(cell: Any) -> Any:
@@ -204,7 +209,7 @@ def encode_cell(cell: Any) -> Any:
     return {type(cell).__name__: str(cell)}
 
 
-def say(**fields: Any) -> int:
+def write_json_line(**fields: Any) -> int:
     """Writes the keyword arguments as one line of JSON to standard output; returns the line's length in characters."""
     line = json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
     sys.stdout.write(line + "\n")

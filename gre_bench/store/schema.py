@@ -26,12 +26,12 @@ TABLES = tuple(statements("schema"))
 VIEWS = ("words_kept", "pairs", "progress", "leaderboard", "chance_corrected")
 
 
-def define(connection: duckdb.DuckDBPyConnection) -> None:
+def define_schema(connection: duckdb.DuckDBPyConnection) -> None:
     """Creates missing tables and replaces all views, unless the store already has the current definitions.
 
     The comment of the table ``meta`` holds the SHA-256 of the definitions.
     """
-    texts, digest = _definitions()
+    texts, digest = _load_definitions()
     if fetch(connection, DEFINITIONS) == [{"digest": digest}]:
         return
     for row in fetch(connection, OWN_VIEWS):
@@ -44,7 +44,7 @@ def define(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 @cache
-def _definitions() -> tuple[list[str], str]:
+def _load_definitions() -> tuple[list[str], str]:
     texts = [statement(kind, name) for kind, names in (("schema", TABLES), ("views", VIEWS)) for name in names]
     return texts, hashlib.sha256("\n".join(texts).encode()).hexdigest()
 

@@ -26,8 +26,14 @@ from gre_bench.pipeline.pair_scoring import end_run
 from gre_bench.pipeline.perturbed_reviews import list_harm_degrees
 from gre_bench.pipeline.refreshing import check_scoring_job
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.pipeline.validating import merge_edition_scores, name_of, score_other_edition, scored_work, scores_of
-from gre_bench.plots.drawing import Curve, curves
+from gre_bench.pipeline.validating import (
+    join_edition_names,
+    merge_edition_scores,
+    score_other_edition,
+    scored_work,
+    scores_of,
+)
+from gre_bench.plots.drawing import Curve, draw_curve_panels
 from gre_bench.reports.publish_editions import releases
 from gre_bench.stats.degrees import degree_curve
 from gre_bench.stats.samples import Array
@@ -71,8 +77,8 @@ def certify(job: Job) -> dict[str, Any]:
             ).rows
             curves, untried = curves_of(rows, job.perturbations, settings.validation.seed)
             certificates[metric] = Certificate(
-                signature.signature_id, name_of(store, beside), asdict(signature), settings.validation.seed, curves,
-                left_out | untried, trained_on.registers, len(trained_on.papers),
+                signature.signature_id, join_edition_names(store, beside), asdict(signature), settings.validation.seed,
+                curves, left_out | untried, trained_on.registers, len(trained_on.papers),
             )  # fmt: skip
         summary = end_run(store, work, progress, certificates=[
             asdict(item) | {"metric": metric, "line": item.sentence}
@@ -81,7 +87,7 @@ def certify(job: Job) -> dict[str, Any]:
         if summary["outcome"] == "done" and work.papers == work.sampled:
             for item in certificates.values():
                 write_certificate(job.state, item)
-        return summary | {"edition": name_of(store, beside)}
+        return summary | {"edition": join_edition_names(store, beside)}
 
 
 def curves_of(
@@ -117,11 +123,15 @@ def paper_differences_from_human(rows: Rows, candidates: Sequence[str]) -> Array
     return np.array([[fmean(column) for column in zip(*pairs, strict=True)] for pairs in by_paper.values()])
 
 
-def draw(certificates: Sequence[Mapping[str, Any]], path: Path, title: str) -> Path:
+def draw_certificates(certificates: Sequence[Mapping[str, Any]], path: Path, title: str) -> Path:
     """Plots *certificates* (each a `Certificate` as JSON) into the SVG *path*: a panel per harm, a curve per metric."""
     panels = {
         HARMS[name].said: [
-            Curve(recipe_of(item["signature"]["metric"]).title, [(0.0, 0.0), *_points(item["harms"][name])], look)
+            Curve(
+                recipe_of(item["signature"]["metric"]).title,
+                [(0.0, 0.0), *_yield_curve_points(item["harms"][name])],
+                look,
+            )
             for item, look in zip(certificates, ("main", "second", "pale", "level"), strict=False)
             if name in item["harms"]
         ]
@@ -130,11 +140,13 @@ def draw(certificates: Sequence[Mapping[str, Any]], path: Path, title: str) -> P
     path.parent.mkdir(parents=True, exist_ok=True)
     write_file(
         path,
-        curves(panels, "degree of the harm, %", "change of the score, in its sd over papers", title=title).encode(),
+        draw_curve_panels(
+            panels, "degree of the harm, %", "change of the score, in its sd over papers", title=title
+        ).encode(),
     )
     return path
 
 
-def _points(curve: Mapping[str, Any]) -> Iterator[tuple[float, float]]:
+def _yield_curve_points(curve: Mapping[str, Any]) -> Iterator[tuple[float, float]]:
     for degree, mean, sd in zip(DEGREES, curve["means"], curve["sds"], strict=True):
         yield 10.0 * degree, mean / sd if sd else math.nan

@@ -42,7 +42,7 @@ def study_committee(state: Path, edition: str, metrics: list[str] | None) -> dic
     store = ReadCopy(state, edition)
     reports, outcome = [], "done"
     for signature in studied_signatures(store, metrics):
-        missing = 0 if store.is_loaded else _score(store, signature)
+        missing = 0 if store.is_loaded else _score_due_cases(store, signature)
         outcome = "incomplete" if missing else outcome
         board = store.read(LEADERBOARD, signature_ids=[signature["signature_id"]])
         curve = committee_of(store.read, signature["signature_id"], board)
@@ -58,7 +58,7 @@ def join_distinct_lines(texts: Sequence[str]) -> tuple[str, int]:
     return "\n".join(once), len(lines) - len(once)
 
 
-def _score(store: Store, signature: SignatureRow) -> int:
+def _score_due_cases(store: Store, signature: SignatureRow) -> int:
     """Computes and stores the scores that the curve lacks under *signature*; returns how many are still missing."""
     name = signature["signature_id"]
     recipe = recipe_of(signature["metric"])
@@ -78,7 +78,7 @@ def _score(store: Store, signature: SignatureRow) -> int:
         while (due := _find_due_cases(edition, signature, models, entries)) and due.keys() != before:
             before = due.keys()
             progress.expect(len(due))
-            chunks = _chunks(due, source.settings.run.chunk_papers)
+            chunks = _split_by_papers(due, source.settings.run.chunk_papers)
 
             def build_score_arguments(chunk: Sequence[tuple[str, str, str]], due: Work = due) -> dict[str, Any]:
                 works = [MetricWork(signature["metric"], name, tuple(due[key][0] for key in chunk))]
@@ -103,7 +103,7 @@ def _score(store: Store, signature: SignatureRow) -> int:
     return missing
 
 
-def _chunks(due: Work, papers: int) -> Iterator[list[tuple[str, str, str]]]:
+def _split_by_papers(due: Work, papers: int) -> Iterator[list[tuple[str, str, str]]]:
     """Yields the keys of *due* in chunks of at most *papers* papers."""
     own: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
     for key in due:
@@ -128,11 +128,13 @@ def _find_due_cases(
         lacking = choose_joining_orders(scores, models, papers, frozenset(problems))[1]
     due: dict[tuple[str, str, str], tuple[Case, int]] = {}
     for who, paper in sorted(lacking):
-        due |= _cases(entries[paper], who, signature)
+        due |= _build_committee_cases(entries[paper], who, signature)
     return {key: value for key, value in due.items() if key not in known}
 
 
-def _cases(entry: Entry, who: Members, signature: SignatureRow) -> dict[tuple[str, str, str], tuple[Case, int]]:
+def _build_committee_cases(
+    entry: Entry, who: Members, signature: SignatureRow
+) -> dict[tuple[str, str, str], tuple[Case, int]]:
     """Returns the cases of the committee *who* on the paper's references, except the human baseline's own review."""
     writer, form = signature["writer"], signature["form"]
     reviews = [entry.human if name == HUMAN else entry.responses[name] for name in who]

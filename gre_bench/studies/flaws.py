@@ -34,7 +34,7 @@ from gre_bench.perturbations.planted_flaws import (
     HARMLESS,
     MARK,
     Flaw,
-    Planted,
+    PlantedText,
     load_flaws,
     plant,
     plant_two_flaws,
@@ -65,7 +65,7 @@ DESCRIPTIONS = 8
 _FIXED = {"seed": "--seed", "asked": "number of --papers", "catalogue": "catalogue of flaws"}
 _RECORDED = ("source", "papers", "left_out", "wordings", "not_plantable", *_FIXED)
 
-Pairs = Mapping[str, Sequence[Planted]]
+Pairs = Mapping[str, Sequence[PlantedText]]
 """Paper id → its flaws f and g, and the harmless edit."""
 
 WORDS = "words"
@@ -156,8 +156,8 @@ def plant_edition(job: Job, study: FlawStudy) -> dict[str, Any]:
                     f"paper {name} has another text than when its flaws were planted; move that edition's folder away"
                 )
             planted[name] = tuple(plant(catalogue[place["flaw"]], text, name, study.seed) for place in places)
-        references = list(_references(planted))
-        steps = _first_steps(job, papers, human, planted, references) if new else []
+        references = list(_build_reference_reviews(planted))
+        steps = _build_storing_steps(job, papers, human, planted, references) if new else []
         writer = writer_identity(str(job.settings.writing.judgments), "judgments", job.writer_context)
         known = {row["review_id"] for row in store.rows(JUDGMENTS) if row["writer"] == writer}
         lines = [Judgments(item.review_id, writer, item.text or "") for item in references]
@@ -244,7 +244,7 @@ def _choose_papers(
     }  # fmt: skip
 
 
-def _first_steps(
+def _build_storing_steps(
     job: Job, papers: Mapping[str, Paper], human: Mapping[str, Sequence[Review]], planted: Pairs,
     references: Sequence[Review],
 ) -> list[Step]:  # fmt: skip
@@ -274,7 +274,7 @@ def _first_steps(
     return [("put_papers", texts), ("put_reviews", reviews), ("add_draws", [draw]), ("add_sample", roles)]
 
 
-def _references(planted: Pairs) -> Iterator[Review]:
+def _build_reference_reviews(planted: Pairs) -> Iterator[Review]:
     """Yields the flaws' descriptions as human reviews of the texts, with slots from 1."""
     ring = find_papers_with_same_flaw({name: [item.flaw.name for item in row[:2]] for name, row in planted.items()})
     owner_of = {(other, flaw): paper for (paper, flaw), other in ring.items()}
@@ -299,7 +299,7 @@ def _write_scripted_reviews(
     for name, (f, g, _) in planted.items():
         pool = scripted.review_sentences([review.text or "" for review in human[name]])
         rest = [replace(f, flaw=flaw) for flaw in catalogue.values() if flaw.plain and flaw not in (f.flaw, g.flaw)]
-        texts: dict[str, Planted | None] = {f.flaw.name: f, g.flaw.name: g, AS_IS: None, HARMLESS: None}
+        texts: dict[str, PlantedText | None] = {f.flaw.name: f, g.flaw.name: g, AS_IS: None, HARMLESS: None}
         for script in scripts:
             for flaw, item in texts.items():
                 chance, variant = random.Random(f"{name} {flaw} {script}"), format_variant_id(name, flaw)
@@ -364,7 +364,7 @@ def flaw_scores(values: Values, record: Mapping[str, Any]) -> list[FlawScores]:
         for place, other in (places, reversed(places)):
             flaw = place["flaw"]
             own = [
-                _mean(values, format_variant_id(paper, name), paper, flaw, record["wordings"][flaw])
+                _mean_score_on_flaw(values, format_variant_id(paper, name), paper, flaw, record["wordings"][flaw])
                 for name in (flaw, other["flaw"], AS_IS, HARMLESS)
             ]
             known = [value for value in own if value is not None]
@@ -372,13 +372,15 @@ def flaw_scores(values: Values, record: Mapping[str, Any]) -> list[FlawScores]:
                 abroad = ring.get((paper, flaw))
                 same = None
                 if abroad:
-                    same = _mean(values, format_variant_id(abroad, flaw), paper, flaw, record["wordings"][flaw])
+                    same = _mean_score_on_flaw(
+                        values, format_variant_id(abroad, flaw), paper, flaw, record["wordings"][flaw]
+                    )
                 rows.append(FlawScores(paper, flaw, place["family"], *known, elsewhere=same))
         scores += rows if len(rows) == 2 else []
     return scores
 
 
-def _mean(values: Values, variant: str, paper: str, flaw: str, wordings: int) -> float | None:
+def _mean_score_on_flaw(values: Values, variant: str, paper: str, flaw: str, wordings: int) -> float | None:
     """Returns the mean score of the review of *variant* on the descriptions of *flaw*; None if a score is missing."""
     own = [values.get((variant, format_reference_id(variant, paper, flaw, number))) for number in range(wordings)]
     known = [value for value in own if value is not None]

@@ -37,7 +37,7 @@ from gre_bench.guidelines.outcomes import (
     compute_condition_results,
     compute_rmse_reference,
     human_means,
-    words,
+    split_into_lower_case_words,
 )
 from gre_bench.guidelines.ratings import (
     HIGHEST,
@@ -48,13 +48,13 @@ from gre_bench.guidelines.ratings import (
     ratings_of_imported_reviews,
     shorten_names,
 )
-from gre_bench.guidelines.rmse_tables import RmseRow, Table, build_tables, chart
+from gre_bench.guidelines.rmse_tables import RmseRow, Table, build_tables, draw_rating_shares
 from gre_bench.ingest.datasets.rated import HUMAN_FILE, REVIEW_FILES, read_human_ratings, read_rated_reviews
 from gre_bench.ingest.pdf.matter import body_of
 from gre_bench.ingest.records.tables import read_new_papers
 from gre_bench.pipeline.importing import file_sha256
 from gre_bench.prompts.conditions import RUBRIC, Condition, load_condition
-from gre_bench.store import Store, no_edition
+from gre_bench.store import Store, missing_edition_error
 from gre_bench.store.queries import PAPERS, REVIEWS, TEXTS
 
 RECORD = "study.json"
@@ -215,16 +215,18 @@ def write_guideline_study(
         "differences": {model: [asdict(row) for row in rows] for model, rows in tests.items()},
         "yardstick": measure and asdict(measure),
     }  # fmt: skip
-    write_text_file(folder / "ratings.csv", table(_rating_rows(ratings, means)))
-    write_text_file(folder / "outcomes.csv", table(map(outcome_row, results)))
-    rows = [{"model": model, **_flat(asdict(row))} for model, tested in tests.items() for row in tested]
-    write_text_file(folder / "differences.csv", table(rows))
+    write_text_file(folder / "ratings.csv", rows_to_csv(_rating_rows(ratings, means)))
+    write_text_file(folder / "outcomes.csv", rows_to_csv(map(outcome_row, results)))
+    rows = [{"model": model, **_flatten_outcome(asdict(row))} for model, tested in tests.items() for row in tested]
+    write_text_file(folder / "differences.csv", rows_to_csv(rows))
     write_text_file(folder / "tables.md", markdown(build_tables(results), results, measure))
     texts = [{"model": row.model, "condition": row.condition, "paper_id": row.paper_id, "review": row.text}
                  for row in ratings if row.text and signatures]  # fmt: skip
     if texts:
         write_text_file(folder / "reviews.jsonl", "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in texts))
-    write_text_file(folder / "distributions.svg", chart(results, means, f"Ratings under guidelines: {name}"))
+    write_text_file(
+        folder / "distributions.svg", draw_rating_shares(results, means, f"Ratings under guidelines: {name}")
+    )
     summary["picture"] = str(folder / "distributions.svg")
     write_text_file(folder / RECORD, json.dumps(summary, indent=1, ensure_ascii=False, allow_nan=False))
     return summary
@@ -238,14 +240,14 @@ def outcome_row(outcome: ConditionResult) -> dict[str, Any]:
     parts = {name: whole[name] or {} for name in ("closeness", "recomputed", "wording")}
     shares = {f"rated_{rating}": count for rating, count in outcome.distribution.items()}
     reasons = {"reasons": "; ".join(f"{reason} ({count})" for reason, count in outcome.reasons.items())}
-    return counts | _flat(parts) | shares | reasons
+    return counts | _flatten_outcome(parts) | shares | reasons
 
 
 def write_text_file(path: Path, text: str) -> None:
     whole_files.write_file(path, text.encode())
 
 
-def table(rows: Iterable[Mapping[str, Any]]) -> str:
+def rows_to_csv(rows: Iterable[Mapping[str, Any]]) -> str:
     """Returns *rows* as CSV, with every column that any row has; "" if there are no rows."""
     listed = list(rows)
     names = list(dict.fromkeys(name for row in listed for name in row))
@@ -260,15 +262,15 @@ def _rating_rows(ratings: Sequence[Rating], means: Mapping[str, float]) -> Itera
         yield {
             "model": rating.model, "condition": rating.condition, "paper_id": rating.paper_id, "state": state,
             "rating": rating.value, "recomputed": rating.recomputed, "human_mean": means.get(rating.paper_id),
-            "words": len(words(rating.text)) if rating.text else None, "reason": reason,
+            "words": len(split_into_lower_case_words(rating.text)) if rating.text else None, "reason": reason,
         }  # fmt: skip
 
 
-def _flat(tree: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+def _flatten_outcome(tree: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for name, value in tree.items():
         if isinstance(value, Mapping):
-            flat |= _flat(value, f"{before}{name}_")
+            flat |= _flatten_outcome(value, f"{before}{name}_")
         else:
             flat[f"{before}{name}"] = value
     return flat
@@ -283,7 +285,7 @@ class RatedPapers:
     source: Mapping[str, str]
 
 
-def from_files(papers: Path, ratings: Path, limit: int | None = None) -> RatedPapers:
+def load_rated_papers_from_files(papers: Path, ratings: Path, limit: int | None = None) -> RatedPapers:
     """Returns the papers in the file *papers* (as for ``gre-bench import papers``) that have ratings in *ratings*.
 
     Returns at most *limit* papers, in the order of the file, without their references and appendices. Raises
@@ -308,14 +310,14 @@ def from_files(papers: Path, ratings: Path, limit: int | None = None) -> RatedPa
     return RatedPapers(contents, {paper.paper_id: human[paper.paper_id] for paper in chosen}, source)
 
 
-def from_edition(state: Path, edition: str, limit: int | None = None) -> RatedPapers:
+def load_rated_papers_from_edition(state: Path, edition: str, limit: int | None = None) -> RatedPapers:
     """Returns at most *limit* papers of an edition that have human reviews with ratings, and these ratings.
 
     Raises `SettingsError` for a missing edition, `SourceError` for an edition without such papers.
     """
     store = Store(state, edition)
     if not store.exists:
-        raise no_edition(state, edition)
+        raise missing_edition_error(state, edition)
     human: dict[str, list[float]] = {}
     for row in store.read(REVIEWS, texts=False):
         if row["candidate"] == HUMAN and row["rating"] is not None:
@@ -376,7 +378,7 @@ def load_conditions(names: Sequence[str], files: Mapping[str, Path]) -> list[Con
         if not chosen.rubric or chosen.name.removesuffix(RUBRIC) not in files:
             continue
         try:
-            questions = checklist.read(chosen.guideline)
+            questions = checklist.parse_checklist(chosen.guideline)
         except ReplyError as error:
             raise SourceError(f"condition {chosen.name}: {error}") from None
         if not questions.has_ten_good_and_ten_bad:

@@ -71,7 +71,7 @@ def score_labelled_points(job: Job) -> dict[str, Any]:
     with run_with_workers(job, "points") as (store, workers, progress):
         progress.stage("importing")
         import_sources(store, progress.run_id, job.settings)
-        points, texts, work = _plan(store, job, workers.sign_metrics, progress)
+        points, texts, work = _plan_points(store, job, workers.sign_metrics, progress)
         score(store, job, workers, work, progress)
         progress.stage("comparing")
         values = {metric: _load_point_scores(store, points, texts, work, metric) for metric in metrics}
@@ -81,7 +81,7 @@ def score_labelled_points(job: Job) -> dict[str, Any]:
         return end_run(store, work, progress, papers=work.papers, points=len(points), labels=labels)
 
 
-def _plan(
+def _plan_points(
     store: Store, job: Job, sign: SignMetrics, progress: Progress
 ) -> tuple[list[Point], dict[str, PointTexts], RunPlan]:
     """Writes missing judgments and plans every pair; returns the points, point id → its texts, and the plan."""
@@ -95,17 +95,19 @@ def _plan(
     points = trained_on.keep_untrained(points, [point.paper_id for point in points], "a study of points", store.key)
     chosen = list(dict.fromkeys(point.paper_id for point in points))[: job.limit]
     points = [point for point in points if point.paper_id in set(chosen)]
-    judged = _judgments(store)
+    judged = _load_judgments_by_writer(store)
     due = [Response(name, point.text, judged[name]) for point in points for name in (f"point:{point.point_id}",)]
-    references = _references(store, job, chosen, None)
+    references = _load_human_responses(store, job, chosen, None)
     judged_by = write_judgments(
         store, job, [*(response for group in references.values() for response in group), *due], progress
     )
     progress.stage("planning")
-    references, scoring = _references(store, job, chosen, judged_by), job.settings.scoring
+    references, scoring = _load_human_responses(store, job, chosen, judged_by), job.settings.scoring
     every = [response for group in references.values() for response in group]
     writer = choose_scored_writer(every, scoring.writer, judged_by)
-    texts = _texts(points, {name: by_writer.get(writer) for name, by_writer in _judgments(store).items()}, writer)
+    texts = _join_point_texts(
+        points, {name: by_writer.get(writer) for name, by_writer in _load_judgments_by_writer(store).items()}, writer
+    )
     identity, signatures = sign(job.backends, scoring, writer)
     papers, categories = {paper.paper_id: paper for paper in known_papers(store)}, given_categories(store)
     planned: dict[tuple[str, str, str, str], PlannedPair] = {}
@@ -129,7 +131,7 @@ def _plan(
     return points, texts, work
 
 
-def _judgments(store: Store) -> Mapping[str, dict[str, str]]:
+def _load_judgments_by_writer(store: Store) -> Mapping[str, dict[str, str]]:
     """Returns id → writer → judgments; an id is a review's, or ``point:`` and a point's."""
     judged: dict[str, dict[str, str]] = defaultdict(dict)
     for row in store.rows(JUDGMENTS):
@@ -137,7 +139,9 @@ def _judgments(store: Store) -> Mapping[str, dict[str, str]]:
     return judged
 
 
-def _references(store: Store, job: Job, papers: Sequence[str], judged_by: str | None) -> dict[str, list[Response]]:
+def _load_human_responses(
+    store: Store, job: Job, papers: Sequence[str], judged_by: str | None
+) -> dict[str, list[Response]]:
     """Returns paper id → its human reviews. *judged_by*: as in `responses`."""
     human = [review for review in known_reviews(store) if review.candidate == HUMAN]
     apart = read_not_human_ids(human, job.settings.edition.not_human)
@@ -148,7 +152,7 @@ def _references(store: Store, job: Job, papers: Sequence[str], judged_by: str | 
     return references
 
 
-def _texts(points: Sequence[Point], written: Mapping[str, str | None], writer: str) -> dict[str, PointTexts]:
+def _join_point_texts(points: Sequence[Point], written: Mapping[str, str | None], writer: str) -> dict[str, PointTexts]:
     """Returns point id → its texts. *written*: ``point:`` and a point's id → the point's judgments by *writer*."""
     groups: dict[tuple[str, str], list[Point]] = defaultdict(list)
     for point in points:

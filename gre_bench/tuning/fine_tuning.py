@@ -34,7 +34,7 @@ from gre_bench.lm.weights import (
     read_adapter,
     with_adapter,
 )  # fmt: skip
-from gre_bench.plots.drawing import Curve, curves
+from gre_bench.plots.drawing import Curve, draw_curve_panels
 from gre_bench.tuning import record
 from gre_bench.tuning.pairs import JudgedPaper, Metric, TrainingExamples, build_training_examples
 from gre_bench.tuning.record import History, write_errors_as_settings_error
@@ -227,7 +227,9 @@ def draw(history: History, folder: Path, title: str) -> None:
     looks = zip(lines.items(), ("pale", "main", "second"), strict=True)
     shown = [Curve(name, points, look) for (name, points), look in looks if points]
     with write_errors_as_settings_error(folder):
-        (folder / PICTURE).write_text(curves({"": shown}, "step", "nats a token", title=title), encoding="utf-8")
+        (folder / PICTURE).write_text(
+            draw_curve_panels({"": shown}, "step", "nats a token", title=title), encoding="utf-8"
+        )
 
 
 def _build_examples(

@@ -115,7 +115,7 @@ def train(
     by_writer: dict[str, list[Sequence[str]]] = {}
     for paper, writer in zip(papers, writers, strict=True):
         by_writer.setdefault(writer, []).append(paper)
-    config, vocabulary, arrays = _count(list(by_writer.values()), recipe, alphabet)
+    config, vocabulary, arrays = _count_papers(list(by_writer.values()), recipe, alphabet)
     model = fit_sources(CacheNgram(config, vocabulary, arrays, alphabet), validation)
     for _ in range(recipe.rounds):
         model = fit_sources(fit_feature_weights(model, validation, recipe.steps), validation)
@@ -161,7 +161,7 @@ def evaluate_held_out(model: CacheNgram, papers: Papers, writers: Sequence[str] 
     )
 
 
-def _count(
+def _count_papers(
     writers: Sequence[Papers], recipe: TrainingRecipe, alphabet: Alphabet
 ) -> tuple[dict[str, Any], list[str], dict[str, np.ndarray]]:
     """Counts the papers of each of *writers* and returns the config, vocabulary and arrays of a model.
@@ -175,7 +175,7 @@ def _count(
     shared = sorted(word for word, count in papers_with.items() if count > 1 and word not in (END, NEWLINE))
     vocabulary = ["<unknown>", END, NEWLINE, *shared]
     ids = {word: number for number, word in enumerate(vocabulary)}
-    coded = [[_coded(paper, ids) for paper in papers] for papers in texts]
+    coded = [[_encode_words(paper, ids) for paper in papers] for papers in texts]
     whole, size = [paper for papers in coded for paper in papers], sum(map(len, writers))
     fewest, rare = min(recipe.fewest, max(2, size // 1000)), min(recipe.rare, max(2, size // 100))
     unknown = [word for words in chain(*chain(*texts)) for word in words if word not in ids]
@@ -192,7 +192,7 @@ def _count(
     characters, spellings = spelling_counts(sorted(filter(is_word, unknown)) or [w for w in shared if is_word(w)])
     arrays = {
         "papers_with": np.rint(shares * size).astype(np.int32),
-        "lift": _lift(coded, len(vocabulary)),
+        "lift": _compute_lift(coded, len(vocabulary)),
         **spellings,
         **form_counts(text for papers in writers for paper in papers for text in paper),
         **backoff_counts(chain(*whole), len(vocabulary), fewest),
@@ -211,11 +211,11 @@ def _count(
     return config, vocabulary, arrays
 
 
-def _coded(paper: Sequence[Sequence[str]], ids: Mapping[str, int]) -> list[np.ndarray]:
+def _encode_words(paper: Sequence[Sequence[str]], ids: Mapping[str, int]) -> list[np.ndarray]:
     return [np.array([ids.get(word, 0) for word in words]) for words in paper]
 
 
-def _lift(writers: Sequence[Sequence[Sequence[np.ndarray]]], size: int) -> np.ndarray:
+def _compute_lift(writers: Sequence[Sequence[Sequence[np.ndarray]]], size: int) -> np.ndarray:
     """Returns for each of *size* words how much more often two reviews of one paper share it than by chance, in nats.
 
     The lift is log((observed pairs + `_PRIOR`) / (pairs expected by chance + `_PRIOR`)). A pair is two reviews of one
@@ -320,14 +320,14 @@ def fit_feature_weights(model: CacheNgram, papers: Papers, steps: int) -> CacheN
                 reweighted[x] = np.exp(features[x] @ boosts)
             factors, reply = reweighted[x], replies[y]
             others, spelled = copies[x, y]
-            norm = model.backoff.norms(factors, reply.contexts)
+            norm = model.backoff.compute_normalisers(factors, reply.contexts)
             whole = share * reply.trigram * factors[reply.text.ids] / norm
             escape = share * spelled * factors[0] / norm
             total = others + whole + escape
             value -= float(np.log(total).sum()) / len(pairs)
             seen = np.bincount(reply.text.ids, whole / total, model.backoff.size)
             seen[0] += (escape / total).sum()
-            expected = factors * model.backoff.expected(reply.contexts, (whole + escape) / total / norm)
+            expected = factors * model.backoff.compute_expected_counts(reply.contexts, (whole + escape) / total / norm)
             slope -= features[x].T @ (seen - expected) / len(pairs)
         return float(value), slope
 

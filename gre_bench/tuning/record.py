@@ -24,7 +24,7 @@ from gre_bench.core.errors import LockedError, SettingsError, SourceError
 from gre_bench.core.incoming import read_bytes
 from gre_bench.core.strict import load_json
 from gre_bench.core.whole_files import replace_file
-from gre_bench.lm.weights import flush
+from gre_bench.lm.weights import flush_to_disk
 
 if TYPE_CHECKING:
     from torch import nn
@@ -159,7 +159,7 @@ def find_finished_record(folder: Path, request: Mapping[str, Any]) -> dict[str, 
             raise SettingsError(f"{path} cannot be read: {error}; choose another folder") from None
         if not isinstance(record, dict):
             raise SettingsError(f"{path} is no training record; choose another folder")
-        if shown := _differences(record.get("asked", {}), request):
+        if shown := _describe_differences(record.get("asked", {}), request):
             raise SettingsError(f"{folder} holds a model from another training ({shown}); choose another folder")
         remove_checkpoints(folder)  # needed if the training was killed between writing its record and this step
         return record
@@ -210,7 +210,7 @@ def save(
 
     parent = folder / CHECKPOINT
     unfinished, done = parent / "unfinished", parent / f"step-{position.step:08d}"
-    flat = dict(_leaves(optimiser.state_dict()["state"]))
+    flat = dict(_flatten_state(optimiser.state_dict()["state"]))
     tensors = {path: value for path, value in flat.items() if isinstance(value, torch.Tensor)}
     random = {"cpu": torch.get_rng_state().tolist()}
     if torch.cuda.is_available():
@@ -234,7 +234,7 @@ def save(
         (unfinished / "state.json").write_text(json.dumps(state), encoding="utf-8")
         # Flushed before the renaming, so that a power cut leaves either the old checkpoint or the complete new one.
         for path in [*unfinished.iterdir(), unfinished]:
-            flush(path)
+            flush_to_disk(path)
         os.replace(unfinished, done)
         for old in parent.glob("step-*"):
             if old != done:
@@ -257,7 +257,7 @@ def restore(folder: Path, model: nn.Module, optimiser: Optimizer, rests_on: Mapp
         return TrainingPosition()
     try:
         state = json.loads((last / "state.json").read_text(encoding="utf-8"))
-        if shown := _differences(state["rests_on"], rests_on):
+        if shown := _describe_differences(state["rests_on"], rests_on):
             raise SettingsError(
                 f"{parent} belongs to another training ({shown}); restore those settings, "
                 f"or delete {parent} to start again"
@@ -266,7 +266,7 @@ def restore(folder: Path, model: nn.Module, optimiser: Optimizer, rests_on: Mapp
         with torch.no_grad():
             for name, parameter in trained_parameters(model).items():
                 parameter.copy_(weights[name])
-        states = _tree({**tensors, **state["optimiser"]})
+        states = _unflatten_state({**tensors, **state["optimiser"]})
         optimiser.load_state_dict({**optimiser.state_dict(), "state": states})
         torch.set_rng_state(torch.tensor(state["random"]["cpu"], dtype=torch.uint8))
         if torch.cuda.is_available() and "cuda" in state["random"]:
@@ -289,26 +289,28 @@ def trained_parameters(model: nn.Module) -> dict[str, Any]:
     return {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
 
 
-def _differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+def _describe_differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """Returns in words how the settings and data *now* differ from those of an earlier training *then*; "" if equal."""
 
-    def shown(value: object) -> str:
+    def format_setting(value: object) -> str:
         return "absent" if value is None else str(value)[:40]
 
     changed = [name for name in {**then, **now} if then.get(name) != now.get(name)]
-    return ", ".join(f"{name} was {shown(then.get(name))}, is {shown(now.get(name))}" for name in changed)
+    return ", ".join(
+        f"{name} was {format_setting(then.get(name))}, is {format_setting(now.get(name))}" for name in changed
+    )
 
 
-def _leaves(tree: Mapping[Any, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """Yields (path, value), such as (``0/exp_avg``, ...), for each value in an optimiser's state; `_tree` undoes it."""
+def _flatten_state(tree: Mapping[Any, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Yields (path, value), such as (``0/exp_avg``, ...), for each value in an optimiser's state."""
     for name, value in tree.items():
         if isinstance(value, Mapping):
-            yield from _leaves(value, f"{above}{name}/")
+            yield from _flatten_state(value, f"{above}{name}/")
         else:
             yield f"{above}{name}", value
 
 
-def _tree(leaves: Mapping[str, Any]) -> dict[int, dict[str, Any]]:
+def _unflatten_state(leaves: Mapping[str, Any]) -> dict[int, dict[str, Any]]:
     states: dict[int, dict[str, Any]] = {}
     for path, value in leaves.items():
         number, *names = path.split("/")

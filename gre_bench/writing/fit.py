@@ -54,7 +54,7 @@ def choose_token_counter(model: Model) -> tuple[Counter, str]:
     """Returns a token counter for *model*, and a text that says how it counts; raises `LMError` for a bad tokenizer."""
     if model.tokenizer is None:
         return estimate_token_range, "estimated from characters"
-    encode = _tokenizer(model_path(Path(model.tokenizer), "lm"))
+    encode = _load_token_counter(model_path(Path(model.tokenizer), "lm"))
     return (lambda text: TokenRange(length := encode(text), length)), f"counted by the tokenizer of {model.tokenizer}"
 
 
@@ -113,7 +113,7 @@ def _is_heading(line: str) -> bool:
 
 
 @lru_cache(maxsize=8)
-def _tokenizer(folder: Path) -> Callable[[str], int]:
+def _load_token_counter(folder: Path) -> Callable[[str], int]:
     try:
         from tokenizers import Tokenizer
 

@@ -100,7 +100,7 @@ class HttpWriter:
         if due:
             client = self._client = self._client or self._opened()
             gate: BatchGate[Completion] = BatchGate(max(2, self.retry_policy.concurrency))
-            with self.model_budget.working() if self.model_budget else nullcontext():
+            with self.model_budget.count_hours() if self.model_budget else nullcontext():
                 fresh = map_in_threads(
                     lambda item: self._answer(item[0], item[1], sampling, client, gate),
                     due.items(),
@@ -157,10 +157,10 @@ class HttpWriter:
                 break
             with ExitStack() as sending:
                 enter, limiter, budget = sending.enter_context, self.rate_limiter, self.model_budget
-                if limiter and not enter(limiter.passing(prompt_tokens, gate.over)):
+                if limiter and not enter(limiter.wait_for_turn(prompt_tokens, gate.over)):
                     break
                 try:
-                    if budget and not enter(budget.sending(chat, sampling, gate.over)):
+                    if budget and not enter(budget.count_request(chat, sampling, gate.over)):
                         break
                 except BudgetReached as bound:
                     return gate.stop(unanswered_request(str(bound)).reply, bound)
@@ -175,7 +175,7 @@ class HttpWriter:
                         self.archive.put(request, answer.reply)
                 with _stop_on_store_error(gate):
                     if budget:
-                        budget.pay(chat, answer.reply, seconds)
+                        budget.record_spending(chat, answer.reply, seconds)
             if self.rate_limiter:
                 self.rate_limiter.add(sum(tokens_of(chat, answer.reply)) - prompt_tokens)
             if answer.stop:
@@ -185,13 +185,13 @@ class HttpWriter:
             if not again or (wait_s is None and answer.reply.final):
                 return answer.reply
             if wait_s is None:
-                return self._given_up(answer, attempt, gate)
+                return self._build_failed_reply(answer, attempt, gate)
             if self.rate_limiter and answer.wait_s:
-                self.rate_limiter.hold(answer.wait_s)
+                self.rate_limiter.delay_requests(answer.wait_s)
             gate.wait(wait_s, answer.wait_s)
         return cast(Completion, gate.stopped)
 
-    def _given_up(self, answer: CompletionResult, attempt: int, gate: BatchGate[Completion]) -> Completion:
+    def _build_failed_reply(self, answer: CompletionResult, attempt: int, gate: BatchGate[Completion]) -> Completion:
         """Returns the reply for a chat whose last attempt failed, with the reason why the writer gives up."""
         too_long = answer.wait_s is not None and answer.wait_s > self.retry_policy.longest_wait_s
         why = f"endpoint asks to wait {answer.wait_s:.0f} s" if too_long else f"gave up after {attempt + 1} attempts"
@@ -402,14 +402,14 @@ def unanswered_request(
 
 def read_completion(body: bytes) -> CompletionResult:
     """Parses *body*, the content of a response with HTTP status 200; the content may still state an error."""
-    tree = _parsed(body)
+    tree = _parse_body(body)
     if isinstance(tree, str):
         kind = "an HTML page" if body.lstrip()[:1] == b"<" else "malformed JSON"
         return unanswered_request(f"endpoint answered with {kind} (200, {len(body)} bytes)")
     choices = tree.get("choices") if isinstance(tree, Mapping) else None
     choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], Mapping) else {}
     for holder in (tree, choice):
-        if error := _error(holder):
+        if error := _find_error(holder):
             return read_problem(error.get("code"), holder)
     message = _get_mapping(choice, "message")
     if message is None:
@@ -444,8 +444,8 @@ def read_problem(status: object, body: object, wait_s: float | None = None) -> C
     parsed. *wait_s*: the seconds that the Retry-After header states, if there is one.
     """
     if isinstance(body, bytes):
-        body = _parsed(body)
-    error = _error(body)
+        body = _parse_body(body)
+    error = _find_error(body)
     code, message = str(error.get("code")), str(error.get("message") or "")
     status = status if isinstance(status, int) and not isinstance(status, bool) else 0
     detail = f"endpoint error {status or 'without a number'}: {message or body}"
@@ -488,7 +488,7 @@ def _valid_count(count: object) -> int | None:
     return count if isinstance(count, int) and not isinstance(count, bool) and 0 <= count < 2**31 else None
 
 
-def _parsed(body: bytes) -> object:
+def _parse_body(body: bytes) -> object:
     """Returns *body* parsed as JSON, or decoded as text if it is not JSON."""
     try:
         return json.loads(body)
@@ -496,7 +496,7 @@ def _parsed(body: bytes) -> object:
         return body.decode("utf-8", "replace")
 
 
-def _error(body: object) -> Mapping[str, Any]:
+def _find_error(body: object) -> Mapping[str, Any]:
     """Returns the error in a parsed response: an object, a string, or entries at the top level; {} if there is none."""
     if not isinstance(body, Mapping):
         return {}

@@ -108,7 +108,7 @@ class LMTextWriter:
             self._answers(items, [fill(prompt, review=item.text) for item in items], [parse_summary] * len(items))
             for prompt in PROMPTS[task]
         )
-        return [_elongated(*parts) for parts in zip(items, strengths, weaknesses, strict=True)]
+        return [_join_opening_summaries(*parts) for parts in zip(items, strengths, weaknesses, strict=True)]
 
     def _answers(
         self, items: Sequence[PerturbationInput], chats: Sequence[Chat], reads: Sequence[Callable[[str], str]]
@@ -202,24 +202,24 @@ def check_rephrasing(reply: str, text: str) -> str:
 def _refuse_echoes_and_loops(chat: Chat, read: Callable[[str], str]) -> Callable[[str], str]:
     """Returns *read*, extended to refuse replies that repeat the instructions of *chat* or end in a loop."""
 
-    def own(text: str) -> str:
+    def read_checked_reply(text: str) -> str:
         if chat.system and chat.system.strip() in text:
             raise ReplyError("prompt_echoed")
         if replies.repeats_itself(text):
             raise ReplyError("repeats_itself")
         return read(text)
 
-    return own
+    return read_checked_reply
 
 
 def build_paper_chat(task: str, paper: str) -> Chat:
     return fill(task, paper=paper)
 
 
-def _elongated(item: PerturbationInput, strengths: WrittenText, weaknesses: WrittenText) -> WrittenText:
+def _join_opening_summaries(item: PerturbationInput, strengths: WrittenText, weaknesses: WrittenText) -> WrittenText:
     """Returns *item* with both summaries and the sum of their tokens, or the reason why a summary could not be made."""
 
-    def added(first: int | None, second: int | None) -> int | None:
+    def add_token_counts(first: int | None, second: int | None) -> int | None:
         return None if first is None or second is None else first + second
 
     if not strengths.text or not weaknesses.text:
@@ -229,8 +229,8 @@ def _elongated(item: PerturbationInput, strengths: WrittenText, weaknesses: Writ
         text=add_section_openings(item, strengths.text, weaknesses.text),
         detail="; ".join(filter(None, (strengths.detail, weaknesses.detail))),
         thinking=strengths.thinking + weaknesses.thinking,
-        prompt_tokens=added(strengths.prompt_tokens, weaknesses.prompt_tokens),
-        reply_tokens=added(strengths.reply_tokens, weaknesses.reply_tokens),
+        prompt_tokens=add_token_counts(strengths.prompt_tokens, weaknesses.prompt_tokens),
+        reply_tokens=add_token_counts(strengths.reply_tokens, weaknesses.reply_tokens),
         archived=strengths.archived and weaknesses.archived,
     )
 

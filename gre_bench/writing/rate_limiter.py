@@ -48,21 +48,21 @@ class RateLimiter:
         self._owner = f"the rate limiter {self.folder}"
 
     @contextmanager
-    def passing(self, tokens: int, over: threading.Event) -> Iterator[bool]:
+    def wait_for_turn(self, tokens: int, over: threading.Event) -> Iterator[bool]:
         """Waits until a request with a prompt of *tokens* tokens may start; the request counts as running in the block.
 
         Yields False if the event *over* was set first; the request must then not be sent.
         """
         with ExitStack() as slot:
-            yield self._take_slot(slot, over) and not over.wait(self._owe(1, tokens))
+            yield self._take_slot(slot, over) and not over.wait(self._add_to_debts(1, tokens))
 
     def add(self, tokens: int) -> None:
         """Corrects the debt by *tokens*: a request's actual number of tokens minus the number counted before it."""
         if self.limits.tokens_per_minute:
-            self._owe(0, tokens)
+            self._add_to_debts(0, tokens)
 
-    def hold(self, seconds: float) -> None:
-        self._owe(0, 0, seconds)
+    def delay_requests(self, seconds: float) -> None:
+        self._add_to_debts(0, 0, seconds)
 
     def _take_slot(self, slot: ExitStack, over: threading.Event) -> bool:
         """Waits for a free slot file and locks it until *slot* ends; returns False once the event *over* is set."""
@@ -76,7 +76,7 @@ class RateLimiter:
             over.wait(POLL_S * random.uniform(0.5, 1.5))
         return False
 
-    def _owe(self, requests: int, tokens: int, at_least_s: float = 0.0) -> float:
+    def _add_to_debts(self, requests: int, tokens: int, at_least_s: float = 0.0) -> float:
         """Adds *requests* and *tokens* to the debts; returns the seconds that a new request must wait.
 
         The result is the larger of the two debts before the addition. *at_least_s*: the lowest value that the debt for

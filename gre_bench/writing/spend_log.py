@@ -131,7 +131,7 @@ class SpendLog:
             self._catch_up()
             if allowed:
                 allowed()
-            line = json.dumps(entry | {"crc": _sum(entry)}).encode() + b"\n"
+            line = json.dumps(entry | {"crc": _checksum_entry(entry)}).encode() + b"\n"
             size = os.lseek(handle, 0, os.SEEK_END)
             # After a crash, the last line may be incomplete; the new line must not be joined to it.
             line = b"\n" + line if size > self._read_to else line
@@ -168,14 +168,14 @@ def spend_log_of(state: Path) -> SpendLog:
     return SpendLog(state / FILE)
 
 
-def _sum(entry: Mapping[str, Any]) -> str:
+def _checksum_entry(entry: Mapping[str, Any]) -> str:
     return f"{zlib.crc32(json.dumps(entry).encode()):08x}"
 
 
 def _parse_event(entry: dict[str, Any]) -> tuple[Key, Spent]:
     """Returns the key of a parsed line and what the line adds; raises an error if the line is damaged."""
     kept = {name: value for name, value in entry.items() if name != "crc"}
-    if entry.get("crc", _sum(kept)) != _sum(kept):
+    if entry.get("crc", _checksum_entry(kept)) != _checksum_entry(kept):
         raise ValueError("not as it was written")
     key = (str(entry["account"]), entry["model"])
     match entry["event"]:
@@ -221,7 +221,7 @@ class ModelBudget:
             )
 
     @contextmanager
-    def working(self) -> Iterator[None]:
+    def count_hours(self) -> Iterator[None]:
         """Adds the duration of the ``with`` block to the model's hours."""
         self._began = time.monotonic()
         try:
@@ -230,12 +230,12 @@ class ModelBudget:
             seconds, self._began = time.monotonic() - self._began, None
             self.spend_log.add("worked", self.account, self.model.name, seconds=round(seconds, 3))
 
-    def take(self) -> None:
+    def reserve_request(self) -> None:
         """Counts one request before it is sent; raises `BudgetReached` if a limit of the budget is already reached."""
-        self.spend_log.add("sent", self.account, self.model.name, self._allowed)
+        self.spend_log.add("sent", self.account, self.model.name, self._check_limits)
 
     @contextmanager
-    def sending(self, chat: Chat, sampling: Sampling, over: threading.Event) -> Iterator[bool]:
+    def count_request(self, chat: Chat, sampling: Sampling, over: threading.Event) -> Iterator[bool]:
         """Counts one request before the ``with`` block sends it. Its estimated cost counts until the block ends.
 
         If a limit is reached only with the estimates of other requests in flight, first waits for their answers, which
@@ -248,8 +248,8 @@ class ModelBudget:
                 log.settled.wait(SETTLE_S)
             sent = []
             if not over.is_set():
-                self.take()
-                sent = [((self.account, self.model.name), self._expected(chat, sampling))]
+                self.reserve_request()
+                sent = [((self.account, self.model.name), self._estimate_request_cost(chat, sampling))]
             log.in_flight += sent
         try:
             yield bool(sent)
@@ -259,7 +259,7 @@ class ModelBudget:
                     log.in_flight.remove(request)
                 log.settled.notify_all()
 
-    def pay(self, chat: Chat, reply: Completion, seconds: float) -> None:
+    def record_spending(self, chat: Chat, reply: Completion, seconds: float) -> None:
         """Records the outcome, tokens and cost of the request that sent *chat*, got *reply* and took *seconds*."""
         guessed = reply.outcome in ANSWERED and None in (reply.prompt_tokens, reply.reply_tokens)
         prompt, written = tokens_of(chat, reply)
@@ -268,7 +268,7 @@ class ModelBudget:
             reply_tokens=written, usd=cost(self.model, prompt, written), estimated=guessed, seconds=round(seconds, 3),
         )  # fmt: skip
 
-    def _allowed(self, in_flight: bool = False) -> None:
+    def _check_limits(self, in_flight: bool = False) -> None:
         """Raises `BudgetReached` if the spending reaches a limit. *in_flight*: count requests in flight, too."""
         of_model, of_run = (
             self.spend_log.spent(self.account, self.model.name),
@@ -286,16 +286,16 @@ class ModelBudget:
     def _is_full_only_with_in_flight(self) -> bool:
         """Whether the spending reaches a limit only if requests in flight are counted."""
         try:
-            self._allowed()
+            self._check_limits()
         except BudgetReached:
             return False
         try:
-            self._allowed(in_flight=True)
+            self._check_limits(in_flight=True)
         except BudgetReached:
             return True
         return False
 
-    def _expected(self, chat: Chat, sampling: Sampling) -> Spent:
+    def _estimate_request_cost(self, chat: Chat, sampling: Sampling) -> Spent:
         """Returns the estimated cost of a request.
 
         The reply is assumed to be as long as the model's mean reply, or of maximum length if the model has none yet.

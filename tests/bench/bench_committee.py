@@ -18,7 +18,7 @@ from typing import Any
 
 from gre_bench.core.known_names import resolve_name
 from gre_bench.ranking.rank_statistics import ScoredPairs
-from gre_bench.reports.contrasts import columns_of, compute_paired_test, load_contrasts
+from gre_bench.reports.contrasts import compute_paired_test, load_contrasts, load_score_columns
 from gre_bench.store import Store
 from gre_bench.store.queries import PLANNED_SIGNATURES
 
@@ -31,7 +31,8 @@ def committees(store: Store, contrasts: Path) -> list[dict[str, Any]]:
         if one["metric"] != other["metric"] or one["evaluation_lm"] == other["evaluation_lm"]:
             continue
         values = [
-            {(c, p, r): v for c, p, r, v, _ in zip(*columns_of(store, each), strict=True)} for each in (one, other)
+            {(c, p, r): v for c, p, r, v, _ in zip(*load_score_columns(store, each), strict=True)}
+            for each in (one, other)
         ]
         shared = sorted(values[0].keys() & values[1].keys())
         columns = [list(column) for column in zip(*shared, strict=True)]

@@ -82,7 +82,7 @@ def score_drafts(
         others = []
         for flaw in catalogue.values():
             if flaw.family != "harmless" and flaw.name not in (f.flaw.name, g.flaw.name):
-                others.append(planted_flaws.Planted(flaw, "", 0, 0, 0, "", f.fields))
+                others.append(planted_flaws.PlantedText(flaw, "", 0, 0, 0, "", f.fields))
         texts = []
         for draft in range(drafts):
             chance = random.Random(f"{paper.paper_id} {draft}")

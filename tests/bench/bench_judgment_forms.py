@@ -10,7 +10,7 @@ import random
 import re
 from collections import Counter
 
-from gre_bench.core.review_text import Section, split
+from gre_bench.core.review_text import Section, split_into_sections
 from gre_bench.writing.rules.judgments import WRITER, judgments_of
 from tests.bench.bench_rule_judgments import parse_row_range, real_rows
 
@@ -78,7 +78,7 @@ def main() -> None:
         same = all_lines = 0
         for text in texts:
             before = Counter(judgments_of(text).splitlines())
-            after = Counter(judgments_of(form(list(split(text)))).splitlines())
+            after = Counter(judgments_of(form(list(split_into_sections(text)))).splitlines())
             same += 2 * (before & after).total()
             all_lines += before.total() + after.total()
         print(f"{name:16} {same / all_lines:.3f} of the lines of both forms are the same")

@@ -17,7 +17,7 @@ from gre_bench.core.metrics import recipe_of
 from gre_bench.perturbations.harms import HARMS
 from gre_bench.pipeline.certificates import Certificate, load_shipped_certificates
 from gre_bench.stats.degrees import PAPERS
-from gre_bench.studies.certificate import draw
+from gre_bench.studies.certificate import draw_certificates
 
 
 def cell(curve: dict[str, Any] | None) -> str:
@@ -50,4 +50,4 @@ if __name__ == "__main__":
     found = certificates_of(given.lm, given.edition)
     print(table(found))
     if given.picture:
-        draw([asdict(item) for item in found], given.picture, f"{given.lm}: scores by degree of harm")
+        draw_certificates([asdict(item) for item in found], given.picture, f"{given.lm}: scores by degree of harm")

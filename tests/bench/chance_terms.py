@@ -30,7 +30,7 @@ from gre_bench.api import open_lm
 from gre_bench.core.metrics import find_specific_signature, recipe_of
 from gre_bench.core.records import HUMAN, Prediction
 from gre_bench.pipeline.ranking import text_read_by, words_of
-from gre_bench.reports.contrasts import columns_of
+from gre_bench.reports.contrasts import load_score_columns
 from gre_bench.reports.signatures import shown_signatures
 from gre_bench.stats.effects import holm
 from gre_bench.stats.length import contrast_at_length, length_slope
@@ -58,7 +58,8 @@ def read_scores(store: Store, signature: SignatureRow, specific_id: str) -> dict
     """Returns (score, score above chance) of each pair that has both."""
     specific = next(row for row in store.read(PLANNED_SIGNATURES) if row["signature_id"] == specific_id)
     first, second = (
-        {(c, p, r): v for c, p, r, v, _ in zip(*columns_of(store, row), strict=True)} for row in (signature, specific)
+        {(c, p, r): v for c, p, r, v, _ in zip(*load_score_columns(store, row), strict=True)}
+        for row in (signature, specific)
     )
     return {key: (value, second[key]) for key, value in first.items() if key in second}
 
@@ -88,7 +89,7 @@ def score_one_stance(
         for name, text in texts.items()
     }
     wanted = set(names)
-    keys = [(c, p, r) for c, p, r, *_ in zip(*columns_of(store, signature), strict=True) if c in wanted]
+    keys = [(c, p, r) for c, p, r, *_ in zip(*load_score_columns(store, signature), strict=True) if c in wanted]
     scores: dict[Key, tuple[float, float]] = {}
     for count, (candidate, paper, reference) in enumerate(keys, 1):
         x, other, y = (

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.board.committee_curve import committee_of
-from gre_bench.board.words import p_value
+from gre_bench.board.words import format_p_value
 from gre_bench.core.metrics import ALPHA, recipe_of
 from gre_bench.core.resources import resource
 from gre_bench.release.loading import find_release, load_release
@@ -73,12 +73,12 @@ def contrasts(state: Path, lm: str, at_length: bool) -> Iterator[list[str]]:
             continue
         if at_length:
             part = row["at_length"]
-            told = (part["why_not"] and "not told") or p_value(part["p_holm"])
+            told = (part["why_not"] and "not told") or format_p_value(part["p_holm"])
             forms = (interval(part[name], "value") for name in ("common", "own"))
             yield [row["question"], *forms, f"{part['overlap']:.2f}", told]
         else:
             parts = interval(row["chance"]), interval(row["above_chance"])
-            yield [row["question"], interval(row), p_value(row["p_holm"]), f"{row['detectable']:.2f}", *parts]
+            yield [row["question"], interval(row), format_p_value(row["p_holm"]), f"{row['detectable']:.2f}", *parts]
 
 
 def questions(state: Path) -> Iterator[list[str]]:
@@ -86,7 +86,7 @@ def questions(state: Path) -> Iterator[list[str]]:
     by: dict[str, dict[str, str]] = {}
     for row in compare_contrasts(state, INCLUDED_EDITION, CONTRASTS)["contrasts"]:
         if row["metric"] == "gem_s_abstract":
-            told = f"{interval(row)}, p {p_value(row['p_holm'])}"
+            told = f"{interval(row)}, p {format_p_value(row['p_holm'])}"
             by.setdefault(row["question"], {})[row["evaluation_lm"]] = told
     yield ["GEM-S (abstract)", *(f"`{lm}`" for lm in LMS)]
     yield from ([question, *(own[lm] for lm in LMS)] for question, own in by.items())

@@ -10,7 +10,7 @@ import pytest
 
 from gre_bench.core.records import signature_of
 from gre_bench.pipeline.certificates import SHIPPED, certificate_of, load_shipped_certificates
-from gre_bench.studies.certificate import draw
+from gre_bench.studies.certificate import draw_certificates
 from tests.bench.bench_certificate import compare_resistance, resistance
 from tests.bench.certificate_table import certificates_of
 from tests.conftest import ROOT
@@ -46,7 +46,7 @@ def test_the_sentences_that_boards_quote_are_those_of_the_curves():
 
 def test_the_picture_of_the_page_is_that_of_the_certificates_that_ship(tmp_path):
     items = [asdict(item) for item in certificates_of("cache-ngram-3", "ICLR-2023+ICLR-2024")]
-    drawn = draw(items, tmp_path / "certificate.svg", "cache-ngram-3: scores by degree of harm")
+    drawn = draw_certificates(items, tmp_path / "certificate.svg", "cache-ngram-3: scores by degree of harm")
     assert drawn.read_text() == (ROOT / "docs" / "images" / "certificate.svg").read_text()
 
 

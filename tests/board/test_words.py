@@ -14,15 +14,15 @@ from gre_bench.board.words import (
     COVERED,
     FEWEST_PAPERS,
     CandidateOrder,
-    at_human_length,
     choose_headline_signature,
     format_board_answer,
+    format_candidate_note,
     format_headline_warning,
+    format_p_value,
+    format_row_rank_range,
     format_score,
-    note,
-    p_value,
-    ranks,
-    ties,
+    format_ties,
+    get_score_at_human_length,
     warn_of_few_papers,
 )
 from gre_bench.ranking.rank_statistics import ScoredPairs
@@ -202,7 +202,7 @@ def test_the_words_of_a_leader_stand_beside_those_of_human_reviews():
 
 
 def test_a_tie_names_both_neighbours_and_promises_nothing_of_more_papers():
-    (line,) = ties([row("a", 1, 1, 2, True, next_candidate="b", next_p=0.25), row("b", 2, 1, 2)])
+    (line,) = format_ties([row("a", 1, 1, 2, True, next_candidate="b", next_p=0.25), row("b", 2, 1, 2)])
     assert line == "Not told apart: a and b (p 0.250)."
 
 
@@ -255,7 +255,7 @@ def test_the_headline_is_the_metric_of_the_settings_or_the_first_which_is_valida
     ("p", "text"), [(None, ""), (1.0, "1.000"), (0.001, "0.001"), (0.00099, "<0.001"), (0.0, "<0.001")]
 )
 def test_a_p_below_a_thousandth_is_not_rounded_up_to_it(p, text):
-    assert p_value(p) == text
+    assert format_p_value(p) == text
 
 
 def test_cells_are_empty_without_a_value_and_p_is_the_corrected_one_alone():
@@ -266,21 +266,23 @@ def test_cells_are_empty_without_a_value_and_p_is_the_corrected_one_alone():
     assert [cells[head](full) for head in ("rank", "score", "vs human", "p", "above chance")] == [
         "2 (2–4)", "+1.50 ±0.25", "-0.50 ±0.50", "<0.001", "+2.00",
     ]  # fmt: skip
-    assert ranks(row("a", 3, 3, 3)) == "3"
+    assert format_row_rank_range(row("a", 3, 3, 3)) == "3"
 
 
 def test_a_note_holds_cautions_but_not_that_a_control_says_nothing():
     told = row(
         "a", 1, missing=2, surely_above_chance=False, few_lines=True, median_lines=4.0, human_lines=11.0, note="n"
     )
-    assert note(told) == "2 missing, not above chance, few judgments (4, human 11), n"
+    assert format_candidate_note(told) == "2 missing, not above chance, few judgments (4, human 11), n"
     control = row("generic", None, kind="control", unranked="control", surely_above_chance=False)
-    assert note(control) == ""
-    assert note({**control, "above_chance": 0.0, "above_chance_high": 0.0}) == "one text for all papers"
+    assert format_candidate_note(control) == ""
+    assert (
+        format_candidate_note({**control, "above_chance": 0.0, "above_chance_high": 0.0}) == "one text for all papers"
+    )
 
 
 def test_the_score_at_the_human_length_is_none_where_it_would_be_a_guess():
     row: Any = {"at_length": 2.0, "extrapolated": False, "papers": FEWEST_PAPERS}
-    assert at_human_length(row) == 2.0
+    assert get_score_at_human_length(row) == 2.0
     for guess in ({"papers": FEWEST_PAPERS - 1}, {"extrapolated": True}, {"at_length": None}):
-        assert at_human_length(row | guess) is None
+        assert get_score_at_human_length(row | guess) is None

@@ -225,12 +225,12 @@ def test_packages_that_lack_or_differ_are_named(tmp_path, monkeypatch):
     ],
 )  # fmt: skip
 def test_a_gpu_is_missed_where_the_evaluation_lm_needs_one(tmp_path, monkeypatch, here, override, part):
-    monkeypatch.setattr("gre_bench.lm.weights.torch_here", lambda: here)
+    monkeypatch.setattr("gre_bench.lm.weights.describe_installed_torch", lambda: here)
     assert any(line.startswith(part) for line in lines(doctor.check_gpu, chosen(override), tmp_path))
 
 
 def test_a_precision_that_the_cpu_emulates_is_named_with_the_other_one(tmp_path, monkeypatch):
-    monkeypatch.setattr("gre_bench.lm.weights.torch_here", lambda: Torch("2.13.0", None, ()))
+    monkeypatch.setattr("gre_bench.lm.weights.describe_installed_torch", lambda: Torch("2.13.0", None, ()))
     monkeypatch.setattr("gre_bench.lm.weights.measure_dtype_slowdown", lambda dtype: {"bfloat16": 68.0}[dtype])
     backend = "evaluation_lm.backend=gem-smollm2"
     said = lines(doctor.check_gpu, chosen(backend), tmp_path)[-1]

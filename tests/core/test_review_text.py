@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gre_bench.core.review_text import join, sentences, split
+from gre_bench.core.review_text import join_sections, list_sentences, split_into_sections
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ from gre_bench.core.review_text import join, sentences, split
 )
 def test_a_heading_opens_a_section_of_its_kind(line, kind, name):
     text = f"Before.\n{line}\n\nThe tables are dense."
-    first, second = split(text)
+    first, second = split_into_sections(text)
     assert (first.kind, first.heading) == ("other", "")
     assert (second.kind, second.name, second.heading) == (kind, name, f"{line}\n\n")
     assert [one.text for one in second.sentences] == ["The tables are dense."]
@@ -53,11 +53,13 @@ def test_a_heading_opens_a_section_of_its_kind(line, kind, name):
     ],
 )
 def test_a_sentence_that_mentions_a_part_is_no_heading(line):
-    assert [section.heading for section in split(line)] == [""]
+    assert [section.heading for section in split_into_sections(line)] == [""]
 
 
 def test_a_label_before_a_sentence_is_a_heading():
-    summary, clarity, novelty = split("Summary: It sorts.\nClarity: good\n**Novelty**: The rule is known.\n")
+    summary, clarity, novelty = split_into_sections(
+        "Summary: It sorts.\nClarity: good\n**Novelty**: The rule is known.\n"
+    )
     assert (summary.kind, summary.heading, summary.sentences[0].text) == ("summary", "Summary: ", "It sorts.")
     assert (clarity.kind, clarity.name, clarity.sentences[0].text) == ("aspects", "clarity", "good")
     assert (novelty.heading, novelty.sentences[0].text) == ("**Novelty**: ", "The rule is known.")
@@ -71,7 +73,7 @@ def test_a_label_before_a_sentence_is_a_heading():
     ],
 )
 def test_an_aspect_or_unknown_words_among_weaknesses_stay_weaknesses(text, kinds):
-    assert " ".join(section.kind for section in split(text)) == kinds
+    assert " ".join(section.kind for section in split_into_sections(text)) == kinds
 
 
 @pytest.mark.parametrize(
@@ -94,11 +96,11 @@ def test_an_aspect_or_unknown_words_among_weaknesses_stay_weaknesses(text, kinds
     ],
 )
 def test_sentences_end_where_they_should(text, expected):
-    assert sentences(text) == expected
+    assert list_sentences(text) == expected
 
 
 def test_list_marks_and_blanks_stand_beside_the_text():
-    (section,) = split("  1. One.  Two.\n\n - Three.\n")
+    (section,) = split_into_sections("  1. One.  Two.\n\n - Three.\n")
     assert [(one.mark, one.text, one.gap) for one in section.sentences] == [
         ("  1. ", "One.", "  "),
         ("", "Two.", "\n\n"),
@@ -113,8 +115,8 @@ TEXTS = st.text() | st.lists(st.sampled_from(PIECES.split("|")), max_size=40).ma
 @given(TEXTS)
 @example("SUMMARY:0. \u20280")
 def test_joining_what_was_split_gives_the_text(text):
-    sections = split(text)
-    assert join(sections) == text
+    sections = split_into_sections(text)
+    assert join_sections(sections) == text
     assert all(one.text == one.text.strip() for section in sections for one in section.sentences)
     assert all(section.heading for section in sections[1:])
 
@@ -123,4 +125,4 @@ def test_joining_what_was_split_gives_the_text(text):
 @pytest.mark.parametrize("piece", [". ", "\n", "A", "- ", "* ", "<", "1.", "Strengths ", "the word\n", "\u2028é"])
 def test_a_quarter_of_a_megabyte_is_split_in_seconds(piece):
     text = piece * (250_000 // len(piece))
-    assert join(split(text)) == text
+    assert join_sections(split_into_sections(text)) == text

@@ -18,8 +18,8 @@ from gre_bench.examiners.grading import (
     Token,
     bin_grades,
     bin_scores,
+    compute_score_probabilities,
     grade_by_lm,
-    probabilities,
     weigh_by_logprobs,
     weighted,
 )
@@ -119,7 +119,7 @@ LABEL = [at("Very", tVery=0.5, tGood=0.3, tPoor=0.2), Token(" Good", ((" Good", 
     (LABEL, scales.GRADES.spellings, {"Very Poor": 0.1, "Poor": 0.2, "Average": 0, "Good": 0.3, "Very Good": 0.4}),
 ])  # fmt: skip
 def test_a_score_has_the_probability_that_its_tokens_show(tokens, spellings, shares):
-    found = probabilities(tokens, spellings)
+    found = compute_score_probabilities(tokens, spellings)
     assert {spelling: found[spelling] for spelling in shares} == pytest.approx(shares)
 
 

@@ -15,7 +15,7 @@ from gre_bench.catalogs.models import Model
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import Case, Chat, LMIdentity, Sampling
 from gre_bench.examiners.examiner import Examiner, GradingItem
-from gre_bench.examiners.grading import ExaminerMetric, grade, grade_by_endpoint, grading_identity
+from gre_bench.examiners.grading import ExaminerMetric, grade_by_endpoint, grade_by_replies, grading_identity
 from gre_bench.examiners.templates import TEMPLATES
 from gre_bench.writing.archive import ReplyArchive
 from gre_bench.writing.http_writer import HttpWriter, LogprobWriter, RetryPolicy
@@ -40,7 +40,7 @@ def items(*qualities: float) -> list[GradingItem]:
 def graded(folder: Path, one: Examiner, quality: float = 0.5, **server):
     """The grade of one text by an examiner whose server behaves so, and the requests."""
     with scripted_chat(**server) as scripted:
-        [found] = grade(one, items(quality), writer(scripted, folder))
+        [found] = grade_by_replies(one, items(quality), writer(scripted, folder))
         return found, scripted.requests
 
 
@@ -51,7 +51,7 @@ def test_every_template_brings_known_scores_back_in_their_order(name, tmp_path):
     with scripted_chat(write=examiner()) as server:
         for granularity, item in itertools.product(TEMPLATES[name].granularities, ("summary", "review")):
             one, before = Examiner(template=name, granularity=granularity, item=item), server.count
-            grades = grade(one, items(0.0, 0.25, 0.5, 0.75, 1.0), writer(server, tmp_path / one.name / item))
+            grades = grade_by_replies(one, items(0.0, 0.25, 0.5, 0.75, 1.0), writer(server, tmp_path / one.name / item))
             assert server.count - before == 5 * len(one.aspects)
             values = [found.value for found in grades]
             assert values == sorted(values) and len(set(values)) == 5
@@ -82,7 +82,7 @@ def test_human_scores_of_real_summaries_come_back_with_the_tau_of_their_rounding
 
     texts = [GradingItem(str(place), row["SRC"], row["HYP"]) for place, row in enumerate(rows)]
     with scripted_chat(write=examiner(quality=quality)) as server:
-        grades = grade(one, texts, writer(server, tmp_path))
+        grades = grade_by_replies(one, texts, writer(server, tmp_path))
     assert [found.problem for found in grades if found.problem] == []
     tau = kendalltau(human, [found.value for found in grades]).statistic
     assert tau == pytest.approx(kendalltau(human, [rounded(value) for value in human]).statistic)
@@ -169,7 +169,7 @@ def test_the_approximation_is_the_mean_of_twenty_samples_at_temperature_one(tmp_
 ])  # fmt: skip
 def test_direct_is_asked_once_at_temperature_zero_if_the_model_takes_one(base, sent, tmp_path):
     with scripted_chat(write=examiner()) as server:
-        grade(Examiner(template="human"), items(0.5), writer(server, tmp_path), base)
+        grade_by_replies(Examiner(template="human"), items(0.5), writer(server, tmp_path), base)
         [body] = server.requests
     assert {name: body[name] for name in ("temperature", "top_p", "max_tokens") if name in body} == sent
 
@@ -182,7 +182,7 @@ def test_a_redundant_text_gets_the_lowest_score_and_is_not_graded(template, low,
     ]
     one = Examiner(template=template, filtering=True)
     with scripted_chat(write=examiner()) as server:
-        first, second = grade(one, texts, writer(server, tmp_path))
+        first, second = grade_by_replies(one, texts, writer(server, tmp_path))
         assert server.count == 3
     assert (first.value, first.filtered) == (low, True)
     assert (second.value, second.filtered) == (one.form.scale.high, False)
@@ -190,7 +190,7 @@ def test_a_redundant_text_gets_the_lowest_score_and_is_not_graded(template, low,
 
 def test_the_random_baseline_asks_nobody_and_is_the_same_every_time():
     one = Examiner(template="random")
-    first, second = (grade(one, items(*[0.5] * 50), None) for _ in range(2))
+    first, second = (grade_by_replies(one, items(*[0.5] * 50), None) for _ in range(2))
     assert first == second
     assert len({found.value for found in first}) == 50
 
@@ -250,7 +250,7 @@ def test_an_examiner_scores_cases_and_says_why_it_does_not(tmp_path):
     cases = [case(1, 1.0), case(2, 0.5, None), case(3, 0.0)]
     cases.append(Case("p4", "human", "none", "review", " ", "", "The paper."))
     with scripted_chat(write=examiner()) as server:
-        metric = ExaminerMetric(one, lambda items: grade(one, items, writer(server, tmp_path)), "s" * 16)
+        metric = ExaminerMetric(one, lambda items: grade_by_replies(one, items, writer(server, tmp_path)), "s" * 16)
         scores = metric.score(cases)
     assert [score.value for score in scores] == [5.0, None, 1.0, None]
     assert [score.problem.code for score in scores if score.problem] == ["no_paper", "empty_text"]
@@ -281,7 +281,7 @@ def test_a_signature_names_the_examiner_and_whom_it_asks():
 @pytest.mark.parametrize(("tree", "made", "line"), [
     ({"item": "summary"}, lambda one: ExaminerMetric(one, None, "s"), 'set item = "review"'),
     ({"binning": {"method": "quantile"}}, lambda one: ExaminerMetric(one, None, "s"), "quantile bins depend"),
-    ({"template": "human", "aggregation": "logprob"}, lambda one: grade(one, items(0.5), None),
+    ({"template": "human", "aggregation": "logprob"}, lambda one: grade_by_replies(one, items(0.5), None),
      "examiner human-coarse-logprob needs an evaluation LM"),
 ])  # fmt: skip
 def test_an_examiner_that_cannot_be_a_metric_or_cannot_ask_is_refused(tree, made, line):

@@ -11,7 +11,13 @@ from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.records import Problem
 from gre_bench.examiners.examiner import GradingItem
 from gre_bench.examiners.grading import Grade
-from gre_bench.examiners.rater_results import ERRORS, LAYOUTS, compute_error_shares, layout, sample_rationales
+from gre_bench.examiners.rater_results import (
+    ERRORS,
+    LAYOUTS,
+    compute_error_shares,
+    find_table_layout,
+    sample_rationales,
+)
 from tests.conftest import ROOT
 from tests.prompts.papers import paper
 
@@ -28,7 +34,7 @@ def rows(name: str) -> list[dict[str, str]]:
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_each_row_that_a_paper_prints_is_an_examiner(name):
     for item in ("summary", "review"):
-        examiners = layout(name).examiners(item)
+        examiners = find_table_layout(name).examiners(item)
         assert list(examiners) == list(dict.fromkeys(row["row"] for row in rows(name)))
         assert {examiner.item for examiner in examiners.values()} == {item}
 
@@ -48,7 +54,7 @@ def test_each_row_that_a_paper_prints_is_an_examiner(name):
     ("003_table8", "Baseline | Direct Assessment", "direct_assessment-coarse"), ("003_table9", "P3", "p3-coarse"),
 ])  # fmt: skip
 def test_a_row_names_the_settings_of_its_examiner(table, row, name):
-    assert layout(table).examiners("review")[row].name == name
+    assert find_table_layout(table).examiners("review")[row].name == name
 
 
 @pytest.mark.parametrize("name", [*FILES, *TEXTS])
@@ -95,7 +101,7 @@ def test_the_numbers_of_the_running_text_stand_there(number, said, order):
 
 def test_an_unknown_layout_is_refused_with_the_known_ones():
     with pytest.raises(SettingsError, match="no layout of a table 001_table3; there are: 001_table1, "):
-        layout("001_table3")
+        find_table_layout("001_table3")
 
 
 GRADES = [

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.examiners import templates as scales
-from gre_bench.examiners.pairwise import TextPair, ask_preferences, games, position_bias
+from gre_bench.examiners.pairwise import TextPair, ask_preferences, list_decided_games, position_bias
 from gre_bench.examiners.panel import (
-    Exam,
-    decide,
-    exam,
+    ExamResult,
+    compute_exam_result,
+    decide_by_weighted_mean,
     exam_weight,
     exam_weights,
     game_score,
@@ -46,7 +46,7 @@ def test_agreement_is_the_table_and_scores_are_stretched_to_their_scale(given, w
     ((4, 4, 3, 4, 2), (4, 4, 3, 5, 2), True, 0.6), ((4, 4, 3, 4, 2), (1, 1, 1, 1, 1), False, 0.6),
 ])  # fmt: skip
 def test_an_exam_is_passed_with_each_of_its_parts_at_the_threshold(gold, again, passed, score):
-    found = exam("a", (4, 4, 3, 5, 1), gold, again)
+    found = compute_exam_result("a", (4, 4, 3, 5, 1), gold, again)
     assert (found.passed, found.score) == (passed, pytest.approx(score))
     assert found.consistency == (again and pytest.approx(0.8 if passed else 0.2))
 
@@ -64,25 +64,29 @@ def test_the_chairs_weights_are_the_formulas(rule, p, alpha, value):
 
 
 def test_the_decision_is_the_weighted_mean_of_those_who_have_an_answer():
-    exams = [Exam("a", 0.9, None, 10, 0, True), Exam("b", 0.6, None, 10, 0, True), Exam("c", 0.3, None, 10, 0, False)]
+    exams = [
+        ExamResult("a", 0.9, None, 10, 0, True),
+        ExamResult("b", 0.6, None, 10, 0, True),
+        ExamResult("c", 0.3, None, 10, 0, False),
+    ]
     by = exam_weights(exams, "poly")
     assert by == {"a": pytest.approx(0.6), "b": pytest.approx(0.4)}
     given = {"a": [1.0, None, None], "b": [0.0, 0.25, None], "c": [0.0, 0.0, 1.0]}
-    one, two, three = decide(given, by)
+    one, two, three = decide_by_weighted_mean(given, by)
     assert (one, two, three.code) == (pytest.approx(0.6), 0.25, "no_voice")
     assert [game_score(one), game_score(two), game_score(three)] == [1.0, 0.0, None]
 
 
 def test_a_panel_that_nobody_qualified_for_is_refused_in_one_line():
     with pytest.raises(SettingsError, match="no examiner passed the qualification exam; the best, b, has 0.50"):
-        exam_weights([Exam("a", 0.4, None, 10, 0, False), Exam("b", 0.5, None, 10, 0, False)], "log")
+        exam_weights([ExamResult("a", 0.4, None, 10, 0, False), ExamResult("b", 0.5, None, 10, 0, False)], "log")
     with pytest.raises(SettingsError, match="examiner a has no positive weight by rule log"):
-        exam_weights([Exam("a", 0.5, None, 10, 0, True)], "log")
+        exam_weights([ExamResult("a", 0.5, None, 10, 0, True)], "log")
 
 
 @given(st.lists(st.floats(0.6, 1), min_size=1, max_size=6), st.sampled_from(["uniform", "log", "exp", "poly"]))
 def test_weights_sum_to_one_and_a_better_exam_never_weighs_less(scores, rule):
-    by = exam_weights([Exam(str(place), score, None, 1, 0, True) for place, score in enumerate(scores)], rule)
+    by = exam_weights([ExamResult(str(place), score, None, 1, 0, True) for place, score in enumerate(scores)], rule)
     assert sum(by.values()) == pytest.approx(1)
     order = sorted(range(len(scores)), key=lambda place: scores[place])
     assert all(by[str(one)] <= by[str(other)] + 1e-12 for one, other in itertools.pairwise(order))
@@ -125,5 +129,5 @@ def test_a_choice_that_cannot_be_read_is_missing(tmp_path):
         [found] = ask_preferences(pairs((0.9, 0.1)), writer(server, tmp_path), "review")
         assert server.count == 6
     assert (found.score, found.problem.code) == (None, "unparsable")
-    assert games([found]) == []
+    assert list_decided_games([found]) == []
     assert position_bias([found]).unanswered == 1

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.examiners.pairwise import Game, bradley_terry, elo, elo_spread, expected_elo_score
+from gre_bench.examiners.pairwise import Game, bradley_terry, compute_elo_ratings, elo_spread, expected_elo_score
 
 # Agresti 2002, Categorical Data Analysis, 2nd ed., Table 10.10: games won in 1987, row against column.
 TEAMS = ("Milwaukee", "Detroit", "Toronto", "New York", "Boston", "Cleveland", "Baltimore")
@@ -131,9 +131,9 @@ def test_the_expected_score_is_the_formula(own, other, score):
 
 
 def test_ratings_move_by_sixteen_times_the_surprise():
-    assert elo([Game("a", "b", 1.0)]) == {"a": 1008.0, "b": 992.0}
-    assert elo([Game("a", "b", 0.5)]) == {"a": 1000.0, "b": 1000.0}
-    second = elo([Game("a", "b", 1.0), Game("b", "a", 1.0)])
+    assert compute_elo_ratings([Game("a", "b", 1.0)]) == {"a": 1008.0, "b": 992.0}
+    assert compute_elo_ratings([Game("a", "b", 0.5)]) == {"a": 1000.0, "b": 1000.0}
+    second = compute_elo_ratings([Game("a", "b", 1.0), Game("b", "a", 1.0)])
     gain = 16 / (1 + 10 ** ((992 - 1008) / 400))
     assert second["b"] == pytest.approx(992 + gain)
     assert second["a"] == pytest.approx(1008 - gain)
@@ -147,7 +147,7 @@ def test_ratings_move_by_sixteen_times_the_surprise():
     )
 )
 def test_ratings_are_only_moved_between_players(rows):
-    ratings = elo([Game(*row) for row in rows])
+    ratings = compute_elo_ratings([Game(*row) for row in rows])
     assert sum(ratings.values()) == pytest.approx(1000 * len(ratings))
 
 

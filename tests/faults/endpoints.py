@@ -105,14 +105,14 @@ def with_settings(*chosen: str) -> list[str]:
 
 def outcomes(state: Path) -> dict[str, int]:
     """What became of the requests, as the status of the edition tells it."""
-    spent = spending.account(Store(state, EDITION))["spent_by_model"]
+    spent = spending.summarise_spending(Store(state, EDITION))["spent_by_model"]
     return dict(spent["scripted"]["outcomes"]) if spent else {}
 
 
 def texts(state: Path) -> dict[str, int]:
     """What became of the texts that were asked for, likewise."""
     found: dict[str, int] = {}
-    for row in spending.account(Store(state, EDITION))["texts"]:
+    for row in spending.summarise_spending(Store(state, EDITION))["texts"]:
         found[row["outcome"]] = found.get(row["outcome"], 0) + row["texts"]
     return found
 

@@ -111,14 +111,14 @@ def test_the_drip_of_a_fetch_waits_no_longer_for_a_clock_set_back_by_hand(tmp_pa
     budget.record_stated_limits("host pdf", 200, hour)
     budget.record_stated_limits("host login", 429, {"Retry-After": "600"})
     with pytest.raises(Paused) as before:
-        budget.take("host pdf")
+        budget.count_request_or_pause("host pdf")
     moment[0] += days * DAY
     for kind, wait in (("host pdf", 3600.0), ("host login", 600.0)):
         if days > 0:
-            budget.take(kind)
+            budget.count_request_or_pause(kind)
             continue
         with pytest.raises(Paused) as pause:
-            budget.take(kind)
+            budget.count_request_or_pause(kind)
         assert pause.value.until - moment[0] <= wait + 1.0
     assert isinstance(budget.allowance("host pdf").limits["headers"], Limit)
     assert before.value.until > 1_790_540_000.0

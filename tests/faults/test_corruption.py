@@ -238,7 +238,7 @@ def test_a_damaged_copy_for_readers_or_status_is_one_line_or_whole_and_a_refresh
     assert pristine.go_on(state)["outcome"] == "done"
     assert look()["scores"] == expected["scores"] and store.status()["state"] == "done"
     assert pristine.chat.count == since
-    assert spending.account(store)["spend_log_lines_damaged"] == 1
+    assert spending.summarise_spending(store)["spend_log_lines_damaged"] == 1
     trial("damaged file: ledger", LINE_COUNTED)
 
 

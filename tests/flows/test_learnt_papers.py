@@ -193,7 +193,7 @@ def test_what_learns_from_an_unknown_writer_or_base_is_unknown_and_says_so(tmp_p
     papers = training.judged_papers(judged(file, "by-hand"), "0:3", None)
     (tmp_path / "out" / training_registers.FILE).write_text("of an earlier training")
     for base, unknown in ((training_registers.Register("base", None, None, "why"), ["why"]), (None, [])):
-        assert training._register(tmp_path / "out", papers, [], base) == unknown
+        assert training._write_training_register(tmp_path / "out", papers, [], base) == unknown
         assert (tmp_path / "out" / training_registers.FILE).is_file() is not unknown
 
 

@@ -12,7 +12,7 @@ from gre_bench.core import settings
 from gre_bench.core.errors import SettingsError, SourceError, StoreError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Candidate, Paper, Signature, signature_of
-from gre_bench.metrics.cases import Entry, Missing, Response, plan_entry_pairs
+from gre_bench.metrics.cases import Entry, MissingText, Response, plan_entry_pairs
 from gre_bench.perturbations.by_name import PERTURBATIONS
 from gre_bench.pipeline.perturbed_reviews import add_perturbed_judgments
 from gre_bench.pipeline.refreshing import refresh
@@ -264,7 +264,7 @@ def test_a_pilot_after_a_whole_validation_tells_of_its_papers_alone_and_leaves_t
 
 def test_what_waits_for_the_judgments_it_changes_waits_and_is_not_excluded_by_rule(tmp_path):
     texts = {"w": "The reviewer suggests an ablation.\nThe reviewer questions the seeds."}
-    late = {"judgments": Missing("timed_out", waiting=True)}
+    late = {"judgments": MissingText("timed_out", waiting=True)}
     humans = [Response("h0", "A.", {}, late), Response("h1", "B.", texts), Response("h2", "C.", {})]
     entries = [
         Entry(Paper(f"p{place}", "A title", "An abstract."), human, (Response("r", "R.", texts),), {})

@@ -12,16 +12,16 @@ from scipy.stats import spearmanr
 
 from gre_bench.core.records import Problem
 from gre_bench.guidelines.outcomes import (
-    closeness,
     compare_conditions,
     compare_conditions_by_model,
+    compute_closeness,
     compute_condition_results,
     compute_rmse_reference,
     compute_wording_statistics,
     human_means,
-    moving_ratio,
+    moving_type_token_ratio,
     rmse,
-    words,
+    split_into_lower_case_words,
 )
 from gre_bench.guidelines.ratings import (
     ImportedReview,
@@ -34,17 +34,17 @@ from gre_bench.guidelines.ratings import (
 
 def test_rmse_bias_and_mean_error_of_a_worked_table_and_none_of_two_papers():
     # errors 1, -1, 3, 1: squares 1, 1, 9, 1.
-    found = closeness([6, 4, 8, 5], [5, 5, 5, 4], resamples=200)
+    found = compute_closeness([6, 4, 8, 5], [5, 5, 5, 4], resamples=200)
     assert found.rmse.value == pytest.approx(math.sqrt(3))
     assert (found.bias.value, found.mae, found.papers) == (1.0, 1.5, 4)
-    assert closeness([1, 2], [1, 2]) is None, "two papers are too few"
+    assert compute_closeness([1, 2], [1, 2]) is None, "two papers are too few"
 
 
 @settings(max_examples=30)
 @given(st.lists(st.tuples(st.integers(1, 10), st.integers(2, 20)), min_size=3, max_size=40))
 def test_rmse_squared_is_bias_squared_plus_the_variance_of_the_errors(pairs):
     ratings, human = [float(a) for a, _ in pairs], [b / 2 for _, b in pairs]
-    found = closeness(ratings, human, resamples=200)
+    found = compute_closeness(ratings, human, resamples=200)
     errors = np.array(ratings) - np.array(human)
     assert found.rmse.value**2 == pytest.approx(found.bias.value**2 + errors.var(), abs=1e-9)
     assert abs(found.bias.value) <= found.rmse.value + 1e-9
@@ -169,14 +169,16 @@ def test_a_run_is_named_without_its_model_and_by_what_it_does_not_share():
 
 
 def test_words_and_their_variety():
-    assert words("The paper's well-known GAN, 3.5% — the PAPER’s!") == [
+    assert split_into_lower_case_words("The paper's well-known GAN, 3.5% — the PAPER’s!") == [
         "the", "paper's", "well-known", "gan", "3.5", "the", "paper’s",
     ]  # fmt: skip
     assert compute_wording_statistics(["a b a c"]).type_token_ratio == 0.75
-    assert moving_ratio(list("abc"), window=4) is compute_wording_statistics(["", "..."]) is None
+    assert moving_type_token_ratio(list("abc"), window=4) is compute_wording_statistics(["", "..."]) is None
 
 
 @given(st.lists(st.sampled_from("abcdef"), min_size=5, max_size=60))
 def test_the_moving_ratio_is_the_mean_over_all_windows(tokens):
     windows = [tokens[place : place + 5] for place in range(len(tokens) - 4)]
-    assert moving_ratio(tokens, 5) == pytest.approx(sum(len(set(window)) / 5 for window in windows) / len(windows))
+    assert moving_type_token_ratio(tokens, 5) == pytest.approx(
+        sum(len(set(window)) / 5 for window in windows) / len(windows)
+    )

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gre_bench.core.errors import ReplyError
 from gre_bench.core.records import Problem
-from gre_bench.guidelines.ratings import Rating, overall_rating, rating_from_temporary_score, temporary_score
+from gre_bench.guidelines.ratings import Rating, overall_rating, parse_temporary_score, rating_from_temporary_score
 
 # round(((t + 10)/20)·9 + 1) with the half of t = 0 rounded down, computed by hand.
 NORMALISED = {
@@ -42,10 +42,10 @@ READ = [
     (overall_rating, ('Overall Rating: (3)\nThe review\'s own "Overall Rating: 8" is too kind.',
                       "Overall Rating: 3. The reviewer wrote Overall Rating: 9.",
                       "Hence I give the paper an Overall Rating: 3"), 3),
-    (temporary_score, ("Temporary score: 4",), 4), (temporary_score, ("- The temporary score (-10 to +10): +3",), 3),
-    (temporary_score, ("**Temporary Score:** -7",), -7), (temporary_score, ("temporary_score = 10",), 10),
-    (temporary_score, ("Temporary score: \u22122",), -2), (temporary_score, ("Temporary Score: 5/10",), 5),
-    (temporary_score, ("Temporary score: 9\nI correct myself. Temporary score: (0)",), 0),
+    (parse_temporary_score, ("Temporary score: 4",), 4), (parse_temporary_score, ("- The temporary score (-10 to +10): +3",), 3),
+    (parse_temporary_score, ("**Temporary Score:** -7",), -7), (parse_temporary_score, ("temporary_score = 10",), 10),
+    (parse_temporary_score, ("Temporary score: \u22122",), -2), (parse_temporary_score, ("Temporary Score: 5/10",), 5),
+    (parse_temporary_score, ("Temporary score: 9\nI correct myself. Temporary score: (0)",), 0),
 ]  # fmt: skip
 
 
@@ -70,16 +70,16 @@ REFUSED = [
         ",5", ", 5", "·5", "’5", "½", " ½", "%", " %", "/8", " of 8", "/10.5", "~8", " & 8", " and 8", "+1", "..8", "…8", ": 8", "–8",
     ))),
     (overall_rating, "rating_ambiguous: 7", ("**Overall Rating:** 7,5", "The overall rating is 7, 8 at most.")),
-    (temporary_score, "temporary_score_ambiguous: 2,5", ("Temporary score: 2,5",)),
+    (parse_temporary_score, "temporary_score_ambiguous: 2,5", ("Temporary score: 2,5",)),
     (overall_rating, "rating_ambiguous: 8", ("Overall Rating: 8, no, 3", "Overall Rating: 8 → 3", "Overall Rating: 8 and 3")),
     (overall_rating, "rating_ambiguous", ("Overall Rating: 12345678901234567890",)),
     (overall_rating, "rating_off_scale: 0", ("Overall Rating: (0)",)),
     (overall_rating, "rating_off_scale: -3", ("Overall Rating: -3",)),
     (overall_rating, "rating_off_scale: 11", ("Overall Rating: 11",)),
     (overall_rating, "rating_off_scale: 60", ("Overall Rating: (6)\nOverall Rating: (60)",)),
-    (temporary_score, "no_temporary_score", ("Overall Rating: (6)", "The temporary score (-10 to +10)")),
-    (temporary_score, "temporary_score_off_scale: 12", ("Temporary score: 12",)),
-    (temporary_score, "temporary_score_not_integer: 2.5", ("Temporary score: 2.5",)),
+    (parse_temporary_score, "no_temporary_score", ("Overall Rating: (6)", "The temporary score (-10 to +10)")),
+    (parse_temporary_score, "temporary_score_off_scale: 12", ("Temporary score: 12",)),
+    (parse_temporary_score, "temporary_score_not_integer: 2.5", ("Temporary score: 2.5",)),
 ]  # fmt: skip
 
 
@@ -99,7 +99,7 @@ def test_a_rating_at_the_end_is_read_whatever_stands_before_it(before, rating, m
 
 @given(st.text(alphabet="Ovreal Rtingtempscy:_*`\"'()-+/.0123456789\n\t", max_size=400))
 def test_no_reply_breaks_the_reading(reply):
-    for read in (overall_rating, temporary_score):
+    for read in (overall_rating, parse_temporary_score):
         with suppress(ReplyError):
             assert isinstance(read(reply), int)
 

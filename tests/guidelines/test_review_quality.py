@@ -17,10 +17,10 @@ from gre_bench.guidelines.quality_points import (
     NAMES,
     FieldedReview,
     Quality,
-    characters,
+    compute_review_qualities,
+    count_field_characters,
     date_points,
     group_of,
-    judge,
     length_points,
     mean_date,
     median_length,
@@ -67,9 +67,9 @@ def without(name, *fields):
 
 
 def test_the_length_counts_four_fields_and_the_median_and_the_mean_date_are_over_all_reviews_that_have_one():
-    assert characters(review()) == 100
-    assert characters(review(questions="")) == 60
-    assert characters(without("r", "questions")) is None
+    assert count_field_characters(review()) == 100
+    assert count_field_characters(review(questions="")) == 60
+    assert count_field_characters(without("r", "questions")) is None
     assert median_length([review(), review(questions=""), without("x", "summary")]) == 80
     assert median_length([without("x", "summary")]) is None
     assert mean_date([review(written_ms=0), review(written_ms=3), FieldedReview("x", "p")]) == Fraction(3, 2)
@@ -82,12 +82,12 @@ def verdicts(*reviews, points=(3, 2, 2)):
 
 def test_the_total_is_the_sum_of_all_five():
     long, middle, short = review("long", summary="s" * 1000), review("middle"), review("short", questions="")
-    found = judge([long, middle, short], verdicts(long, middle, short))
+    found = compute_review_qualities([long, middle, short], verdicts(long, middle, short))
     assert [quality.total for quality in found] == [17, 15, 14]
     assert [quality.group for quality in found] == ["good", None, None]
     assert list(found[0].points) == list(NAMES)
     late = review("late", 10**12, summary="", strengths="", weaknesses="", questions="")
-    assert judge([middle, late], verdicts(middle, late, points=(0, 0, 0)))[1].total == 2
+    assert compute_review_qualities([middle, late], verdicts(middle, late, points=(0, 0, 0)))[1].total == 2
 
 
 @pytest.mark.parametrize(("lacking", "criteria"), [
@@ -97,7 +97,7 @@ def test_the_total_is_the_sum_of_all_five():
 ])  # fmt: skip
 def test_a_missing_field_makes_the_total_not_computable_and_never_smaller(lacking, criteria):
     one = without("r", *lacking)
-    quality = judge([one, review("other")], verdicts(one))[0]
+    quality = compute_review_qualities([one, review("other")], verdicts(one))[0]
     assert (quality.total, quality.group) == (None, None)
     assert set(quality.lacking) == criteria
     assert all(problem.code == "no_field" and lacking[0] in problem.message for problem in quality.lacking.values())
@@ -105,8 +105,8 @@ def test_a_missing_field_makes_the_total_not_computable_and_never_smaller(lackin
 
 def test_a_missing_date_or_verdict_makes_the_total_not_computable():
     one = FieldedReview("r", "p", FIELDS, None)
-    assert judge([one, review("other")], verdicts(one))[0].lacking.keys() == {"submission_date"}
-    quality = judge([review()], {})[0]
+    assert compute_review_qualities([one, review("other")], verdicts(one))[0].lacking.keys() == {"submission_date"}
+    quality = compute_review_qualities([review()], {})[0]
     assert (quality.total, {problem.code for problem in quality.lacking.values()}) == (None, {"not_asked"})
 
 
@@ -158,7 +158,7 @@ def test_a_group_of_one_criterion_has_the_ends_of_that_criterion_whatever_the_ot
 def test_every_total_lies_between_2_and_17(rows):
     reviews = [review(f"r{place}", date, summary="x" * size) for place, (date, size) in enumerate(rows)]
     for low, points in ((2, (0, 0, 0)), (9, (3, 2, 2))):
-        for quality in judge(reviews, verdicts(*reviews, points=points)):
+        for quality in compute_review_qualities(reviews, verdicts(*reviews, points=points)):
             assert low <= quality.total <= low + 8 <= 17
 
 

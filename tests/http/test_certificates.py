@@ -59,7 +59,7 @@ def server(request, certificate):
 
 
 def asked(url: str) -> lm_requests.HttpReply:
-    lm_requests._certificates.cache_clear()
+    lm_requests._load_certificates.cache_clear()
     return lm_requests.HttpClient(url, "sk-secret", 5.0, 2**20).send("GET", "/")
 
 
@@ -73,7 +73,7 @@ def test_a_certificate_is_taken_if_the_environment_trusts_it_but_for_a_server_of
     assert got == [], "the key was sent to a server that nobody trusts"
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     answer = asked(url)
-    lm_requests._certificates.cache_clear()
+    lm_requests._load_certificates.cache_clear()
     if ELSEWHERE in url:
         assert answer.status == 200 and got[0]["Authorization"] == "Bearer sk-secret"
     else:

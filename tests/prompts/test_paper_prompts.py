@@ -11,7 +11,7 @@ from gre_bench.core.errors import PromptError
 from gre_bench.core.judgments import OPENINGS
 from gre_bench.core.records import Prediction
 from gre_bench.core.replies import ASSW_PARTS, REVIEW_PARTS
-from gre_bench.perturbations.edits import MISSING, openings
+from gre_bench.perturbations.edits import MISSING, load_section_openings
 from gre_bench.prompts.library import fill, load, render
 from gre_bench.writing.lm_writer import PROMPTS
 from tests.prompts.papers import paper
@@ -101,7 +101,7 @@ def test_both_texts_of_the_examiner_stand_in_the_paper_word_for_word():
 def test_the_openings_stand_in_the_paper_word_for_word(kind):
     text = paper("004")
     printed = " ".join(text[text.index("\nAfter Manipulation\n") :].split())
-    opening = openings()[kind].replace("{strengths}", "{Strength Summary}")
+    opening = load_section_openings()[kind].replace("{strengths}", "{Strength Summary}")
     opening = opening.replace("{weaknesses}", "{Weakness Summary}")
     assert " ".join(re.sub(r"\{body\}$", "This is the first sentence.", opening).split()) in printed
 

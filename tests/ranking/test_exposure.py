@@ -9,7 +9,7 @@ import pytest
 from gre_bench.board.words import training_overlap_line
 from gre_bench.catalogs import models
 from gre_bench.core.training_registers import Register
-from gre_bench.ranking.contamination import conflict, contamination, entry_of
+from gre_bench.ranking.contamination import contamination, describe_conflict, entry_of
 
 SHIPPED = models.load()
 ICLR_2024 = date(2023, 11, 10)
@@ -101,9 +101,9 @@ def test_how_a_candidate_was_asked_leaves_its_model_as_it_is_and_a_maker_that_do
 
 def test_a_candidate_in_the_hands_of_its_own_family_is_flagged():
     others = {"evaluation_lm": "Llama-3.1-8B-Instruct", "writer": "openai/gpt-4o@2024-05-13 · prompt 0a1b2c3d"}
-    assert "evaluation LM" in conflict("meta-llama/llama-3-8b-instruct", others, SHIPPED)
-    assert "writer of the judgments openai/gpt-4o" in conflict("openai/gpt-3.5-turbo", others, SHIPPED)
-    assert conflict("anthropic/claude-3-opus", others, SHIPPED) is None
-    assert conflict("a-model-of-ours", others, SHIPPED) is None
+    assert "evaluation LM" in describe_conflict("meta-llama/llama-3-8b-instruct", others, SHIPPED)
+    assert "writer of the judgments openai/gpt-4o" in describe_conflict("openai/gpt-3.5-turbo", others, SHIPPED)
+    assert describe_conflict("anthropic/claude-3-opus", others, SHIPPED) is None
+    assert describe_conflict("a-model-of-ours", others, SHIPPED) is None
     one_maker = {"evaluation_lm": "mistralai/mixtral-8x7b-instruct"}
-    assert conflict("mistralai/mistral-large", one_maker, SHIPPED)
+    assert describe_conflict("mistralai/mistral-large", one_maker, SHIPPED)

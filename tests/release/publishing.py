@@ -14,7 +14,7 @@ import duckdb
 from gre_bench.release.publishing import publish
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publish_editions import build_publication, publish_edition
-from gre_bench.store import Store, frozen
+from gre_bench.store import Store, open_frozen_copy
 
 
 def publish_until(state: str, edition: str, fatal: str | None, held: str | None = None) -> None:
@@ -30,7 +30,7 @@ def publish_until(state: str, edition: str, fatal: str | None, held: str | None 
                 time.sleep(0.01)
 
     store = Store(Path(state), edition)
-    with frozen(store, "publish") as copy:
+    with open_frozen_copy(store, "publish") as copy:
         publish(ReleaseStore(Path(state) / "releases", edition), build_publication(copy, again=True), at)
 
 

@@ -12,7 +12,7 @@ from gre_bench.core.errors import LockedError
 from gre_bench.release import manifest
 from gre_bench.release.publishing import publish
 from gre_bench.reports.publish_editions import build_publication, publish_edition
-from gre_bench.store import frozen
+from gre_bench.store import open_frozen_copy
 from tests.release.made_up import EDITION, FREE, METRICS, make, release_store_of, store_of
 from tests.release.publishing import publish_until
 
@@ -65,7 +65,7 @@ def test_of_two_publishers_one_wins_and_the_other_says_so(own, call):
     while not (own / "hold").exists():
         assert process.is_alive() and time.monotonic() < deadline
         time.sleep(0.01)
-    with pytest.raises(LockedError), frozen(store_of(own), "publish") as copy:
+    with pytest.raises(LockedError), open_frozen_copy(store_of(own), "publish") as copy:
         publish(release_store_of(own), build_publication(copy))
     code, out, err = call("publish", EDITION, "--state", own)
     assert (code, out, err.count("\n")) == (3, "", 1) and "are being written by another process" in err

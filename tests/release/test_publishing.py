@@ -29,7 +29,7 @@ from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports import publish_editions
 from gre_bench.reports.publish_editions import build_publication, publish_edition
 from gre_bench.stats.effects import holm
-from gre_bench.store import TABLES, frozen
+from gre_bench.store import TABLES, open_frozen_copy
 from gre_bench.store.queries import CURRENT_SIGNATURES, LEADERBOARD, PROGRESS
 from tests.release.made_up import EDITION, FREE, change, make, rank_again, release_store_of, store_of
 
@@ -247,7 +247,7 @@ def test_what_is_published_is_the_store_at_one_moment_and_never_while_a_run_writ
         code, out, err = call("publish", EDITION, "--again", "--state", own)
     assert (code, out, err.count("\n")) == (3, "", 1) and "is being written by process" in err
     assert release_store_of(own).names() == [f"{EDITION}-r1"]
-    with frozen(store, "publish") as copy:
+    with open_frozen_copy(store, "publish") as copy:
         with store.lock("refresh"), store.transaction() as run:
             run.execute("delete from scores")
         publication = build_publication(copy, again=True)

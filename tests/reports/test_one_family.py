@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gre_bench.board.family import groups_of, list_pair_test_rows, lm_orders_of
-from gre_bench.board.words import format_board_answer, ties
+from gre_bench.board.words import format_board_answer, format_ties
 from gre_bench.cli.views.comparison import _describe_significance
 from gre_bench.ranking.rank_statistics import ScoredPairs, build_test_family, rank_statistics
 from gre_bench.reports import contrasts
@@ -28,7 +28,7 @@ LMS = ("one", "two")
 class Boards:
     """A store of one edition with random scores by two evaluation LMs: what `compare` and the board read of it."""
 
-    key, way_on = "RANDOM-2026", ""
+    key, next_step_hint = "RANDOM-2026", ""
 
     def __init__(self, seed: int):
         random = np.random.default_rng(seed)
@@ -150,7 +150,7 @@ def verdicts(store: Boards, monkeypatch: pytest.MonkeyPatch) -> tuple[Verdicts, 
             if row["next_p"] is not None:
                 assert row["tied"] == (row["next_p"] >= ALPHA)
                 number(lm, row["candidate"], str(row["next_candidate"]), row["next_p"])
-        for line in ties(rows):
+        for line in format_ties(rows):
             first, second = re.findall(r"human|m\d", line)
             note(lm, first, second, "level")
         for group in groups_of(rows):

@@ -22,7 +22,7 @@ from gre_bench.stats.effects import (
     published_verdict,
 )
 from gre_bench.stats.length import Slope
-from gre_bench.stats.samples import weights
+from gre_bench.stats.samples import draw_bootstrap_counts
 
 # Student's sleep data: the d of these two columns is printed as -0.8321811 by R's effsize (pooled, unequal variances or not).
 SLEEP_1 = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
@@ -169,10 +169,10 @@ def test_holm_raises_every_p_keeps_their_order_and_stays_below_bonferroni(p_valu
 
 
 def test_resamples_sum_to_the_number_of_groups_and_do_not_depend_on_the_block():
-    (block,) = weights(50, 400, 3)
+    (block,) = draw_bootstrap_counts(50, 400, 3)
     assert block.shape == (400, 50) and (block.sum(axis=1) == 50).all()
     assert block.var() == pytest.approx(1 - 1 / 50, abs=0.03)
-    large = list(weights(1 << 20, 5, 3))
+    large = list(draw_bootstrap_counts(1 << 20, 5, 3))
     assert [len(part) for part in large] == [2, 2, 1] and all((part.sum(axis=1) == 1 << 20).all() for part in large)
     assert not (large[0] == large[1]).all()
 

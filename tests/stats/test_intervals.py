@@ -17,9 +17,9 @@ from gre_bench.stats.intervals import (
     above_chance,
     clustered_test,
     compare_means_by_welch,
-    exchange_error,
     flat_interval,
     paired_test,
+    two_way_clustered_error,
 )
 from gre_bench.stats.pair_tests import correct_in_one_family, pair_tests
 
@@ -166,11 +166,16 @@ def test_papers_that_either_candidate_exchanges_reviews_with_depend_on_each_othe
     values, deviations = [1.0, 3.0, 5.0, 11.0], [-4.0, -2.0, 0.0, 6.0]
     first, second = ["x", "x", "y", "y"], ["u", "v", "u", "v"]
     squares = [2 * (6**2 + 6**2) / 16, 2 * (4**2 + 4**2) / 16, 4 / 3 * sum(d * d for d in deviations) / 16]
-    assert exchange_error(values, first, second) == (pytest.approx((squares[0] + squares[1] - squares[2]) ** 0.5), 2)
-    assert exchange_error(values, "abcd", "abcd") == (pytest.approx(scipy_stats.sem(values)), 4)
+    assert two_way_clustered_error(values, first, second) == (
+        pytest.approx((squares[0] + squares[1] - squares[2]) ** 0.5),
+        2,
+    )
+    assert two_way_clustered_error(values, "abcd", "abcd") == (pytest.approx(scipy_stats.sem(values)), 4)
     # Opposite within each exchange: the three terms leave less than nothing, and the last of them stands.
-    assert exchange_error([1.0, -1.0, 1.0, -1.0], first, first)[0] == 0
-    assert exchange_error([1.0, -1.0, -1.0, 1.0], first, second)[0] == pytest.approx(scipy_stats.sem([1, -1, -1, 1]))
+    assert two_way_clustered_error([1.0, -1.0, 1.0, -1.0], first, first)[0] == 0
+    assert two_way_clustered_error([1.0, -1.0, -1.0, 1.0], first, second)[0] == pytest.approx(
+        scipy_stats.sem([1, -1, -1, 1])
+    )
 
 
 def test_of_differences_that_are_none_about_five_percent_are_found_though_papers_exchange_reviews():
@@ -184,7 +189,7 @@ def test_of_differences_that_are_none_about_five_percent_are_found_though_papers
             sides.append(2 * random.normal(size=papers // 2)[swap] + random.normal(size=papers))
             swaps.append(swap.tolist())
         difference = sides[0] - sides[1]
-        error, units = exchange_error(difference.tolist(), *swaps)
+        error, units = two_way_clustered_error(difference.tolist(), *swaps)
         found["exchange"] += abs(difference.mean()) / error > scipy_stats.t.ppf(0.975, units - 1)
         found["paper"] += scipy_stats.ttest_1samp(difference, 0).pvalue < 0.05
     assert found["exchange"] < 75 and found["paper"] > 110, found

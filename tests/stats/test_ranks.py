@@ -14,7 +14,7 @@ from gre_bench.ranking.published_boards import load
 from gre_bench.stats.pair_tests import pair_tests
 from gre_bench.stats.ranks import (
     count_significant_orders,
-    leads,
+    leads_over_baseline,
     measure_agreement,
     rank_consistency,
     rank_intervals,
@@ -160,7 +160,7 @@ def test_a_measure_in_another_unit_is_the_same_measure(scale, shift, seed):
     said = count_significant_orders(*tests)
     assert said.only_first == said.only_second == len(said.contradict) == 0 and said.both + said.neither == 6
     assert ranks(one, papers, candidates) == ranks(other, papers, candidates)
-    assert leads(tests[0], "human") == pytest.approx(leads(tests[1], "human"), rel=1e-6)
+    assert leads_over_baseline(tests[0], "human") == pytest.approx(leads_over_baseline(tests[1], "human"), rel=1e-6)
     assert measure_agreement(one, other, papers, candidates, resamples=20).spearman == pytest.approx(1)
 
 
@@ -178,7 +178,7 @@ def test_a_measure_turned_round_contradicts_in_all_that_is_sure():
 
 def test_a_lead_is_students_t_by_paper():
     (one, _), papers, candidates, references = simulation()
-    found = leads(pair_tests(one, papers, candidates, references), "human")
+    found = leads_over_baseline(pair_tests(one, papers, candidates, references), "human")
     assert set(found) == {f"model-{k}" for k in range(1, 6)}
     by_paper = {
         name: [np.mean([v for v, p, c in zip(one, papers, candidates, strict=True) if (p, c) == (f"p{k}", name)])

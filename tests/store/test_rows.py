@@ -12,7 +12,7 @@ import pytest
 
 from gre_bench.store import Store, queries
 from gre_bench.store.queries import Plain, Query, as_arrow
-from gre_bench.store.schema import TABLES, define
+from gre_bench.store.schema import TABLES, define_schema
 from gre_bench.store.statements import CHANGES, statements
 from tests.flows.refreshing import refreshed
 
@@ -60,7 +60,7 @@ def parameters(query: str, lists: dict[str, list[str]], plain: dict[str, str]) -
 @pytest.fixture(scope="module")
 def schema():
     with duckdb.connect() as connection:
-        define(connection)
+        define_schema(connection)
         yield connection
 
 

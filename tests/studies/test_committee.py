@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from gre_bench.core.records import Prediction
-from gre_bench.ranking.committees import compute_committee_curve, halves, sort_members
+from gre_bench.ranking.committees import compute_committee_curve, sort_members, split_into_random_halves
 from gre_bench.release.loading import load_release
 from gre_bench.store import Store
 from tests.cli.calling import shown
@@ -146,7 +146,7 @@ def test_a_paper_with_a_committee_too_long_for_the_lm_is_left_out_of_both_halves
     del told[sort_members("a", "b", "human")]["p03"]
     assert compute_committee_curve(told, ["a", "b"], papers) is None, "a score is lacking"
     less = compute_committee_curve(told, ["a", "b"], papers, {"p03"})
-    assert less and less.papers == 11 and "p03" in {name for half in halves(papers) for name in half}
+    assert less and less.papers == 11 and "p03" in {name for half in split_into_random_halves(papers) for name in half}
 
 
 def test_the_metrics_that_are_named_are_studied(made, tmp_path):

@@ -24,7 +24,7 @@ from gre_bench.ingest.datasets.rated import read_graded_texts
 from gre_bench.pipeline.importing import import_graded
 from gre_bench.pipeline.runs.job import record_run
 from gre_bench.store import Store
-from gre_bench.studies.examiners.inputs import grid, load_study, parse_study
+from gre_bench.studies.examiners.inputs import build_grid, load_study, parse_study
 from gre_bench.studies.examiners.study import ExaminerJob, estimate
 from tests.conftest import ROOT, real
 from tests.flows.refreshing import use
@@ -238,11 +238,11 @@ def test_the_folder_of_a_model_is_a_path_beside_the_settings_or_a_pretrained_mod
 def test_the_shipped_settings_have_every_row_of_every_table():
     shipped = load_study(ROOT / "deployments" / "examiners.toml")
     assert set(shipped.layouts) == set(LAYOUTS)
-    found = grid(shipped, "summary", dict.fromkeys(shipped.generated, "Read the text."))
+    found = build_grid(shipped, "summary", dict.fromkeys(shipped.generated, "Read the text."))
     printed = {name: set(one.rows) for name, one in LAYOUTS.items()}
     assert {name: set(rows) for name, rows in found.rows.items()} == printed
     assert all(name in found.examiners for rows in found.rows.values() for name in rows.values())
-    of_reviews = grid(shipped, "review", dict.fromkeys(shipped.generated, "Read the text."))
+    of_reviews = build_grid(shipped, "review", dict.fromkeys(shipped.generated, "Read the text."))
     assert {one.item for one in of_reviews.examiners.values()} == {"review"}
     used = {
         value
@@ -261,7 +261,7 @@ def test_the_shipped_settings_have_every_row_of_every_table():
 
 def test_a_name_of_ones_own_takes_no_place_of_a_printed_row():
     own = {"human-fine": {"template": "p1"}, "p5-coarse": {"template": "p5"}}
-    made = grid(parse_study({"layouts": ["001_table8", "003_table8"], "examiners": own}), "summary", {})
+    made = build_grid(parse_study({"layouts": ["001_table8", "003_table8"], "examiners": own}), "summary", {})
     printed = made.rows["001_table8"]["Human | Base"]
     assert printed.startswith("human-fine#") and made.examiners[printed].template == "human"
     assert made.examiners["human-fine"].template == "p1"

@@ -161,7 +161,7 @@ def test_a_guideline_is_made_from_a_group_and_used_as_a_condition(job, tmp_path)
         with pytest.raises(SettingsError, match="no study nope with a group good"):
             generate("nope", *asked[1:])
     assert out.read_text().strip() == load_condition("middle").guideline
-    assert checklist.read(out.read_text()).has_ten_good_and_ten_bad
+    assert checklist.parse_checklist(out.read_text()).has_ten_good_and_ten_bad
     assert load_condition("mine+rubric", {"mine": out.read_text()}).template == "guideline_rubric"
 
 

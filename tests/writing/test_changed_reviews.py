@@ -10,7 +10,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.judgments import OPENINGS
 from gre_bench.core.records import Paper
 from gre_bench.core.resources import resource
-from gre_bench.core.review_text import split
+from gre_bench.core.review_text import split_into_sections
 from gre_bench.perturbations.edits import check_completion
 from gre_bench.perturbations.material import PerturbationInput
 from gre_bench.perturbations.wording import phrases, rephrase_review
@@ -185,7 +185,7 @@ def test_vague_sentences_name_nothing():
 
 def test_an_abstract_only_review_by_rule_has_the_form_of_iclr_2023_and_never_reads_the_review():
     written = by_rule("abstract_only", item())
-    names = [part.name for part in split(written.text) if part.kind in ("summary", "mixed", "verdict")]
+    names = [part.name for part in split_into_sections(written.text) if part.kind in ("summary", "mixed", "verdict")]
     assert names == ["summary of the paper", "strength and weaknesses", "summary of the review"]
     assert written.text == by_rule("abstract_only", item(text="Another review.")).text
     assert all(opening in judgments_of(written.text) for opening in OPENINGS[:3])
@@ -211,7 +211,9 @@ def test_sentences_are_rephrased_by_rule(style, text, expected):
 @pytest.mark.parametrize("name", ["rule", "rule-2"])
 def test_a_rephrasing_by_rule_keeps_headings_and_judgments(name):
     written = by_rule("rephrase", item(), name)
-    assert [part.heading for part in split(written.text)] == [part.heading for part in split(REVIEW)]
+    assert [part.heading for part in split_into_sections(written.text)] == [
+        part.heading for part in split_into_sections(REVIEW)
+    ]
     before, after = (len(judgments_of(text).splitlines()) for text in (REVIEW, written.text))
     assert before == after
     assert written.text != REVIEW

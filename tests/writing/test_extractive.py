@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gre_bench.core.review_text import split
+from gre_bench.core.review_text import split_into_sections
 from gre_bench.writing.rules.extractive import write_extractive_review
 from gre_bench.writing.rules.judgments import judgments_of
 
@@ -34,11 +34,13 @@ We leave shared queues with failing clocks to future work.
 
 
 def section(review: str, name: str) -> str:
-    return next("\n".join(one.text for one in part.sentences) for part in split(review) if part.name == name)
+    return next(
+        "\n".join(one.text for one in part.sentences) for part in split_into_sections(review) if part.name == name
+    )
 
 
 def test_the_full_review_has_four_sections_in_order():
-    parts = [part.name for part in split(write_extractive_review(TITLE, ABSTRACT, TEXT, "full"))]
+    parts = [part.name for part in split_into_sections(write_extractive_review(TITLE, ABSTRACT, TEXT, "full"))]
     assert parts == ["summary", "strengths", "weaknesses", "questions"]
 
 

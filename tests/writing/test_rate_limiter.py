@@ -132,7 +132,7 @@ class Waited(threading.Event):
 
 def turn(rate_limiter: RateLimiter, tokens: int = 0) -> float:
     """The seconds that a request with *tokens* has to wait."""
-    with rate_limiter.passing(tokens, over := Waited()) as may:
+    with rate_limiter.wait_for_turn(tokens, over := Waited()) as may:
         assert may
     return over.seconds
 

@@ -50,9 +50,9 @@ def test_the_cost_of_a_reply_and_that_at_unknown_prices():
 def test_what_is_written_is_what_is_read_by_whoever_reads(tmp_path_factory, paid):
     one = model_budget(tmp_path_factory.mktemp("ledger"))
     for prompt, reply, answered in paid:
-        one.take()
+        one.reserve_request()
         if answered:
-            one.pay(Chat("", ""), Completion("ok", "x", prompt_tokens=prompt, reply_tokens=reply), 1.0)
+            one.record_spending(Chat("", ""), Completion("ok", "x", prompt_tokens=prompt, reply_tokens=reply), 1.0)
     for spend_log in (one.spend_log, SpendLog(one.spend_log.path)):
         spent = spend_log.spent("E-2026", "scripted")
         answers = [item for item in paid if item[2]]
@@ -67,10 +67,10 @@ def test_what_is_written_is_what_is_read_by_whoever_reads(tmp_path_factory, paid
 
 def test_tokens_that_an_endpoint_does_not_state_are_estimated_and_counted_as_such(tmp_path):
     one = model_budget(tmp_path)
-    one.take()
-    one.pay(Chat("s" * 100, "u" * 300), Completion("ok", "r" * 40), 1.0)
-    one.take()
-    one.pay(Chat("s", "u"), Completion("rate_limited", None, final=False), 1.0)
+    one.reserve_request()
+    one.record_spending(Chat("s" * 100, "u" * 300), Completion("ok", "r" * 40), 1.0)
+    one.reserve_request()
+    one.record_spending(Chat("s", "u"), Completion("rate_limited", None, final=False), 1.0)
     spent = one.spend_log.spent("E-2026", "scripted")
     assert (spent.prompt_tokens, spent.reply_tokens, spent.estimated, spent.answered) == (100, 10, 1, 2)
     assert spent.outcomes == {"ok": 1, "rate_limited": 1}
@@ -81,7 +81,7 @@ def taking(folder: Path) -> None:
     one = model_budget(folder, requests=50)
     with suppress(BudgetReached):
         while True:
-            one.take()
+            one.reserve_request()
 
 
 def test_processes_that_write_at_once_lose_nothing_and_keep_a_bound_of_requests(tmp_path):
@@ -95,10 +95,10 @@ def test_processes_that_write_at_once_lose_nothing_and_keep_a_bound_of_requests(
 
 def test_a_line_that_was_torn_costs_itself_alone(tmp_path):
     one = model_budget(tmp_path)
-    one.take()
+    one.reserve_request()
     with one.spend_log.path.open("a") as file:
         file.write('{"event": "sent", "acc')
-    one.take()
+    one.reserve_request()
     for spend_log in (one.spend_log, SpendLog(one.spend_log.path)):
         assert spend_log.spent("E-2026", "scripted").requests == 2
         assert spend_log.damaged == 1
@@ -107,7 +107,7 @@ def test_a_line_that_was_torn_costs_itself_alone(tmp_path):
 def test_a_ledger_that_cannot_be_written_is_one_line(tmp_path):
     (tmp_path / "spending.jsonl").mkdir()
     with pytest.raises(StoreError, match="spend log .*spending.jsonl cannot be used: Is a directory"):
-        model_budget(tmp_path).take()
+        model_budget(tmp_path).reserve_request()
 
 
 BOUNDS = [
@@ -124,10 +124,10 @@ BOUNDS = [
 def test_a_bound_is_one_line_that_says_which_what_is_spent_and_how_to_go_on(tmp_path, bounds, part):
     one = model_budget(tmp_path, **bounds)
     for _ in range(2):
-        one.take()
-        one.pay(Chat("", ""), Completion("ok", "x", prompt_tokens=1000, reply_tokens=100), 1.0)
+        one.reserve_request()
+        one.record_spending(Chat("", ""), Completion("ok", "x", prompt_tokens=1000, reply_tokens=100), 1.0)
     with pytest.raises(BudgetReached) as caught:
-        one.take()
+        one.reserve_request()
     line = str(caught.value)
     assert line.startswith(f"paused at {part}") and "\n" not in line
     for told in ("2 requests, 2,000 prompt and 200 reply tokens", "is kept. Raise it (", "give the same command again"):
@@ -137,17 +137,17 @@ def test_a_bound_is_one_line_that_says_which_what_is_spent_and_how_to_go_on(tmp_
 
 def test_another_models_bound_and_another_accounts_spending_bind_nobody_else(tmp_path):
     one = model_budget(tmp_path, models={"other": {"requests": 0}})
-    one.take()
+    one.reserve_request()
     other = ModelBudget(one.spend_log, "E-2027", BudgetSettings(requests=1), model())
-    other.take()
+    other.reserve_request()
     with pytest.raises(BudgetReached):
-        other.take()
+        other.reserve_request()
 
 
 def test_hours_of_asking_a_model_are_bounded(tmp_path):
     one = model_budget(tmp_path, models={"scripted": {"hours": 1e-9}})
-    with pytest.raises(BudgetReached, match=r"--set budget.models.scripted.hours=\.\.\."), one.working():
-        one.take()
+    with pytest.raises(BudgetReached, match=r"--set budget.models.scripted.hours=\.\.\."), one.count_hours():
+        one.reserve_request()
     assert one.spend_log.spent("E-2026", "scripted").hours >= 0
 
 
@@ -155,13 +155,13 @@ def test_hours_of_asking_a_model_are_bounded(tmp_path):
 def test_money_is_not_bounded_where_no_price_is_known(tmp_path, bound):
     with pytest.raises(SettingsError, match="model scripted has no prices: give it price_in and price_out"):
         model_budget(tmp_path, priced=False, **bound)
-    model_budget(tmp_path, priced=False, requests=5).take()
+    model_budget(tmp_path, priced=False, requests=5).reserve_request()
 
 
 def test_what_is_left_is_said_of_what_is_bounded(tmp_path):
     one = model_budget(tmp_path, requests=5, usd=0.001)
-    one.take()
-    one.pay(Chat("", ""), Completion("ok", "x", prompt_tokens=1000, reply_tokens=100), 1.0)
+    one.reserve_request()
+    one.record_spending(Chat("", ""), Completion("ok", "x", prompt_tokens=1000, reply_tokens=100), 1.0)
     spent = one.spend_log.spent_on_all_models("E-2026")
     assert remaining_budget(one.budget, spent) == {"requests": 4, "usd": 0}
     assert spending_line(spent) == "1 requests, 1,000 prompt and 100 reply tokens, 0.00 USD, 0.00 hours"
@@ -212,24 +212,24 @@ def test_a_batch_that_stops_lets_no_request_wait_for_room_in_the_budget(tmp_path
 
 def test_money_at_an_unknown_price_is_said_to_be_unknown(tmp_path):
     unpriced = model_budget(tmp_path, priced=False)
-    unpriced.take()
-    unpriced.pay(Chat("", ""), Completion("rate_limited", None, final=False), 1.0)
+    unpriced.reserve_request()
+    unpriced.record_spending(Chat("", ""), Completion("rate_limited", None, final=False), 1.0)
     assert unpriced.spend_log.spent_on_all_models("E-2026").money == "0.00 USD"
-    unpriced.take()
-    unpriced.pay(Chat("", ""), Completion("ok", "x", prompt_tokens=1000, reply_tokens=100), 1.0)
+    unpriced.reserve_request()
+    unpriced.record_spending(Chat("", ""), Completion("ok", "x", prompt_tokens=1000, reply_tokens=100), 1.0)
     spent = unpriced.spend_log.spent_on_all_models("E-2026")
     assert spent.money == "price unknown" and "price unknown" in spending_line(spent)
     priced = model_budget(tmp_path)
-    priced.take()
-    priced.pay(Chat("", ""), Completion("ok", "x", prompt_tokens=5000, reply_tokens=0), 1.0)
+    priced.reserve_request()
+    priced.record_spending(Chat("", ""), Completion("ok", "x", prompt_tokens=5000, reply_tokens=0), 1.0)
     assert priced.spend_log.spent_on_all_models("E-2026").money == "0.01 USD, 1 of 3 answers at an unknown price"
 
 
 def test_a_reply_is_kept_before_it_is_paid(tmp_path, monkeypatch):
     replies, kept = tmp_path / "replies", []
-    pay = ModelBudget.pay
+    pay = ModelBudget.record_spending
     monkeypatch.setattr(
-        ModelBudget, "pay", lambda *values: kept.append(len(list(replies.rglob("*.json")))) or pay(*values)
+        ModelBudget, "record_spending", lambda *values: kept.append(len(list(replies.rglob("*.json")))) or pay(*values)
     )
     with scripted_chat() as server:
         asking(tmp_path, server, policy=RetryPolicy(concurrency=1)).write(chats(3), Sampling())
@@ -252,7 +252,7 @@ def test_a_ledger_that_breaks_after_an_answer_does_not_lose_the_answer(tmp_path,
         def full(*_):
             raise StoreError("the spend log cannot be used: No space left on device")
 
-        monkeypatch.setattr(charged.model_budget, "pay", full)
+        monkeypatch.setattr(charged.model_budget, "record_spending", full)
         replies = charged.write(chats(9), Sampling())
         assert server.count == len([reply for reply in replies if reply.outcome == "ok"]) < 9
         assert "No space left" in next(reply.detail for reply in replies if reply.outcome != "ok")

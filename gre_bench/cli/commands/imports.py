@@ -22,7 +22,7 @@ from gre_bench.core.settings import SourceSettings
 from gre_bench.core.terminal import counted
 from gre_bench.ingest.records.cells import UNFINISHED, UNKNOWN
 from gre_bench.ingest.records.columns import ColumnNames, parse_conditions, parse_stated_columns
-from gre_bench.store import INCLUDED_EDITIONS, Row, Store, no_edition
+from gre_bench.store import INCLUDED_EDITIONS, Row, Store, missing_edition_error
 from gre_bench.store.queries import IMPORTS, ImportRow
 
 INCLUDED = " or ".join(INCLUDED_EDITIONS)
@@ -380,7 +380,7 @@ def run_import(
     store = Store(state, edition)
     is_new = not store.exists
     if is_new and not new:
-        raise SettingsError(f"{no_edition(state, store.key)} (to start a new edition of that name: --new)")
+        raise SettingsError(f"{missing_edition_error(state, store.key)} (to start a new edition of that name: --new)")
     report: dict[str, Any] = {}
     try:
         with store.lock(f"import {kind}"), record_run(store, f"import {kind}", chosen, shown=False) as progress:

@@ -20,9 +20,9 @@ from gre_bench.board.words import (
     explain_missing_human,
     format_board_answer,
     format_headline_warning,
+    format_p_value,
     format_score,
     format_with_half_width,
-    p_value,
     warn_of_few_papers,
 )
 from gre_bench.cli.commands import options
@@ -199,7 +199,7 @@ def _show_history(report: dict[str, Any]) -> None:
     for row in report["changes"]:
         say(
             f"{row['metric']}, {row['candidate']}, {row['from']} → {row['to']}: {format_score(row['value'])} "
-            f"(90% {format_score(row['low'])} to {format_score(row['high'])}; p {p_value(row['p_holm'])})"
+            f"(90% {format_score(row['low'])} to {format_score(row['high'])}; p {format_p_value(row['p_holm'])})"
         )
     if not any(len(table["editions"]) > 1 for table in report["tables"]):
         say("no candidate was scored in two years of a venue under one signature: nothing compares across years")

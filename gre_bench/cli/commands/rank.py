@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from gre_bench.board.words import FEW, format_with_half_width, p_value
+from gre_bench.board.words import FEW, format_p_value, format_with_half_width
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import CommandResult
 from gre_bench.cli.commands.options import EDITIONS, argument, option
@@ -200,9 +200,11 @@ def _describe_difference_to_human(row: Row) -> str | None:
         return f"against human: {row['vs_human']:+.2f}, not tested"
     verdict = ("above" if row["vs_human"] > 0 else "below") if p < ALPHA else "not told apart"
     if row["p"] is None:
-        return f"against human: {row['vs_human']:+.2f}, {verdict} (p {p_value(p)} alone; no rank, so not corrected)"
-    corrected = f"p {p_value(p)}, corrected for the board's {counted(row['tests'], 'test')}"
-    return f"against human: {row['vs_human']:+.2f}, {verdict} ({corrected}; {p_value(row['p_alone'])} alone)"
+        return (
+            f"against human: {row['vs_human']:+.2f}, {verdict} (p {format_p_value(p)} alone; no rank, so not corrected)"
+        )
+    corrected = f"p {format_p_value(p)}, corrected for the board's {counted(row['tests'], 'test')}"
+    return f"against human: {row['vs_human']:+.2f}, {verdict} ({corrected}; {format_p_value(row['p_alone'])} alone)"
 
 
 def _describe_difference_to_chance(row: Row) -> str | None:
@@ -210,7 +212,11 @@ def _describe_difference_to_chance(row: Row) -> str | None:
         return None
     sure = "above" if row["surely_above_chance"] else "not shown to be above"
     corrected, alone = row["above_chance_p_holm"], row["above_chance_p"]
-    how = f"p {p_value(alone)} alone" if corrected is None else f"p {p_value(corrected)}, corrected likewise"
+    how = (
+        f"p {format_p_value(alone)} alone"
+        if corrected is None
+        else f"p {format_p_value(corrected)}, corrected likewise"
+    )
     return f"against chance, its own reviews of other papers: {sure}" + ("" if alone is None else f" ({how})")
 
 

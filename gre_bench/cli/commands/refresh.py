@@ -17,7 +17,7 @@ from gre_bench.cli.views.screen import format_duration, say
 from gre_bench.core.settings import Settings, load
 from gre_bench.core.terminal import counted
 from gre_bench.pipeline.runs.prefect_engine import configure_prefect, run_flow_or_plain
-from gre_bench.store import INCLUDED_EDITION, Row, Store, find_editions, no_edition
+from gre_bench.store import INCLUDED_EDITION, Row, Store, find_editions, missing_edition_error
 
 
 def refresh(
@@ -149,9 +149,9 @@ def status(state: Path, edition: options.AnyEdition = None) -> CommandResult:
     for key in [edition] if edition else find_editions(state):
         store = Store(state, key)
         if not store.exists:
-            raise no_edition(state, key)
+            raise missing_edition_error(state, key)
         current = last_run(store) or {"edition": key, "state": "new", "metrics": [], "message": "nothing was run yet"}
-        editions.append(current | {"edition": store.key} | spending.account(store))
+        editions.append(current | {"edition": store.key} | spending.summarise_spending(store))
     rows = [] if edition else running_studies.study_rows(state)
 
     def print_answer(_: Any) -> None:

@@ -13,7 +13,7 @@ from gre_bench.core.errors import SettingsError, StoreError
 from gre_bench.core.records import edition_of
 from gre_bench.core.resources import resource
 from gre_bench.reports.signatures import resolve_edition
-from gre_bench.store import Store, no_edition
+from gre_bench.store import Store, missing_edition_error
 from gre_bench.store.queries import LAST_SETTINGS
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def open_stored_edition(edition: str | None, state: Path) -> Store:
     """
     store = Store(state, resolve_edition(edition, state))
     if not store.exists:
-        raise no_edition(state, store.key)
+        raise missing_edition_error(state, store.key)
     return store
 
 

@@ -68,13 +68,12 @@ def validate(
 
         check_job(job)
         if certificate:
-            from gre_bench.studies.certificate import certify
-            from gre_bench.studies.certificate import draw as draw_curves
+            from gre_bench.studies.certificate import certify, draw_certificates
 
             summary = certify(job)
             if figures is not None:
                 title = f"{summary['edition']}: scores by degree of harm"
-                draw_curves(summary["certificates"], figures / "certificate.svg", title)
+                draw_certificates(summary["certificates"], figures / "certificate.svg", title)
             return CommandResult(summary, show_certificates, choose_exit_code(summary))
         summary = run_flow_or_plain(not no_prefect, flow, lambda: plain(job))
     if figures is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from gre_bench.board.words import format_with_half_width, p_value
+from gre_bench.board.words import format_p_value, format_with_half_width
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import CommandResult
 from gre_bench.cli.commands.options import option
@@ -147,7 +147,7 @@ def _show_submission_rank(report: dict[str, Any]) -> None:
         Column("candidate", [screen.remove_control_characters(row["candidate"]) for row in rows], 0, "name"),
         Column("score", [format_with_half_width(row["score"], row["high"]) for row in rows]),
         Column("vs human", [format_with_half_width(row["vs_human"], row["vs_human_high"]) for row in rows]),
-        Column("p", ["" if row["p"] is None else p_value(row["p"]) for row in rows]),
+        Column("p", ["" if row["p"] is None else format_p_value(row["p"]) for row in rows]),
         Column(
             "above chance", [format_with_half_width(row["above_chance"], row["above_chance_high"]) for row in rows], 1
         ),

@@ -92,11 +92,11 @@ def venue_settings(
 def _print_fetch_messages(quiet: bool) -> Iterator[None]:
     """Prints the fetch's messages on standard error until the block ends; if *quiet*, only its warnings."""
 
-    class Said(logging.Handler):
+    class MessagePrinter(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             say(record.getMessage(), screen.err)
 
-    log, handler = logging.getLogger("gre_bench.fetch"), Said()
+    log, handler = logging.getLogger("gre_bench.fetch"), MessagePrinter()
     log.addHandler(handler)
     log.setLevel(logging.WARNING if quiet else logging.INFO)
     try:

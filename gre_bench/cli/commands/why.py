@@ -8,7 +8,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gre_bench.board.words import describe_candidate, format_with_half_width, is_validated, ranks, scored_by
+from gre_bench.board.words import (
+    describe_candidate,
+    describe_scoring_lm,
+    format_row_rank_range,
+    format_with_half_width,
+    is_validated,
+)
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import CommandResult
 from gre_bench.cli.commands.options import METRICS, argument, option
@@ -102,7 +108,7 @@ def print_explanation(explanation: Why, store: Store, state: Path, texts: bool =
     if store.is_loaded:
         say(f"{store.key} was loaded from a release: its texts are not here, so nothing is quoted or scored again")
     if chosen and explanation.board is not None:
-        say(scored_by(signature["evaluation_lm"], explanation.board["validation"]), style="dim")
+        say(describe_scoring_lm(signature["evaluation_lm"], explanation.board["validation"]), style="dim")
     if any(row["human"] is not None for row in explanation.papers):
         board = store.read(LEADERBOARD, signature_ids=[signature["signature_id"]])
         screen.say_nonempty([describe_candidate(row) for row in board if row["kind"] == "human"])
@@ -141,7 +147,7 @@ def _describe_board_score(explanation: Why) -> str:
     if board is None or board["score"] is None:
         return "no score on the board"
     known = board["validation"].replace("unvalidated", "not validated")
-    order = f"rank {ranks(board)}, {known}" if is_validated([board]) else f"no order: {known}"
+    order = f"rank {format_row_rank_range(board)}, {known}" if is_validated([board]) else f"no order: {known}"
     rank = "control" if board["kind"] == "control" else board["unranked"] or order
     leads = [row["lead"] for row in explanation.papers if row["lead"] is not None]
     ahead = f"; ahead of human on {sum(lead > 0 for lead in leads)} of {counted(len(leads), 'paper')}" if leads else ""

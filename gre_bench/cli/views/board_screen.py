@@ -17,19 +17,19 @@ from gre_bench.board.words import (
     HUMAN_IS,
     RANKED_APART,
     CandidateOrder,
-    at_human_length,
     choose_headline_signature,
+    describe_scoring_lm,
     explain_missing_human,
     format_board_answer,
+    format_candidate_note,
     format_contaminated_lms,
     format_contamination_gap,
     format_headline_warning,
+    format_p_value,
+    format_ties,
     format_with_half_width,
+    get_score_at_human_length,
     is_validated,
-    note,
-    p_value,
-    scored_by,
-    ties,
     training_overlap_line,
     warn_of_few_papers,
     warn_of_other_signature,
@@ -221,7 +221,11 @@ def _print_board(
     styles = ["bold" if row["kind"] == "human" else "dim" if row["rank"] is None else "" for row in rows]
     breaks = {} if first_control is None else {first_control: "controls"}
     print_columns("", columns, styles, breaks=breaks)
-    notes = [f"{row['candidate']}: {text}" for row in rows if (text := note(row)) and row["kind"] != "control"]
+    notes = [
+        f"{row['candidate']}: {text}"
+        for row in rows
+        if (text := format_candidate_note(row)) and row["kind"] != "control"
+    ]
     if printed is not None:
         notes += [CONTROLS] if _control_beats_ranked(rows) else []
         screen.say_nonempty([line for line in notes if line not in printed])
@@ -264,7 +268,7 @@ def _print_other_boards(
 
 
 def _print_ties(rows: Sequence[LeaderboardRow]) -> None:
-    lines = list(ties(rows))
+    lines = list(format_ties(rows))
     screen.say_nonempty(lines[:SHOWN_TIES])
     if len(lines) > SHOWN_TIES:
         say(f"and {len(lines) - SHOWN_TIES} more neighbours")
@@ -284,12 +288,12 @@ def _print_neighbour_differences(rows: Sequence[LeaderboardRow], orders: Sequenc
         ),
         Column("next", [screen.remove_control_characters(test.second) for _, test in lines], 0, "name", WIDEST_NAME),
         Column("mean", [format_or_dash(test.difference, "+.2f") for _, test in lines]),
-        Column("p", [p_value(test.p_holm) for _, test in lines]),
+        Column("p", [format_p_value(test.p_holm) for _, test in lines]),
         Column("median", [format_or_dash(test.median, "+.2f") for _, test in lines], 1),
         Column("trimmed", [f"{test.trimmed:+.2f} (≥ {test.trimmed_low:+.2f})" for _, test in lines], 1),
         Column("ahead on", [f"{test.ahead} of {test.papers}" for _, test in lines]),
         Column("win rate", [f"{test.win_rate:.0%}" for _, test in lines], 2),
-        Column("sign test p", [p_value(test.sign_p) for _, test in lines], 1),
+        Column("sign test p", [format_p_value(test.sign_p) for _, test in lines], 1),
     ]
     if len(orders) > 1:
         columns.insert(0, Column("by", [lm for lm, _ in lines], 0, "name"))
@@ -316,7 +320,7 @@ def _print_cautions(
     if gap and gap["low"] is not None:
         say(f"{format_contamination_gap(gap)} --board all ranks them too.")
     screen.say_nonempty([describe_reference_counts(rows)])
-    by = scored_by(signature["evaluation_lm"], rows[0]["validation"])
+    by = describe_scoring_lm(signature["evaluation_lm"], rows[0]["validation"])
     say(by, style="green" if is_validated(rows) else "yellow")
 
 
@@ -408,7 +412,7 @@ def show_outcomes(rows: Sequence[OutcomesRow]) -> None:
 
 
 def _format_score_at_length(row: LeaderboardRow) -> str:
-    return format_with_half_width(at_human_length(row), row["at_length_high"])
+    return format_with_half_width(get_score_at_human_length(row), row["at_length_high"])
 
 
 def _format_share(part: int | None, whole: int | None) -> str:

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import groupby
 from pathlib import Path
 
-from gre_bench.board.words import ONE_LM, format_not_validated, p_value, scored_by, warn_of_few_papers
+from gre_bench.board.words import ONE_LM, describe_scoring_lm, format_not_validated, format_p_value, warn_of_few_papers
 from gre_bench.cli.views.fitted import print_text_table
 from gre_bench.cli.views.screen import format_or_dash, say, say_nonempty
 from gre_bench.core.metrics import ALPHA, is_known, recipe_of
@@ -43,7 +43,7 @@ def show_sides(report: Row) -> None:
                     row["metric"],
                     row["n"],
                     _rho(row["spearman"]),
-                    p_value(row["p"]),
+                    format_p_value(row["p"]),
                     format_or_dash(row["printed"], ".2f", ""),
                 )
                 for row in rows
@@ -124,12 +124,14 @@ def _print_difference_parts(row: Row, first: str, other: str) -> None:
     """Prints the parts of a difference, its median, and the papers on which each of the two leads most."""
     say(f"  difference: {_format_interval(row)}; median {row['median']:+.2f}, trimmed mean {row['trimmed']:+.2f}")
     board = row["board"]
-    corrected = board and f"; {p_value(board['p_holm'])} corrected for the board's {counted(board['tests'], 'test')}"
-    alone = f"p {p_value(row['p'])} alone, for one question asked beforehand"
-    say(f"  {alone}{corrected or ''}; sign test p {p_value(row['sign_p'])}")
+    corrected = (
+        board and f"; {format_p_value(board['p_holm'])} corrected for the board's {counted(board['tests'], 'test')}"
+    )
+    alone = f"p {format_p_value(row['p'])} alone, for one question asked beforehand"
+    say(f"  {alone}{corrected or ''}; sign test p {format_p_value(row['sign_p'])}")
     for name in ("chance", "above_chance"):
         if part := row[name]:
-            say(f"  {name.replace('_', ' ')}: {_format_interval(part)}; p {p_value(part['p'])} alone")
+            say(f"  {name.replace('_', ' ')}: {_format_interval(part)}; p {format_p_value(part['p'])} alone")
     for name, papers in ((first, row["most"]), (other, row["least"])):
         leads = ", ".join(f"{paper['paper_id']} by {abs(paper['difference']):.2f}" for paper in papers)
         say(f"  {name} leads most on: {leads}" if leads else f"  {name} leads on no paper")
@@ -142,14 +144,14 @@ def _describe_significance(row: Row, leader: str) -> str:
     comparison is the only question asked.
     """
     board = row["board"]
-    p = board and f"p {p_value(board['p_holm'])}, corrected for the board's {counted(board['tests'], 'test')}"
+    p = board and f"p {format_p_value(board['p_holm'])}, corrected for the board's {counted(board['tests'], 'test')}"
     if board and board["p_holm"] < ALPHA:
         surely = "" if board["surely_ahead"] else ", but is not surely ahead by trimmed mean and sign test"
         return f"{leader} scores higher ({p}){surely}"
     apart = f"not told apart on the board ({p})" if board else "not ranked together, so without a corrected p"
     if row["p"] < ALPHA:
-        return f"{apart}; {leader} scores higher if this is the only question asked (p {p_value(row['p'])})"
-    return apart if board else f"{apart}; not told apart (p {p_value(row['p'])} alone)"
+        return f"{apart}; {leader} scores higher if this is the only question asked (p {format_p_value(row['p'])})"
+    return apart if board else f"{apart}; not told apart (p {format_p_value(row['p'])} alone)"
 
 
 def _format_interval(test: Row) -> str:
@@ -262,7 +264,9 @@ def _describe_scoring_lms(rows: Sequence[Row]) -> list[str]:
     """Returns a line for each combination of evaluation LM and validation in *rows*; it names the metrics."""
     metrics: dict[str, list[str]] = {}
     for row in rows:
-        metrics.setdefault(scored_by(row["evaluation_lm"], row["validation"]), []).append(_metric_title(row["metric"]))
+        metrics.setdefault(describe_scoring_lm(row["evaluation_lm"], row["validation"]), []).append(
+            _metric_title(row["metric"])
+        )
     return [f"{', '.join(titles)}: {by}" for by, titles in metrics.items()]
 
 
@@ -285,7 +289,7 @@ def _describe_board_changes(row: Row) -> str:
         elif row["compares"] == "differences":
             change = line["change"]
             if change is not None and change["p_holm"] < ALPHA:
-                parts.append(f"{name} {change['value']:+.2f} to human (p {p_value(change['p_holm'])})")
+                parts.append(f"{name} {change['value']:+.2f} to human (p {format_p_value(change['p_holm'])})")
             else:
                 unchanged += 1
         elif before != after and row["validated"]:
@@ -379,7 +383,7 @@ def _format_difference_to_human(row: Row | None) -> str:
 def _format_change_cells(row: Row | None) -> tuple[str, str, str]:
     if row is None:
         return "", "", ""
-    return f"{row['value']:+.2f}", f"{row['low']:+.2f} to {row['high']:+.2f}", p_value(row["p_holm"])
+    return f"{row['value']:+.2f}", f"{row['low']:+.2f} to {row['high']:+.2f}", format_p_value(row["p_holm"])
 
 
 def show_lms(report: Row) -> None:
@@ -432,11 +436,11 @@ def show_contrasts(report: Row) -> None:
                 say(f"    {row['problem']}")
                 continue
             say(
-                f"    {_format_interval_95(row)}, p {p_value(row['p_holm'])}, ahead on {row['ahead']} of "
+                f"    {_format_interval_95(row)}, p {format_p_value(row['p_holm'])}, ahead on {row['ahead']} of "
                 f"{counted(row['papers'], 'paper')}, which could show {row['detectable']:.2f}"
             )
             parts = [
-                f"{name.replace('_', ' ')} {_format_interval_95(row[name])}, p {p_value(row[name]['p_holm'])}"
+                f"{name.replace('_', ' ')} {_format_interval_95(row[name])}, p {format_p_value(row[name]['p_holm'])}"
                 for name in ("chance", "above_chance")
                 if row[name]
             ]
@@ -465,5 +469,5 @@ def _format_difference_at_length(test: Row | None) -> str:
     if test is None:
         return "not known: no lengths, or none that vary"
     own = f", own {_format_interval_95(test['own'], 'value')}" if test["own"] else ""
-    outcome = f"not told: {test['why_not']}" if test["why_not"] else f"p {p_value(test['p_holm'])}"
+    outcome = f"not told: {test['why_not']}" if test["why_not"] else f"p {format_p_value(test['p_holm'])}"
     return f"{_format_interval_95(test['common'], 'value')}{own}, {outcome}; lengths overlap {test['overlap']:.2f}"

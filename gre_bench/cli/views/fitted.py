@@ -72,7 +72,7 @@ def print_columns(
     columns = [column for column in columns if any(column.cells)]
     chosen = _choose_columns(columns, room)
     if _compute_table_width([column.least for column in chosen if column.order == 0]) > room:
-        _records(title, columns, styles)
+        _print_records(title, columns, styles)
         return [column.head for column in columns]
     widths = _compute_widths(chosen, room)
     if title:
@@ -182,7 +182,7 @@ def _compute_table_width(widths: Sequence[int]) -> int:
     return sum(widths) + GAP * (len(widths) - 1)
 
 
-def _records(title: str, columns: Sequence[Column], styles: Sequence[str]) -> None:
+def _print_records(title: str, columns: Sequence[Column], styles: Sequence[str]) -> None:
     if title:
         say(title, style="bold")
     heads = max(len(column.head) for column in columns)

@@ -9,7 +9,7 @@ from typing import Any
 from rich.box import HEAVY_HEAD
 
 from gre_bench.board.committee_curve import committee_line
-from gre_bench.board.words import format_with_half_width, p_value
+from gre_bench.board.words import format_p_value, format_with_half_width
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.screen import escape, print_grid, say
 from gre_bench.core.metrics import recipe_of, sort_metric_names
@@ -293,7 +293,7 @@ def _show_orders(item: Row) -> None:
     for row in item["orders"]:
         level = row["share"] is None and row["uncut"] is None
         lines.append((
-            row["first"], row["second"], f"{row['difference']:+.2f}", p_value(row["p_holm"]),
+            row["first"], row["second"], f"{row['difference']:+.2f}", format_p_value(row["p_holm"]),
             "not told" if level else share(row["share"]), row["by"] or "", share(row["uncut"]), share(row["worst"]),
             "" if row["turned"] is None else f"{math.ceil(100 * row['turned'])}%",
         ))  # fmt: skip

@@ -141,7 +141,7 @@ def _read_restaurants(path: Path, terms: SampleCriteria, imported: Imported) -> 
                 raise RefusedError(f"business {paper.paper_id} was there before")
             restaurants[paper.paper_id] = Restaurant(paper, categories.strip())
         except RefusedError as reason:
-            _refuse(imported, path, number, "business", reason)
+            _refuse_line(imported, path, number, "business", reason)
     imported.left_out[f"businesses that are not in the category {terms.category}"] = others
     return restaurants
 
@@ -171,7 +171,7 @@ def _read_reviews(path: Path, restaurants: Mapping[str, Restaurant], terms: Samp
                 keep = heappush if len(restaurant.chosen) < terms.reviews_each else heappushpop
                 keep(restaurant.chosen, (-mark, number, offset))
         except RefusedError as reason:
-            _refuse(imported, path, number, "review", reason)
+            _refuse_line(imported, path, number, "review", reason)
     imported.left_out |= left
 
 
@@ -190,7 +190,7 @@ def _compute_seeded_rank(terms: SampleCriteria, item: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{terms.seed}:{item}".encode()).digest()[:8])
 
 
-def _refuse(imported: Imported, path: Path, number: int, kind: str, reason: RefusedError) -> None:
+def _refuse_line(imported: Imported, path: Path, number: int, kind: str, reason: RefusedError) -> None:
     imported.refuse(number, f"{kind} on line {number}", reason)
     if len(imported.refusals) > MOST_REFUSED:
         raise SourceError(

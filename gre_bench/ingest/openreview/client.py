@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from gre_bench.core.errors import SourceError
 from gre_bench.core.settings import FetchSettings
 from gre_bench.http.lm_requests import mask_secrets
-from gre_bench.http.totp import code_now
+from gre_bench.http.totp import compute_totp_code
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.openreview.transport import TokenExpired, Transport
 
@@ -78,7 +78,7 @@ class Archive:
         return not self.damaged and not self.strangers
 
 
-class Forbidden(SourceError):
+class ForbiddenItemError(SourceError):
     """The service refuses to show an item to this account (403). The item may or may not exist."""
 
 
@@ -87,7 +87,8 @@ class OpenReview:
 
     *settings*: only their time limits and number of attempts are used.
 
-    Its methods may raise `Paused` (no request is allowed now), `ServiceDown`, `Forbidden` or another `SourceError`.
+    Its methods may raise `Paused` (no request is allowed now), `ServiceDown`, `ForbiddenItemError` or another
+    `SourceError`.
     """
 
     def __init__(
@@ -172,10 +173,10 @@ class OpenReview:
         """Returns the answer to one request; None for a 404 answer, unless the item *must_exist*.
 
         *address*: the attribute of openreview-py's client that holds the URL, without *path*. Logs in again, once, if
-        the token has expired. Raises `Forbidden` for a 403.
+        the token has expired. Raises `ForbiddenItemError` for a 403.
         """
         for attempt in range(2):
-            client = self._logged_in()
+            client = self._get_logged_in_client()
             try:
                 response = client.session.get(getattr(client, address) + path, params=query, headers=client.headers)
             except TokenExpired as error:
@@ -196,16 +197,18 @@ class OpenReview:
                 problem = f"{tree.get('name')}: {tree.get('message')}"
             if status == 404 and not must_exist:
                 return None
-            raise (Forbidden if status == 403 else SourceError)(f"{self.host}: {self._mask_service_message(problem)}")
+            raise (ForbiddenItemError if status == 403 else SourceError)(
+                f"{self.host}: {self._mask_service_message(problem)}"
+            )
         raise AssertionError("two attempts return or raise")
 
-    def _logged_in(self) -> Any:
+    def _get_logged_in_client(self) -> Any:
         """Returns openreview-py's client, with a token if there are credentials."""
         if self._client is None:
             token = "" if self._token_spent else self.login.token
             if not token and self.login.password:
                 token = self._new_token()
-            self._client = self._quiet_client(self.api, self.host)
+            self._client = self._make_quiet_client(self.api, self.host)
             if token:
                 self._client.token = token
                 self._client.headers["Authorization"] = f"Bearer {token.removeprefix('Bearer ')}"
@@ -216,9 +219,9 @@ class OpenReview:
         from openreview.api import OpenReviewClient
 
         # Both APIs accept a token of API v2.
-        login, client = self.login, self._quiet_client(2, self.host.replace("//api.", "//api2."))
+        login, client = self.login, self._make_quiet_client(2, self.host.replace("//api.", "//api2."))
         second = login.mfa_code or login.totp_secret
-        code = (lambda _: login.mfa_code or code_now(login.totp_secret)) if second else None
+        code = (lambda _: login.mfa_code or compute_totp_code(login.totp_secret)) if second else None
         try:
             OpenReviewClient.login_user(client, login.username, login.password, mfa_code_provider=code)
         except MfaRequiredException:
@@ -233,7 +236,7 @@ class OpenReview:
             raise SourceError(f"{self.host}: the login returned no token; is it the API's address?") from None
         return str(client.token)
 
-    def _quiet_client(self, api: int, host: str) -> Any:
+    def _make_quiet_client(self, api: int, host: str) -> Any:
         import openreview
         import openreview.api
 

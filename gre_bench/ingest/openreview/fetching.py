@@ -30,7 +30,7 @@ from gre_bench.core.errors import Paused, ServiceDown, SettingsError, SourceErro
 from gre_bench.core.settings import EditionSettings, FetchSettings, Settings
 from gre_bench.core.whole_files import write_error, write_file
 from gre_bench.ingest.openreview import journal as journals
-from gre_bench.ingest.openreview.client import BATCH, PAGE, Archive, Forbidden, Login, OpenReview
+from gre_bench.ingest.openreview.client import BATCH, PAGE, Archive, ForbiddenItemError, Login, OpenReview
 from gre_bench.ingest.openreview.journal import (
     Journal,
     Kind,
@@ -43,7 +43,7 @@ from gre_bench.ingest.openreview.journal import (
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.records import versions
 from gre_bench.ingest.records.notes import confirm_form, fields_of, kind_at, read_notes
-from gre_bench.ingest.records.sampling import draw
+from gre_bench.ingest.records.sampling import draw_papers_and_roles
 from gre_bench.ingest.records.venues import Venue, venue_of
 from gre_bench.ingest.snapshot import Snapshot, make_snapshot
 
@@ -166,12 +166,12 @@ def fetch_papers_into_journal(request: FetchRequest, secret: Callable[[str], str
         known = {paper: fetched for run in runs for paper, fetched in run.pdfs.items()}
 
         def histories(client: OpenReview, tell: Tell) -> None:
-            def ask(note_id: str) -> None:
+            def request_history(note_id: str) -> None:
                 journal.add_history(note_id, client.history(note_id))
                 tell("versions", "edits", sum(item in journal.histories for item in due), len(due))
 
             refusals = _Refusals(journal, "history")
-            refusals.each(_items_to_request(journal, "history", due, began), ask)
+            refusals.each(_items_to_request(journal, "history", due, began), request_history)
             refusals.end()
 
         def pdfs(client: OpenReview, tell: Tell) -> None:
@@ -320,7 +320,7 @@ class _Refusals:
         self._count, self._items = 0, list[str]()
 
     def each(self, items: Iterable[str], ask: Callable[[str], None]) -> None:
-        """Calls *ask* with each of *items*, and tracks the refusals that *ask* raises as `Forbidden`.
+        """Calls *ask* with each of *items*, and tracks the refusals that *ask* raises as `ForbiddenItemError`.
 
         Raises `ServiceDown` after `IN_A_ROW` refusals in a row. If earlier runs recorded these refusals already, the
         method returns instead, without requesting the remaining items.
@@ -331,7 +331,7 @@ class _Refusals:
                 self.end()
             try:
                 ask(item)
-            except Forbidden as error:
+            except ForbiddenItemError as error:
                 if not known:
                     self.add(error, item)
                     continue
@@ -345,7 +345,7 @@ class _Refusals:
             else:
                 self.end()
 
-    def add(self, error: Forbidden, item: str | None = None) -> None:
+    def add(self, error: ForbiddenItemError, item: str | None = None) -> None:
         """Adds one refused request to the series. *item*: the refused item; None if the request was for several.
 
         Raises `ServiceDown` if the series reaches `IN_A_ROW` refusals.
@@ -370,14 +370,14 @@ def _fetch_pdfs(
     kind, batch = ("attachment", min(request.settings.fetch.pdf_batch, BATCH)) if client.api == 2 else ("pdf", 1)
     refusals, archive = _Refusals(journal, "pdf"), NONE
 
-    def keep(paper_id: str, data: bytes | None) -> None:
+    def add_pdf_to_journal(paper_id: str, data: bytes | None) -> None:
         journal.add_pdf(paper_id, papers[paper_id][1], data, None if data is not None else MISSING)
         tell("PDFs", kind, sum(paper in journal.pdfs for paper in papers), len(papers))
 
-    def ask(paper_id: str) -> None:
+    def request_pdf(paper_id: str) -> None:
         """Requests one PDF; if the archive contained a part of it, keeps the longer of the two copies."""
         copies = (archive.files.get(paper_id), client.pdf(paper_id))
-        keep(paper_id, max((data for data in copies if data is not None), key=len, default=None))
+        add_pdf_to_journal(paper_id, max((data for data in copies if data is not None), key=len, default=None))
 
     missing = _items_to_request(journal, "pdf", papers, request.began)
     refused = [paper_id for paper_id in missing if ("pdf", paper_id) in journal.refused]
@@ -390,20 +390,20 @@ def _fetch_pdfs(
                 archive = client.pdfs({name: papers[name][0] for name in some}) or NONE
                 if archive is NONE or not archive.damaged:
                     break
-        except Forbidden as error:
+        except ForbiddenItemError as error:
             # The service may refuse a whole archive because of a single PDF, so request the PDFs one by one.
             refusals.add(error)
         for paper_id in [name for name in some if name in archive.files]:
             data = archive.files[paper_id]
             # A download without a stated length can be truncated without an error.
             if not data.startswith(b"%PDF") or b"%%EOF" in data[-4096:]:
-                keep(paper_id, data)
+                add_pdf_to_journal(paper_id, data)
                 refusals.end()
         for paper_id in [name for name in some if archive.complete and name not in archive.files]:
-            keep(paper_id, None)
-        refusals.each([name for name in some if name not in journal.pdfs], ask)
+            add_pdf_to_journal(paper_id, None)
+        refusals.each([name for name in some if name not in journal.pdfs], request_pdf)
     refusals.end()
-    refusals.each(refused, ask)
+    refusals.each(refused, request_pdf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,7 +417,7 @@ class SampledPapers:
 def sample_papers_of_journal(journal: Journal, venue: Venue, edition: EditionSettings) -> SampledPapers:
     """Samples papers from the notes in the journal; raises `SourceError` if that is impossible."""
     records = read_notes(latest_notes(journal), venue)
-    drawn = draw(records.papers, records.reviews, edition)
+    drawn = draw_papers_and_roles(records.papers, records.reviews, edition)
     return SampledPapers(frozenset(role.paper_id for role in drawn.roles), tuple(drawn.notes))
 
 
@@ -452,13 +452,13 @@ def make_snapshot_from_journal(request: FetchRequest) -> dict[str, Any]:
     beside = root / f".sealing-{uuid.uuid4().hex}"
     with Journal(request.folder, request.origin) as journal:
         sampled = sample_papers_of_journal(journal, venue, edition)
-        remarks = list(_remarks(request, journal, sampled))
+        remarks = list(_list_snapshot_remarks(request, journal, sampled))
         sealed = journal.sealed or [
             digest for run in journals.earlier_journals(request.folder, request.origin) for digest in run.sealed
         ]
         notes = list(latest_notes(journal))
         note_ids = {note["id"] for note in notes}
-        reviews, papers = list(_reviews(notes, journal, venue)), _papers(notes, journal, venue, sampled)
+        reviews, papers = list(_choose_review_versions(notes, journal, venue)), _papers(notes, journal, venue, sampled)
         shas = {name: fetched.sha256 for name, fetched in journal.pdfs.items() if name in sampled.papers}
         try:
             root.mkdir(parents=True, exist_ok=True)
@@ -473,7 +473,7 @@ def make_snapshot_from_journal(request: FetchRequest) -> dict[str, Any]:
                 source=f"openreview: {journal.origin}",
                 previous=sealed[-1] if sealed else None,
                 remarks=remarks,
-                counts=_counts(notes, journal, venue, sampled, papers, reviews),
+                counts=_count_snapshot_notes(notes, journal, venue, sampled, papers, reviews),
                 grouped=True,
                 link=True,
             )
@@ -506,7 +506,7 @@ def _rename_snapshot(made: Snapshot, name: str) -> Snapshot:
     return Snapshot.open(folder)
 
 
-def _remarks(request: FetchRequest, journal: Journal, sampled: SampledPapers) -> Iterator[str]:
+def _list_snapshot_remarks(request: FetchRequest, journal: Journal, sampled: SampledPapers) -> Iterator[str]:
     venue, host = request.venue, request.origin.host
     if venue.host != host:
         yield f"fetched from {host}, which is not the venue's own host"
@@ -522,7 +522,7 @@ def _remarks(request: FetchRequest, journal: Journal, sampled: SampledPapers) ->
         yield f"refused (403), to be requested again by the next fetch: {due}"
 
 
-def _reviews(notes: Iterable[Note], journal: Journal, venue: Venue) -> Iterator[Note]:
+def _choose_review_versions(notes: Iterable[Note], journal: Journal, venue: Venue) -> Iterator[Note]:
     for note in notes:
         if kind_at(note, venue) in venue.reviews:
             refused = () if ("history", note["id"]) in journal.refused else None
@@ -534,7 +534,7 @@ def _reviews(notes: Iterable[Note], journal: Journal, venue: Venue) -> Iterator[
                 "version": chosen.version_id,
                 "written_at": chosen.written_at,
                 "rule": chosen.rule,
-                "licence": _licence(note),
+                "licence": _licence_of_note(note),
             }
 
 
@@ -553,17 +553,17 @@ def _papers(notes: Iterable[Note], journal: Journal, venue: Venue, sampled: Samp
             rows[name] = {
                 "pdf_problem": fetched.problem if fetched else REFUSED if ("pdf", name) in journal.refused else None,
                 "pdf_version_status": versions.pdf_version_status(note, history, venue.released_ms, decided.get(name)),
-                "licence": _licence(note),
+                "licence": _licence_of_note(note),
                 "sampled": name in sampled.papers,
             }
     return rows
 
 
-def _licence(note: Note) -> str | None:
+def _licence_of_note(note: Note) -> str | None:
     return note["license"] if isinstance(note.get("license"), str) else None
 
 
-def _counts(
+def _count_snapshot_notes(
     notes: list[Note],
     journal: Journal,
     venue: Venue,

@@ -270,7 +270,7 @@ def submissions_lacking_replies(journal: Journal) -> tuple[str, ...]:
     """Returns the ids of the submissions for which the listing did not contain all replies."""
     incomplete = {}
     for note in journal.submissions():
-        details, stated = _details(note)
+        details, stated = _read_submission_details(note)
         if not isinstance(replies := details.get("replies"), list) or stated > len(replies):
             incomplete[str(note.get("id"))] = None
     return tuple(incomplete)
@@ -278,14 +278,14 @@ def submissions_lacking_replies(journal: Journal) -> tuple[str, ...]:
 
 def count_hidden_replies(journal: Journal) -> int:
     """Returns how many replies the service counts but does not show, over all forums that were fetched as a whole."""
-    stated = {str(note.get("id")): _details(note)[1] for note in journal.submissions()}
+    stated = {str(note.get("id")): _read_submission_details(note)[1] for note in journal.submissions()}
     return sum(
         max(0, (journal.counted[forum] or 0) - len(notes), stated.get(forum, 0) - (len(notes) - 1))
         for forum, notes in journal.forums.items()
     )
 
 
-def _details(note: Note) -> tuple[Note, int]:
+def _read_submission_details(note: Note) -> tuple[Note, int]:
     """Returns (the details of the submission *note*, the number of replies that they state; 0 if unstated)."""
     details = note["details"] if isinstance(note.get("details"), dict) else {}
     count = details.get("replyCount")
@@ -295,7 +295,7 @@ def _details(note: Note) -> tuple[Note, int]:
 def _all_received_notes(journal: Journal) -> Iterator[Note]:
     """Yields all received notes, including repeated ones: each submission of a listing, then its replies by date."""
     for note in journal.submissions():
-        details, _ = _details(note)
+        details, _ = _read_submission_details(note)
         whole = journal.forums.get(str(note.get("id")))
         replies = details.get("replies") or [] if whole is None else whole
         rest = {name: value for name, value in details.items() if name not in ("replies", "directReplies")}

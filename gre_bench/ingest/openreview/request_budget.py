@@ -58,7 +58,7 @@ class RequestBudget:
     def __init__(self, path: Path, clock: Callable[[], float] = time.time):
         self.path, self.clock = path, clock
 
-    def take(self, kind: str) -> None:
+    def count_request_or_pause(self, kind: str) -> None:
         """Counts one request of *kind* before it is sent; raises `Paused` if none is allowed now."""
         with self._lock_allowances(kind) as allowances:
             known, now = allowances[kind], self.clock()
@@ -102,7 +102,7 @@ class RequestBudget:
 
     def allowance(self, kind: str) -> Allowance:
         """Returns the currently known limits of *kind*. A limit whose time window has ended counts as unused."""
-        known, now = self._read().get(kind, _guess(kind)), self.clock()
+        known, now = self._read().get(kind, _guess_allowance(kind)), self.clock()
         return replace(known, limits={name: _reset_ended_window(limit, now) for name, limit in known.limits.items()})
 
     def seconds_for(self, kind: str, requests: int) -> float:
@@ -122,7 +122,7 @@ class RequestBudget:
         """Locks the file, yields {kind: allowance} with *kind* included, and saves the allowances after the block."""
         with hold_file_lock(self.path.with_suffix(".lock"), f"request budget {self.path}"):
             allowances = self._read()
-            allowances.setdefault(kind, _guess(kind))
+            allowances.setdefault(kind, _guess_allowance(kind))
             yield allowances
             tree = {"at": self.clock(), "kinds": {name: asdict(allowances[name]) for name in sorted(allowances)}}
             # The file is written before and after each request, so it is not synced to disk.
@@ -134,19 +134,19 @@ class RequestBudget:
             # If the clock was set back by days, all times are moved back too; otherwise, waits would be days longer.
             back = tree.get("at", 0.0) - self.clock()
             back = 0.0 if back < SET_BACK_S else back
-            return {kind: _allowance(entry, back) for kind, entry in tree["kinds"].items()}
+            return {kind: _parse_allowance(entry, back) for kind, entry in tree["kinds"].items()}
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise SourceError(f"request budget {self.path} is damaged; delete it to start from guesses") from None
 
 
-def _guess(kind: str) -> Allowance:
+def _guess_allowance(kind: str) -> Allowance:
     host, _, operation = kind.rpartition(" ")
     return Allowance({"guess": GUESSES.get(operation, OTHER_GUESS)} if host.endswith("openreview.net") else {})
 
 
-def _allowance(entry: Mapping[str, Any], back: float) -> Allowance:
+def _parse_allowance(entry: Mapping[str, Any], back: float) -> Allowance:
     """Returns the allowance in *entry*, which is read from the file, with its times moved back by *back* seconds."""
     limits = {name: Limit(**limit) for name, limit in entry["limits"].items()}
     for name, limit in limits.items():

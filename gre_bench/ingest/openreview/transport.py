@@ -104,7 +104,7 @@ class Transport(HTTPAdapter):
                 NOTICES.warning(f"{host} {state} ({fault}); {again}; {STOP}")
                 self.sleep(wait)
             tries, lost = attempt + 1, False
-            self.budget.take(f"{parts.netloc} {kind}")
+            self.budget.count_request_or_pause(f"{parts.netloc} {kind}")
             self.sent[kind] += 1
             limits = f"each of {self.policy.attempts} tries waits {self.policy.timeout_s:g} s"
             silence = f"{host} has not answered for {SILENT_S:g} s; {limits}; {STOP}"
@@ -115,7 +115,7 @@ class Transport(HTTPAdapter):
             try:
                 response = self._send_and_read_whole_body(request, options)
             except (RequestException, HTTPError) as error:
-                fault, lost = _cause(error), host not in self.answered and not isinstance(error, ReadTimeout)
+                fault, lost = _find_root_cause(error), host not in self.answered and not isinstance(error, ReadTimeout)
                 continue
             finally:
                 timer.cancel()
@@ -166,7 +166,7 @@ class Transport(HTTPAdapter):
         self.budget.record_stated_limits(kind, response.status_code, response.headers, body)
         if response.status_code == 429:
             # raises Paused; the pause lasts until the time that this response states
-            self.budget.take(kind)
+            self.budget.count_request_or_pause(kind)
             return "429"
         if response.status_code in FAULTS:
             return f"{response.status_code}"
@@ -189,7 +189,7 @@ class Transport(HTTPAdapter):
         return ""
 
 
-def _cause(error: BaseException) -> str:
+def _find_root_cause(error: BaseException) -> str:
     """Returns the root cause of *error* in one line: the operating system's reason, if there is one.
 
     requests and urllib3 store a wrapped exception in the attribute ``reason`` or as an argument.

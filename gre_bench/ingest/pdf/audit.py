@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pymupdf
 
-from gre_bench.core.resources import patterns
+from gre_bench.core.resources import load_patterns
 from gre_bench.ingest.pdf.hidden import Glyphs, PageVisibility, detect_hidden_text, glyphs_of, text_page
 from gre_bench.ingest.pdf.text import Finding, round_box, show_invisible
 
@@ -107,10 +107,10 @@ def find_annotations(page: Any, number: int) -> list[Finding]:
     for note in page.annots() or ():
         text = " ".join(part for part in (note.info.get("subject"), note.info.get("content")) if part)
         if text.strip():
-            findings.append(_finding("annotation", number, note.rect, text))
+            findings.append(_make_finding("annotation", number, note.rect, text))
     for field in page.widgets() or ():
         if str(field.field_value or "").strip() and field.field_type_string in ("Text", "ComboBox", "ListBox"):
-            findings.append(_finding("annotation", number, field.rect, str(field.field_value)))
+            findings.append(_make_finding("annotation", number, field.rect, str(field.field_value)))
     return findings
 
 
@@ -122,14 +122,14 @@ def find_replacement_texts(page: Any, number: int, glyphs: Glyphs) -> list[Findi
     streams = [page.read_contents(), *(page.parent.xref_stream(form[0]) or b"" for form in page.get_xobjects())]
     if not any(REPLACED.search(stream) for stream in streams):
         return []
-    texts = glyphs.joined(range(len(glyphs.text))), str(text_page(page, followed=True).extractText())
+    texts = glyphs.join_characters(range(len(glyphs.text))), str(text_page(page, followed=True).extractText())
     plain, followed = (re.findall(r"[^\W\d_]+", text) for text in texts)
     if not Counter(followed) - Counter(plain):
         return []
     changes = SequenceMatcher(None, plain, followed, autojunk=False).get_opcodes()
     added = [followed[start:end] for change, _, _, start, end in changes if change in ("insert", "replace")]
     text = " ".join(" ".join(words) for words in added if sum(map(len, set(words))) >= LEAST)
-    return [_finding("actual_text", number, page.rect, text)] if text else []
+    return [_make_finding("actual_text", number, page.rect, text)] if text else []
 
 
 def find_hidden_layers(data: bytes, document: Any, most: int) -> list[Finding]:
@@ -152,13 +152,13 @@ def find_hidden_layers(data: bytes, document: Any, most: int) -> list[Finding]:
                 if extra[key] > 0:
                     extra[key] -= 1
                     places.append(index)
-            text = all_of.joined(places)
+            text = all_of.join_characters(places)
             if text.strip():
-                findings.append(_finding("hidden_layer", number + 1, all_of.bounds(places), text))
+                findings.append(_make_finding("hidden_layer", number + 1, all_of.bounds(places), text))
     return findings
 
 
-def _finding(kind: Any, number: int, box: Any, text: str) -> Finding:
+def _make_finding(kind: Any, number: int, box: Any, text: str) -> Finding:
     return Finding(kind, number, round_box(box), show_invisible(text.strip()))
 
 
@@ -176,7 +176,7 @@ HIDDEN, ORDER = (0.85, 0.05, 0.1), (0.95, 0.55, 0.0)
 """The colours of frames: red for hidden text, orange for instructions."""
 
 
-def draw(data: bytes, findings: Iterable[Finding], folder: Path, dpi: int) -> list[str]:
+def draw_findings(data: bytes, findings: Iterable[Finding], folder: Path, dpi: int) -> list[str]:
     """Writes a picture of each page with findings into *folder*, and returns the names of the files.
 
     Each finding is framed and numbered from 1. A finding off the page is marked at the edge. *dpi* is lowered for huge
@@ -216,7 +216,7 @@ def _draw_frames(picture: pymupdf.Pixmap, scale: float, listed: list[tuple[int, 
         return page.get_pixmap(matrix=pymupdf.Matrix(scale, scale), alpha=False)
 
 
-_RULES = patterns("instructions")
+_RULES = load_patterns("instructions")
 ANYWHERE, UNSEEN = (
     {name: re.compile(pattern, re.I | re.X) for name, pattern in _RULES[table].items()}
     for table in ("anywhere", "unseen")
@@ -224,20 +224,20 @@ ANYWHERE, UNSEEN = (
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class InstructionPassage:
     rule: str
     start: int
     end: int
 
 
-def instructions_in(text: str, *, unseen: bool = False) -> list[Passage]:
+def instructions_in(text: str, *, unseen: bool = False) -> list[InstructionPassage]:
     """Returns the passages of *text* that instruct reviewers or models, without overlaps.
 
     *unseen*: whether *text* is hidden, so that the looser rules apply too.
     """
     rules = ANYWHERE | UNSEEN if unseen else ANYWHERE
-    matches = [Passage(name, *match.span()) for name, rule in rules.items() for match in rule.finditer(text)]
-    passages: list[Passage] = []
+    matches = [InstructionPassage(name, *match.span()) for name, rule in rules.items() for match in rule.finditer(text)]
+    passages: list[InstructionPassage] = []
     for passage in sorted(matches, key=lambda passage: (passage.start, -passage.end)):
         if not passages or passage.start >= passages[-1].end:
             passages.append(passage)

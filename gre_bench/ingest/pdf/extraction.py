@@ -19,8 +19,23 @@ import pymupdf
 
 from gre_bench.ingest.pdf.audit import audit_page, find_hidden_layers, label_finding
 from gre_bench.ingest.pdf.matter import drop_back_matter, drop_contents, drop_floats, extract_abstract, title_of
-from gre_bench.ingest.pdf.paragraphs import CAPTION, drop_debris, join_rows, split_into_paragraphs, type_of, words_of
-from gre_bench.ingest.pdf.rows import Page, Row, horizontal_bounds, is_note_mark, read_page, set_fate, undecided
+from gre_bench.ingest.pdf.paragraphs import (
+    CAPTION,
+    count_row_words,
+    drop_debris,
+    join_rows,
+    measure_text_type,
+    split_into_paragraphs,
+)
+from gre_bench.ingest.pdf.rows import (
+    Page,
+    Row,
+    horizontal_bounds,
+    is_note_mark,
+    list_undecided_rows,
+    read_page,
+    set_fate,
+)
 from gre_bench.ingest.pdf.text import (
     FATES,
     LARGEST,
@@ -77,12 +92,12 @@ def read_pdf(data: bytes, *, max_pages: int = 200) -> PdfText:
             if not document.is_pdf:
                 return PdfText("not_a_pdf", notes=("the file is of another format",))
             count = document.page_count
-            read = _read(document, min(count, max_pages), faults)
+            read = _read_pages(document, min(count, max_pages), faults)
             try:
                 read.findings += [label_finding(finding) for finding in find_hidden_layers(data, document, max_pages)]
             except faults as error:
                 read.notes.append(f"layers cannot be looked at: {_ascii_line(error)}")
-            status = _status(document, count, max_pages, read, cut)
+            status = _decide_status(document, count, max_pages, read, cut)
     except faults as error:
         notes = (f"cannot be opened: {_ascii_line(error)}", *([cut] if cut else []))
         return PdfText("truncated" if cut else "empty", notes=notes)
@@ -100,7 +115,7 @@ def read_pdf(data: bytes, *, max_pages: int = 200) -> PdfText:
     )  # fmt: skip
 
 
-def _read(document: Any, count: int, faults: tuple[type[Exception], ...]) -> _Pages:
+def _read_pages(document: Any, count: int, faults: tuple[type[Exception], ...]) -> _Pages:
     """Returns the first *count* pages of *document*; a page that raises one of *faults* counts as lost, with a note."""
     read = _Pages()
     pymupdf.TOOLS.mupdf_warnings()
@@ -132,7 +147,7 @@ def _read(document: Any, count: int, faults: tuple[type[Exception], ...]) -> _Pa
     return read
 
 
-def _status(document: Any, count: int, most: int, read: _Pages, cut: str | None) -> Status:
+def _decide_status(document: Any, count: int, most: int, read: _Pages, cut: str | None) -> Status:
     """Returns the status of a file with *count* pages, and adds the reasons to the notes of *read*.
 
     *most*: how many pages are read at most. *cut*: why the file seems to be truncated, if it does.
@@ -164,20 +179,20 @@ def _extract_parts(pages: Sequence[Page], notes: list[str]) -> tuple[str | None,
     fates only in *pages*. Doubts are added to *notes*.
     """
     heights = [page.height for page in pages]
-    drop_headers_and_footers(pages, type_of([row for page in pages for row in page.rows]).size)
+    drop_headers_and_footers(pages, measure_text_type([row for page in pages for row in page.rows]).size)
     drop_sidebars(pages)
     rows = in_reading_order(pages)
-    text_type = type_of(rows)
-    words = words_of(rows)
+    text_type = measure_text_type(rows)
+    words = count_row_words(rows)
     title = title_of(rows, heights[0])
-    drop_contents(undecided(rows), text_type)
-    abstract = extract_abstract(undecided(rows), text_type, words, heights, notes)
-    drop_back_matter(undecided(rows), text_type)
-    drop_floats(undecided(rows), text_type)
-    parts = split_into_paragraphs(undecided(rows), text_type, heights)
+    drop_contents(list_undecided_rows(rows), text_type)
+    abstract = extract_abstract(list_undecided_rows(rows), text_type, words, heights, notes)
+    drop_back_matter(list_undecided_rows(rows), text_type)
+    drop_floats(list_undecided_rows(rows), text_type)
+    parts = split_into_paragraphs(list_undecided_rows(rows), text_type, heights)
     drop_debris(parts)
     kept = [part.rows for part in parts if part.rows[0].fate is None]
-    set_fate(undecided(rows), "kept")
+    set_fate(list_undecided_rows(rows), "kept")
     return join_rows(title, words) or None, abstract, "\n\n".join(join_rows(part, words) for part in kept), rows
 
 
@@ -228,7 +243,7 @@ def drop_headers_and_footers(pages: Sequence[Page], text_size: float) -> None:
                 out.add(row)
             elif index == 0 and NOTICE.search(row.text) and (zone == "bottom" or row.y1 < 0.1 * page.height):
                 out |= {
-                    other for other in undecided(page.rows) if other.block == row.block and other.y0 >= row.y0
+                    other for other in list_undecided_rows(page.rows) if other.block == row.block and other.y0 >= row.y0
                 } - counted
         out |= {
             row
@@ -246,7 +261,7 @@ def _edge_rows(page: Page, text_size: float) -> list[tuple[tuple[str, str], Row]
     key on all pages. Captions are left out, and so are rows in type larger than *text_size*, such as titles of slides.
     """
     edges = []
-    left = undecided(page.rows)
+    left = list_undecided_rows(page.rows)
     by_zone = {"top": sorted(left, key=lambda row: row.y0), "bottom": sorted(left, key=lambda row: -row.y1)}
     for zone, rows in by_zone.items():
         heights: list[float] = []
@@ -264,7 +279,7 @@ def _edge_rows(page: Page, text_size: float) -> list[tuple[tuple[str, str], Row]
 
 def _stands_alone(number: Row, zone: str, page: Page) -> bool:
     """Whether at most two pieces lie between *number* and the edge *zone* of *page*, and at most two to its sides."""
-    left = undecided(page.rows)
+    left = list_undecided_rows(page.rows)
     further = [row for row in left if (row.y1 < number.y0 if zone == "top" else row.y0 > number.y1)]
     beside = [row for row in left if row.y0 < number.y1 and row.y1 > number.y0 and row is not number]
     return len(further) <= 2 and len(beside) <= 2
@@ -291,42 +306,42 @@ def in_reading_order(pages: Sequence[Page]) -> list[Row]:
 
     A band is the part of a page between two rows that span the columns.
     """
-    gutters, usual = _gutters(pages)
+    gutters, usual = _find_page_gutters(pages)
     ordered: list[Row] = []
     for page, own in zip(pages, gutters, strict=True):
         gutter = own if own is not None else usual
-        rows = undecided(page.rows)
+        rows = list_undecided_rows(page.rows)
         ordered += _join_into_rows(rows, *horizontal_bounds(rows), 0) if gutter is None else _sort_bands(rows, gutter)
     return ordered
 
 
 def drop_sidebars(pages: Sequence[Page]) -> None:
     """Drops sidebars next to a single text column on the first two pages; later pages give the column's bounds."""
-    if _gutters(pages)[1] is not None:
+    if _find_page_gutters(pages)[1] is not None:
         return
-    extents = [horizontal_bounds(rows) for page in pages[2:] if len(rows := undecided(page.rows)) > 20]
+    extents = [horizontal_bounds(rows) for page in pages[2:] if len(rows := list_undecided_rows(page.rows)) > 20]
     if extents:
         left, right = (statistics.median(side) for side in zip(*extents, strict=True))
         for page in pages[:2]:
-            beside = (row for row in undecided(page.rows) if row.x1 <= left - 5 or row.x0 >= right + 5)
+            beside = (row for row in list_undecided_rows(page.rows) if row.x1 <= left - 5 or row.x0 >= right + 5)
             set_fate(beside, "sidebar")
 
 
-def _gutters(pages: Sequence[Page]) -> tuple[list[float | None], float | None]:
+def _find_page_gutters(pages: Sequence[Page]) -> tuple[list[float | None], float | None]:
     """Returns (the gutter of each page, their median). A gutter is the x of the gap between two columns.
 
     The gutter of a page with one column is None. If fewer than a third of the pages with text have a gutter, all are
     None.
     """
-    gutters: list[float | None] = [_gutter(undecided(page.rows)) for page in pages]
+    gutters: list[float | None] = [_find_gutter(list_undecided_rows(page.rows)) for page in pages]
     votes = [gutter for gutter in gutters if gutter is not None]
-    if len(votes) * 3 < sum(bool(undecided(page.rows)) for page in pages):
+    if len(votes) * 3 < sum(bool(list_undecided_rows(page.rows)) for page in pages):
         gutters = [None for _ in pages]
         votes = []
     return gutters, statistics.median(votes) if votes else None
 
 
-def _gutter(rows: Sequence[Row]) -> float | None:
+def _find_gutter(rows: Sequence[Row]) -> float | None:
     """Returns the middle (x in points) of the widest gap between two columns of *rows*; None if there is one column."""
     long = [row for row in rows if len(row.text.strip()) >= 12]
     if len(long) < 12:
@@ -342,13 +357,13 @@ def _gutter(rows: Sequence[Row]) -> float | None:
     return x if min(sides) >= 4 and sum(sides) > 2 * least else None
 
 
-def _columns(rows: Sequence[Row], gutter: float) -> list[list[Row]]:
+def _split_into_columns(rows: Sequence[Row], gutter: float) -> list[list[Row]]:
     """Splits *rows*, none of which crosses *gutter*, into columns at the gutter; splits each side again if needed."""
     parts: list[list[Row]] = []
     for side in ([row for row in rows if row.x1 <= gutter + 3], [row for row in rows if row.x1 > gutter + 3]):
-        inner = _gutter(side)
+        inner = _find_gutter(side)
         crossing = inner is not None and any(row.x0 < inner - 3 and row.x1 > inner + 3 for row in side)
-        parts += [side] if inner is None or crossing else _columns(side, inner)
+        parts += [side] if inner is None or crossing else _split_into_columns(side, inner)
     return parts
 
 
@@ -366,7 +381,7 @@ def _sort_bands(rows: Sequence[Row], gutter: float) -> list[Row]:
             full.append(row)
             crossing.add(row)
     left, right = horizontal_bounds(rows)
-    columns = _columns([row for row in rows if row not in crossing], gutter)
+    columns = _split_into_columns([row for row in rows if row not in crossing], gutter)
     bounds = [horizontal_bounds(column) for column in columns]
     ordered: list[Row] = []
     top = -1.0
@@ -384,10 +399,10 @@ def _sort_bands(rows: Sequence[Row], gutter: float) -> list[Row]:
 
 def _join_into_rows(pieces: Sequence[Row], left: float, right: float, column: int) -> list[Row]:
     """Joins the *pieces* of one column that share a baseline into rows, and returns the rows from top to bottom."""
-    return [_join_pieces(row, left, right, column) for row in _baselines(pieces)]
+    return [_join_pieces(row, left, right, column) for row in _group_by_baseline(pieces)]
 
 
-def _baselines(pieces: Sequence[Row]) -> Iterator[list[Row]]:
+def _group_by_baseline(pieces: Sequence[Row]) -> Iterator[list[Row]]:
     row: list[Row] = []
     for piece in sorted(pieces, key=lambda piece: ((piece.y0 + piece.y1) / 2, piece.x0)):
         if row:

@@ -100,7 +100,7 @@ class Glyphs:
         """Returns the box around the characters at the indices *places*, rounded to tenths of a point."""
         return round_box((*self.box[places, :2].min(axis=0), *self.box[places, 2:].max(axis=0)))
 
-    def joined(self, places: Any) -> str:
+    def join_characters(self, places: Any) -> str:
         """Returns the characters at the indices *places* as one text, with a space between lines."""
         breaks = np.flatnonzero(np.diff(self.line[places])) + 1
         parts = np.split(np.asarray(places), breaks)
@@ -226,21 +226,21 @@ def detect_hidden_text(page: Any, number: int) -> PageVisibility:
     recognised = np.zeros(len(why), dtype=bool)
     if scan:  # judged by line, because recognised words are often wider than the writing beneath
         letters = glyphs.solid & unseen
-        written = np.bincount(glyphs.line, letters & (ink.ranges(glyphs.box) >= PALE))
+        written = np.bincount(glyphs.line, letters & (ink.measure_contrasts(glyphs.box) >= PALE))
         recognised = unseen & (written >= 0.5 * np.maximum(np.bincount(glyphs.line, letters), 1))[glyphs.line]
         why[recognised] = ""
     hidden = why != ""
-    again, findings = find_repeated_characters(glyphs, ~hidden), tuple(_findings(glyphs, why, number))
+    again, findings = find_repeated_characters(glyphs, ~hidden), tuple(_group_into_findings(glyphs, why, number))
     return PageVisibility(glyphs, hidden, again, findings, scan, int(recognised[glyphs.solid].sum()), pictured, not log)
 
 
-def _findings(glyphs: Glyphs, why: NDArray[np.str_], number: int) -> Iterator[Finding]:
+def _group_into_findings(glyphs: Glyphs, why: NDArray[np.str_], number: int) -> Iterator[Finding]:
     """Yields one finding for each run of characters that are hidden for the same reason. *why*: the reasons."""
     places = np.flatnonzero(why != "")
     breaks = np.flatnonzero((why[places[1:]] != why[places[:-1]]) | (np.diff(places) > 3)) + 1
     for run in np.split(places, breaks) if len(places) else ():
         kind: Kind = str(why[run[0]])  # pyrefly: ignore
-        if text := glyphs.joined(run).strip():
+        if text := glyphs.join_characters(run).strip():
             yield Finding(kind, number, glyphs.bounds(run), show_invisible(text))
 
 
@@ -252,13 +252,13 @@ def _mark_unseen_when_drawn(
     Letters that only clip later objects count as ``seen`` if something shows within them.
     """
     band, clips = _measured_boxes(glyphs), np.flatnonzero(among & glyphs.clipping)
-    shown = clips[ink.ranges(glyphs.box[clips]) >= PALE]
+    shown = clips[ink.measure_contrasts(glyphs.box[clips]) >= PALE]
     why[glyphs.clipping & np.isin(glyphs.line, glyphs.line[shown])] = "seen"
     drawn = among & glyphs.painted
     covers, under = _find_covers(log), np.zeros(len(drawn), dtype=bool)
     for _, box in covers:
         under |= _inside_mask(glyphs.middle, box)
-    marks = np.where(drawn & glyphs.solid, ink.marks(glyphs.box), 0)
+    marks = np.where(drawn & glyphs.solid, ink.measure_text_changes(glyphs.box), 0)
     faint = np.maximum.reduceat(marks, np.flatnonzero(np.diff(glyphs.word, prepend=-1)))[glyphs.word] < 3 * PALE
     suspects = drawn & glyphs.solid & (faint | _find_pale(glyphs, np.full((len(drawn), 3), 255.0)))
     if suspects.any():
@@ -266,9 +266,9 @@ def _mark_unseen_when_drawn(
         low, high = band[places, :2].min(axis=0) - MARGIN, band[places, 2:].max(axis=0) + MARGIN
         fine = PageRenderings(page, FINE, (*low, *high))
         beneath = np.full((len(drawn), 3), 255.0)
-        beneath[places] = fine.at(band[places], fine.ground).mean(axis=1)
+        beneath[places] = fine.sample_in_boxes(band[places], fine.ground).mean(axis=1)
         lost, pale = np.zeros(len(drawn), dtype=bool), np.zeros(len(drawn), dtype=bool)
-        lost[places] = fine.marks(band[places], 12) <= SEEN
+        lost[places] = fine.measure_text_changes(band[places], 12) <= SEEN
         pale[places] = _find_pale(glyphs, beneath)[places]
         unseen = _extend_to_words(glyphs, pale | lost, drawn)
         own = np.abs(glyphs.color - beneath).max(axis=1)
@@ -452,7 +452,7 @@ class PageRenderings:
         difference = np.maximum(self.whole, self.ground) - np.minimum(self.whole, self.ground)
         self.difference = np.maximum(np.maximum(difference[:, :, 0], difference[:, :, 1]), difference[:, :, 2])
 
-    def at(self, boxes: Floats, picture: NDArray[np.uint8], steps: int = 5) -> NDArray[np.uint8]:
+    def sample_in_boxes(self, boxes: Floats, picture: NDArray[np.uint8], steps: int = 5) -> NDArray[np.uint8]:
         """Returns the values of *picture* (n × points) on a grid of *steps* × *steps* in each of *boxes* (n × 4)."""
         shares = (np.arange(steps) + 0.5) / steps
         x, y = (
@@ -465,13 +465,13 @@ class PageRenderings:
         )
         return picture[y[:, :, None], x[:, None, :]].reshape(len(boxes), steps * steps, *picture.shape[2:])
 
-    def marks(self, boxes: Floats, steps: int = 5) -> NDArray[np.uint8]:
+    def measure_text_changes(self, boxes: Floats, steps: int = 5) -> NDArray[np.uint8]:
         """Returns by how many steps of 255 the text changes each of *boxes* (n × 4, in points)."""
-        return self.at(boxes, self.difference, steps).max(axis=1)
+        return self.sample_in_boxes(boxes, self.difference, steps).max(axis=1)
 
-    def ranges(self, boxes: Floats) -> NDArray[np.uint8]:
+    def measure_contrasts(self, boxes: Floats) -> NDArray[np.uint8]:
         """Returns the difference between the page's lightest and darkest green in each of *boxes*, in steps of 255."""
-        green = self.at(boxes, self.whole[:, :, 1], 8)
+        green = self.sample_in_boxes(boxes, self.whole[:, :, 1], 8)
         return green.max(axis=1) - green.min(axis=1)
 
 

@@ -32,13 +32,13 @@ from gre_bench.ingest.pdf.paragraphs import (
     is_directly_under,
     is_heading,
     join_rows,
+    measure_text_type,
     reads_as_prose,
     split_into_paragraphs,
     starts_caption,
     strip_heading_number,
-    type_of,
 )
-from gre_bench.ingest.pdf.rows import Row, set_fate, undecided
+from gre_bench.ingest.pdf.rows import Row, list_undecided_rows, set_fate
 from gre_bench.ingest.pdf.text import UNSPACED, PageWords, count_words, list_doubts
 
 ABSTRACT = re.compile(
@@ -87,10 +87,12 @@ def extract_abstract(
         abstract, inside = _find_unnamed_abstract(rows[:first], words, heights, notes)
         _drop_front(inside, first, every, rows, text_type, heights)
         return abstract
-    closing = _abstract_end(rows, opening, heads, notes)
+    closing = _find_abstract_end(rows, opening, heads, notes)
     inside = [row for row in rows[opening:closing] if row.page > 0 or row.y0 > rows[opening].y0 - 1]
     parts = [
-        part for part in split_into_paragraphs(inside, type_of(inside), heights) if part.kind in ("text", "heading")
+        part
+        for part in split_into_paragraphs(inside, measure_text_type(inside), heights)
+        if part.kind in ("text", "heading")
     ]
     parts = _cut_abstract(parts, notes)
     inside = [row for part in parts for row in part.rows]
@@ -107,7 +109,7 @@ def extract_abstract(
     return abstract or None
 
 
-def _abstract_end(rows: Sequence[Row], opening: int, heads: Container[int], notes: list[str]) -> int:
+def _find_abstract_end(rows: Sequence[Row], opening: int, heads: Container[int], notes: list[str]) -> int:
     """Returns the index where the abstract ends: at a heading (*heads*), at keywords, or after 40 rows with a note."""
     for index in range(opening + 1, len(rows)):
         if index in heads or KEYWORDS.match(rows[index].text):
@@ -149,7 +151,7 @@ def _drop_front(
     start = rows.index(inside[0]) if inside else len(rows)
     for part in split_into_paragraphs(loose, text_type, heights):
         # Text around the abstract is set in the type of the body; a continuation is set in the abstract's type.
-        own = type_of(part.rows) if rows.index(part.rows[0]) > start else text_type
+        own = measure_text_type(part.rows) if rows.index(part.rows[0]) > start else text_type
         opening = part.rows[0].text
         running = part.kind == "text" and not KEYWORDS.match(opening) and not NOTICE.match(opening)
         long = sum(count_words(row.text) for row in part.rows) >= SENTENCES
@@ -164,7 +166,9 @@ def _find_unnamed_abstract(
 ) -> tuple[str | None, list[Row]]:
     """Returns (text, rows) of an abstract without a heading: the longest paragraph of prose; adds a line to *notes*."""
     parts = (
-        [part for part in split_into_paragraphs(rows, type_of(rows), heights) if part.kind == "text"] if rows else []
+        [part for part in split_into_paragraphs(rows, measure_text_type(rows), heights) if part.kind == "text"]
+        if rows
+        else []
     )
     texts = [join_rows(part.rows, words) for part in parts]
     longest = max(texts, key=len, default="")
@@ -358,8 +362,8 @@ def drop_back_matter(rows: Sequence[Row], text_type: TextType) -> None:
         if over or (after < len(rows) and _opens_appendix(rows[after])):
             end = min(end, after)
     listed = next((index for index in lists if index >= end), len(rows))
-    set_fate(undecided(rows[end:listed]), "appendices")
-    set_fate(undecided(rows[listed:]), "references")
+    set_fate(list_undecided_rows(rows[end:listed]), "appendices")
+    set_fate(list_undecided_rows(rows[listed:]), "references")
 
 
 def lists_references(rows: Sequence[Row], heading: int) -> bool:
@@ -441,13 +445,17 @@ def body_of(text: str) -> Body:
     by lines of references. Abstract, introduction and appendix begin at their first heading that is followed by text.
     Entries of a table of contents are thus skipped.
     """
-    introduction, abstract = _opening(_FIRST, text), _opening(_ABSTRACT, text)
+    introduction, abstract = _find_heading_before_text(_FIRST, text), _find_heading_before_text(_ABSTRACT, text)
     summary = None
     if abstract and introduction and abstract.end() < introduction.start():
         summary = _CONTENTS.split(text[abstract.end() : introduction.start()])[0].strip() or None
     start = introduction.start() if introduction else abstract.end() if abstract else 0
-    lists = [match for match in _LIST.finditer(text, start + 1) if begins_with_references(_lines(text, match.end()))]
-    appendix = _opening(_APPENDIX, text, start + 1)
+    lists = [
+        match
+        for match in _LIST.finditer(text, start + 1)
+        if begins_with_references(_non_blank_lines_from(text, match.end()))
+    ]
+    appendix = _find_heading_before_text(_APPENDIX, text, start + 1)
     end = min(lists[-1].start() if lists else len(text), appendix.start() if appendix else len(text))
     # Appendices may have their own references, after the references of the paper.
     if appendix and lists and end == appendix.start() and (before := [match for match in lists if match.start() < end]):
@@ -460,13 +468,17 @@ def body_of(text: str) -> Body:
     return Body(summary, body, words, tuple(list_doubts([words])))
 
 
-def _opening(heading: re.Pattern[str], text: str, start: int = 0) -> re.Match[str] | None:
+def _find_heading_before_text(heading: re.Pattern[str], text: str, start: int = 0) -> re.Match[str] | None:
     """Returns the first match of *heading*, from index *start* on, that is followed by text; else the first match."""
     matches = list(heading.finditer(text, start))
-    followed = [match for match in matches if any(len(line) >= LONG_LINE for line in _lines(text, match.end())[:NEAR])]
+    followed = [
+        match
+        for match in matches
+        if any(len(line) >= LONG_LINE for line in _non_blank_lines_from(text, match.end())[:NEAR])
+    ]
     return next(iter(followed or matches), None)
 
 
-def _lines(text: str, start: int) -> list[str]:
+def _non_blank_lines_from(text: str, start: int) -> list[str]:
     """Returns the non-blank lines among the 20,000 characters of *text* that begin at index *start*."""
     return [line for line in text[start : start + 20_000].splitlines() if line.strip()]

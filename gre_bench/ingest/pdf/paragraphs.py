@@ -67,7 +67,7 @@ class TextType:
     leading: float
 
 
-def type_of(rows: Sequence[Row]) -> TextType:
+def measure_text_type(rows: Sequence[Row]) -> TextType:
     """Returns the type of *rows*.
 
     *size* is the font size of most letters; *leading* is the median distance between full rows of that size.
@@ -153,7 +153,7 @@ def continues_caption(row: Row, above: Row, text_type: TextType) -> bool:
     return is_directly_under(row, above, text_type)
 
 
-def footnotes(rows: Sequence[Row], text_type: TextType, heights: Sequence[float]) -> set[int]:
+def find_footnotes(rows: Sequence[Row], text_type: TextType, heights: Sequence[float]) -> set[int]:
     """Returns the indices of the *rows* that belong to footnotes. *heights*: the heights of the pages, in points.
 
     Footnotes end a column in the lower half of a page, in small type or after a footnote mark.
@@ -272,7 +272,7 @@ class Paragraph:
 
 def split_into_paragraphs(rows: Sequence[Row], text_type: TextType, heights: Sequence[float]) -> list[Paragraph]:
     """Splits *rows*, in reading order, into paragraphs. *heights*: the heights of the pages, in points."""
-    notes = footnotes(rows, text_type, heights)
+    notes = find_footnotes(rows, text_type, heights)
     parts: list[Paragraph] = []
     current: Paragraph | None = None
     running: Paragraph | None = None
@@ -294,7 +294,7 @@ def split_into_paragraphs(rows: Sequence[Row], text_type: TextType, heights: Seq
     return parts
 
 
-def words_of(rows: Sequence[Row]) -> Counter[str]:
+def count_row_words(rows: Sequence[Row]) -> Counter[str]:
     """Counts the words of *rows* in lower case, except words broken at a line's end; parts of compounds count too."""
     counts: Counter[str] = Counter()
     cut = False
@@ -308,7 +308,7 @@ def words_of(rows: Sequence[Row]) -> Counter[str]:
 
 
 def join_rows(rows: Sequence[Row], words: Counter[str]) -> str:
-    """Returns the text of *rows* as one line, and rejoins words broken at the end of a row. *words*: see `words_of`."""
+    """Returns the text of *rows* as one line; rejoins words broken between rows. *words*: see `count_row_words`."""
     text = ""
     for row in rows:
         piece = _normalise_row_text(row.text)

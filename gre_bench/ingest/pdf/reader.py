@@ -17,7 +17,7 @@ from queue import Empty, LifoQueue
 from typing import Any, Self, TypeVar
 
 from gre_bench.ingest.pdf.text import PdfText, why_not_pdf
-from gre_bench.ingest.records.isolated import Child, ChildDied, Message, serve
+from gre_bench.ingest.records.isolated import Child, ChildDied, Message, serve_requests
 
 T = TypeVar("T")
 
@@ -149,13 +149,13 @@ def load() -> Callable[[dict[str, Any], bytes], Message]:
         read = read_pdf(data, max_pages=request["max_pages"])
         pictures = []
         if request.get("folder"):
-            from gre_bench.ingest.pdf.audit import draw
+            from gre_bench.ingest.pdf.audit import draw_findings
 
-            pictures = draw(data, read.findings, Path(request["folder"]), min(request["dpi"], MOST_DPI))
+            pictures = draw_findings(data, read.findings, Path(request["folder"]), min(request["dpi"], MOST_DPI))
         return {"read": read.to_json(), "pictures": pictures}, b""
 
     return answer
 
 
 if __name__ == "__main__":
-    serve(load)
+    serve_requests(load)

@@ -94,7 +94,7 @@ def set_fate(rows: Iterable[Row], fate: Fate) -> None:
         row.fate = fate
 
 
-def undecided(rows: Iterable[Row]) -> list[Row]:
+def list_undecided_rows(rows: Iterable[Row]) -> list[Row]:
     return [row for row in rows if row.fate is None]
 
 
@@ -129,7 +129,7 @@ def read_page(sight: PageVisibility, index: int, number: int, size: tuple[float,
 Direction = Literal["right", "up", "down", "other"]
 
 
-def _direction(line: tuple[float, float]) -> Direction:
+def _name_direction(line: tuple[float, float]) -> Direction:
     """Returns the direction in which a line with PyMuPDF's direction *line* runs on the page as shown."""
     across, along = line
     return "right" if across > 0.99 else "up" if along < -0.99 else "down" if along > 0.99 else "other"
@@ -143,7 +143,7 @@ def _main_direction(blocks: Sequence[dict[str, Any]]) -> Direction:
     letters: Counter[Direction] = Counter()
     for block in blocks:
         for line in block["lines"]:
-            letters[_direction(line["dir"])] += sum(len(span["chars"]) for span in line["spans"])
+            letters[_name_direction(line["dir"])] += sum(len(span["chars"]) for span in line["spans"])
     side: Direction = "up" if letters["up"] >= letters["down"] else "down"
     return side if letters[side] >= TURNED_LETTERS and letters[side] > 2 * letters["right"] else "right"
 
@@ -175,7 +175,7 @@ class _Line:
 
     @property
     def runs(self) -> Direction:
-        return _direction(self.direction)
+        return _name_direction(self.direction)
 
     def append_if_continuation(self, part: _Line) -> bool:
         """Appends *part* and returns True if *part* continues where this line ends; else returns False.
@@ -223,7 +223,7 @@ def _bounding_box(boxes: Sequence[Sequence[float]]) -> Box:
 
 
 def _make_row_from_line(line: _Line, number: int, turn: Direction, page: tuple[float, float]) -> Row:
-    def turned(x: float, y: float) -> tuple[float, float]:
+    def rotate_point(x: float, y: float) -> tuple[float, float]:
         """Returns the position of (*x*, *y*) after rotating the *page*, whose letters run in direction *turn*."""
         return (x, y) if turn == "right" else (page[1] - y, x) if turn == "up" else (y, page[0] - x)
 
@@ -233,10 +233,10 @@ def _make_row_from_line(line: _Line, number: int, turn: Direction, page: tuple[f
         sizes[round(span.size, 1)] += len(span.text.strip())
     letters = sizes.total()
     size = sizes.most_common(1)[0][0]
-    corners = turned(*box[:2]), turned(*box[2:])
+    corners = rotate_point(*box[:2]), rotate_point(*box[2:])
     (x0, x1), (y0, y1) = (sorted(side) for side in zip(*corners, strict=True))
     if turn != "right":
-        spans = [replace(span, origin=turned(*span.origin)) for span in spans]
+        spans = [replace(span, origin=rotate_point(*span.origin)) for span in spans]
     baseline = max(spans, key=lambda span: (round(span.size, 1) == size, len(span.text))).origin[1]
     y0, y1 = max(y0, baseline - 0.8 * size), min(y1, baseline + 0.25 * size)
     first = next(span for span in spans if span.text.strip())

@@ -271,7 +271,7 @@ def suggest_fields(
     search.paper_id()
     search.review()
     for name in ("candidate", "point"):
-        search.take(name, search.usual(name))
+        search.assign_headers(name, search.usual(name))
     return {name: columns for name, columns in search.known.items() if columns != [name]}
 
 
@@ -313,11 +313,11 @@ class _Search:
     def find_all_fields(self) -> None:
         self.paper_id()
         for name in ("title", "abstract", "candidate"):
-            self.take(name, self.usual(name))
-        self.take("text", [header for header in self.usual("text") if _is_text(self.cells[header])])
+            self.assign_headers(name, self.usual(name))
+        self.assign_headers("text", [header for header in self.usual("text") if _is_text(self.cells[header])])
         self.review()
-        self.take("slot", [header for header in self.usual("slot") if self.tells_reviews_apart(header)])
-        self.take("rating", [header for header in self.usual("rating") if self.has_numbers(header)])
+        self.assign_headers("slot", [header for header in self.usual("slot") if self.tells_reviews_apart(header)])
+        self.assign_headers("rating", [header for header in self.usual("rating") if self.has_numbers(header)])
 
     def lacks(self, name: str) -> bool:
         """Whether the field *name* is wanted and not known.
@@ -331,7 +331,7 @@ class _Search:
         """Returns the unassigned headers that are `USUAL` for the field *name*, most usual first."""
         return [header for usual in USUAL[name] for header in self.free if header_letters(header) == usual]
 
-    def take(self, name: str, headers: Sequence[str], most: int = 1) -> None:
+    def assign_headers(self, name: str, headers: Sequence[str], most: int = 1) -> None:
         """Assigns the first *most* of *headers*, if there are any, to the field *name* if it is lacking."""
         if headers and self.lacks(name):
             self.known[name] = list(headers[:most])
@@ -350,7 +350,7 @@ class _Search:
             named = [header for header in self.usual("paper_id") if header in several][:1] or several
             why = f"{len(named)} columns name papers" if named else "no column names the papers that are known"
         if len(named) == 1:
-            self.take("paper_id", named)
+            self.assign_headers("paper_id", named)
         else:
             self.unclear.append(UnclearField(self.file, "paper_id", self.free, why, []))
 
@@ -366,9 +366,9 @@ class _Search:
         if parts and (len(parts) == 1 or all(_SECTION.search(header) for header in parts)):
             if all(_SECTION.search(header) for header in parts):
                 parts = [header for header in self.free if header in parts or self.is_short_part(header)]
-            self.take("review", parts, most=len(parts))
+            self.assign_headers("review", parts, most=len(parts))
         elif plain:
-            self.take("review", plain)
+            self.assign_headers("review", plain)
         else:
             why = f"{len(texts)} columns hold long texts" if texts else "no column holds long texts"
             self.unclear.append(UnclearField(self.file, "review", texts or self.free, why, texts))

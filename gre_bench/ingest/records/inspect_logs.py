@@ -178,12 +178,12 @@ def _check_contents(file: Path) -> None:
     try:
         if file.suffix == ".json":
             data = read_bytes(file)
-            meter.take(size, max_values_in(data))
+            meter.count_contents(size, max_values_in(data))
             return check_depth(data)
         with open_zip_archive(file, meter) as archive:
             for entry in archive.infolist():
                 data = archive.read(entry)
-                meter.take(0, max_values_in(data))
+                meter.count_contents(0, max_values_in(data))
                 check_depth(data)
                 meter.tick()
     except ValueError as error:

@@ -132,7 +132,7 @@ class Child:
             self._stdin.close()
 
 
-def serve(load: Callable[[], Callable[[dict[str, Any], bytes], Message]]) -> None:
+def serve_requests(load: Callable[[], Callable[[dict[str, Any], bytes], Message]]) -> None:
     """Limits this process's memory to the bytes in its command-line argument, then answers requests until input ends.
 
     *load*: a function that imports the libraries and returns the function that answers a request. The time for imports
@@ -225,7 +225,7 @@ def _contents_or_error(file: Path, answer: Message | ChildDied) -> Any:
             too_large_error(file.name) if "memory" in problem else SourceError(f"{file.name} cannot be read: {problem}")
         )
     try:
-        Meter(file).take(len(data), max_values_in(data))
+        Meter(file).count_contents(len(data), max_values_in(data))
     except SourceError as error:
         return error
     return json.loads(data)
@@ -248,4 +248,4 @@ def _answer_request(request: dict[str, Any], _: bytes) -> Message:
 
 
 if __name__ == "__main__":
-    serve(lambda: _answer_request)
+    serve_requests(lambda: _answer_request)

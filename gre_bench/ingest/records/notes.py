@@ -197,20 +197,24 @@ class _Reading:
         """Returns the note *raw* in parsed form, or its outcome if it is not read further; adds its id to *seen*."""
         note_id, forum = (raw.get("id"), raw.get("forum")) if isinstance(raw, Mapping) else (None, None)
         if not isinstance(note_id, str) or not is_name(note_id):
-            return self._strange("no usable id", f"note {self.counts['notes']}: {note_id!r:.60}", "unreadable")
+            return self._record_problem("no usable id", f"note {self.counts['notes']}: {note_id!r:.60}", "unreadable")
         if note_id in seen:
-            return self._strange("this id was there before; the first note is kept", note_id, "duplicate")
+            return self._record_problem("this id was there before; the first note is kept", note_id, "duplicate")
         seen.add(note_id)
         if raw.get("ddate") is not None:
             self.left_out |= {note_id} if note_id == forum else set()
             return "deleted"
         invitation = invitation_at(raw, self.venue)
         if invitation is None:
-            return self._strange(f"no invitation as notes of API v{self.venue.api} have it", note_id, "unreadable")
+            return self._record_problem(
+                f"no invitation as notes of API v{self.venue.api} have it", note_id, "unreadable"
+            )
         if not invitation.startswith(f"{self.venue.group}/"):
-            return self._strange(f"its invitation does not begin with {self.venue.group}/", note_id, "other_venue")
+            return self._record_problem(
+                f"its invitation does not begin with {self.venue.group}/", note_id, "other_venue"
+            )
         if not isinstance(forum, str) or not isinstance(raw.get("content"), Mapping):
-            return self._strange("no usable forum or content", note_id, "unreadable")
+            return self._record_problem("no usable forum or content", note_id, "unreadable")
         kind, signed = kind_of(invitation), raw.get("signatures")
         names = [name for name in signed if isinstance(name, str)] if isinstance(signed, list) else []
         # An AI reviewer's comments and answers are not reviews.
@@ -219,7 +223,7 @@ class _Reading:
 
     def _submission(self, note: _Note) -> str:
         if note.note_id != note.forum:
-            return self._strange("a submission in the forum of another", note.note_id, "unreadable")
+            return self._record_problem("a submission in the forum of another", note.note_id, "unreadable")
         outcome = self._status(note)
         if outcome != "papers":
             self.left_out.add(note.note_id)
@@ -227,7 +231,7 @@ class _Reading:
         title, abstract = self._text(note, "title"), self._text(note, "abstract")
         for name, text in (("title", title), ("abstract", abstract)):
             if text is None:
-                self._strange(f"a submission without {name}", note.note_id)
+                self._record_problem(f"a submission without {name}", note.note_id)
         for name, stratum in self.venue.strata:
             if isinstance(self._value(note, name), str) and (value := self._text(note, name)):
                 self.strata[note.note_id, stratum] = value
@@ -248,40 +252,46 @@ class _Reading:
         for outcome, kinds in apart.items():
             if ending in [f"/{kind}" for kind in kinds]:
                 return outcome
-        return self._strange(f"a submission of unknown status, venueid {venueid!r:.100}", note.note_id, "other_status")
+        return self._record_problem(
+            f"a submission of unknown status, venueid {venueid!r:.100}", note.note_id, "other_status"
+        )
 
     def _reply(self, note: _Note) -> str:
         if note.kind in self.venue.other_replies and not note.ai:
             return "other_replies"
         if not note.ai and note.kind not in (*self.venue.reviews, *self.venue.decisions):
-            return self._strange(f"kind {note.kind!r:.100} is not known", note.note_id, "unknown_kind")
+            return self._record_problem(f"kind {note.kind!r:.100} is not known", note.note_id, "unknown_kind")
         if note.forum in self.left_out:
             return "replies_left_out"
         if note.forum not in self.papers:
-            return self._strange(f"the {note.kind} of a submission that is not there", note.note_id, "unknown_forum")
+            return self._record_problem(
+                f"the {note.kind} of a submission that is not there", note.note_id, "unknown_forum"
+            )
         return self._review(note) if note.ai or note.kind in self.venue.reviews else self._decision(note)
 
     def _review(self, note: _Note) -> str:
         if not note.ai:
             for field in sorted(set(note.content) - self.venue.fields):
-                self._strange(f"review field {field!r:.100} is not known", note.note_id)
+                self._record_problem(f"review field {field!r:.100} is not known", note.note_id)
         fields = self.venue.ai_text if note.ai and self.venue.ai_text else self.venue.text
         parts = [(heading, self._text(note, field)) for field, heading in fields]
         if note.ai:
             thought = [(heading, *without_thinking(part or "")) for heading, part in parts]
             parts = [(heading, part) for heading, part, _ in thought]
             if thinking := sum(length for *_, length in thought):
-                self._strange(f"{thinking:,} characters of thinking, which are not part of a review", note.note_id)
+                self._record_problem(
+                    f"{thinking:,} characters of thinking, which are not part of a review", note.note_id
+                )
         text = "\n\n".join(f"{heading}:\n{part}" if heading else part for heading, part in parts if part)
         if not text:
             by_ai = "by the venue's AI reviewer without any text; its entry's ai_text may name other fields"
-            return self._strange(f"a review {by_ai if note.ai else 'without any text'}", note.note_id, "no_text")
+            return self._record_problem(f"a review {by_ai if note.ai else 'without any text'}", note.note_id, "no_text")
         if not note.ai:
             self.reviews.append(Review(note.note_id, note.forum, HUMAN, text, rating=self._rating(note)))
             return "reviews"
         if (note.forum, note.ai) in self.by_ai:
             problem = f"the paper has a review by {note.ai} already; the first is kept"
-            return self._strange(problem, note.note_id, "second_ai_review")
+            return self._record_problem(problem, note.note_id, "second_ai_review")
         self.by_ai.add((note.forum, note.ai))
         self.reviews.append(Review(note.note_id, note.forum, note.ai, text))
         return "ai_reviews"
@@ -289,9 +299,11 @@ class _Reading:
     def _decision(self, note: _Note) -> str:
         decision = self._text(note, self.venue.decision)
         if decision is None:
-            return self._strange(f"a decision without {self.venue.decision}", note.note_id, "unreadable")
+            return self._record_problem(f"a decision without {self.venue.decision}", note.note_id, "unreadable")
         if note.forum in self.decisions:
-            return self._strange("the paper has a decision already; the first is kept", note.note_id, "second_decision")
+            return self._record_problem(
+                "the paper has a decision already; the first is kept", note.note_id, "second_decision"
+            )
         self.decisions[note.forum] = self.strata[note.forum, "decision"] = decision
         return "decisions"
 
@@ -299,7 +311,7 @@ class _Reading:
         value = self._value(note, self.venue.rating) if self.venue.rating else None
         number = rating_of(value)
         if value is not None and number not in self.venue.rating_scale:
-            self._strange(f"rating {value!r:.60} is not on the scale", note.note_id)
+            self._record_problem(f"rating {value!r:.60} is not on the scale", note.note_id)
             number = None
         self.counts["no_rating"] += number is None
         return None if number is None else float(number)
@@ -309,7 +321,7 @@ class _Reading:
         value = self._value(note, field)
         if value is not None and not is_text(value):
             is_no = "valid Unicode" if isinstance(value, str) else "text"
-            self._strange(f"field {field!r} is not {is_no}", note.note_id)
+            self._record_problem(f"field {field!r} is not {is_no}", note.note_id)
             return None
         return value.strip() or None if value else None
 
@@ -319,11 +331,11 @@ class _Reading:
         if self.venue.api == 2 and isinstance(value, Mapping) and "value" in value:
             value = unwrap_value(value)
         elif value is not None and (self.venue.api == 2 or isinstance(value, Mapping)):
-            self._strange(f"field {field!r} has not the form of API v{self.venue.api}", note.note_id)
+            self._record_problem(f"field {field!r} has not the form of API v{self.venue.api}", note.note_id)
             return None
         return None if value == "" else value
 
-    def _strange(self, problem: str, item: str, outcome: str = "") -> str:
+    def _record_problem(self, problem: str, item: str, outcome: str = "") -> str:
         """Records what is unexpected in the note *item* (*problem*); returns *outcome*, the note's outcome."""
         self.problems[problem].append(item)
         return outcome

@@ -154,7 +154,7 @@ def _read_folder(
             opened.shape = table[1]
             rows_of.append((file, [(number + place, row) for place, row in rows]))
         size = sum(len(cell) for _, row in rows for cell in row.values() if isinstance(cell, str))
-        meter.take(2 * size, 2 * sum(len(row) for _, row in rows), len(rows))
+        meter.count_contents(2 * size, 2 * sum(len(row) for _, row in rows), len(rows))
         for refusal in in_file.refusals:
             name = f"file {shorten_cell(file.relative_to(folder).as_posix())}"
             item = name if refusal.item == WHOLE else f"{refusal.item} of {name}"

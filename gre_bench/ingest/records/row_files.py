@@ -72,7 +72,7 @@ def read_rows(path: Path, imported: Imported, quoted: bool = True) -> tuple[Rows
         raise missing_file_error(path)
     kind, columns = _detect_format(path), None
     if kind in ("json", "lines"):
-        numbered = _json_lines(path) if kind == "lines" else _json(path)
+        numbered = _json_lines(path) if kind == "lines" else _read_json_rows(path)
     elif kind in ("csv", "tsv"):
         numbered, columns = _delimited(path, kind, quoted, imported)
     else:
@@ -192,7 +192,7 @@ def _json_lines(path: Path) -> Found:
     for number, _, line in lines(path):
         if not numbered and line.lstrip().startswith(b"["):
             with suppress(SourceError):
-                return _json(path)
+                return _read_json_rows(path)
         try:
             numbered.append((number, read_object(line)))
         except RefusedError as reason:
@@ -200,13 +200,13 @@ def _json_lines(path: Path) -> Found:
     return numbered
 
 
-def _json(path: Path) -> Found:
+def _read_json_rows(path: Path) -> Found:
     """Returns the elements of the JSON array in *path*, or its only object, or the objects on its lines."""
     meter, data = Meter(path), b""
     try:
         with open_decompressed(path) as file:
             data = file.read()
-        meter.take(len(data), max_values_in(data), 1)
+        meter.count_contents(len(data), max_values_in(data), 1)
         rows = load_json(data)
     except (OSError, EOFError, zlib.error, ValueError) as error:
         if "Extra data" in str(error) and data.lstrip().startswith(b"{"):
@@ -291,7 +291,7 @@ def _read_with_detected_quoting(path: Path, mark: str, quoted: bool, encoding: s
     """
 
     def read(**how: Any) -> Table:
-        return _table(path, csv.reader(_decoded_lines(path, encoding, mark, skip), delimiter=mark, **how))
+        return _build_table(path, csv.reader(_decoded_lines(path, encoding, mark, skip), delimiter=mark, **how))
 
     if mark != "\t":
         try:
@@ -301,15 +301,17 @@ def _read_with_detected_quoting(path: Path, mark: str, quoted: bool, encoding: s
                 return read(strict=True, doublequote=False, escapechar="\\")
             raise
     as_text, as_quotes = read(quoting=csv.QUOTE_NONE), None
-    if not quoted or (not _refused(as_text) and not any('"' in cell for cell in _cells(as_text))):
+    if not quoted or (not _list_refused_rows(as_text) and not any('"' in cell for cell in _yield_cell_texts(as_text))):
         return as_text
     with suppress(csv.Error):
         as_quotes = read(strict=True)
-    if as_quotes is None or as_quotes == as_text or (_refused(as_quotes) and not _refused(as_text)):
+    if as_quotes is None or as_quotes == as_text or (_list_refused_rows(as_quotes) and not _list_refused_rows(as_text)):
         return as_text
-    if not _refused(as_quotes) and (_refused(as_text) or as_text[1] != as_quotes[1]):  # or only a heading is quoted
+    if not _list_refused_rows(as_quotes) and (
+        _list_refused_rows(as_text) or as_text[1] != as_quotes[1]
+    ):  # or only a heading is quoted
         return as_quotes
-    if bad := _refused(as_quotes):
+    if bad := _list_refused_rows(as_quotes):
         number, reason = bad[0]
         raise SourceError(f"{path.name}, row {number}: {reason}, with its quotation marks and without them; correct it")
     number = next((text[0] for text, quote in zip(as_text[0], as_quotes[0], strict=False) if text != quote), 1)
@@ -319,17 +321,17 @@ def _read_with_detected_quoting(path: Path, mark: str, quoted: bool, encoding: s
     )
 
 
-def _refused(table: Table) -> list[tuple[int, str]]:
+def _list_refused_rows(table: Table) -> list[tuple[int, str]]:
     return [(number, row) for number, row in table[0] if isinstance(row, str)]
 
 
-def _cells(table: Table) -> Iterator[str]:
+def _yield_cell_texts(table: Table) -> Iterator[str]:
     for _, row in table[0]:
         if not isinstance(row, str):
             yield from (cell or "" for cell in (*row, *row.values()))
 
 
-def _table(path: Path, rows: Iterable[Sequence[Any]]) -> Table:
+def _build_table(path: Path, rows: Iterable[Sequence[Any]]) -> Table:
     """Returns the table in *rows*, whose first row is the header; drops blank columns without a name."""
     reader = dropwhile(lambda cells: all(map(is_blank, cells)), rows)
     heading = ["" if is_blank(cell) else str(cell) for cell in next(reader, ())]
@@ -360,7 +362,7 @@ def _decoded_lines(path: Path, encoding: str, mark: str = ",", skip: int = 0) ->
         while line := text.readline(LONGEST_ROW + 1):
             if len(line) > LONGEST_ROW:
                 raise SourceError(f"{path.name}: a line is longer than {LONGEST_ROW // 2**20} MiB")
-            meter.take(len(line), 1 + line.count(mark), 1)
+            meter.count_contents(len(line), 1 + line.count(mark), 1)
             if skip:
                 skip -= 1
             else:
@@ -381,7 +383,7 @@ def read_parquet(path: Path) -> dict[str, Any]:
             columns = [name for name in file.schema_arrow.names if not _OF_AN_INDEX.fullmatch(name)]
             if len(set(columns)) < len(columns):
                 raise SourceError(f"{path.name}: two columns have the same name")
-            meter.take(0, file.metadata.num_rows * len(columns), file.metadata.num_rows)
+            meter.count_contents(0, file.metadata.num_rows * len(columns), file.metadata.num_rows)
             for batch in file.iter_batches(1000, columns=columns, use_threads=False):
                 for index in range(len(batch)):
                     try:
@@ -406,7 +408,7 @@ def read_xlsx(path: Path) -> dict[str, Any]:
         open_zip_archive(path, meter).close()
         book = openpyxl.load_workbook(incoming.open_regular_file(path), keep_links=False)
         for sheet in book.worksheets:
-            meter.take(0, sheet.max_row * sheet.max_column, sheet.max_row)
+            meter.count_contents(0, sheet.max_row * sheet.max_column, sheet.max_row)
         sheets = [sheet for sheet in book.worksheets if any(any(row) for row in sheet.iter_rows(values_only=True))]
         cells = [cell for sheet in sheets for row in sheet.iter_rows() for cell in row]
         merged = [str(area) for sheet in sheets for area in sheet.merged_cells.ranges]
@@ -425,7 +427,7 @@ def read_xlsx(path: Path) -> dict[str, Any]:
         what = "a formula" if odd.data_type == "f" else f"the error {odd.value}"
         raise SourceError(f"{path.name}: cell {odd.coordinate} is {what}; put its value there, as text or a number")
     values = sheets[0].iter_rows(values_only=True) if sheets else ()
-    numbered, columns = _table(path, ([_replace_excel_breaks(cell) for cell in row] for row in values))
+    numbered, columns = _build_table(path, ([_replace_excel_breaks(cell) for cell in row] for row in values))
     return {"columns": columns, "rows": numbered}
 
 

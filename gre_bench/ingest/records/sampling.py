@@ -68,7 +68,7 @@ class Draw:
         return notes + ([out] if self.not_human else [])
 
 
-def draw(papers: Sequence[Paper], reviews: Iterable[Review], settings: EditionSettings) -> Draw:
+def draw_papers_and_roles(papers: Sequence[Paper], reviews: Iterable[Review], settings: EditionSettings) -> Draw:
     """Samples from *papers*, or from the user's list of them, and assigns roles to their human *reviews*.
 
     If every paper states its row in the source, the sample is in the order of the rows; otherwise, it is in the seeded

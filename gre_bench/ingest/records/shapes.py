@@ -124,7 +124,7 @@ def _first_value(record: Row, names: Iterable[str]) -> Any:
     return next((values[name] for name in names if not is_blank(values.get(name))), None)
 
 
-def _unwrapped(content: Mapping[str, Any]) -> Row:
+def _unwrap_content(content: Mapping[str, Any]) -> Row:
     """Returns the fields of a note's *content*, without the ``{"value": ...}`` of OpenReview's second API."""
     wrapped = {name: cell["value"] for name, cell in content.items() if isinstance(cell, dict) and "value" in cell}
     return {**content, **wrapped}
@@ -180,14 +180,14 @@ def _peerreview_bench(record: Row) -> Iterator[Row]:
 
 
 def _nested_keys(record: Row) -> list[str]:
-    def holds(name: str, cell: Any) -> bool:
+    def is_nested_list(name: str, cell: Any) -> bool:
         match = _NESTED.search(name)
         many = bool(match and (match["many"] or "_json" in name.lower()))
         inner = isinstance(cell, dict) or (isinstance(cell, str) and cell.lstrip()[:2] in ("[{", '{"', "[["))
         inner = inner or (isinstance(cell, list) and any(isinstance(item, dict) for item in cell))
         return bool(match) and (inner or (many and (cell is None or isinstance(cell, list))))
 
-    return [name for name, cell in record.items() if holds(name, cell)]
+    return [name for name, cell in record.items() if is_nested_list(name, cell)]
 
 
 def _rows_of_nested(record: Row) -> Iterator[Row]:
@@ -207,7 +207,7 @@ def _rows_of_nested(record: Row) -> Iterator[Row]:
         if not isinstance(item, dict):
             item = {"review": item}
         content = item.get("content")
-        fields = _unwrapped({**item, **content} if isinstance(content, dict) else item)
+        fields = _unwrap_content({**item, **content} if isinstance(content, dict) else item)
         fields.pop("content", None) if isinstance(content, dict) else None
         own = {"review_id": fields["id"]} if "id" in fields and about else {}
         inner = {name: value for name, value in fields.items() if header_letters(name) not in IDS or not about}
@@ -251,7 +251,7 @@ def _is_note(record: Row) -> bool:
 def _rows_of_note(record: Row) -> Iterator[Row]:
     invitations = record.get("invitations") or [record.get("invitation")]
     if any(str(name).lower().replace("_", " ").endswith(("official review", "/review")) for name in invitations):
-        content = _join_review(_unwrapped(record["content"]))
+        content = _join_review(_unwrap_content(record["content"]))
         fields = {name: content[name] for name in ("review", "rating") if name in content}
         yield {"paper_id": record["forum"], "review_id": record.get("id")} | fields
 

@@ -82,7 +82,11 @@ class MergeIndex:
         self.new_papers: dict[str, Paper] = {}
         self.new_reviews: dict[str, Review] = {}
         self.slots: defaultdict[object, int] = defaultdict(lambda: 1)
-        self.positions = {_position(review): review.review_id for review in reviews.values() if _position(review)}
+        self.positions = {
+            _find_review_position(review): review.review_id
+            for review in reviews.values()
+            if _find_review_position(review)
+        }
 
     def complete_review(self, review: Review, named: bool) -> Review:
         """Returns *review*, completed with the fields of the known review of the same id.
@@ -103,9 +107,9 @@ class MergeIndex:
         """
         if review.paper_id not in self.papers and not make_papers:
             raise RefusedError(f"paper {review.paper_id} is not known; import it first", UNKNOWN)
-        holder = self.positions.get(_position(review), review.review_id)
-        if _position(review) and holder != review.review_id:
-            position = " ".join(str(part) for part in _position(review)[1:])
+        holder = self.positions.get(_find_review_position(review), review.review_id)
+        if _find_review_position(review) and holder != review.review_id:
+            position = " ".join(str(part) for part in _find_review_position(review)[1:])
             code = SECOND if holder in self.new_reviews else CONFLICT
             raise RefusedError(f"{position} already has review {holder} of paper {review.paper_id}", code)
 
@@ -135,7 +139,7 @@ class MergeIndex:
             self.new_papers[review.paper_id] = Paper(review.paper_id, source_row=source_row)
         if differs:
             self.reviews[review.review_id] = self.new_reviews[review.review_id] = review
-            self.positions[_position(review)] = review.review_id
+            self.positions[_find_review_position(review)] = review.review_id
         imported.review_ids.add(review.review_id)
         return changed
 
@@ -151,7 +155,7 @@ def complete_record(old: Record, new: Record) -> Record | None:
     return replace(old, **merged)
 
 
-def _position(review: Review) -> tuple[str, str, str | int] | tuple[()]:
+def _find_review_position(review: Review) -> tuple[str, str, str | int] | tuple[()]:
     """Returns the position of *review* among its paper's reviews, which must be unique; () if it has none."""
     if review.candidate != HUMAN:
         return (review.paper_id, "candidate", review.candidate)
@@ -211,7 +215,7 @@ def read_table_rows(
     required = {"paper_id": {"paper_id"}, "review": {"review", "judgments"}, "point": {"point"}}
     lacking = [name for name, any_of in required.items() if name in columns and any_of.isdisjoint(present)]
     if lacking and table:
-        hints = _hints(path, table, imported, lacking, columns, papers)
+        hints = _suggest_column_options(path, table, imported, lacking, columns, papers)
         known = "" if hints.count("--columns") >= len(lacking) else f"; columns read: {', '.join(columns)}"
         raise SourceError(
             f"{path.name} has no column {' and no column '.join(lacking)}{hints}; columns there: "
@@ -220,7 +224,7 @@ def read_table_rows(
     if keep is not None and "row" not in present:
         raise SourceError(f"{path.name}: rows {keep.start}:{keep.stop} were requested, but there is no column row")
     for number, row in table:
-        cells = {name: _number(name, cell) for name, cell in row.items()}
+        cells = {name: _parse_number_cell(name, cell) for name, cell in row.items()}
         if keep is not None and (not isinstance(cells.get("row"), int) or isinstance(cells["row"], bool)):
             reason = "row is not a whole number, so it is unclear whether the row was requested"
             imported.refuse(number, f"row {number}", reason)
@@ -230,7 +234,7 @@ def read_table_rows(
             imported.not_chosen += 1
 
 
-def has(row: Row, name: str) -> bool:
+def has_value(row: Row, name: str) -> bool:
     """Whether *row* has a value in the column *name*."""
     return row.get(name) not in (None, "")
 
@@ -241,10 +245,10 @@ def _rows_of_candidate(path: Path, table: Rows, by: str) -> Rows:
     These are the rows that name *by* or no candidate. The column ``candidate``, or another such as ``model``, names a
     row's candidate. If all rows name the same other candidate, all are returned; several others are an error.
     """
-    named = dict.fromkeys(name for _, row in table for name in row if has(row, name))
+    named = dict.fromkeys(name for _, row in table for name in row if has_value(row, name))
     spelt = ((meant, name) for meant in ("candidate", *SURELY_MEANT) for name in named)
     column = next((name for meant, name in spelt if name.strip().lower() == meant), None)
-    names = list(dict.fromkeys(str(row[column]) for _, row in table if has(row, column))) if column else []
+    names = list(dict.fromkeys(str(row[column]) for _, row in table if has_value(row, column))) if column else []
     if len(names) > 1 and by not in names:
         raise SourceError(
             f"{path.name} holds reviews of {len(names)} candidates, and none is called {by}; "
@@ -254,7 +258,7 @@ def _rows_of_candidate(path: Path, table: Rows, by: str) -> Rows:
     return [(number, row | {"candidate": by}) for number, row in kept]
 
 
-def _number(name: str, cell: Any) -> Any:
+def _parse_number_cell(name: str, cell: Any) -> Any:
     """Returns the number in the text *cell* of the column *name*; *cell* itself if it is not a number."""
     if not isinstance(cell, str) or name not in NUMBERS:
         return cell
@@ -264,7 +268,7 @@ def _number(name: str, cell: Any) -> Any:
     return int(number) if number.is_integer() else number
 
 
-def _hints(
+def _suggest_column_options(
     path: Path, table: Rows, imported: Imported, lacking: Iterable[str], columns: Collection[str],
     papers: PaperIds | None,
 ) -> str:  # fmt: skip
@@ -335,24 +339,27 @@ def read_new_reviews(
     for _, row in table:
         if str(row.get("candidate")).strip().lower() == HUMAN:
             row["candidate"] = HUMAN
-    imported.named = tuple(sorted({str(row["candidate"]) for _, row in table if has(row, "candidate")}))
-    imported.unnamed = sum(not has(row, "candidate") for _, row in table)
+    imported.named = tuple(sorted({str(row["candidate"]) for _, row in table if has_value(row, "candidate")}))
+    imported.unnamed = sum(not has_value(row, "candidate") for _, row in table)
     kept = _rows_of_candidate(path, table, by) if only and by is not None else table
     imported.left_out |= {"by other candidates": len(table) - len(kept)} if len(kept) < len(table) else {}
     for number, row in kept:
         try:
             human = (row.get("candidate") or by) == HUMAN
-            if reading.guess and human and not (has(row, "review_id") or has(row, "slot")):
+            if reading.guess and human and not (has_value(row, "review_id") or has_value(row, "slot")):
                 row["slot"] = merge_index.next_slot(read_name(row, "paper_id"))
             review, judgments = _review(row, by, writer, merge_index.reviews, imported)
-            review = merge_index.complete_review(review, named=by is not None or has(row, "candidate"))
+            review = merge_index.complete_review(review, named=by is not None or has_value(row, "candidate"))
             merge_index.check(review, make_papers)
             imported.count(merge_index.put(imported, review, judgments, read_integer(row, "row")))
         except RefusedError as reason:
             item, paper = row.get("review_id") or row.get("paper_id"), str(row.get("paper_id"))
             imported.refuse(number, f"review {shorten_cell(item)}", reason, reason.code, paper)
     if "candidate" not in imported.columns and any(refusal.code == UNNAMED for refusal in imported.refusals):
-        do = _hints(path, table, imported, ["candidate"], REVIEW_COLUMNS, ids).removeprefix("; ") or "add it"
+        do = (
+            _suggest_column_options(path, table, imported, ["candidate"], REVIEW_COLUMNS, ids).removeprefix("; ")
+            or "add it"
+        )
         raise SourceError(
             f"{path.name}: nothing says whose reviews these are: there is no column candidate; {do}, or name one "
             "candidate for all of them: --as NAME, or --human for human reviews"
@@ -379,14 +386,14 @@ def _review(
     row: Row, by: str | None, writer: str | None, known: Mapping[str, Review], imported: Imported
 ) -> tuple[Review, Judgments | None]:
     paper_id = read_name(row, "paper_id")
-    candidate = read_name(row, "candidate") if has(row, "candidate") else by
+    candidate = read_name(row, "candidate") if has_value(row, "candidate") else by
     if candidate in CONTROLS:
         raise RefusedError(f"candidate name {candidate} belongs to a built-in control")
     slot, text = read_integer(row, "slot"), read_prose(row, "review", imported)
     judgments = read_prose(row, "judgments", imported)
     if text is None and judgments is None:
         raise RefusedError("empty review: neither review nor judgments has any text", EMPTY)
-    if has(row, "review_id"):
+    if has_value(row, "review_id"):
         review_id = read_name(row, "review_id")
     elif slot is None and candidate in (None, HUMAN):
         nobody = RefusedError(NOBODY, UNNAMED)
@@ -466,7 +473,7 @@ def read_new_points(
     columns = list(imported.ignored_columns)
     _check_labels(path, columns, orders)
     columns = [name for name in columns if name in orders or not _NUMBERING.search(name)]
-    cells = {name: [row[name] for _, row in rows if has(row, name)] for name in columns}
+    cells = {name: [row[name] for _, row in rows if has_value(row, name)] for name in columns}
     numbers = {name: sum(_parse_label_number(cell) is not None for cell in cells[name]) for name in columns}
     labels = [name for name in columns if name in orders or 2 * numbers[name] >= max(1, len(cells[name]))]
     ranks = {name: orders.get(name, YES_OR_NO if any(map(_is_boolean_word, cells[name])) else None) for name in labels}
@@ -478,7 +485,7 @@ def read_new_points(
         places[point.group] = max(places[point.group], point.place)
     for number, row in rows:
         try:
-            point = _point(row, reviews, by_candidate, papers, ranks, imported)
+            point = _read_point(row, reviews, by_candidate, papers, ranks, imported)
             old = points.get(point.point_id)
             if old is None:
                 places[point.group] += 1
@@ -531,7 +538,7 @@ def _point_notes(labels: list[str], accepted: int, blank: Counter[str], without_
     return notes
 
 
-def _point(
+def _read_point(
     row: Row,
     reviews: Mapping[str, Review],
     by_candidate: Mapping[tuple[str, str], Review],
@@ -545,8 +552,8 @@ def _point(
         raise RefusedError(f"paper {paper_id} is not known; import it first", UNKNOWN)
     if text is None:
         raise RefusedError("point is missing")
-    candidate = read_name(row, "candidate") if has(row, "candidate") else None
-    review_id = read_name(row, "review_id") if has(row, "review_id") else None
+    candidate = read_name(row, "candidate") if has_value(row, "candidate") else None
+    review_id = read_name(row, "review_id") if has_value(row, "review_id") else None
     if review_id is not None and (review_id not in reviews or reviews[review_id].paper_id != paper_id):
         raise RefusedError(f"paper {paper_id} has no review {review_id}; import it first, or leave review_id blank")
     if review_id is None and candidate in (None, HUMAN):
@@ -554,7 +561,7 @@ def _point(
     review = reviews[review_id] if review_id else by_candidate.get((paper_id, str(candidate)))
     if review and candidate not in (None, review.candidate):
         raise RefusedError(f"review {review.review_id} is by {review.candidate}, not by {candidate}")
-    values = {name: _label_value(row[name], name, ranks) for name, ranks in labels.items() if has(row, name)}
+    values = {name: _label_value(row[name], name, ranks) for name, ranks in labels.items() if has_value(row, name)}
     named = review.review_id if review else None
     key = "\0".join((paper_id, named or str(candidate), " ".join(text.split())))
     point_id = hashlib.sha256(key.encode()).hexdigest()[:16]

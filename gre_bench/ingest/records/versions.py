@@ -75,8 +75,8 @@ def apply_edit(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[s
     for name, change in changes.items():
         held = after.pop(name, {})
         held, change = (field if isinstance(field, Mapping) else {"value": field} for field in (held, change))
-        parts = {part: value for part, value in {**held, **change}.items() if not _deletes(value)}
-        if "value" in parts and not _deletes(change):
+        parts = {part: value for part, value in {**held, **change}.items() if not _is_deletion(value)}
+        if "value" in parts and not _is_deletion(change):
             after[name] = parts
     return after
 
@@ -89,8 +89,10 @@ def needs_history(note: Note, rebuttal_ms: int | None) -> bool:
 
 def changed_at(note: Note) -> int | None:
     """Returns when *note* was last changed (epoch ms); None if it never was."""
-    made = _date(note, "tcdate", "cdate")
-    last = max((date for name in ("tmdate", "mdate") if (date := _date(note, name)) is not None), default=None)
+    made = _find_first_date(note, "tcdate", "cdate")
+    last = max(
+        (date for name in ("tmdate", "mdate") if (date := _find_first_date(note, name)) is not None), default=None
+    )
     return last if last is not None and (made is None or last > made) else None
 
 
@@ -100,7 +102,7 @@ def choose_version(note: Note, history: Sequence[Note] | None, rebuttal_ms: int 
     - *history*: its edits or references; None if they were not requested, empty if OpenReview does not show them.
     - *rebuttal_ms*: when the rebuttal opened (epoch ms); None if unknown.
     """
-    now = changed_at(note) or _date(note, "tcdate", "cdate")
+    now = changed_at(note) or _find_first_date(note, "tcdate", "cdate")
     if not needs_history(note, rebuttal_ms):
         return ChosenVersion(None, now, len(versions_of(history or ())) or 1, "unedited")
     if history is None:
@@ -120,15 +122,15 @@ def choose_version(note: Note, history: Sequence[Note] | None, rebuttal_ms: int 
 
 def _written_at(note: Note) -> int:
     edit = isinstance(note.get("note"), Mapping)
-    dates = (_date(note, name) for name in (("tcdate", "cdate") if edit else ("tmdate", "tcdate")))
+    dates = (_find_first_date(note, name) for name in (("tcdate", "cdate") if edit else ("tmdate", "tcdate")))
     return next(filter(None, dates), 0)
 
 
-def _deletes(value: object) -> bool:
+def _is_deletion(value: object) -> bool:
     return isinstance(value, Mapping) and value.get("delete") is True
 
 
-def _date(note: Note, *names: str) -> int | None:
+def _find_first_date(note: Note, *names: str) -> int | None:
     values = (value for value in map(note.get, names) if isinstance(value, int | float) and not isinstance(value, bool))
     return next(map(int, values), None)
 

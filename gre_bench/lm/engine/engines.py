@@ -291,16 +291,16 @@ def engine_for(
     if name == "trie":
         why = f"it does not know the architecture {weights.model.config.model_type}"
         if weights.model.config.model_type in ARCHITECTURES:
-            why = _disagreement(weights, template, TrieEngine(weights, budget=64))
+            why = _describe_disagreement(weights, template, TrieEngine(weights, budget=64))
         if why is None:
             return TrieEngine(weights, budget), None
         remark = f"evaluation LM {folder} is run in plain batches: {why}"
-    if worse := _disagreement(weights, template, BatchEngine(weights)):
+    if worse := _describe_disagreement(weights, template, BatchEngine(weights)):
         return one_by_one, f"evaluation LM {folder} is run one text at a time: in a batch {worse}"
     return BatchEngine(weights, budget), remark
 
 
-def _disagreement(weights: Weights, template: ChatTemplate, engine: Engine) -> str | None:
+def _describe_disagreement(weights: Weights, template: ChatTemplate, engine: Engine) -> str | None:
     """Returns in words how far *engine* is from `OneByOneEngine` on four conversations; None if within `ALLOWED`.
 
     Also returns None if the model's own numbers are not finite; they are refused when predictions are scored. Raises

@@ -180,7 +180,7 @@ def attend_in_float32_on_cpu(
         above = slice(first - kept, last - kept) if first >= kept else slice(first, last)
         below = slice(*link.queries)
         part, part_sums = flash(query[:, :, below], keys[:, :, above], values[:, :, above], scale=scale)
-        _merge(out[:, :, below], sums[:, :, below], part, part_sums)
+        _merge_attention_outputs(out[:, :, below], sums[:, :, below], part, part_sums)
     return out.to(query.dtype)
 
 
@@ -222,7 +222,7 @@ def attend_in_half_precision_on_cuda(
     for each in layout.rounds:
         part, part_sums = _call_flash_kernel(q[each.queries], k[each.keys], v[each.keys], each, scale, causal=False)
         merged, merged_sums = out[each.queries], sums[:, each.queries]
-        _merge(merged.transpose(0, 1), merged_sums, part.transpose(0, 1), part_sums)
+        _merge_attention_outputs(merged.transpose(0, 1), merged_sums, part.transpose(0, 1), part_sums)
         out[each.queries], sums[:, each.queries] = merged, merged_sums
     return out.to(query.dtype).transpose(0, 1)[None]
 
@@ -279,7 +279,7 @@ def _gather_keys_and_masks(
         yield slice(start, stop), keys, values, (back >= 0) & (back < (window or last))
 
 
-def _merge(out: Tensor, sums: Tensor, part: Tensor, part_sums: Tensor) -> None:
+def _merge_attention_outputs(out: Tensor, sums: Tensor, part: Tensor, part_sums: Tensor) -> None:
     """Merges *part*, the attention output over further keys, in place into *out*, the output over the earlier keys.
 
     *sums* (also updated) and *part_sums* are the log-sum-exps of the attention scores that gave *out* and *part*.

@@ -65,7 +65,7 @@ class _Table:
         keys = np.arange(lengths.sum()) + np.repeat(self.starts[distinct] - starts, lengths)
         return known, keys, starts, row_of
 
-    def rests(self, rows: np.ndarray) -> np.ndarray:
+    def get_backoff_weights(self, rows: np.ndarray) -> np.ndarray:
         return np.append(self.rest, 1.0)[rows]  # after an unseen context (-1), only the lower order counts
 
 
@@ -100,14 +100,14 @@ class Backoff:
     def contexts(self, ids: np.ndarray) -> Contexts:
         return Contexts(ids, self.tables, self.size)
 
-    def chances(self, words: np.ndarray, contexts: Contexts) -> np.ndarray:
+    def compute_word_probabilities(self, words: np.ndarray, contexts: Contexts) -> np.ndarray:
         """Returns P(word | the two preceding words), float64, for each of the word ids *words*, given its context."""
         chance = self.unigram[words]
         for table, key, rows in zip(self.tables, contexts.keys, contexts.rows, strict=True):
-            chance = look_up(table.keys, table.kept, key * self.size + words) + table.rests(rows) * chance
+            chance = look_up(table.keys, table.kept, key * self.size + words) + table.get_backoff_weights(rows) * chance
         return chance
 
-    def norms(self, factors: np.ndarray, contexts: Contexts) -> np.ndarray:
+    def compute_normalisers(self, factors: np.ndarray, contexts: Contexts) -> np.ndarray:
         """Returns Z(context) = Σ_w P(w | context) · ``factors[w]`` at each position, for the longest known context."""
         norm = np.full(len(contexts.rows[0]), float(self.unigram @ factors))
         for table, rows, (known, keys, starts, row_of) in zip(self.tables, contexts.rows, contexts.kept, strict=True):
@@ -116,7 +116,7 @@ class Backoff:
                 norm[known] = sums + table.rest[rows[known]] * norm[known]
         return norm
 
-    def expected(self, contexts: Contexts, weights: np.ndarray) -> np.ndarray:
+    def compute_expected_counts(self, contexts: Contexts, weights: np.ndarray) -> np.ndarray:
         """Returns Σ_i ``weights[i]`` · P(w | context at position i of a text) for every word w, shape (`size`,)."""
         second, third = contexts.rows
         three = np.bincount(third[third >= 0], weights[third >= 0], len(self.tables[1].contexts))
@@ -171,7 +171,7 @@ def compute_earlier_copy_probability(words: np.ndarray, weights: np.ndarray) -> 
     A position is chosen with a probability proportional to its entry in *weights*. Equal words must have equal weights.
     """
     total = np.concatenate(([0.0], np.cumsum(weights)[:-1]))
-    return _ratio(_times_before(words) * weights, total)
+    return _divide_or_nan(_count_earlier_equal_keys(words) * weights, total)
 
 
 def probability_of_continuations(words: np.ndarray, first: int) -> np.ndarray:
@@ -180,8 +180,8 @@ def probability_of_continuations(words: np.ndarray, first: int) -> np.ndarray:
     The continuations are the words that followed earlier occurrences of the previous word in the reply; all are equally
     likely. *first* stands for the word before the reply's first word.
     """
-    before = _before(words, first)
-    return _ratio(_times_before(before * _PAIR + words), _times_before(before))
+    before = _find_preceding_words(words, first)
+    return _divide_or_nan(_count_earlier_equal_keys(before * _PAIR + words), _count_earlier_equal_keys(before))
 
 
 class CopyModel:
@@ -194,33 +194,33 @@ class CopyModel:
         self._first = first
         self._words, index = np.unique(words, return_inverse=True)
         self._weights = np.bincount(index, weights, len(self._words))
-        before = _before(words, first)
+        before = _find_preceding_words(words, first)
         self._pairs, self._pair_counts = np.unique(before * _PAIR + words, return_counts=True)
         self._befores, self._before_counts = np.unique(before, return_counts=True)
 
     def compute_copy_probability(self, reply: np.ndarray) -> np.ndarray:
         """Returns the probability of each word of *reply* if it is copied from a random position, chosen by weight."""
-        return _ratio(look_up(self._words, self._weights, reply), np.full(len(reply), self._weights.sum()))
+        return _divide_or_nan(look_up(self._words, self._weights, reply), np.full(len(reply), self._weights.sum()))
 
     def compute_continuation_probability(self, reply: np.ndarray) -> np.ndarray:
         """Returns the probability of each word of *reply* if it is a random continuation of the reply's previous word.
 
         The continuations are the words that follow it in the known text; all occurrences are equally likely.
         """
-        before = _before(reply, self._first)
+        before = _find_preceding_words(reply, self._first)
         count = look_up(self._befores, self._before_counts, before)
-        return _ratio(look_up(self._pairs, self._pair_counts, before * _PAIR + reply), count)
+        return _divide_or_nan(look_up(self._pairs, self._pair_counts, before * _PAIR + reply), count)
 
 
-def _before(words: np.ndarray, first: int) -> np.ndarray:
+def _find_preceding_words(words: np.ndarray, first: int) -> np.ndarray:
     return np.concatenate(([first], words[:-1])).astype(np.int64)
 
 
-def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+def _divide_or_nan(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
     return np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
 
 
-def _times_before(keys: np.ndarray) -> np.ndarray:
+def _count_earlier_equal_keys(keys: np.ndarray) -> np.ndarray:
     """Returns the number of earlier positions with the same key."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]

@@ -187,9 +187,9 @@ class CacheNgram:
         answers: list[SpanLogprob | SpanError] = []
         for prediction in predictions:
             try:
-                reply = _remembered(replies, prediction.reply, self.read_reply)
+                reply = _read_with_memory(replies, prediction.reply, self.read_reply)
                 source = "\n".join(text for text in (prediction.synopsis, prediction.x) if text is not None)
-                logs = self.token_logprobs(reply, _remembered(known, source, self.read_known))
+                logs = self.token_logprobs(reply, _read_with_memory(known, source, self.read_known))
                 answers.append(SpanLogprob(float(logs.sum()), tuple(reply.text.ids.tolist()), tuple(logs.tolist())))
             except UnicodeEncodeError:
                 answers.append(SpanError("bad_text", "the text holds a lone surrogate, which is not valid Unicode"))
@@ -211,8 +211,8 @@ class CacheNgram:
         spelling = self._spellings[reading.ids]
         spelling[reading.ids == UNKNOWN] = self._spell(reading.unknown)
         contexts = self.backoff.contexts(reading.ids)
-        unknown = self.backoff.chances(np.full(len(reading.ids), UNKNOWN), contexts)
-        trigram = np.where(reading.ids == UNKNOWN, 0.0, self.backoff.chances(reading.ids, contexts))
+        unknown = self.backoff.compute_word_probabilities(np.full(len(reading.ids), UNKNOWN), contexts)
+        trigram = np.where(reading.ids == UNKNOWN, 0.0, self.backoff.compute_word_probabilities(reading.ids, contexts))
         terms, escapes = self.marginal_terms(reading, trigram, unknown)
         marginal, marginal_unknown = self.marginal_weights @ terms, self.marginal_weights @ escapes
         form = self._form.logprobs(spelled)
@@ -246,11 +246,11 @@ class CacheNgram:
             compute_earlier_copy_probability(text.words, self._weights(text)),
             probability_of_continuations(text.words, NEWLINE_ID),
         )
-        return _with_fallback(trigram, unknown, [(trigram, unknown), (copied, nothing), (followed, nothing)])
+        return _stack_with_fallback(trigram, unknown, [(trigram, unknown), (copied, nothing), (followed, nothing)])
 
     def conditional_terms(self, reply: ReplyParts, known: KnownTextEffect) -> tuple[np.ndarray, np.ndarray]:
         """Computes the terms of P(token | so far, known), without the weights λ, as `marginal_terms` does."""
-        factors, norms = known.factors, self.backoff.norms(known.factors, reply.contexts)
+        factors, norms = known.factors, self.backoff.compute_normalisers(known.factors, reply.contexts)
         reweighted = reply.trigram * factors[reply.text.ids] / norms, reply.unknown * factors[UNKNOWN] / norms
         copied, followed = (
             known.copies.compute_copy_probability(reply.text.words),
@@ -258,7 +258,7 @@ class CacheNgram:
         )
         nothing = np.zeros(len(norms))
         alone = reply.marginal, reply.marginal_unknown
-        return _with_fallback(*alone, [alone, reweighted, (copied, nothing), (followed, nothing)])
+        return _stack_with_fallback(*alone, [alone, reweighted, (copied, nothing), (followed, nothing)])
 
     def _read(self, words: list[str]) -> TokenizedText:
         ids = np.array([self._ids.get(word, UNKNOWN) for word in words], dtype=np.int64)
@@ -281,7 +281,7 @@ class CacheNgram:
         return logs
 
 
-def _with_fallback(
+def _stack_with_fallback(
     whole: np.ndarray, unknown: np.ndarray, sources: list[tuple[np.ndarray, np.ndarray]]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Stacks P(the token's word) and P(unknown word) of several sources: two arrays of shape (sources, tokens).
@@ -294,7 +294,7 @@ def _with_fallback(
     return terms, escapes
 
 
-def _remembered(memory: dict[str, Any], text: str, read: Any) -> Any:
+def _read_with_memory(memory: dict[str, Any], text: str, read: Any) -> Any:
     if text not in memory:
         if len(memory) >= _KEPT_TEXTS:
             memory.pop(next(iter(memory)))

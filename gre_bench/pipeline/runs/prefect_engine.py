@@ -169,7 +169,7 @@ def to_prefect_state(work: Callable[..., dict[str, Any]], *arguments: Any, stric
     except BaseException as error:
         await_server(error)
         if isinstance(error, Paused):
-            return _state(PAUSED, str(error), error)
+            return _make_completed_state(PAUSED, str(error), error)
         if isinstance(error, GreBenchError):
             from prefect.states import Failed
 
@@ -177,8 +177,8 @@ def to_prefect_state(work: Callable[..., dict[str, Any]], *arguments: Any, stric
         raise
     await_server()
     if outcome == DONE:
-        return _state("completed", message, summary) if message else summary
-    return _state(outcome, message, summary)
+        return _make_completed_state("completed", message, summary) if message else summary
+    return _make_completed_state(outcome, message, summary)
 
 
 def _drop_expected_traceback(record: logging.LogRecord) -> bool:
@@ -194,7 +194,7 @@ def _drop_expected_traceback(record: logging.LogRecord) -> bool:
     return True
 
 
-def _state(outcome: str, message: str, data: object) -> Any:
+def _make_completed_state(outcome: str, message: str, data: object) -> Any:
     from prefect.states import Completed
 
     return Completed(name=outcome.capitalize(), message=message, data=data)

@@ -24,7 +24,13 @@ from gre_bench.core.settings import BudgetSettings, load_recorded_settings
 from gre_bench.core.strict import load_json
 from gre_bench.core.whole_files import write_file
 from gre_bench.pipeline.runs.job import describe_ending
-from gre_bench.pipeline.runs.spending import TICK_S, RunClock, balance, check_budget_models, list_exceeded_limits
+from gre_bench.pipeline.runs.spending import (
+    TICK_S,
+    RunClock,
+    check_budget_models,
+    compute_balance,
+    list_exceeded_limits,
+)
 from gre_bench.store import now
 from gre_bench.writing.spend_log import cost, spend_log_of
 from gre_bench.writing.writers import STUDIES, WriterContext
@@ -63,7 +69,7 @@ def run_within_budget(writer_context: WriterContext, folder: Path) -> Iterator[C
     stated = {"study": account, "pid": os.getpid(), "started_at": now().isoformat(),
               "budget": budget.model_dump(mode="json", exclude_none=True)}  # fmt: skip
 
-    def say(state: str, message: str = "") -> None:
+    def save_state(state: str, message: str = "") -> None:
         row = stated | {"state": state, "message": message, "updated_at": now().isoformat()}
         write_file(folder / STATUS, json.dumps(row, indent=1).encode())
 
@@ -80,17 +86,17 @@ def run_within_budget(writer_context: WriterContext, folder: Path) -> Iterator[C
 
     finished = threading.Event()
     ticking = threading.Thread(target=tick, name="hours", daemon=True)
-    say("running")
+    save_state("running")
     ticking.start()
     try:
         try:
-            yield say
+            yield save_state
         finally:
             finished.set()
             ticking.join()
     except BaseException as error:
         # The error that ended the study, such as a full disk, may prevent this too. Only the first one is reported.
-        for last in (clock.stop, partial(say, *describe_ending(error))):
+        for last in (clock.stop, partial(save_state, *describe_ending(error))):
             with suppress(StoreError, SourceError):
                 last()
         raise
@@ -107,17 +113,17 @@ def study_rows(state: Path) -> list[dict[str, Any]]:
     for account in sorted(spent | known.keys()):
         status = known.get(account, _Status())
         row = {"study": account, "state": status.state, "message": status.message}
-        if row["state"] == "running" and not _alive(status.pid):
+        if row["state"] == "running" and not _is_process_alive(status.pid):
             row |= {"state": "cut short", "message": "give the same command again: it pays only the rest"}
         try:
             budget = load_recorded_settings({"budget": status.budget}).budget
         except SettingsError:
             budget = BudgetSettings()
-        rows.append(row | balance(spend_log, account, budget))
+        rows.append(row | compute_balance(spend_log, account, budget))
     return rows
 
 
-def _alive(pid: object) -> bool:
+def _is_process_alive(pid: object) -> bool:
     try:
         os.kill(int(str(pid)), 0)
     except PermissionError:

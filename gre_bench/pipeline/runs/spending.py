@@ -64,24 +64,24 @@ def describe_unanswered_requests(store: Store) -> list[str]:
     return [f"{what}: each may have been paid, without a reply or cost on record"] if count else []
 
 
-def account(store: Store) -> dict[str, Any]:
-    """Returns an edition's spending (`balance`) and the outcomes of the texts and grades requested from LMs."""
+def summarise_spending(store: Store) -> dict[str, Any]:
+    """Returns an edition's spending (`compute_balance`) and the outcomes of the texts and grades requested from LMs."""
     log, last, budget = spend_log(store), _rows(store, LAST_SETTINGS), BudgetSettings()
     with suppress(SettingsError):
         budget = load_recorded_settings(json.loads(last[0]["settings"])).budget if last else budget
     counts = {"spend_log_lines_damaged": log.damaged, "texts": _rows(store, TEXT_OUTCOMES)}
-    return balance(log, store.key, budget) | counts | {"outcomes": _rows(store, OUTCOMES)}
+    return compute_balance(log, store.key, budget) | counts | {"outcomes": _rows(store, OUTCOMES)}
 
 
-def balance(spend_log: SpendLog, account: str, budget: BudgetSettings) -> dict[str, Any]:
+def compute_balance(spend_log: SpendLog, account: str, budget: BudgetSettings) -> dict[str, Any]:
     """Returns what *account* has spent, in total and by model, and what is left of each limit in *budget*."""
     by_model, whole = spend_log.models(account), spend_log.spent_on_all_models(account)
     left = remaining_budget(budget, whole)
     for name, bounds in budget.models.items():
         own = remaining_budget(bounds, by_model.get(name, Spent()))
         left |= {f"models.{name}.{bound}": value for bound, value in own.items()}
-    spent_by_model = {name: _row(spent) for name, spent in by_model.items()}
-    return {"spent": _row(whole), "spent_by_model": spent_by_model, "remaining": left}
+    spent_by_model = {name: _build_spending_row(spent) for name, spent in by_model.items()}
+    return {"spent": _build_spending_row(whole), "spent_by_model": spent_by_model, "remaining": left}
 
 
 def list_exceeded_limits(
@@ -111,7 +111,7 @@ def _rows(store: Store, query: Query[QueryRow]) -> list[QueryRow]:
         return []
 
 
-def _row(spent: Spent) -> dict[str, Any]:
+def _build_spending_row(spent: Spent) -> dict[str, Any]:
     usd = None if spent.unpriced and not spent.usd else round(spent.usd, 6)
     row = asdict(spent) | {"unanswered": spent.unanswered, "outcomes": dict(spent.outcomes), "money": spent.money}
     return row | {"usd": usd, "hours": round(spent.hours, 4)}

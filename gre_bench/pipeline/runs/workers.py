@@ -374,12 +374,12 @@ class Workers:
                 return
             runner = self._started()
             future = runner.first_done(list(at_work))
-            result = _result(future, runner)
+            result = _get_result_or_lost_chunk(future, runner)
             yield at_work.pop(future), result
             deaths = deaths + 1 if isinstance(result, LostChunk) else 0
             if isinstance(result, LostChunk) and runner.die_together:
                 for future, chunk in at_work.items():
-                    yield chunk, _result(future, runner)
+                    yield chunk, _get_result_or_lost_chunk(future, runner)
                 at_work.clear()
                 self.__exit__(None, None, None)
 
@@ -416,7 +416,7 @@ def quote_for_prefect(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value if isinstance(value, str) else quote(value) for name, value in values.items()}
 
 
-def _result(future: Any, runner: Runner) -> ScoringResult | LostChunk:
+def _get_result_or_lost_chunk(future: Any, runner: Runner) -> ScoringResult | LostChunk:
     try:
         return future.result()
     except runner.deaths:

@@ -59,7 +59,7 @@ def _board(board: Board, values: Values, units: Sequence[Unit]) -> dict[str, Any
         "unit": board.unit,
         "digits": board.digits,
         "scale": scale,
-        "points": [_point(entry) for entry in board.entries],
+        "points": [_build_chart_point(entry) for entry in board.entries],
         "values": [
             ",".join(str(round(scores[unit] * scale)) if unit in scores else "" for unit in units)
             for scores in (values.get(name, {}) for name in names)
@@ -79,7 +79,7 @@ def _board(board: Board, values: Values, units: Sequence[Unit]) -> dict[str, Any
     }
 
 
-def _point(entry: Entry) -> dict[str, Any]:
+def _build_chart_point(entry: Entry) -> dict[str, Any]:
     fields = {
         "name": entry.candidate, "kind": entry.kind, "family": entry.family, "href": entry.href, "rank": entry.rank,
         "mean": entry.mean, "low": entry.low, "high": entry.high, "usd": entry.usd, "parameters": entry.parameters,

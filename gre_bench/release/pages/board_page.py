@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from gre_bench.board.words import rank_range
+from gre_bench.board.words import format_rank_range
 from gre_bench.core.terminal import csv_table
 from gre_bench.stats.families import PairTest
 from gre_bench.store import Row
@@ -75,7 +75,7 @@ class Entry:
 
     @property
     def ranks(self) -> str:
-        return rank_range(self.rank, self.rank_low, self.rank_high)
+        return format_rank_range(self.rank, self.rank_low, self.rank_high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ def format_signed_number(value: float | None, digits: int | None = None) -> str:
     """
     if value is None:
         return ""
-    decimals = _digits(value) if digits is None else digits
+    decimals = _choose_decimal_places(value) if digits is None else digits
     return f"{round(value, decimals) + 0.0:+.{decimals}f}".replace("-", "−")
 
 
@@ -179,7 +179,11 @@ def format_candidate_html(candidate: str) -> Markup:
 
 def format_number_without_plus(value: float | None, digits: int | None = None) -> str:
     """Returns *value* as `format_signed_number` does, but without a plus sign."""
-    return "" if value is None else f"{value:.{_digits(value) if digits is None else digits}f}".replace("-", "−")
+    return (
+        ""
+        if value is None
+        else f"{value:.{_choose_decimal_places(value) if digits is None else digits}f}".replace("-", "−")
+    )
 
 
 def format_whole_number(value: float | None) -> str:
@@ -199,12 +203,12 @@ def format_sort_key(value: float | None) -> str:
     return "" if value is None else repr(round(float(value), 9))
 
 
-def billions(value: float | None) -> str:
+def format_billions(value: float | None) -> str:
     """Returns *value*, a number of parameters in billions, as text such as ``70 B``."""
     return "" if value is None else f"{value:g} B"
 
 
-def _digits(value: float) -> int:
+def _choose_decimal_places(value: float) -> int:
     return 1 if abs(value) >= 100 else 2
 
 
@@ -220,7 +224,7 @@ def format_spoken_score(entry: Entry) -> str:
     return f"{entry.candidate}: {format_signed_number(entry.mean)}{between}"
 
 
-def flags(row: Row, writer: str) -> Iterator[Flag]:
+def list_warning_flags(row: Row, writer: str) -> Iterator[Flag]:
     """Yields the warnings about the candidate of the board's *row*, the most severe first."""
     status, model = row.get("contamination"), row["kind"] == "model"
     if status == "contaminated":

@@ -11,7 +11,7 @@ import duckdb
 
 from gre_bench.core.records import HUMAN
 from gre_bench.release.pages.board_data import Values, by_paper, compute_leads
-from gre_bench.release.pages.board_page import Board, Entry, Flag, billions, format_number_without_plus, page_of
+from gre_bench.release.pages.board_page import Board, Entry, Flag, format_billions, format_number_without_plus, page_of
 from gre_bench.release.pages.rendering import page
 from gre_bench.release.public_tables import rows
 from gre_bench.store import Row
@@ -84,7 +84,10 @@ def _list_facts(row: Row, entry: Entry | None) -> list[tuple[str, str]]:
         ("Maker", maker if slash else None),
         ("Model", row["entry"] or row["model"] if (row["entry"] or row["model"]) != row["candidate"] else None),
         ("Family", row["family"]),
-        ("Size", f"{billions(row['parameters'])}, an estimate if the model is closed" if row["parameters"] else None),
+        (
+            "Size",
+            f"{format_billions(row['parameters'])}, an estimate if the model is closed" if row["parameters"] else None,
+        ),
         ("Came out", row["released"]),
         ("Knowledge cutoff", row["knowledge_cutoff"]),
         ("Price", f"{read_usd} USD read, {written_usd} USD written, per million tokens"

@@ -49,7 +49,7 @@ def write_papers(
                   for row in rows(connection, "paper_pieces", papers=ids)}  # fmt: skip
         for paper in some:
             own = pairs[paper["paper_id"]], reviews.get(paper["paper_id"], []), pieces
-            contents, gains = _paper(paper, *own, boards)
+            contents, gains = _build_paper_page(paper, *own, boards)
             contents["everything"] = everything
             text = page("paper.html", ("page.js", "paper.js"), gains, name=name, edition=edition, paper=contents)
             (folder / page_of(paper["paper_id"])).write_text(text, encoding="utf-8")
@@ -59,7 +59,7 @@ def _by_paper(ordered: Sequence[Row]) -> dict[str, list[Row]]:
     return {name: list(group) for name, group in groupby(ordered, key=itemgetter("paper_id"))}
 
 
-def _paper(
+def _build_paper_page(
     paper: Row, pairs: Sequence[Row], reviews: Sequence[Row], pieces: Pieces, boards: Sequence[Board]
 ) -> tuple[dict[str, Any], str]:
     """Returns the contents of a paper's page, and the JSON of its heat maps.
@@ -75,7 +75,7 @@ def _paper(
         by_cell.setdefault((row["candidate_id"], row["signature_id"]), []).append(row)
     lines = [
         {"candidate": name, "kind": kinds[name], "href": f"../candidates/{page_of(name)}",
-         "cells": [_cell(by_cell.get((name, board.signature_id), ())) for board in boards]}
+         "cells": [_build_heat_map_cell(by_cell.get((name, board.signature_id), ())) for board in boards]}
         for name in order
     ]  # fmt: skip
     with_gains = [row for row in pairs if row["gains"]]
@@ -106,7 +106,7 @@ def _paper(
     )
 
 
-def _cell(pairs: Sequence[Row]) -> dict[str, Any]:
+def _build_heat_map_cell(pairs: Sequence[Row]) -> dict[str, Any]:
     values = [row["value"] for row in pairs if row["state"] == "scored"]
     why = next((row["reason"] or row["state"] for row in pairs), "not planned").replace("_", " ")
     return {"mean": sum(values) / len(values) if values else None, "why": why}

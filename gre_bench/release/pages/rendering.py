@@ -18,19 +18,19 @@ from gre_bench.board.words import (
     FEW,
     RANKED_APART,
     describe_interval_coverage,
+    format_p_value,
     is_small,
-    p_value,
     warn_of_other_signature,
     warn_of_small_samples,
 )
 from gre_bench.core.terminal import counted, without_controls
-from gre_bench.plots.drawing import CSS, format_position, format_width, span_of, ticks
+from gre_bench.plots.drawing import CSS, compute_ticks, format_position, format_width, span_of
 from gre_bench.release.figures import board_picture, committee_picture, families
 from gre_bench.release.pages.board_page import (
     Board,
     Entry,
     as_link,
-    billions,
+    format_billions,
     format_candidate_html,
     format_number_without_plus,
     format_signed_number,
@@ -122,23 +122,23 @@ def _environment() -> Environment:
         "number": format_signed_number,
         "plain": format_number_without_plus,
         "bare": format_sort_key,
-        "p_value": p_value,
-        "billions": billions,
+        "p_value": format_p_value,
+        "billions": format_billions,
         "count": format_whole_number,
         "percent": percent,
         "across": format_position,
         "breadth": format_width,
-        "ticks": ticks,
+        "ticks": compute_ticks,
         "spoken": format_spoken_score,
         "present": list_present_fields,
-        "kinds": kinds,
+        "kinds": list_candidate_kinds,
         "verdict": verdict,
         "changes": group_perturbations,
         "as_link": as_link,
         "states": count_pair_states,
         "passage": choose_passage_terms,
-        "badges": badges,
-        "groups": groups,
+        "badges": build_badges,
+        "groups": list_group_names,
         "effects_span": effects_span,
         "years_span": years_span,
         "latest_first": latest_first,
@@ -171,7 +171,7 @@ class Badge(NamedTuple):
     terms: tuple[str, ...] = ()
 
 
-def badges(board: Board, contents: Mapping[str, Any]) -> list[Badge]:
+def build_badges(board: Board, contents: Mapping[str, Any]) -> list[Badge]:
     """Returns the badges of *board*: first validation and warnings, then ties, the AUC and the signature."""
     shown = []
     if board.validation:
@@ -205,7 +205,7 @@ def badges(board: Board, contents: Mapping[str, Any]) -> list[Badge]:
     return shown
 
 
-def groups(boards: Sequence[Board]) -> list[str]:
+def list_group_names(boards: Sequence[Board]) -> list[str]:
     """Returns the names of the groups of candidates on *boards*, except the main group, which has no name."""
     return sorted({entry.group for board in boards for entry in board.entries if entry.group})
 
@@ -233,7 +233,7 @@ def choose_passage_terms(boards: Sequence[Board]) -> list[str]:
     return [key for key in PASSAGE if is_needed.get(key, True)]
 
 
-def kinds(entries: Sequence[Entry]) -> list[tuple[str, str]]:
+def list_candidate_kinds(entries: Sequence[Entry]) -> list[tuple[str, str]]:
     """Returns (kind, plural) for each kind of candidate among *entries*; nothing if there is only one kind."""
     called = {"model": "models", "human": "human", "control": "controls"}
     present_kinds = [(kind, name) for kind, name in called.items() if any(entry.kind == kind for entry in entries)]

@@ -29,10 +29,10 @@ from gre_bench.examiners.examiner import (
     format_validation_errors,
 )
 from gre_bench.examiners.panel import Measure, Rule
-from gre_bench.examiners.rater_results import layout
+from gre_bench.examiners.rater_results import find_table_layout
 from gre_bench.ingest.datasets.rated import GradedText, read_graded_texts
 from gre_bench.pipeline.importing import file_sha256
-from gre_bench.store import Store, no_edition
+from gre_bench.store import Store, missing_edition_error
 from gre_bench.store.queries import REVIEWS
 from gre_bench.studies.guidelines import whole_texts
 
@@ -153,20 +153,20 @@ class GradedItems:
         ]
 
 
-def from_file(path: Path, limit: int | None = None) -> GradedItems:
+def load_items_from_file(path: Path, limit: int | None = None) -> GradedItems:
     """Returns the first *limit* texts of the file *path* (`gre_bench.ingest.datasets.rated`)."""
     texts = read_graded_texts(path)[:limit]
     return GradedItems("summary", texts, {"items": file_sha256(path), "limit": str(limit)}, _find_missing_parts(texts))
 
 
-def from_edition(state: Path, edition: str, limit: int | None = None) -> GradedItems:
+def load_items_from_edition(state: Path, edition: str, limit: int | None = None) -> GradedItems:
     """Returns the first *limit* reviews of the edition's graded papers, each with the text of its paper.
 
     Raises `SettingsError` for a missing edition, `SourceError` for an edition without graded reviews.
     """
     store = Store(state, edition)
     if not store.exists:
-        raise no_edition(state, edition)
+        raise missing_edition_error(state, edition)
     sources = whole_texts(store)
     reviews = store.read(REVIEWS)
     graded = {row["paper_id"] for row in reviews if row["grade"] is not None}
@@ -202,7 +202,7 @@ class Grid:
     rows: Mapping[str, Mapping[str, str]]
 
 
-def grid(settings: StudySettings, item: ItemKind, generated: Mapping[str, str]) -> Grid:
+def build_grid(settings: StudySettings, item: ItemKind, generated: Mapping[str, str]) -> Grid:
     """Returns the grid of *settings* for items of kind *item*. *generated*: examiner → instructions written for it.
 
     Raises `SettingsError` if an examiner has faulty options or is for another kind of items.
@@ -220,7 +220,7 @@ def grid(settings: StudySettings, item: ItemKind, generated: Mapping[str, str]) 
     rows: dict[str, dict[str, str]] = {}
     for table in dict.fromkeys(settings.layouts):
         rows[table] = {}
-        for row, examiner in layout(table).examiners(item).items():
+        for row, examiner in find_table_layout(table).examiners(item).items():
             if (key := _digest_grading_settings(examiner)) not in known:
                 # A user's examiner may have the same name as a different examiner of the tables; both are kept.
                 known[key] = examiner.identity if examiner.name in examiners else examiner.name

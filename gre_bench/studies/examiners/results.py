@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.terminal import counted, markdown_cell, markdown_table
-from gre_bench.examiners.panel import Exam
+from gre_bench.examiners.panel import ExamResult
 from gre_bench.examiners.rater_results import (
     KINDS,
     Difference,
@@ -34,7 +34,7 @@ from gre_bench.examiners.rater_results import (
 )
 from gre_bench.examiners.rater_results import sample_rationales as error_sheet
 from gre_bench.studies.examiners.inputs import GradedItems, Grid, StudySettings
-from gre_bench.studies.guidelines import RECORD, study_folder, table, write_text_file
+from gre_bench.studies.guidelines import RECORD, rows_to_csv, study_folder, write_text_file
 
 KIND = "examiners"
 LEGEND = (
@@ -54,7 +54,7 @@ BEST = (
 class Panel:
     """The exams, rule → examiner → weight, and a column of the study per rule, which holds the chair's decisions."""
 
-    exams: list[Exam]
+    exams: list[ExamResult]
     weights: dict[str, dict[str, float]]
     columns: list[RaterColumn]
 
@@ -77,7 +77,7 @@ def agreement_sheet(results: Sequence[ExaminerResult], tests: Sequence[Differenc
         scores = f"{result.before} → {result.after}" if result.before != result.after else str(result.after)
         less = [beside.get((family, name), "–") for family in ("best", "length")]
         rows.append((result.name, result.by or "–", *coefficients, *less, f"{result.scored} of {result.planned}",
-                     _share(result.tied), scores))  # fmt: skip
+                     _format_share_or_dash(result.tied), scores))  # fmt: skip
     heads = ("Examiner", "LM", "Kendall τ-b", "Spearman ρ", "Pearson r", "less the best", "less length", "texts",
              "ties", "scores")  # fmt: skip
     return TextTable("Agreement with the human scores", heads, tuple(rows), 2, (LEGEND, BEST))
@@ -86,8 +86,8 @@ def agreement_sheet(results: Sequence[ExaminerResult], tests: Sequence[Differenc
 def cost_sheet(results: Sequence[ExaminerResult]) -> TextTable:
     rows = tuple(
         (result.name, result.by or "–", str(result.replies),
-         _share(result.unparsable / result.replies if result.replies else None),
-         _share(result.hallucinated / result.replies if result.replies else None), str(result.filtered),
+         _format_share_or_dash(result.unparsable / result.replies if result.replies else None),
+         _format_share_or_dash(result.hallucinated / result.replies if result.replies else None), str(result.filtered),
          "–" if result.mass is None else f"{result.mass:.2g}", str(result.prompt_tokens), str(result.reply_tokens),
          "unknown" if result.usd is None else f"{result.usd:.2f}", f"{result.seconds:.1f}")
         for result in results
@@ -126,9 +126,9 @@ def panel_sheet(panel: Panel) -> TextTable:
     """Returns a table with a row per examiner: its exam results, and the weights that the chair gives it."""
     rules = tuple(panel.weights)
     rows = tuple(
-        (exam.examiner, _number(exam.reference), _number(exam.consistency), f"{exam.questions - exam.unanswered} of "
-         f"{exam.questions}", "yes" if exam.passed else "no",
-         *(_number(panel.weights[rule].get(exam.examiner)) for rule in rules))
+        (exam.examiner, _format_number_or_dash(exam.reference), _format_number_or_dash(exam.consistency),
+         f"{exam.questions - exam.unanswered} of {exam.questions}", "yes" if exam.passed else "no",
+         *(_format_number_or_dash(panel.weights[rule].get(exam.examiner)) for rule in rules))
         for exam in panel.exams
     )  # fmt: skip
     heads = ("Examiner", "by the humans", "with itself", "answered", "passed", *(f"{rule} weight" for rule in rules))
@@ -144,8 +144,9 @@ def pairs_sheets(played: Sequence[Mapping[str, Any]]) -> Iterable[TextTable]:
         position, first = report["position"], report["position"]["first_share"]
         named = "–" if first is None else f"{first['value']:.2f} ({first['low']:.2f}, {first['high']:.2f})"
         rows.append(
-            (report["name"], str(position["pairs"]), _share(report["accuracy"]), str(position["consistent"]),
-             str(position["always_first"]), str(position["always_second"]), str(position["unanswered"]), named,
+            (report["name"], str(position["pairs"]), _format_share_or_dash(report["accuracy"]),
+             str(position["consistent"]), str(position["always_first"]), str(position["always_second"]),
+             str(position["unanswered"]), named,
              "–" if position["p"] is None else f"{position['p']:.2g}",
              {True: "yes", False: "no", None: "–"}[(report.get("exam") or {}).get("passed")])
         )  # fmt: skip
@@ -170,11 +171,11 @@ def pairs_sheets(played: Sequence[Mapping[str, Any]]) -> Iterable[TextTable]:
         yield TextTable(heading, ("Player", "Elo", "Bradley-Terry"), tuple(players), 1, notes)
 
 
-def _share(part: float | None) -> str:
+def _format_share_or_dash(part: float | None) -> str:
     return "–" if part is None else f"{part:.1%}"
 
 
-def _number(value: float | None) -> str:
+def _format_number_or_dash(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
 
 
@@ -216,16 +217,18 @@ def write_examiner_study(
         "rows": {published: dict(rows) for published, rows in grid.rows.items()},
         "tables": [asdict(sheet) for sheet in sheets], "lacking": list_missing_grades(outcomes),
     }  # fmt: skip
-    write_text_file(folder / "grades.csv", table(_grade_rows(columns, human)))
-    write_text_file(folder / "outcomes.csv", table(map(_flat, outcomes)))
-    write_text_file(folder / "differences.csv", table(map(asdict, tests)))
+    write_text_file(folder / "grades.csv", rows_to_csv(_grade_rows(columns, human)))
+    write_text_file(folder / "outcomes.csv", rows_to_csv(map(_flatten_result, outcomes)))
+    write_text_file(folder / "differences.csv", rows_to_csv(map(asdict, tests)))
     write_text_file(folder / "tables.md", markdown(sheets, list_missing_grades(outcomes)))
     items = material.items
     for column in columns:
         if column.kind != "examiner":
             continue
         if rows := error_sheet(items, column.grades, settings.rationales, settings.seed):
-            write_text_file(folder / f"rationales-{re.sub(r'[^A-Za-z0-9._-]+', '-', column.title)}.csv", table(rows))
+            write_text_file(
+                folder / f"rationales-{re.sub(r'[^A-Za-z0-9._-]+', '-', column.title)}.csv", rows_to_csv(rows)
+            )
     write_text_file(folder / RECORD, json.dumps(summary, indent=1, ensure_ascii=False, allow_nan=False))
     return summary
 
@@ -246,7 +249,7 @@ def _grade_rows(columns: Sequence[RaterColumn], human: Mapping[str, float]) -> I
             yield {**ids, "item_id": name, "state": "excluded", "human": human.get(name), "reason": reason}
 
 
-def _flat(outcome: ExaminerResult) -> dict[str, Any]:
+def _flatten_result(outcome: ExaminerResult) -> dict[str, Any]:
     whole = asdict(outcome)
     for name in KINDS:
         estimate = whole.pop(name) or {}

@@ -36,12 +36,20 @@ from gre_bench.examiners.examiner import (
     writing_chat,
 )
 from gre_bench.examiners.grading import FREE, Grade, filter_sampling, list_sampling_settings
-from gre_bench.examiners.pairwise import Game, Preference, TextPair, bradley_terry, elo_spread, games, position_bias
+from gre_bench.examiners.pairwise import (
+    Game,
+    Preference,
+    TextPair,
+    bradley_terry,
+    elo_spread,
+    list_decided_games,
+    position_bias,
+)
 from gre_bench.examiners.panel import (
-    Exam,
+    ExamResult,
     Measure,
-    decide,
-    exam,
+    compute_exam_result,
+    decide_by_weighted_mean,
     exam_weights,
     game_score,
     measure_answer_agreement,
@@ -61,9 +69,9 @@ from gre_bench.studies.examiners.inputs import (
     PairwiseSettings,
     PanelSettings,
     StudySettings,
-    from_edition,
-    from_file,
-    grid,
+    build_grid,
+    load_items_from_edition,
+    load_items_from_file,
 )
 from gre_bench.studies.examiners.results import KIND, Panel
 from gre_bench.tasks import steps
@@ -107,13 +115,17 @@ def prepare_study(job: ExaminerJob) -> tuple[GradedItems, dict[str, Model]]:
     for model in wanted:
         if model not in models:
             raise SettingsError(f"no model {model!r} in the models file; known: {', '.join(models)}")
-    material = from_file(job.items, job.limit) if job.items else from_edition(job.state, job.edition or "", job.limit)
+    material = (
+        load_items_from_file(job.items, job.limit)
+        if job.items
+        else load_items_from_edition(job.state, job.edition or "", job.limit)
+    )
     if job.settings.item not in (None, material.kind):
         raise SettingsError(f"item = {job.settings.item}, and the texts are of kind {material.kind}: leave item out")
     if not material.items:
         why = ", ".join(sorted(set(material.lacks.values())))
         raise SettingsError(f"none of {len(material.texts)} texts can be graded: {why}")
-    chosen = grid(job.settings, material.kind, dict.fromkeys(job.settings.generated, "Not yet written."))
+    chosen = build_grid(job.settings, material.kind, dict.fromkeys(job.settings.generated, "Not yet written."))
     if job.settings.pairwise and not job.settings.models:
         raise SettingsError("pairwise needs an LM to ask: name models")
     if not job.settings.models and any(needs_model(job.settings, examiner) for examiner in chosen.examiners.values()):
@@ -146,7 +158,7 @@ def estimate(job: ExaminerJob) -> dict[str, Any]:
     """
     material, _ = prepare_study(job)
     items, context = material.items, job.writer_context
-    chosen = grid(job.settings, material.kind, dict.fromkeys(job.settings.generated, "Not yet written."))
+    chosen = build_grid(job.settings, material.kind, dict.fromkeys(job.settings.generated, "Not yet written."))
     pairs = choose_text_pairs(material.texts, job.settings.pairwise) if job.settings.pairwise else []
     rows = []
     for name in job.settings.models:
@@ -169,7 +181,7 @@ def estimate(job: ExaminerJob) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _grade_of(name: str, decision: float | Problem) -> Grade:
+def _convert_decision_to_grade(name: str, decision: float | Problem) -> Grade:
     return Grade(name, None, decision) if isinstance(decision, Problem) else Grade(name, decision)
 
 
@@ -195,7 +207,7 @@ def run_panel(
     gold = stretch_to_unit_scale(gold, Scale(low, high)) if settings.measure == "squared_error" else gold
     by_name = {(column.name, column.by): column for column in columns if column.kind == "examiner"}
 
-    def given(name: str, by: str, texts: Sequence[str], measure: Measure) -> list[float | None]:
+    def list_answers(name: str, by: str, texts: Sequence[str], measure: Measure) -> list[float | None]:
         grades = by_name[name, by].values
         values = [grades.get(text) for text in texts]
         return (
@@ -209,19 +221,19 @@ def run_panel(
         sits = settings.examiners is None or name in settings.examiners
         if examiner is None or examiner.form.answer == "nothing" or not sits:
             continue
-        again = None if other is None else given(other, by, names, settings.measure)
-        own = given(name, by, names, settings.measure)
-        panel.exams.append(exam(column.title, own, gold, again, settings.measure, settings.threshold))
-        answers[column.title] = given(name, by, due, "squared_error")
+        again = None if other is None else list_answers(other, by, names, settings.measure)
+        own = list_answers(name, by, names, settings.measure)
+        panel.exams.append(compute_exam_result(column.title, own, gold, again, settings.measure, settings.threshold))
+        answers[column.title] = list_answers(name, by, due, "squared_error")
     for rule in settings.rules:
         decisions: Sequence[float | Problem]
         try:
             panel.weights[rule] = exam_weights(panel.exams, rule, settings.alpha)
-            decisions = decide(answers, panel.weights[rule])
+            decisions = decide_by_weighted_mean(answers, panel.weights[rule])
         except SettingsError as error:
             panel.weights[rule] = {}
             decisions = [Problem("no_panel", str(error))] * len(due)
-        grades = tuple(map(_grade_of, due, decisions))
+        grades = tuple(map(_convert_decision_to_grade, due, decisions))
         different = len({grade.value for grade in grades if grade.value is not None})
         title = f"panel of {len(panel.weights[rule])}, {rule} weights"
         excluded = dict.fromkeys(names, "exam_question") | dict(material.lacks)
@@ -273,9 +285,9 @@ def build_game_reports(
             "humans", [Game(pair.first, pair.second, score) for pair, score in zip(pairs, gold, strict=True)], settings
         )
     ]
-    exams: list[Exam] = []
+    exams: list[ExamResult] = []
     for name, preferences in preferences_of.items():
-        report = _build_game_report(name, games(preferences), settings)
+        report = _build_game_report(name, list_decided_games(preferences), settings)
         decided = [
             (item.score, score, examined)
             for item, score, examined in zip(preferences, gold, in_exam, strict=True)
@@ -288,7 +300,7 @@ def build_game_reports(
         if panel is not None:
             given = [score for score, _, examined in decided if examined]
             wanted = [score for _, score, examined in decided if examined]
-            exams.append(exam(name, given, wanted, threshold=panel.threshold))
+            exams.append(compute_exam_result(name, given, wanted, threshold=panel.threshold))
             report["exam"] = asdict(exams[-1])
         rows.append(report)
     if panel is None:
@@ -299,7 +311,9 @@ def build_game_reports(
         except SettingsError as error:
             rows.append(_build_game_report(f"panel, {rule} weights", [], settings, str(error)))
             continue
-        decisions = decide({name: [item.score for item in preferences_of[name]] for name in weight_of}, weight_of)
+        decisions = decide_by_weighted_mean(
+            {name: [item.score for item in preferences_of[name]] for name in weight_of}, weight_of
+        )
         chaired = [
             Game(pair.first, pair.second, score)
             for pair, decision, examined in zip(pairs, decisions, in_exam, strict=True)

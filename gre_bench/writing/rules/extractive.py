@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal
 
-from gre_bench.core.resources import patterns, word_lists
+from gre_bench.core.resources import load_patterns, word_lists
 from gre_bench.writing.rules.synopsis import assw_of, statements, weigh_as_strength
 
 Kind = Literal["full", "abstract"]
@@ -47,7 +47,7 @@ _RIVAL = re.compile(
 _ASSUMES = re.compile(r"\b(?:we assume|assum(?:es?|ing)|under the assumption) that ([^.;,$\\]{15,120})")
 _FORMULA = re.compile(r"\$[^$\n]{0,300}\$|\\\(.{0,300}?\\\)")
 
-_CUES: dict[str, dict[str, str]] = patterns("cues")
+_CUES: dict[str, dict[str, str]] = load_patterns("cues")
 _PERSONS = (
     (re.compile(r"\b[Ww]e are\b"), "the authors are"),
     (re.compile(r"\b[Ww]e\b"), "the authors"),
@@ -73,13 +73,13 @@ def write_extractive_review(title: str, abstract: str | None, text: str | None, 
     if not (text if kind == "full" else abstract):
         return ""
     body = (text or "")[:_LONGEST_TEXT] if kind == "full" else ""
-    words = _Words(title, abstract, body)
+    words = _PaperWords(title, abstract, body)
     strong, weak = assw_of(abstract, body)
     if kind == "full":
         strengths, weaknesses, questions = _assess_full_text(words, body, weak)
     else:
         strengths, weaknesses, questions = _assess_abstract_alone(words)
-    claims = _ranked(abstract, body, strong)[: _POINTS[kind]]
+    claims = _rank_strengths(abstract, body, strong)[: _POINTS[kind]]
     return "\n\n".join(
         f"{heading}:\n" + "\n".join(f"- {point}" for point in points)
         for heading, points in (
@@ -91,7 +91,7 @@ def write_extractive_review(title: str, abstract: str | None, text: str | None, 
     )
 
 
-class _Words:
+class _PaperWords:
     def __init__(self, title: str, abstract: str | None, body: str):
         lead = f"{title}. {abstract or ''}"
         title = " ".join(title.split())[:200]
@@ -104,32 +104,36 @@ class _Words:
         self.title = title
         self.name = names[0] if names else ""
         self.method = self.name or "the proposed method"
-        self.terms = _terms(f"{title}. {title}. {lead} {_FORMULA.sub(' ', body)}")
+        self.terms = _find_frequent_terms(f"{title}. {title}. {lead} {_FORMULA.sub(' ', body)}")
         self.term = self.terms[0] if self.terms else title or "the problem"
         self.data = list(dict.fromkeys(_DATA.findall(f"{lead} {body}")))
         self.rivals = [name for name, _ in Counter(_RIVAL.findall(f"{lead} {body}")).most_common() if name != self.name]
         self.rival = self.rivals[0] if self.rivals else "the baselines"
 
-    def put(self, sentence: str) -> str:
+    def fill_in_names(self, sentence: str) -> str:
         return sentence.format(method=self.method, term=self.term, rival=self.rival)
 
 
-def _assess_full_text(words: _Words, body: str, admitted: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
+def _assess_full_text(words: _PaperWords, body: str, admitted: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
     """Returns (strengths, weaknesses, questions) found by cue words in *body*.
 
     The weaknesses begin with the first four of *admitted*, which the authors admit themselves.
     """
     present = {cue for cue, row in _CUES.items() if re.search(row["words"], body, re.I)}
-    strengths = [words.put(row["present"]) for cue, row in _CUES.items() if cue in present and "present" in row]
+    strengths = [
+        words.fill_in_names(row["present"]) for cue, row in _CUES.items() if cue in present and "present" in row
+    ]
     weaknesses = [_put_in_third_person(point) for point in admitted[:4]]
     if len(words.data) > _FEW_DATASETS:
-        strengths.append(f"The experiments are extensive and cover {_listed(words.data[:5])}.")
+        strengths.append(f"The experiments are extensive and cover {_enumerate_names(words.data[:5])}.")
     elif words.data:
-        weaknesses.append(f"The experiments are limited to {_listed(words.data)}.")
+        weaknesses.append(f"The experiments are limited to {_enumerate_names(words.data)}.")
     else:
         weaknesses.append(f"The experiments on {words.term} use no standard benchmark.")
-    weaknesses += [words.put(row["absent"]) for cue, row in _CUES.items() if cue not in present and "absent" in row]
-    weaknesses.append(_novelty(words))
+    weaknesses += [
+        words.fill_in_names(row["absent"]) for cue, row in _CUES.items() if cue not in present and "absent" in row
+    ]
+    weaknesses.append(_format_novelty_sentence(words))
     questions = [
         f"Does {words.method} still work when the assumption that {assumed.strip()} is violated?"
         for assumed in _ASSUMES.findall(_FORMULA.sub("", body))[:2]
@@ -146,13 +150,13 @@ def _assess_full_text(words: _Words, body: str, admitted: Sequence[str]) -> tupl
     return strengths, weaknesses, questions
 
 
-def _assess_abstract_alone(words: _Words) -> tuple[list[str], list[str], list[str]]:
+def _assess_abstract_alone(words: _PaperWords) -> tuple[list[str], list[str], list[str]]:
     second = words.terms[1] if len(words.terms) > 1 else words.term
     strengths = [f"The problem of {words.term} is important and interesting."]
     if words.data:
-        strengths.append(f"The experiments cover {_listed(words.data[:5])}.")
+        strengths.append(f"The experiments cover {_enumerate_names(words.data[:5])}.")
     weaknesses = [
-        _novelty(words),
+        _format_novelty_sentence(words),
         f"The comparison of {words.method} with recent baselines seems limited.",
         f"It is hard to judge whether the experiments on {second} are sufficient.",
     ]
@@ -164,11 +168,11 @@ def _assess_abstract_alone(words: _Words) -> tuple[list[str], list[str], list[st
     return strengths, weaknesses, questions
 
 
-def _novelty(words: _Words) -> str:
+def _format_novelty_sentence(words: _PaperWords) -> str:
     return f"The novelty of {words.method} over existing work on {words.term} is not clear."
 
 
-def _ranked(abstract: str | None, body: str, strong: Sequence[str]) -> list[str]:
+def _rank_strengths(abstract: str | None, body: str, strong: Sequence[str]) -> list[str]:
     """Returns *strong*, the claimed strengths, strongest first; if there are none, the paper's first two sentences."""
     read = list(statements(abstract, body))
     weights = {statement.text: weigh_as_strength(statement) for statement in reversed(read)}
@@ -184,7 +188,7 @@ def _put_in_third_person(point: str) -> str:
     return f"{point[0].upper()}{point[1:]}."
 
 
-def _terms(text: str) -> list[str]:
+def _find_frequent_terms(text: str) -> list[str]:
     """Returns the six most frequent pairs of adjacent content words in *text*, the most frequent first."""
     pairs: Counter[str] = Counter()
     for piece in re.split(r"[^\w\s-]+|\n", text):
@@ -195,5 +199,5 @@ def _terms(text: str) -> list[str]:
     return [pair for pair, _ in pairs.most_common(6)]
 
 
-def _listed(names: Sequence[str]) -> str:
+def _enumerate_names(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))

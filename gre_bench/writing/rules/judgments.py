@@ -12,7 +12,7 @@ import re
 from functools import lru_cache
 
 from gre_bench.core.resources import word_lists
-from gre_bench.core.review_text import heading_in, split
+from gre_bench.core.review_text import heading_in, split_into_sections
 from gre_bench.writing.rules.stances import NONE, STANCES, Claim, load_shipped_model
 
 WRITER = "rule-judgments-4"
@@ -58,11 +58,11 @@ def judgments_of(review: str) -> str:
     lines: list[str] = []
     kept: list[frozenset[str]] = []
     sentences = claims_of(review)
-    claims = [(claim, content) for claim in sentences if (content := _content(claim.text))]
+    claims = [(claim, content) for claim in sentences if (content := _content_words(claim.text))]
     chances = load_shipped_model().probabilities([claim for claim, _ in claims], len(sentences))[:, :NONE]
     sure = _SURE if chances.sum(axis=1).max(initial=0) >= _SURE else _SURE / 2
     for (claim, content), stances in zip(claims, chances, strict=True):
-        if stances.sum() >= sure and not any(_same(content, other) for other in kept[-_COMPARED:]):
+        if stances.sum() >= sure and not any(_is_nearly_same(content, other) for other in kept[-_COMPARED:]):
             kept.append(content)
             lines.append(f"The reviewer {STANCES[int(stances.argmax())]} {claim.text}")
     return "\n".join(lines)
@@ -75,7 +75,7 @@ def claims_of(review: str) -> list[Claim]:
     "+" stands for a strength, and "-" for a weakness.
     """
     claims = []
-    for section in split(review):
+    for section in split_into_sections(review):
         signs = [sentence.mark.strip(" ()\t>") for sentence in section.sentences]
         kind = section.kind
         for sign, sentence in zip(signs, section.sentences, strict=True):
@@ -104,7 +104,7 @@ def judgments_of_passage(text: str, size: int, seed: int) -> str:
     return "\n".join(lines)
 
 
-def _content(text: str) -> frozenset[str]:
+def _content_words(text: str) -> frozenset[str]:
     """Returns the content words of *text*; none for short texts, thanks, references to other parts, keyword lists."""
     words = _WORD.findall(text.lower().replace("’", "'"))
     listed = len(words) >= 6 and sum(word in _FUNCTION for word in words) < _FUNCTION_SHARE * len(words)
@@ -112,7 +112,7 @@ def _content(text: str) -> frozenset[str]:
     return frozenset() if silent else frozenset(words) - _FUNCTION
 
 
-def _same(content: frozenset[str], other: frozenset[str]) -> bool:
+def _is_nearly_same(content: frozenset[str], other: frozenset[str]) -> bool:
     """Whether two lines with the content words *content* and *other* say nearly the same."""
     shared = len(content & other)
     return content == other or (shared > 1 and shared > _ALIKE * min(len(content), len(other)))

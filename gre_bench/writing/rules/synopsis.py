@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gre_bench.core.review_text import sentences
+from gre_bench.core.review_text import list_sentences
 
 WRITER = "rule-assw-1"
 MOST = 8
@@ -99,8 +99,10 @@ class Statement:
 def assw_of(abstract: str | None, text: str) -> tuple[list[str], list[str]]:
     """Returns the strengths and weaknesses that the authors state: at most `MOST` sentences each, in paper order."""
     read = list(statements(abstract, text))
-    weak = _best(read, [weakness_weight(statement) for statement in read])
-    return _best(read, [0 if statement.text in weak else weigh_as_strength(statement) for statement in read]), weak
+    weak = _select_best_statements(read, [weigh_as_weakness(statement) for statement in read])
+    return _select_best_statements(
+        read, [0 if statement.text in weak else weigh_as_strength(statement) for statement in read]
+    ), weak
 
 
 def assw_text(strengths: Sequence[str], weaknesses: Sequence[str]) -> str:
@@ -110,7 +112,7 @@ def assw_text(strengths: Sequence[str], weaknesses: Sequence[str]) -> str:
 
 def statements(abstract: str | None, text: str | None) -> Iterator[Statement]:
     """Yields the sentences of *abstract* and *text* up to the references, without tables and captions."""
-    for sentence in sentences(" ".join((abstract or "").split())):
+    for sentence in list_sentences(" ".join((abstract or "").split())):
         if point := clean_sentence(sentence):
             yield Statement("abstract", point)
     heading = ""
@@ -120,7 +122,7 @@ def statements(abstract: str | None, text: str | None) -> Iterator[Statement]:
             if _ENDS.match(heading):
                 return
         elif not (abstract and "abstract" in heading):
-            for sentence in sentences(paragraph):
+            for sentence in list_sentences(paragraph):
                 if point := clean_sentence(sentence):
                     yield Statement(heading, point)
 
@@ -158,7 +160,7 @@ def weigh_as_strength(statement: Statement) -> float:
     return weight - (2 if _ADMITS.search(statement.text) else 0)
 
 
-def weakness_weight(statement: Statement) -> float:
+def weigh_as_weakness(statement: Statement) -> float:
     """Returns how strongly *statement* admits a weakness of the authors' own work; 0: it admits none."""
     modest = bool(_MODEST.match(statement.heading))
     admits = {match[0].lower() for match in _ADMITS.finditer(statement.text)}
@@ -172,7 +174,7 @@ def weakness_weight(statement: Statement) -> float:
     return weight if weight >= 2 else 0
 
 
-def _best(statements: Sequence[Statement], weights: Sequence[float]) -> list[str]:
+def _select_best_statements(statements: Sequence[Statement], weights: Sequence[float]) -> list[str]:
     """Returns the texts of the `MOST` *statements* with the largest positive weights, in paper order.
 
     Of statements that say nearly the same, only one is returned.

@@ -20,7 +20,7 @@ from functools import cache
 from gre_bench.core.errors import PerturbationError, SettingsError
 from gre_bench.core.records import Paper, WrittenText
 from gre_bench.core.resources import resource, word_lists
-from gre_bench.core.review_text import Kind, Section, split
+from gre_bench.core.review_text import Kind, Section, split_into_sections
 from gre_bench.perturbations.by_name import PERTURBATIONS, WriterTask, check_applicable
 from gre_bench.perturbations.edits import MISSING, add_section_openings, blank_even_sentences
 from gre_bench.perturbations.material import PerturbationInput
@@ -61,10 +61,10 @@ class RuleTextWriter:
         return _IDENTITIES.get(task, f"{self.name}-1")
 
     def judgments(self, reviews: Sequence[tuple[str, str]]) -> list[WrittenText]:
-        return [_by_rule(item, judgments.judgments_of(text), "no_judgments") for item, text in reviews]
+        return [_make_written_text(item, judgments.judgments_of(text), "no_judgments") for item, text in reviews]
 
     def assw(self, papers: Sequence[Paper]) -> list[WrittenText]:
-        return [_by_rule(paper.paper_id, _assw_of(paper), "no_text") for paper in papers]
+        return [_make_written_text(paper.paper_id, _assw_of(paper), "no_text") for paper in papers]
 
     def reviews(self, papers: Sequence[Paper]) -> list[WrittenText]:
         if self.name not in EXTRACTIVE:
@@ -102,11 +102,11 @@ def change_applicable_items(
 
 def _changed(task: WriterTask, item: PerturbationInput, style: int) -> WrittenText:
     if task == "completion":
-        return _by_rule(item.key, fill_in_vague_sentences(item), "no_text")
+        return _make_written_text(item.key, fill_in_vague_sentences(item), "no_text")
     if task == "abstract_only":
-        return _by_rule(item.key, write_abstract_review(item.title, item.abstract or ""), "no_review")
+        return _make_written_text(item.key, write_abstract_review(item.title, item.abstract or ""), "no_review")
     if task == "rephrase":
-        return _by_rule(item.key, rephrase_review(item.text, style), "no_text")
+        return _make_written_text(item.key, rephrase_review(item.text, style), "no_text")
     strengths, weaknesses = summarise_stances(item.text)
     if not strengths or not weaknesses:
         lacking = "strengths" if not strengths else "weaknesses"
@@ -118,7 +118,7 @@ def _review(paper: Paper, kind: extractive.Kind) -> WrittenText:
     if not (paper.text if kind == "full" else paper.abstract):
         return WrittenText(paper.paper_id, None, "no_text" if kind == "full" else "no_abstract")
     review = extractive.write_extractive_review(paper.title, paper.abstract, paper.text, kind)
-    return _by_rule(paper.paper_id, review, "no_review")
+    return _make_written_text(paper.paper_id, review, "no_review")
 
 
 def _assw_of(paper: Paper) -> str:
@@ -128,7 +128,7 @@ def _assw_of(paper: Paper) -> str:
     return synopsis.assw_text(strengths, weaknesses) if strengths or weaknesses else ""
 
 
-def _by_rule(item: str, text: str, problem: str) -> WrittenText:
+def _make_written_text(item: str, text: str, problem: str) -> WrittenText:
     return WrittenText(item, text, "ok") if text else WrittenText(item, None, problem)
 
 
@@ -170,7 +170,7 @@ def write_abstract_review(title: str, abstract: str) -> str:
     review is empty if the rule finds nothing.
     """
     extractive_review = write_extractive_review(title, abstract, None, "abstract")
-    parts: dict[Kind, Section] = {part.kind: part for part in split(extractive_review)}
+    parts: dict[Kind, Section] = {part.kind: part for part in split_into_sections(extractive_review)}
     if not parts:
         return ""
     summary = " ".join(sentence.text for sentence in parts["summary"].sentences)
@@ -198,10 +198,10 @@ def summarise_stances(review: str) -> tuple[str, str]:
         stance, claim = line.removeprefix("The reviewer ").rstrip(".").split(" ", 1)
         claims.setdefault(stance, []).append(claim)
     weak = claims.get("criticizes") or claims.get("suggests") or claims.get("questions") or []
-    return _phrase(claims.get("appreciates", [])), _phrase(weak)
+    return _join_short_claims(claims.get("appreciates", [])), _join_short_claims(weak)
 
 
-def _phrase(claims: Sequence[str]) -> str:
+def _join_short_claims(claims: Sequence[str]) -> str:
     kept = []
     for claim in claims[:2]:
         words = claim.split()[:_LONGEST_CLAIM]

@@ -16,9 +16,9 @@ import pytest
 from gre_bench.core.errors import Paused, ServiceDown, SettingsError, SourceError
 from gre_bench.core.settings import FetchSettings
 from gre_bench.http import totp
-from gre_bench.http.totp import code_now
+from gre_bench.http.totp import compute_totp_code
 from gre_bench.ingest.openreview import transport
-from gre_bench.ingest.openreview.client import Archive, Forbidden, Login, OpenReview, Page
+from gre_bench.ingest.openreview.client import Archive, ForbiddenItemError, Login, OpenReview, Page
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.records.row_files import read_notes_file
 from tests.conftest import SIXTEEN
@@ -158,14 +158,14 @@ def test_what_is_refused_is_not_what_is_missing(budget):
             assert getattr(OpenReview(2, host, budget), name)(item) == missing
     with answering(403, refusal(403, "ForbiddenError", "no (2026)")) as (host, _):
         for name, item, _ in asked:
-            with one_line("ForbiddenError: no", kind=Forbidden):
+            with one_line("ForbiddenError: no", kind=ForbiddenItemError):
                 getattr(OpenReview(2, host, budget), name)(item)
 
 
 @pytest.mark.parametrize("api", [1, 2])
 def test_a_second_factor_is_given_as_a_code_or_made_from_its_secret(budget, api, monkeypatch):
     monkeypatch.setattr(totp, "time", SimpleNamespace(time=lambda: 59.0))  # the code changes every 30 s
-    code = code_now(SECRET)
+    code = compute_totp_code(SECRET)
     with Loopback(NOTES, account=Account("somebody", "a-password", code)) as loopback:
         host = loopback.v2 if api == 2 else loopback.v1
         OpenReview(api, host, budget, Login("somebody", "a-password", mfa_code=code)).forum("s01")
@@ -182,9 +182,9 @@ def test_a_second_factor_is_given_as_a_code_or_made_from_its_secret(budget, api,
 )
 def test_one_time_codes_are_those_of_the_standard(at, code):
     # RFC 6238, appendix B, SHA-1, the last six of its eight digits.
-    assert code_now(SECRET, at) == code
+    assert compute_totp_code(SECRET, at) == code
     with one_line(kind=SettingsError, never=("not base 32!",)):
-        code_now("not base 32!")
+        compute_totp_code("not base 32!")
 
 
 @pytest.mark.parametrize(

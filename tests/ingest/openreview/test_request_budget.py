@@ -39,7 +39,7 @@ def taken(budget, kind, most=10_000):
     """How many requests of *kind* the budget allows now, and until when it then pauses."""
     for count in range(most):
         try:
-            budget.take(kind)
+            budget.count_request_or_pause(kind)
         except Paused as pause:
             return count, pause.until
     return most, None
@@ -105,7 +105,7 @@ def test_a_refusal_says_how_long_to_wait_in_each_of_its_ways(headers, body, wait
 def test_a_guess_holds_for_the_real_service_until_it_says_more(budget):
     assert taken(budget, "api2.openreview.net attachment") == (36, NOW + 3600 + MARGIN_S)
     assert taken(budget, "127.0.0.1:3000 attachment", 100) == (100, None)
-    budget.take("api2.openreview.net notes")
+    budget.count_request_or_pause("api2.openreview.net notes")
     budget.record_stated_limits("api2.openreview.net notes", 200, RECORDED)
     assert taken(budget, "api2.openreview.net notes") == (269, NOW + 2257 + MARGIN_S)
 
@@ -127,11 +127,11 @@ def test_nothing_is_allowed_before_the_reset_and_all_after_it_and_a_refusal_in_t
 
 def test_the_window_of_a_refusal_is_as_long_as_it_was_open(budget, clock):
     for _ in range(37):
-        budget.take("h pdf")
+        budget.count_request_or_pause("h pdf")
     budget.record_stated_limits("h pdf", 429, {}, REFUSED)
     first = budget.allowance("h pdf").limits["body"].window_s
     clock.now = 1790543613 + MARGIN_S
-    budget.take("h pdf")
+    budget.count_request_or_pause("h pdf")
     clock.now += 600
     again = REFUSED | {"details": REFUSED["details"] | {"resetTime": 1790543613 + 3 * 3600}}
     budget.record_stated_limits("h pdf", 429, {}, again)
@@ -159,9 +159,9 @@ def test_a_refusal_without_a_time_or_that_is_over_at_once_waits_longer_each_time
 def test_kinds_and_hosts_have_budgets_of_their_own_and_seconds_are_told_for_requests_of_many_windows(budget):
     budget.record_stated_limits("one notes", 429, {"retry-after": "600"})
     with pytest.raises(Paused, match=r"paused until 2026-09-27 \d\d:\d\d:\d\d UTC"):
-        budget.take("one notes")
-    budget.take("one pdf")
-    budget.take("two notes")
+        budget.count_request_or_pause("one notes")
+    budget.count_request_or_pause("one pdf")
+    budget.count_request_or_pause("two notes")
     hour = {"ratelimit-limit": "36", "ratelimit-remaining": "6", "ratelimit-reset": "600"}
     budget.record_stated_limits("h pdf", 200, RECORDED | hour)
     seconds = [budget.seconds_for("h pdf", count) for count in (6, 7, 42, 43, 300)]
@@ -178,7 +178,7 @@ def test_processes_that_ask_at_once_never_take_more_than_there_is_and_late_answe
         assert sum(workers.map(_take_all, [budget.path] * 4, chunksize=1)) == 50
     budget.record_stated_limits("h notes", 200, RECORDED)
     for _ in range(10):
-        budget.take("h notes")
+        budget.count_request_or_pause("h notes")
     # An answer to the first of the ten: the nine others are under way and not counted by it.
     budget.record_stated_limits("h notes", 200, RECORDED | {"ratelimit-remaining": "268"})
     assert taken(budget, "h notes")[0] == 259
@@ -190,9 +190,9 @@ def test_what_is_kept_survives_also_on_a_full_disk_and_damage_is_told(budget):
     assert json.loads(budget.path.read_text())["kinds"]["h notes"]["limits"]["headers"]["limit"] == 500
     known = budget.path.read_bytes()
     with small_files(16), one_line("budget.json cannot be written: File too large"):
-        budget.take("h notes")
+        budget.count_request_or_pause("h notes")
     assert budget.path.read_bytes() == known
     assert {path.name for path in budget.path.parent.iterdir()} == {"budget.json", "budget.lock"}
     budget.path.write_text('{"kinds": {"h notes": {"limits": {"headers": {"limit": 5')
     with one_line("budget.json is damaged; delete it"):
-        budget.take("h notes")
+        budget.count_request_or_pause("h notes")

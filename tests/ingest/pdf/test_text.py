@@ -22,11 +22,11 @@ from gre_bench.ingest.pdf.matter import extract_abstract
 from gre_bench.ingest.pdf.paragraphs import (
     Paragraph,
     TextType,
+    count_row_words,
     drop_debris,
     join_rows,
+    measure_text_type,
     reads_as_prose,
-    type_of,
-    words_of,
 )
 from gre_bench.ingest.pdf.rows import Row, is_note_mark, read_page
 from gre_bench.ingest.pdf.text import Finding, PdfText, sum_by_fate
@@ -141,12 +141,12 @@ def test_the_sample_pdfs_are_what_their_sources_make():
     ],
 )
 def test_a_word_broken_at_the_end_of_a_line_is_mended(lines, elsewhere, expected):
-    assert join_rows(rows(*lines), words_of(rows(*elsewhere, *lines))) == expected
+    assert join_rows(rows(*lines), count_row_words(rows(*elsewhere, *lines))) == expected
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12), max_size=6))
 def test_joining_never_leaves_a_line_break_or_a_control_character(texts):
-    joint = join_rows(rows(*texts), words_of(rows(*texts)))
+    joint = join_rows(rows(*texts), count_row_words(rows(*texts)))
     assert not re.search(r"[\x00-\x1f]", joint)
 
 
@@ -307,7 +307,7 @@ def test_an_abstract_without_a_heading_is_the_longest_paragraph_before_the_intro
         for row, (_, size, bold) in zip(rows(*(text for text, _, _ in lines)), lines, strict=True)
     ]
     notes: list[str] = []
-    abstract = extract_abstract(made_up[1:], type_of(made_up), words_of(made_up), [792.0], notes)
+    abstract = extract_abstract(made_up[1:], measure_text_type(made_up), count_row_words(made_up), [792.0], notes)
     assert abstract == " ".join(sentences)
     assert [row.fate for row in made_up] == [None, *["kept"] * 6, None, None]
     assert any("no heading" in note for note in notes)

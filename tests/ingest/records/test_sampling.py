@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from gre_bench.core.errors import SourceError
 from gre_bench.core.records import Paper, Review
 from gre_bench.core.settings import EditionSettings
-from gre_bench.ingest.records.sampling import draw
+from gre_bench.ingest.records.sampling import draw_papers_and_roles
 from tests.one_line import one_line
 
 
@@ -20,7 +20,7 @@ def corpus(papers: int, reviews: int = 4, source_rows: bool = False):
 
 @given(st.integers(2, 12), st.integers(2, 12), st.integers(0, 5))
 def test_each_paper_has_one_candidate_and_two_references_all_different(papers, wanted, seed):
-    drawn = draw(*corpus(papers), EditionSettings(papers=wanted, seed=seed))
+    drawn = draw_papers_and_roles(*corpus(papers), EditionSettings(papers=wanted, seed=seed))
     assert len(drawn.roles) == 3 * min(papers, wanted)
     for place in range(min(papers, wanted)):
         roles = [role for role in drawn.roles if role.position == place]
@@ -32,25 +32,32 @@ def test_each_paper_has_one_candidate_and_two_references_all_different(papers, w
 def test_a_draw_is_the_same_whatever_the_order_of_the_input_and_differs_by_seed():
     papers, reviews = corpus(30)
     settings = EditionSettings(papers=10)
-    assert draw(papers, reviews, settings) == draw(papers[::-1], reviews[::-1], settings)
-    assert draw(papers, reviews, settings).roles != draw(papers, reviews, EditionSettings(papers=10, seed=1)).roles
-    many = draw(*corpus(200), EditionSettings(papers=200))
+    assert draw_papers_and_roles(papers, reviews, settings) == draw_papers_and_roles(
+        papers[::-1], reviews[::-1], settings
+    )
+    assert (
+        draw_papers_and_roles(papers, reviews, settings).roles
+        != draw_papers_and_roles(papers, reviews, EditionSettings(papers=10, seed=1)).roles
+    )
+    many = draw_papers_and_roles(*corpus(200), EditionSettings(papers=200))
     assert {role.review_id.split("-")[1] for role in many.roles if role.role == "candidate"} == set("0123")
 
 
 def test_papers_with_too_few_human_reviews_are_not_eligible():
     papers, reviews = corpus(4, reviews=3)
     machine = [Review("m", "p0", "gpt", "x"), *(review for review in reviews if review.review_id != "p0-1")]
-    drawn = draw(papers, machine, EditionSettings(papers=10))
+    drawn = draw_papers_and_roles(papers, machine, EditionSettings(papers=10))
     assert (drawn.known, drawn.eligible) == (4, 3)
     assert "p0" not in {role.paper_id for role in drawn.roles}
     with pytest.raises(SourceError, match="1 of 4 papers are eligible, .* at least 3 human reviews"):
-        draw(papers, [review for review in reviews if review.paper_id == "p1"], EditionSettings(papers=10))
+        draw_papers_and_roles(
+            papers, [review for review in reviews if review.paper_id == "p1"], EditionSettings(papers=10)
+        )
 
 
 def test_slots_name_the_candidate_and_the_references_in_the_order_of_the_source():
     papers, reviews = corpus(3, source_rows=True)
-    drawn = draw(papers[::-1], reviews, EditionSettings(papers=3, roles="slots"))
+    drawn = draw_papers_and_roles(papers[::-1], reviews, EditionSettings(papers=3, roles="slots"))
     assert [role.review_id for role in drawn.roles[:3]] == ["p0-2", "p0-1", "p0-3"]
     assert [role.paper_id for role in drawn.roles if role.place == 0] == ["p0", "p1", "p2"]
 
@@ -62,20 +69,22 @@ def listed(tmp_path, text: str) -> EditionSettings:
 
 def test_a_list_of_papers_is_the_sample_whatever_the_form_of_its_lines_and_what_has_too_few_reviews_is_told(tmp_path):
     chosen = listed(tmp_path, "\ufeff# of last year\np3\n\n  https://openreview.net/forum?id=p7 \np3\n")
-    drawn = draw(*corpus(20), chosen)
+    drawn = draw_papers_and_roles(*corpus(20), chosen)
     assert {role.paper_id for role in drawn.roles} == {"p3", "p7"} and drawn.notes == []
-    whole = draw(*corpus(20), EditionSettings(papers=20))
+    whole = draw_papers_and_roles(*corpus(20), EditionSettings(papers=20))
     roles = {role.review_id: role.role for role in whole.roles}
     assert all(roles[role.review_id] == role.role for role in drawn.roles), "a paper's roles are those of any sample"
     papers, reviews = corpus(5)
     few = [one for one in reviews if one.paper_id != "p2" or one.slot < 2]
-    drawn = draw(papers, few, listed(tmp_path, "p1\np2\np3"))
+    drawn = draw_papers_and_roles(papers, few, listed(tmp_path, "p1\np2\np3"))
     assert drawn.short == ("p2",) and drawn.notes == ["1 papers of the list have too few human reviews: p2"]
 
 
 def test_listed_reviews_have_no_role_and_are_counted(tmp_path):
     (tmp_path / "ids.txt").write_text("p1-0\np2-3\np2-2\n")
-    drawn = draw(*corpus(5), EditionSettings(papers=10, references="all", not_human=tmp_path / "ids.txt"))
+    drawn = draw_papers_and_roles(
+        *corpus(5), EditionSettings(papers=10, references="all", not_human=tmp_path / "ids.txt")
+    )
     assert {role.review_id for role in drawn.roles if role.paper_id == "p1"} == {"p1-1", "p1-2", "p1-3"}
     assert "p2" not in {role.paper_id for role in drawn.roles}, "too few human reviews are left"
     assert drawn.notes == ["3 reviews taken out of the human reviews: edition.not_human"]
@@ -97,4 +106,4 @@ def test_a_list_that_cannot_be_is_one_line(tmp_path, setting, text, says):
     papers, reviews = corpus(5)
     chosen = EditionSettings(papers=10, **{setting: tmp_path / "ids.txt"})
     with one_line(says, kind=SourceError):
-        draw(papers, [*reviews, Review("gpt-1", "p1", "gpt", "x")], chosen)
+        draw_papers_and_roles(papers, [*reviews, Review("gpt-1", "p1", "gpt", "x")], chosen)

@@ -91,8 +91,8 @@ def test_a_status_shows_no_sum_of_money_where_the_price_is_unknown(tmp_path):
     with store.lock("refresh"):
         store.copy_for_readers()
     charged = ModelBudget(spend_log_of(tmp_path), EDITION, BudgetSettings(), model)
-    charged.take()
-    charged.pay(Chat("", ""), Completion("ok", "x", prompt_tokens=9, reply_tokens=9), 1.0)
+    charged.reserve_request()
+    charged.record_spending(Chat("", ""), Completion("ok", "x", prompt_tokens=9, reply_tokens=9), 1.0)
     told = call("status", "--state", tmp_path)[1]
     assert "spent on m/n: 1 request (1 ok), 9 prompt and 9 reply tokens, price unknown, 0 s" in told
     (status,) = json.loads(call("status", "--json", "--state", tmp_path)[1])
