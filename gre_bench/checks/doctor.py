@@ -248,7 +248,7 @@ def check_disk(settings: Settings, state: Path) -> Iterator[Finding]:
 def bytes_needed(settings: Settings, state: Path) -> int:
     """Returns an upper bound on the bytes that a fetch and a refresh with *settings* add to the folder *state*."""
     edition, writing, sources = settings.edition, settings.writing, settings.sources
-    pairs = edition.papers * edition.likely_pairs(len(CONTROLS) + len(writing.candidates))
+    pairs = edition.papers * edition.estimate_pairs_per_paper(len(CONTROLS) + len(writing.candidates))
     pairs *= len(settings.scoring.with_chance)
     lms = named_lms(settings)
     texts = len(lms.reviewers) + (len(lms.reviewers) + 3 if lms.judge else 0)

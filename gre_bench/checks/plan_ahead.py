@@ -235,7 +235,7 @@ def _plan_scoring(settings: Settings, papers: int, more: int, rates: Path | None
     *rates* the hours are None, and a line added to *assumed* says how to measure the speed.
     """
     edition = settings.edition
-    each = edition.likely_pairs(len(CONTROLS) + len(settings.writing.candidates))
+    each = edition.estimate_pairs_per_paper(len(CONTROLS) + len(settings.writing.candidates))
     pairs = papers * each * len(settings.scoring.with_chance) + more
     if edition.references == "all":
         reviews = counted(edition.likely_references + 1, "human review")

@@ -39,7 +39,7 @@ from gre_bench.store import is_interruption
 EXIT_CODES = (
     "Exit codes: 0 done · 1 fault (a broken evaluation LM, a damaged store, a bug) · 2 bad input (one line says what "
     "and what to do) · 3 incomplete (work is left or the edition is busy: run it again) · 130 stopped by hand. "
-    "Whatever the code, finished work is kept."
+    "Whatever the exit code, finished work is kept."
 )
 PANELS: dict[str, dict[str, str]] = {
     "Use": {

@@ -128,7 +128,7 @@ class EditionSettings(_Group, frozen=True):
             return self.references
         return 0 if self.fewest_reviews == 1 else 3
 
-    def likely_pairs(self, others: int) -> int:
+    def estimate_pairs_per_paper(self, others: int) -> int:
         """Returns how many pairs the human and *others* more candidates are likely to have per paper and metric."""
         return self.likely_references + others * (self.likely_references + (self.references == "all"))
 

@@ -62,8 +62,8 @@ RECORDS = ("additions", "imports", "points", "runs")
 HISTORY = ("run_id", "created_at", "drawn_at", "validated_at")
 """Columns that differ between two runs with the same inputs."""
 FOLDER, VIEWS_FILE = "tables", "views.sql"
-MEMORY, MEMORY_TO_SORT = {"memory_limit": "40%"}, {"memory_limit": "60%"}
-"""DuckDB's share of the memory for a release: to read it, and to sort its tables, when little else is in memory."""
+MEMORY, MEMORY_TO_WRITE = {"memory_limit": "40%"}, {"memory_limit": "60%"}
+"""DuckDB's share of the memory for a release: to read it, and to write its tables, when little else is in memory."""
 PAPERS_AT_ONCE = 500
 """The number of papers whose texts are sorted at one time."""
 PART, PART_OF_BODIES = 20_480, 2_048
@@ -109,7 +109,7 @@ def write_database(
     except duckdb.Error as error:
         raise StoreError(f"{target} cannot be made: {str(error).splitlines()[0]}; make room and try again") from None
     try:
-        connection = connect(target, {"edition": source}, NEW_FILE | MEMORY_TO_SORT | {"threads": "1"})
+        connection = connect(target, {"edition": source}, NEW_FILE | MEMORY_TO_WRITE | {"threads": "1"})
     except duckdb.Error as error:
         raise StoreError(f"{source} cannot be read ({str(error).splitlines()[0]}); run gre-bench refresh") from None
     try:
@@ -205,7 +205,7 @@ def open_release_tables(
     files = {name: None if source.is_dir() else source for name, source in sources.items()}
     named = " or ".join(map(str, sources.values()))
     try:
-        connection = connect(None, files, MEMORY | ({"threads": "1"} if writable else {}), folders=folders)
+        connection = connect(None, files, MEMORY_TO_WRITE | {"threads": "1"} if writable else MEMORY, folders=folders)
     except duckdb.Error as error:
         raise _unusable_error(named, error, "cannot be read") from None
     try:

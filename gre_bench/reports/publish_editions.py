@@ -223,7 +223,7 @@ def releases(state: Path, edition: str) -> ReleaseStore:
     return ReleaseStore(state / "releases", edition)
 
 
-def database_of(store: Store, folder: Path, everything: bool = False) -> Path:
+def write_release_database(store: Store, folder: Path, everything: bool = False) -> Path:
     """Writes to *folder* the database that a release of the edition would have now; returns its path."""
     copy, database, settings = folder / store.read_file.name, folder / DATABASE, _settings(store)
     signatures = _signatures(store)
@@ -239,7 +239,7 @@ def write_edition_pages(store: Store, folder: Path) -> None:
 
     The pages have all texts, whatever their licence. Raises `UnfinishedError` if the edition has no board.
     """
-    database, settings = database_of(store, folder, True), _settings(store)
+    database, settings = write_release_database(store, folder, True), _settings(store)
     add_pieces(database, find_reply_splitter(settings.evaluation_lm))
     made = now().isoformat(timespec="seconds")
     about = {
@@ -274,7 +274,7 @@ def plot_edition(store: Store, out: Path) -> list[Path]:
     """
     with (
         TemporaryDirectory(prefix="gre-bench-") as folder,
-        open_release_tables(database_of(store, Path(folder))) as connection,
+        open_release_tables(write_release_database(store, Path(folder))) as connection,
     ):
         shown = boards(connection)
     return write_figures(shown, out)

@@ -1,7 +1,8 @@
 """How far the order of two candidates depends on who wrote the references.
 
-Two candidates differ by δ_i on paper i. A *stand-in* is a reviewer whose reviews serve as references in place of human
-ones. If the reviews of the stand-in Z serve as references, the candidates differ by δ_Z,i on paper i.
+On paper i, with the references as they are, two candidates differ by δ_i. A *stand-in* is a reviewer whose reviews
+serve as references in place of human ones. If the reviews of the stand-in Z serve as references, the candidates differ
+by δ_Z,i on paper i.
 
 Suppose that a share q of the references is written like Z's reviews, spread evenly over papers. Then the mean
 difference is d = (1 − q)·d_H + q·d_Z, where d_H is the mean difference on human references, and d_Z on Z's reviews. d_H
@@ -16,8 +17,8 @@ The share may differ between papers. Let a_i be the share of such references on 
 
     d = (1 − q)·d_H + q·d_Z + Cov(a_i, δ_Z,i − δ_H,i)
 
-The *worst assignment* puts such references on the papers where they raise the difference most. As δ_H,i is unknown,
-these papers are chosen by δ_i instead.
+The *worst assignment* puts such references on the papers where they raise the difference most. The differences on human
+references, δ_H,i, are unknown, so these papers are chosen by δ_i instead.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ def fine_tune(
 
         learnt, held_out = _build_examples(weights, papers, kept, metrics, settings)
         model = prepare_for_training(weights, settings, start)
-        rests_on = {name: value for name, value in request.items() if name not in settings.of_the_loop}
+        rests_on = {name: value for name, value in request.items() if name not in settings.training_loop_settings}
         rests_on["quantisation"] = weights.quantisation
         past = train(model, learnt.examples, settings, folder, held_out=held_out.examples, about=rests_on)
         save(model, weights.tokenizer, base, folder, settings.dtype)

@@ -58,7 +58,11 @@ def train(
             raise SourceError(f"training: there is nothing to train on in {most} tokens; raise max_tokens")
         check_examples(held_out, settings.max_tokens)
         rests_on = {
-            **{f"option {name}": value for name, value in settings.of_the_loop.items() if name != "save_every"},
+            **{
+                f"option {name}": value
+                for name, value in settings.training_loop_settings.items()
+                if name != "save_every"
+            },
             **(about or {}),
             "optimiser": run.optimiser_name,
             "training data": digest_of(examples),

@@ -112,7 +112,7 @@ class TuningSettings(BaseModel):
         return {name: values[name] for name in values if self.contrast or not name.startswith("contrast")}
 
     @property
-    def of_the_loop(self) -> dict[str, Any]:
+    def training_loop_settings(self) -> dict[str, Any]:
         """The settings of the training loop by name: ``dtype``, ``epochs`` and all fields after it."""
         names = list(type(self).model_fields)
         loop = {"dtype", *names[names.index("epochs") :]}

@@ -160,7 +160,7 @@ def test_a_file_ranked_on_the_board_is_not_compared_with_human(shown, alone, tmp
 def test_a_plan_counts_one_reference_a_paper_and_no_human_candidate():
     one, two = (settings.load(ROOT / "deployments" / "own.toml", (f"edition.min_reviews={n}",)) for n in (1, 2))
     assert (one.edition.likely_references, two.edition.likely_references) == (0, 3)
-    assert one.edition.likely_pairs(3) == 3
+    assert one.edition.estimate_pairs_per_paper(3) == 3
 
 
 @pytest.mark.shared

@@ -125,7 +125,7 @@ def _show_included(state: Path) -> None:
 def answer_with_new_board(summary: dict[str, Any], state: Path, more: dict[str, Any] | None = None) -> CommandResult:
     """Returns the answer of a command that makes a new edition: its board in brief, and the next commands.
 
-    *summary*: the summary of the refresh. *more*: further fields of the report, which come first.
+    *summary*: the summary of the refresh. *more*: fields that come before those of the summary.
     """
 
     def print_answer(_: Any) -> None:

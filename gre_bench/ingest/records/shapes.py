@@ -53,9 +53,10 @@ benchmark's authors merge them."""
 class Shape:
     """A known form of records.
 
-    - *seen*: the version of the tool whose schema the entry follows.
+    - *seen*: the version of the tool whose schema this form follows.
     - *fits*: whether a record has this form.
-    - *rows*: the rows of a record, with the columns of reviews, or with ``point`` if they are *points* of a review.
+    - *rows*: a function that makes rows of a record. *points*: whether each row is one point of a review, in the column
+      ``point``; if not, the rows have the columns of reviews.
     """
 
     name: str
