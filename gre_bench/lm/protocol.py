@@ -145,7 +145,7 @@ class ChatBackend(ABC):
         """Returns the log-probabilities of the spans of *conversations*, in order; no two conversations are equal."""
 
     def logprob(self, predictions: Sequence[Prediction | Chat]) -> list[SpanLogprob | SpanError]:
-        """Returns the log-probability of each reply in nats, in the order of *predictions*, or a `SpanError`.
+        """Returns for each of *predictions* the log-probability of its reply in nats, or a `SpanError` if it has none.
 
         If several predictions render to the same conversation, it is computed only once.
         """

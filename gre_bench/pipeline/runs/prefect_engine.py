@@ -201,7 +201,7 @@ def _make_completed_state(outcome: str, message: str, data: object) -> Any:
 
 
 def summary_of(returned: Any) -> dict[str, Any]:
-    """Returns *returned*, the summary that a flow of this process returned; raises it if it is a `Paused` instead."""
+    """Returns the summary *returned* by a flow of this process; if *returned* is a `Paused`, raises it."""
     if isinstance(returned, Paused):
         raise returned
     return returned
