@@ -94,9 +94,16 @@ where (
     g.metric like 'gem%' and s.reference_id in (select review_id from public_reviews)
 ) or exists (select 1 from free_licences where licence is null);
 
+-- name: papers_to_publish
+-- the ids of all known papers, in order
+select paper_id from edition.papers
+union
+select paper_id from edition.texts
+order by paper_id;
+
 -- name: papers
--- one row per known paper: its texts if the licence allows it, else only their SHA-256; papers in own_titles always
--- have their title
+-- one row per known paper from $first to $last: its texts if the licence allows it, else only their SHA-256; papers in
+-- own_titles always have their title
 select
     p.paper_id,
     case when u.paper_id is not null or p.paper_id in (from own_titles) then p.title end as title,
@@ -110,6 +117,7 @@ select
 from edition.papers p
 join paper_licences l using (paper_id)
 left join public_papers u using (paper_id)
+where p.paper_id between $first and $last
 order by p.paper_id;
 
 -- name: reviews
@@ -150,8 +158,8 @@ from edition.review_versions order by review_id;
 from edition.paper_sources order by paper_id;
 
 -- name: texts
--- one row per sampled paper whose text was read from a snapshot; notes may quote the paper, so they are treated as its
--- text
+-- one row per sampled paper from $first to $last whose text was read from a snapshot; notes may quote the paper, so
+-- they are treated as its text
 select
     t.paper_id,
     t.origin,
@@ -164,6 +172,7 @@ select
     case when u.paper_id is not null then t.notes end as notes
 from edition.texts t
 left join public_papers u using (paper_id)
+where t.paper_id between $first and $last
 order by t.paper_id;
 
 -- name: synopses

@@ -27,7 +27,6 @@ from contextlib import contextmanager, redirect_stderr, suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from gre_bench.core.children import die_with_parent
 from gre_bench.core.errors import LMError, ServiceDown, SettingsError, SourceError, describe_machine_fault
 from gre_bench.core.pretrained import (
     HUB_FILES,
@@ -39,6 +38,7 @@ from gre_bench.core.pretrained import (
     model_path,
     write_sums,
 )
+from gre_bench.core.process import die_with_parent
 from gre_bench.core.whole_files import hold_file_lock
 from gre_bench.lm.embedders import check_module_folders, embedder_digest
 from gre_bench.lm.weights import check_files, flush_to_disk, folder_digest, hide_progress_bars

@@ -20,7 +20,7 @@ from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.incoming import files_in, open_regular_file
 from gre_bench.core.judgments import count_judgments
 from gre_bench.core.known_names import format_name_list
-from gre_bench.core.memory import return_freed_memory
+from gre_bench.core.process import return_freed_memory
 from gre_bench.core.records import HUMAN, Judgments, Paper, Review
 from gre_bench.core.settings import LICENCE
 from gre_bench.core.terminal import counted

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, cast
 
 from gre_bench.core.errors import GreBenchError, Paused, SettingsError, UnfinishedError, missing_file_error
 from gre_bench.core.known_names import find_matching_name
-from gre_bench.core.memory import return_freed_memory
 from gre_bench.core.metrics import recipe_of
+from gre_bench.core.process import return_freed_memory
 from gre_bench.lm.opening import check_model_is_local
 from gre_bench.pipeline.importing import set_job_domain
 from gre_bench.pipeline.pair_scoring import compute_and_store_auc, end_run, score

@@ -62,8 +62,8 @@ RECORDS = ("additions", "imports", "points", "runs")
 HISTORY = ("run_id", "created_at", "drawn_at", "validated_at")
 """Columns that differ between two runs with the same inputs."""
 FOLDER, VIEWS_FILE = "tables", "views.sql"
-MEMORY, MEMORY_TO_WRITE = {"memory_limit": "40%"}, {"memory_limit": "60%"}
-"""DuckDB's share of the memory for a release: to read it, and to write its tables, when little else is in memory."""
+MEMORY, MEMORY_ALONE = {"memory_limit": "40%"}, {"memory_limit": "60%"}
+"""DuckDB's share of the memory: to read a release, and for work on its tables while little else is in memory."""
 PAPERS_AT_ONCE = 500
 """The number of papers whose texts are sorted at one time."""
 PART, PART_OF_BODIES = 20_480, 2_048
@@ -109,7 +109,7 @@ def write_database(
     except duckdb.Error as error:
         raise StoreError(f"{target} cannot be made: {str(error).splitlines()[0]}; make room and try again") from None
     try:
-        connection = connect(target, {"edition": source}, NEW_FILE | MEMORY_TO_WRITE | {"threads": "1"})
+        connection = connect(target, {"edition": source}, NEW_FILE | MEMORY_ALONE | {"threads": "1"})
     except duckdb.Error as error:
         raise StoreError(f"{source} cannot be read ({str(error).splitlines()[0]}); run gre-bench refresh") from None
     try:
@@ -156,16 +156,13 @@ def write_database(
 
 
 def _create_in_parts(connection: duckdb.DuckDBPyConnection, name: str) -> None:
-    """Creates the table *name* of `BODIES`, in the order of its statement, from a few papers at a time."""
-    rows = statement("release", name).rstrip().removesuffix(";")
-    ids = [row[0] for row in connection.execute(f"select paper_id from edition.{name} order by paper_id").fetchall()]
-    connection.execute(f"create table {name} as from ({rows}) limit 0")
-    for start in range(0, len(ids), PAPERS_AT_ONCE):
-        some = ids[start : start + PAPERS_AT_ONCE]
-        connection.execute(
-            f"insert into {name} from ({rows}) where paper_id between $first and $last order by paper_id",
-            {"first": some[0], "last": some[-1]},
-        )
+    """Creates the table *name* of `BODIES` from a few papers at a time; the rows are in the order of its statement."""
+    ids = [row[0] for row in connection.execute(statement("release", "papers_to_publish")).fetchall()]
+    parts = [ids[start : start + PAPERS_AT_ONCE] for start in range(0, len(ids), PAPERS_AT_ONCE)]
+    first, *others = [{"first": some[0], "last": some[-1]} for some in parts] or [{"first": "", "last": ""}]
+    connection.execute(f"create table {name} as {statement('release', name)}", first)
+    for part in others:
+        connection.sql(statement("release", name), params=part).insert_into(name)
 
 
 def write_parquet(database: Path, release: Path) -> None:
@@ -205,7 +202,7 @@ def open_release_tables(
     files = {name: None if source.is_dir() else source for name, source in sources.items()}
     named = " or ".join(map(str, sources.values()))
     try:
-        connection = connect(None, files, MEMORY_TO_WRITE | {"threads": "1"} if writable else MEMORY, folders=folders)
+        connection = connect(None, files, MEMORY_ALONE | {"threads": "1"} if writable else MEMORY, folders=folders)
     except duckdb.Error as error:
         raise _unusable_error(named, error, "cannot be read") from None
     try:
@@ -415,7 +412,7 @@ def check_unpacked(folder: Path, files: Sequence[Path]) -> None:
 def _check_unpacked_size(folder: Path, files: tuple[tuple[Path, int, int], ...]) -> None:
     left = max(FREE, EXPANSION * sum(size for _, size, _ in files))
     paths = [file for file, *_ in files]
-    with connect(None, folders=sorted({path.parent for path in paths})) as connection:
+    with connect(None, config=MEMORY_ALONE, folders=sorted({path.parent for path in paths})) as connection:
         values, pages = connection.execute(
             statement("release", "unpacked"), {"files": list(map(str, paths))}
         ).fetchall()[0]

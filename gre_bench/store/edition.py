@@ -19,7 +19,7 @@ from pydantic import BaseModel
 
 from gre_bench.core.errors import NoCommittedDataError, SettingsError, StoreError
 from gre_bench.core.known_names import did_you_mean
-from gre_bench.core.memory import return_freed_memory
+from gre_bench.core.process import return_freed_memory
 from gre_bench.core.records import Edition, edition_of
 from gre_bench.core.whole_files import replace_file
 from gre_bench.store import files, schema

@@ -196,7 +196,7 @@ def test_memory_that_runs_out_in_the_database_is_no_damage_and_costs_no_commit(
     with monkeypatch.context() as patch:
         patch.setattr(database, "_CLOSED", database._CLOSED | {"temp_directory": ""})
         patch.setitem(database.MEMORY, "memory_limit", limit)
-        for share in (public_tables.MEMORY, public_tables.MEMORY_TO_WRITE):
+        for share in (public_tables.MEMORY, public_tables.MEMORY_ALONE):
             patch.setitem(share, "memory_limit", limit)
         code, _, err = said(*OF_EDITIONS[asked], "--state", tmp_path / "state")
     trial(f"out of memory: DuckDB, {asked}", "one line that calls nothing damaged; the commit in the log is kept")

@@ -150,7 +150,7 @@ def test_papers_leave_the_memory_as_they_are_stored(tmp_path, parts_of_two):
 def test_freed_memory_goes_back_to_the_system():
     """In a process of its own, since other tests' objects may lie between the freed ones."""
     program = """
-from gre_bench.core.memory import return_freed_memory
+from gre_bench.core.process import return_freed_memory
 def held():
     return int(open("/proc/self/statm").read().split()[1]) * 4096
 texts = [str(place) * 8_000 for place in range(5_000)]

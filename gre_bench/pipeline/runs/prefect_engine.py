@@ -25,8 +25,8 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from gre_bench.core.children import die_with_parent
 from gre_bench.core.errors import MEND, GreBenchError, Paused, ServiceDown, SettingsError, UnfinishedError
+from gre_bench.core.process import die_with_parent
 
 QUIET = {
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",

@@ -25,8 +25,8 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from gre_bench.core.children import die_with_parent
 from gre_bench.core.errors import LMError, ServiceDown, SettingsError
+from gre_bench.core.process import die_with_parent
 from gre_bench.core.records import LMIdentity, Signature
 from gre_bench.core.settings import RunSettings, ScoringSettings, Settings
 from gre_bench.metrics.scoring import ScoringResult
