@@ -1,9 +1,9 @@
 """Prints the included validation records of one evaluation LM and edition as a Markdown table.
 
-    python -m tests.bench.validation_table EVALUATION_LM EDITION
+    python -m tests.bench.validation_table EVALUATION_LM EDITION [WRITER]
 
-Cells are Cohen's d with the verdict on the perturbation. `docs/measurements.md` contains these tables, and a test
-compares them.
+WRITER is the writer of judgments, for an evaluation LM that was validated with several. GEM-raw reads none. Cells are
+Cohen's d with the verdict on the perturbation. `docs/measurements.md` contains these tables, and a test compares them.
 """
 
 from __future__ import annotations
@@ -38,12 +38,17 @@ def at_length(record: ValidationRecord, change: str) -> str:
     return "–" if d is None or low is None or high is None else f"{number(d)} ({number(low)}, {number(high)})"
 
 
-def table(lm: str, edition: str) -> str:
-    """Returns the table of the evaluation LM *lm* on *edition*: one column per metric, one row per perturbation."""
+def table(lm: str, edition: str, writer: str | None = None) -> str:
+    """Returns the table of the evaluation LM *lm* on *edition*: one column per metric, one row per perturbation.
+
+    *writer*: the writer of judgments; None: any.
+    """
     by_metric = {
         record.signature["metric"]: record
         for record in load_shipped_records(edition)
-        if record.signature["evaluation_lm"] == lm and record.effects
+        if record.signature["evaluation_lm"] == lm
+        and record.effects
+        and (writer in (None, record.signature["writer"]) or record.signature["metric"] == "gem_raw")
     }
     records = [by_metric[metric] for metric in METRICS if metric in by_metric]
     rows: list[list[Any]] = [["d", *(recipe_of(str(one.signature["metric"])).title for one in records)]]
@@ -60,6 +65,6 @@ def table(lm: str, edition: str) -> str:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
+    if len(sys.argv) not in (3, 4):
         sys.exit(f"{__doc__}\nknown editions: {', '.join(sorted(path.name for path in SHIPPED.glob('*-*')))}")
     print(table(*sys.argv[1:]))
