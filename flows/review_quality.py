@@ -40,7 +40,7 @@ from gre_bench.ingest.records.venues import check_verified, venue_of
 from gre_bench.pipeline.importing import file_sha256
 from gre_bench.pipeline.runs.prefect_engine import to_prefect_state
 from gre_bench.pipeline.runs.running_studies import estimate_request_cost, list_exceeded_budgets, run_within_budget
-from gre_bench.studies.guidelines import KIND, rows_to_csv, study_folder, write_text_file
+from gre_bench.studies.guidelines import KIND, format_rows_as_csv, study_folder, write_text_file
 from gre_bench.tasks import examine, steps
 from gre_bench.writing.writers import WriterContext, study_account
 
@@ -100,7 +100,7 @@ def run_quality_study(job: QualityJob) -> dict[str, Any]:
         qualities = compute_review_qualities(reviews, verdicts)
         groups = sample_groups(qualities, job.size, job.seed)
         summary = _build_quality_summary(job, source, reviews, qualities, groups) | {"folder": str(folder)}
-        write_text_file(folder / "quality.csv", rows_to_csv(map(_build_quality_row, qualities)))
+        write_text_file(folder / "quality.csv", format_rows_as_csv(map(_build_quality_row, qualities)))
         by_id = {review.review_id: review for review in reviews}
         for group, ids in groups.items():
             lines = [json.dumps(asdict(by_id[review_id]), ensure_ascii=False) for review_id in ids]

@@ -215,10 +215,10 @@ def write_guideline_study(
         "differences": {model: [asdict(row) for row in rows] for model, rows in tests.items()},
         "yardstick": measure and asdict(measure),
     }  # fmt: skip
-    write_text_file(folder / "ratings.csv", rows_to_csv(_rating_rows(ratings, means)))
-    write_text_file(folder / "outcomes.csv", rows_to_csv(map(outcome_row, results)))
+    write_text_file(folder / "ratings.csv", format_rows_as_csv(_rating_rows(ratings, means)))
+    write_text_file(folder / "outcomes.csv", format_rows_as_csv(map(outcome_row, results)))
     rows = [{"model": model, **_flatten_outcome(asdict(row))} for model, tested in tests.items() for row in tested]
-    write_text_file(folder / "differences.csv", rows_to_csv(rows))
+    write_text_file(folder / "differences.csv", format_rows_as_csv(rows))
     write_text_file(folder / "tables.md", markdown(build_tables(results), results, measure))
     texts = [{"model": row.model, "condition": row.condition, "paper_id": row.paper_id, "review": row.text}
                  for row in ratings if row.text and signatures]  # fmt: skip
@@ -247,7 +247,7 @@ def write_text_file(path: Path, text: str) -> None:
     whole_files.write_file(path, text.encode())
 
 
-def rows_to_csv(rows: Iterable[Mapping[str, Any]]) -> str:
+def format_rows_as_csv(rows: Iterable[Mapping[str, Any]]) -> str:
     """Returns *rows* as CSV, with every column that any row has; "" if there are no rows."""
     listed = list(rows)
     names = list(dict.fromkeys(name for row in listed for name in row))

@@ -18,7 +18,9 @@ SHOWN = [
 
 def test_a_record_holds_the_table_of_every_validation_that_ships():
     printed = {json.loads(path.read_text())["printed_by"] for path in (ROOT / "data" / "measurements").glob("*.json")}
-    assert {f"python -m tests.bench.validation_table {lm} {edition}" for lm, edition in SHOWN} <= printed
+    command = "python -m tests.bench.validation_table"
+    for lm, edition in SHOWN:
+        assert any((line or "").startswith(f"{command} {lm} {edition}") for line in printed), (lm, edition)
 
 
 def test_every_record_rests_on_papers_that_were_checked_against_a_known_register():

@@ -19,7 +19,7 @@ from gre_bench.guidelines.rmse_tables import RmseCell, RmseRow, Table
 from gre_bench.release.pages.board_page import Board, Entry, as_csv
 from gre_bench.studies import guidelines as of_guidelines
 from gre_bench.studies.examiners import results as of_examiners
-from gre_bench.studies.guidelines import rows_to_csv
+from gre_bench.studies.guidelines import format_rows_as_csv
 from tests.conftest import ROOT
 from tests.faults.hostile import FORMULA, TEXTS, steering
 
@@ -44,7 +44,7 @@ def _graded(cell: str) -> ExaminerResult:
 
 def _rationales(cell: str, _: Path) -> str:
     grade = Grade(cell, 1.0, rationales={cell: cell})
-    return rows_to_csv(sample_rationales([GradingItem(cell, cell, cell)], [grade], 1, 0))
+    return format_rows_as_csv(sample_rationales([GradingItem(cell, cell, cell)], [grade], 1, 0))
 
 
 def _of_examiners(cell: str, _: Path) -> str:
@@ -63,7 +63,7 @@ def _of_guidelines(cell: str, _: Path) -> str:
 CSV = {
     "leaderboard and sql, CSV": _written(Format.csv),
     "page of a board, CSV": lambda cell, _: as_csv(Board(cell, cell, cell, (Entry(cell, cell, -1.5),), signature_id=cell)),
-    "studies: grades, outcomes, quality": lambda cell, _: rows_to_csv([{cell: cell, "grade": -1.5}, {"reason": cell}]),
+    "studies: grades, outcomes, quality": lambda cell, _: format_rows_as_csv([{cell: cell, "grade": -1.5}, {"reason": cell}]),
     "studies: rationales that people fill in": _rationales,
 }  # fmt: skip
 MARKDOWN = {

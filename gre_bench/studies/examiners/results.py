@@ -34,7 +34,7 @@ from gre_bench.examiners.rater_results import (
 )
 from gre_bench.examiners.rater_results import sample_rationales as error_sheet
 from gre_bench.studies.examiners.inputs import GradedItems, Grid, StudySettings
-from gre_bench.studies.guidelines import RECORD, rows_to_csv, study_folder, write_text_file
+from gre_bench.studies.guidelines import RECORD, format_rows_as_csv, study_folder, write_text_file
 
 KIND = "examiners"
 LEGEND = (
@@ -217,9 +217,9 @@ def write_examiner_study(
         "rows": {published: dict(rows) for published, rows in grid.rows.items()},
         "tables": [asdict(sheet) for sheet in sheets], "lacking": list_missing_grades(outcomes),
     }  # fmt: skip
-    write_text_file(folder / "grades.csv", rows_to_csv(_grade_rows(columns, human)))
-    write_text_file(folder / "outcomes.csv", rows_to_csv(map(_flatten_result, outcomes)))
-    write_text_file(folder / "differences.csv", rows_to_csv(map(asdict, tests)))
+    write_text_file(folder / "grades.csv", format_rows_as_csv(_grade_rows(columns, human)))
+    write_text_file(folder / "outcomes.csv", format_rows_as_csv(map(_flatten_result, outcomes)))
+    write_text_file(folder / "differences.csv", format_rows_as_csv(map(asdict, tests)))
     write_text_file(folder / "tables.md", markdown(sheets, list_missing_grades(outcomes)))
     items = material.items
     for column in columns:
@@ -227,7 +227,7 @@ def write_examiner_study(
             continue
         if rows := error_sheet(items, column.grades, settings.rationales, settings.seed):
             write_text_file(
-                folder / f"rationales-{re.sub(r'[^A-Za-z0-9._-]+', '-', column.title)}.csv", rows_to_csv(rows)
+                folder / f"rationales-{re.sub(r'[^A-Za-z0-9._-]+', '-', column.title)}.csv", format_rows_as_csv(rows)
             )
     write_text_file(folder / RECORD, json.dumps(summary, indent=1, ensure_ascii=False, allow_nan=False))
     return summary
