@@ -75,7 +75,7 @@ def _build_paper_page(
         by_cell.setdefault((row["candidate_id"], row["signature_id"]), []).append(row)
     lines = [
         {"candidate": name, "kind": kinds[name], "href": f"../candidates/{page_of(name)}",
-         "cells": [_build_heat_map_cell(by_cell.get((name, board.signature_id), ())) for board in boards]}
+         "cells": [_build_score_cell(by_cell.get((name, board.signature_id), ())) for board in boards]}
         for name in order
     ]  # fmt: skip
     with_gains = [row for row in pairs if row["gains"]]
@@ -106,7 +106,7 @@ def _build_paper_page(
     )
 
 
-def _build_heat_map_cell(pairs: Sequence[Row]) -> dict[str, Any]:
+def _build_score_cell(pairs: Sequence[Row]) -> dict[str, Any]:
     values = [row["value"] for row in pairs if row["state"] == "scored"]
     why = next((row["reason"] or row["state"] for row in pairs), "not planned").replace("_", " ")
     return {"mean": sum(values) / len(values) if values else None, "why": why}
