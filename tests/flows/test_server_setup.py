@@ -152,8 +152,12 @@ def test_a_server_is_set_up_once_however_often_and_its_automations_act(tmp_path)
         listed = there(server)
         assert listed["automations"] == sorted(DO + TELL)
         assert listed["secret"] == "ours"
-        beat = {"PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30"}
-        assert listed["pools"] == {"gre-bench-cpu": ["process", 2, beat], "gre-bench-gpu": ["process", 1, beat]}
+        given = {
+            "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",
+            "PREFECT_LOGGING_EXTRA_LOGGERS": "gre_bench",
+            "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
+        }
+        assert listed["pools"] == {"gre-bench-cpu": ["process", 2, given], "gre-bench-gpu": ["process", 1, given]}
         run_command(server, "prefect", "--no-prompt", "deploy", "--all", "--prefect-file", "deployments/prefect.yaml")
         run_command(
             server, "python", "-c", ASKING,

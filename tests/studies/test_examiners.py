@@ -19,11 +19,12 @@ from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.records import LMIdentity, SpanLogprob
 from gre_bench.core.resources import resource
 from gre_bench.examiners.rater_results import LAYOUTS
-from gre_bench.flows.examiner_study import examiner_study, run_examiner_study
+from gre_bench.flows.examiner_study import examiner_study
 from gre_bench.ingest.datasets.rated import read_graded_texts
 from gre_bench.pipeline.importing import import_graded
 from gre_bench.pipeline.runs.job import record_run
 from gre_bench.store import Store
+from gre_bench.studies.examiners.comparison import compare
 from gre_bench.studies.examiners.inputs import build_grid, load_study, parse_study
 from gre_bench.studies.examiners.study import ExaminerJob, estimate
 from tests.conftest import ROOT, real
@@ -87,7 +88,7 @@ def command(asked, folder):
 
 
 def run(asked):
-    return run_examiner_study(asked)
+    return compare(asked)
 
 
 def found(summary):

@@ -14,11 +14,12 @@ from typer.testing import CliRunner
 from gre_bench.cli.app import app
 from gre_bench.core import settings
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.flows.compare_guidelines import GuidelineJob, compare_guidelines, estimate, run_guideline_study
+from gre_bench.flows.compare_guidelines import compare_guidelines
 from gre_bench.guidelines.ratings import rating_from_temporary_score
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.prompts.conditions import load_condition
+from gre_bench.studies.guideline_comparison import GuidelineJob, compare, estimate
 from gre_bench.studies.guidelines import outcome_row, parse_outcomes, parse_rmse_reference
 from tests.conftest import ROOT
 from tests.flows.refreshing import query, use
@@ -68,7 +69,7 @@ def command(job):
 
 
 def run(job):
-    return run_guideline_study(job)
+    return compare(job)
 
 
 def paper_of(body):

@@ -13,8 +13,6 @@ from typer.testing import CliRunner
 
 from gre_bench.cli.app import app
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.flows.compare_guidelines import compare_given_reviews
-from gre_bench.flows.review_quality import QualityJob, generate, run_quality_study
 from gre_bench.guidelines import checklist
 from gre_bench.guidelines.quality_points import DAY_MS, NAMES
 from gre_bench.ingest.datasets.rated import read_human_ratings, read_rated_reviews
@@ -22,7 +20,9 @@ from gre_bench.ingest.records.notes import review_fields
 from gre_bench.ingest.records.row_files import read_notes_file
 from gre_bench.ingest.records.venues import venue_of
 from gre_bench.prompts.conditions import load_condition
+from gre_bench.studies.guideline_comparison import compare_given_reviews
 from gre_bench.studies.guidelines import parse_outcomes
+from gre_bench.studies.review_quality import QualityJob, generate, grade
 from tests.conftest import SIXTEEN, real
 from tests.servers.chat import scripted_chat
 from tests.studies.asking import models_file
@@ -62,7 +62,7 @@ def job(tmp_path):
 
 
 def run(made):
-    return run_quality_study(made)
+    return grade(made)
 
 
 def judge_of(points):

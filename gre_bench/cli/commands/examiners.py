@@ -59,7 +59,7 @@ def compare(
     if items is None and edition is None and settings is None:
         raise SettingsError("name what to grade: --items FILE, or --edition EDITION; see --help")
     configure_prefect(state)
-    from gre_bench.flows.examiner_study import examiner_study, run_examiner_study
+    from gre_bench.studies.examiners.comparison import compare
     from gre_bench.studies.examiners.inputs import StudySettings as Chosen
     from gre_bench.studies.examiners.inputs import load_study
     from gre_bench.studies.examiners.study import ExaminerJob, estimate
@@ -77,7 +77,13 @@ def compare(
     job = ExaminerJob(name, chosen, items, edition, limit, again, state.resolve())
     if dry_run:
         return CommandResult(estimate(job), _show_estimate)
-    summary = run_flow_or_plain(not no_prefect, lambda: examiner_study(job), lambda: run_examiner_study(job))
+
+    def run_flow() -> dict[str, Any]:
+        from gre_bench.flows.examiner_study import examiner_study
+
+        return examiner_study(job)
+
+    summary = run_flow_or_plain(not no_prefect, run_flow, lambda: compare(job))
     return CommandResult(summary, _show_study, choose_exit_code(summary))
 
 

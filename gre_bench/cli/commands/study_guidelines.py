@@ -66,12 +66,12 @@ def compare(
     if reviews is not None:
         if models or conditions or own or edition or papers or ratings:
             raise SettingsError("--reviews asks no model: leave out the models, conditions, papers and ratings")
-        from gre_bench.flows.compare_guidelines import compare_given_reviews
+        from gre_bench.studies.guideline_comparison import compare_given_reviews
 
         summary = compare_given_reviews(name or reviews.resolve().name, reviews, state.resolve(), 0)
         return CommandResult(summary, _show_comparison, choose_exit_code(summary))
-    from gre_bench.flows.compare_guidelines import GuidelineJob, compare_guidelines, estimate
-    from gre_bench.flows.compare_guidelines import run_guideline_study as plain
+    from gre_bench.studies import guideline_comparison
+    from gre_bench.studies.guideline_comparison import GuidelineJob
 
     job = GuidelineJob(
         name or edition or (papers.stem if papers else "study"),
@@ -89,8 +89,14 @@ def compare(
         load_study_budget(bounds),
     )
     if dry_run:
-        return CommandResult(estimate(job), _show_estimate)
-    summary = run_flow_or_plain(not no_prefect, lambda: compare_guidelines(job), lambda: plain(job))
+        return CommandResult(guideline_comparison.estimate(job), _show_estimate)
+
+    def run_flow() -> Row:
+        from gre_bench.flows.compare_guidelines import compare_guidelines
+
+        return compare_guidelines(job)
+
+    summary = run_flow_or_plain(not no_prefect, run_flow, lambda: guideline_comparison.compare(job))
     return CommandResult(summary, _show_comparison, choose_exit_code(summary))
 
 
@@ -116,7 +122,7 @@ def quality(
     judges the other three. If a field, a date or a verdict is missing, a review has no total and no group.
     """
     configure_prefect(state)
-    from gre_bench.flows.review_quality import QualityJob, estimate, review_quality, run_quality_study
+    from gre_bench.studies.review_quality import QualityJob, estimate, grade
 
     job = QualityJob(
         f"quality-{edition}", notes, edition, judge, models_file=models_file,
@@ -124,7 +130,13 @@ def quality(
     )  # fmt: skip
     if dry_run:
         return CommandResult(estimate(job), show_models)
-    summary = run_flow_or_plain(not no_prefect, lambda: review_quality(job), lambda: run_quality_study(job))
+
+    def run_flow() -> Row:
+        from gre_bench.flows.review_quality import review_quality
+
+        return review_quality(job)
+
+    summary = run_flow_or_plain(not no_prefect, run_flow, lambda: grade(job))
     return CommandResult(summary, _show_quality, choose_exit_code(summary))
 
 
@@ -146,8 +158,8 @@ def generate(
     guidelines compare --guideline mine=FILE --condition mine --condition mine+rubric`.
     """
     configure_prefect(state)
-    from gre_bench.flows.review_quality import generate as make
     from gre_bench.studies.guidelines import KIND
+    from gre_bench.studies.review_quality import generate as make
     from gre_bench.writing.writers import WriterContext, study_account
 
     account = study_account(KIND, name)

@@ -16,20 +16,19 @@ import pytest
 from gre_bench.core import settings
 from gre_bench.core.errors import BudgetReached, SettingsError, Stopped
 from gre_bench.core.settings import BudgetSettings
-from gre_bench.flows.compare_guidelines import GuidelineJob, run_guideline_study
-from gre_bench.flows.compare_guidelines import estimate as estimate_ratings
-from gre_bench.flows.examiner_study import run_examiner_study
-from gre_bench.flows.review_quality import QualityJob, generate, load_fielded_reviews, run_quality_study
-from gre_bench.flows.review_quality import estimate as estimate_verdicts
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.running_studies import study_rows
 from gre_bench.pipeline.validating import validate
 from gre_bench.store import Store
 from gre_bench.store.queries import OUTCOMES
+from gre_bench.studies import guideline_comparison, review_quality
+from gre_bench.studies.examiners import comparison
 from gre_bench.studies.examiners.inputs import parse_study
 from gre_bench.studies.examiners.study import ExaminerJob
 from gre_bench.studies.examiners.study import estimate as estimate_grades
+from gre_bench.studies.guideline_comparison import GuidelineJob
+from gre_bench.studies.review_quality import QualityJob, generate, load_fielded_reviews
 from gre_bench.tasks import steps
 from gre_bench.writing import http_writer
 from gre_bench.writing.spend_log import spend_log_of
@@ -111,8 +110,12 @@ def job(tmp_path):
     return make
 
 
-DOING = {ExaminerJob: run_examiner_study, GuidelineJob: run_guideline_study, QualityJob: run_quality_study}
-ESTIMATES = {ExaminerJob: estimate_grades, GuidelineJob: estimate_ratings, QualityJob: estimate_verdicts}
+DOING = {ExaminerJob: comparison.compare, GuidelineJob: guideline_comparison.compare, QualityJob: review_quality.grade}
+ESTIMATES = {
+    ExaminerJob: estimate_grades,
+    GuidelineJob: guideline_comparison.estimate,
+    QualityJob: review_quality.estimate,
+}
 
 
 def run(made):
@@ -251,7 +254,7 @@ def test_a_study_that_was_stopped_or_killed_says_so(job, monkeypatch):
 
         with monkeypatch.context() as patched, pytest.raises(Stopped):
             patched.setattr(steps, "rate_papers", stop)
-            run_guideline_study(made)
+            guideline_comparison.compare(made)
         [row] = study_rows(made.state)
         assert (row["state"], row["message"]) == ("stopped", "stopped by hand; the same command goes on from there")
         gone = subprocess.Popen([sys.executable, "-c", ""])
