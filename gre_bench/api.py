@@ -20,13 +20,13 @@ from gre_bench.core import settings as configuration
 from gre_bench.core.errors import GreBenchError, LMError, SettingsError, SpanError, UnfinishedError
 from gre_bench.core.judgments import has_judgments
 from gre_bench.core.known_names import did_you_mean
-from gre_bench.core.pretrained import entries, is_model_name
+from gre_bench.core.pretrained import is_model_name, load_pretrained_models
 from gre_bench.core.records import LMIdentity, Prediction, SpanLogprob
 from gre_bench.lm import opening
 from gre_bench.lm.opening import Pieces, find_reply_splitter
 from gre_bench.lm.protocol import EvaluationLM, predict_checked
 from gre_bench.reports.board_pictures import board_picture
-from gre_bench.reports.board_rows import load_candidate, paper_leads, release_boards, release_folder, release_pairs
+from gre_bench.reports.board_rows import load_candidate, read_paper_leads, release_boards, release_folder, release_pairs
 from gre_bench.reports.signatures import headline_signature, resolve_candidate, shown_signatures
 from gre_bench.store import Row, Store, missing_edition_error
 from gre_bench.store.queries import CANDIDATE_PAIRS, KNOWN_CANDIDATES, LEADERBOARD
@@ -269,7 +269,7 @@ def why(edition: str, candidate: str, metric: str | None = None, state: str | Pa
     """
     store = _find_store(edition, state)
     signature = headline_signature(store) if metric is None else shown_signatures(store, [metric])[0]
-    rows = paper_leads(store, signature["signature_id"], resolve_candidate(store, candidate))
+    rows = read_paper_leads(store, signature["signature_id"], resolve_candidate(store, candidate))
     return _rows_to_frame(rows).rename(columns={"mean": "score"})
 
 
@@ -328,11 +328,11 @@ def remove(edition: str, candidate: str, state: str | Path = "state") -> dict[st
     """
     from gre_bench.pipeline.own_reviews import find_candidate
     from gre_bench.pipeline.own_reviews import remove as remove_from
-    from gre_bench.pipeline.runs.job import settings_of
+    from gre_bench.pipeline.runs.job import read_last_settings
 
     store = _find_store(edition, state)
     name = find_candidate(store, candidate)["candidate"]
-    report = remove_from(store, settings_of(store), Path(state).resolve(), name)
+    report = remove_from(store, read_last_settings(store), Path(state).resolve(), name)
     return {name: report[name] for name in ("reviews", "judgments", "scores")}
 
 
@@ -406,7 +406,7 @@ def rank(
     from gre_bench.pipeline.importing import parse_licence
     from gre_bench.pipeline.own_reviews import import_candidate
     from gre_bench.pipeline.refreshing import check_job, refresh
-    from gre_bench.pipeline.runs.job import Job, settings_of
+    from gre_bench.pipeline.runs.job import Job, read_last_settings
 
     store = _find_store(on, state)
     with tempfile.TemporaryDirectory(prefix="gre-bench-") as folder:
@@ -416,7 +416,7 @@ def rank(
             file = Path(folder) / FRAME
             reviews.to_parquet(file)
             reviews = file
-        job = check_job(Job(settings_of(store), Path(state).resolve(), texts_first=True))
+        job = check_job(Job(read_last_settings(store), Path(state).resolve(), texts_first=True))
         stated = parse_licence(licence)
         reading = ColumnNames(
             stated_columns(_format_options(columns)), guess=True, where=parse_conditions(_format_options(where))
@@ -436,7 +436,9 @@ def _format_options(options: Mapping[str, str | Sequence[str]] | None) -> list[s
 
 def _suggest_known_lms(name: str) -> str:
     own = [known for known in opening.BACKENDS if known not in ("transformers", "vllm")]
-    return did_you_mean(name, [*own, *(known for known, entry in entries().items() if entry.kind == "lm")])
+    return did_you_mean(
+        name, [*own, *(known for known, entry in load_pretrained_models().items() if entry.kind == "lm")]
+    )
 
 
 def _join_judgments(title: str, given: Text) -> str:

@@ -15,7 +15,7 @@ from gre_bench.ingest.openreview.fetching import (
     fetch_papers_into_journal,
     make_snapshot_from_journal,
 )
-from gre_bench.ingest.pdf.matter import body_of
+from gre_bench.ingest.pdf.matter import parse_abstract_and_body
 from gre_bench.ingest.pdf.reader import PdfReader
 from gre_bench.ingest.snapshot import Snapshot
 from gre_bench.tasks.policy import make_step
@@ -69,7 +69,7 @@ def read_papers(snapshot: str, paper_ids: Sequence[str]) -> list[dict[str, Any]]
     rows: dict[str, dict[str, Any] | None] = dict.fromkeys(paper_ids)
     for paper_id in paper_ids:
         if (text := opened.text(paper_id)) is not None:
-            body, sha256 = body_of(text), hashlib.sha256(text.encode()).hexdigest()
+            body, sha256 = parse_abstract_and_body(text), hashlib.sha256(text.encode()).hexdigest()
             rows[paper_id] = {
                 "paper_id": paper_id, "origin": "given", "sha256": sha256,
                 "status": "doubtful" if body.doubts else "ok", "pages": None, "abstract": body.abstract,

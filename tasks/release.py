@@ -26,7 +26,7 @@ def show_history(venue: str, rows: Sequence[Mapping[str, Any]]) -> None:
     from prefect.artifacts import create_table_artifact
 
     description = f"GRE-bench {venue}: differences to the human baseline"
-    create_table_artifact(key=_key(f"history-{venue}"), table=artifact_rows(rows), description=description)
+    create_table_artifact(key=_key(f"history-{venue}"), table=build_artifact_rows(rows), description=description)
 
 
 def _key(name: str) -> str:
@@ -36,7 +36,7 @@ def _key(name: str) -> str:
 SIX = ("metric", "candidate", "edition", "difference", "low", "high")
 
 
-def artifact_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def build_artifact_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Returns the columns `SIX` of *rows* in Prefect's form: "" for None, numbers with two decimals."""
     return [{name: _cell(row[name]) for name in SIX} for row in rows]
 

@@ -9,7 +9,7 @@ from gre_bench.core.metrics import EXAMINER, Recipe, recipe_of
 from gre_bench.core.records import LMIdentity, Signature, SpanLogprob
 from gre_bench.core.settings import ScoringSettings
 from gre_bench.lm.opening import open_lm
-from gre_bench.metrics.scoring import NOTHING, Metric, MetricWork, ScoringResult, score, signature
+from gre_bench.metrics.scoring import NOTHING, Metric, MetricWork, ScoringResult, build_signature, score
 from gre_bench.tasks.backends import Backends
 from gre_bench.tasks.examine import build_grader
 from gre_bench.tasks.policy import RETRIED, make_step
@@ -28,7 +28,7 @@ def sign_metrics(
     by_logprobs = any(recipe.formula for recipe in recipes.values())
     identity = open_lm(backends.evaluation_lm).identity if by_logprobs else NOTHING
     return identity, {
-        name: signature(
+        name: build_signature(
             recipe,
             identity if recipe.formula else _open_other_backend(recipe, backends, scoring)[0],
             scoring,

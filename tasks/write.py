@@ -38,7 +38,7 @@ def perturbation_identity(change: str, name: str, writer_context: WriterContext,
     The identity states the rule, and the writer if that is an LM. *name*: the LM. *like*: an example of the inputs;
     only its seed, splitter and headings matter.
     """
-    rule, task = changes.identity(change, like), PERTURBATIONS[change].task
+    rule, task = changes.identify_perturbation(change, like), PERTURBATIONS[change].task
     return rule if task is None else f"{open_text_writer(name, writer_context).identity(task)} · {rule}"
 
 

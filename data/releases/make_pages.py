@@ -26,9 +26,9 @@ from gre_bench.release.public_tables import (
     FOLDER,
     HISTORY,
     VIEWS_FILE,
+    build_views_sql,
     open_release_tables,
     table_rows,
-    views_of,
 )
 from gre_bench.release.publishing import write_pages
 from gre_bench.release.release_store import ReleaseStore
@@ -94,7 +94,7 @@ def make(folder: Path) -> str:
         made.mkdir()
         shutil.copytree(folder / FOLDER, made / FOLDER)
         renew(made, about)
-        (made / VIEWS_FILE).write_text(views_of(sorted(about["tables"])), encoding="utf-8")
+        (made / VIEWS_FILE).write_text(build_views_sql(sorted(about["tables"])), encoding="utf-8")
         write_pages(made, made, about)
         digest = manifest.write_manifest(made, about)
         if digest == manifest.digest_of(folder):

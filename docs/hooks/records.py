@@ -27,7 +27,7 @@ from typing import Any
 
 from escaping import MADE
 
-from gre_bench.plots.drawing import Interval, draw_intervals, span_of
+from gre_bench.plots.drawing import Interval, compute_axis_span, draw_intervals
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "data" / "measurements"
@@ -75,7 +75,10 @@ def years_picture(known: Mapping[str, dict[str, Any]]) -> str:
             rows.append(Interval(name, value, text, value - half, value + half, said=f"{name}, {title}: {row[place]}"))
     ends = [end for row in rows if isinstance(row, Interval) for end in (row.low, row.high) if end is not None]
     axis = "nats above chance, per 100 words of the reference; 95% intervals"
-    return draw_intervals(rows, span_of(ends), axis, title="What a human review tells of another", centre=0.0) + "\n"
+    return (
+        draw_intervals(rows, compute_axis_span(ends), axis, title="What a human review tells of another", centre=0.0)
+        + "\n"
+    )
 
 
 PICTURES: dict[Path, Callable[[Mapping[str, dict[str, Any]]], str]] = {

@@ -19,13 +19,13 @@ JOINED = " and "
 """Separates the members' names in the name of a committee."""
 
 
-def ranked_models(board: Sequence[LeaderboardRow]) -> list[str]:
+def list_ranked_models(board: Sequence[LeaderboardRow]) -> list[str]:
     """Returns the ranked LM candidates of the main group, sorted by name: the members of a committee."""
     return sorted(row["candidate"] for row in board
                   if row["rank"] and row["kind"] == "model" and row["group_name"] is None)  # fmt: skip
 
 
-def committee_of(read: Read, signature_id: str, board: Sequence[LeaderboardRow]) -> dict[str, Any] | None:
+def read_committee_curve(read: Read, signature_id: str, board: Sequence[LeaderboardRow]) -> dict[str, Any] | None:
     """Returns the curve of the *board*'s committee; None unless ``study committee`` has scored the whole committee.
 
     - *papers*, *steps*, *human*: as in `CommitteeCurve`. *references*: the number of reviews that were predicted.
@@ -36,7 +36,7 @@ def committee_of(read: Read, signature_id: str, board: Sequence[LeaderboardRow])
         return None
     from gre_bench.ranking.committees import compute_committee_curve
 
-    names = ranked_models(board)
+    names = list_ranked_models(board)
     scores, papers, problems = group_committee_scores(read, signature_id, rows, names)
     result = compute_committee_curve(scores, names, papers, frozenset(problems))
     if result is None:
@@ -70,8 +70,8 @@ def group_committee_scores(
     return scores, sorted({row["paper_id"] for row in rows}), problems
 
 
-def committee_line(result: dict[str, Any]) -> str:
-    """Returns the board's sentence on a committee's curve. *result*: a result of `committee_of`."""
+def describe_committee_curve(result: dict[str, Any]) -> str:
+    """Returns the board's sentence on a committee's curve. *result*: a result of `read_committee_curve`."""
     first, last = result["steps"][0], result["steps"][-1]
     kept = next(row for row in result["steps"] if row["value"] >= 0.9 * last["value"])
     human = result["human"]

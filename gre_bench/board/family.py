@@ -24,7 +24,7 @@ Read = Callable[..., list[Any]]
 """A function that runs a query with its parameters and returns its rows, such as `Store.read`."""
 
 
-def family_of(read: Read, signature_id: str, rows: Sequence[LeaderboardRow], board: str = "clean") -> HolmFamily:
+def read_holm_family(read: Read, signature_id: str, rows: Sequence[LeaderboardRow], board: str = "clean") -> HolmFamily:
     """Returns the stored family of tests of one signature's *board*; *rows*: the board's rows, ranked or not."""
     tests = tuple(PairTest(**row) for row in read(PAIR_TESTS, signature_id=signature_id, board=board))
     above = {row["candidate"]: p for row in rows if (p := row["above_chance_p_holm"]) is not None}
@@ -40,11 +40,11 @@ def compute_family(read: Read, signature_id: str, rows: Sequence[LeaderboardRow]
 
     above = {row["candidate"]: row["above_chance_p"] for row in rows if row["above_chance_p"] is not None}
     return build_test_family(
-        pairs_of(read, signature_id), [[row["candidate"] for row in own] for own in groups_of(rows)], above
+        pairs_of(read, signature_id), [[row["candidate"] for row in own] for own in group_ranked_rows(rows)], above
     )
 
 
-def lm_orders_of(
+def read_lm_orders(
     read: Read, signature_id: str, rows: Sequence[LeaderboardRow], board: str = "clean"
 ) -> list[CandidateOrder]:
     """Returns one metric's order of candidates by each validated evaluation LM; the LM of *signature_id* comes first.
@@ -59,18 +59,18 @@ def lm_orders_of(
         name = lm["signature_id"]
         own = rows if name == signature_id else read(LEADERBOARD, signature_ids=[name], board=board)
         if is_validated(own):
-            lm_orders.append(CandidateOrder(lm["evaluation_lm"], own, family_of(read, name, own, board)))
+            lm_orders.append(CandidateOrder(lm["evaluation_lm"], own, read_holm_family(read, name, own, board)))
     return lm_orders
 
 
-def orders_by_signature(
+def read_lm_orders_by_signature(
     read: Read, rows: Sequence[LeaderboardRow], board: str = "clean"
 ) -> dict[str, list[CandidateOrder]]:
-    """Returns signature id → the result of `lm_orders_of` for its board. *rows*: the rows of several boards."""
+    """Returns signature id → the result of `read_lm_orders` for its board. *rows*: the rows of several boards."""
     boards: dict[str, list[LeaderboardRow]] = defaultdict(list)
     for row in rows:
         boards[row["signature_id"]].append(row)
-    return {name: lm_orders_of(read, name, own, board) for name, own in boards.items()}
+    return {name: read_lm_orders(read, name, own, board) for name, own in boards.items()}
 
 
 def list_pair_test_rows(lm_orders: Sequence[CandidateOrder]) -> Iterator[dict[str, Any]]:
@@ -91,7 +91,7 @@ def pairs_of(read: Read, signature_id: str) -> ScoredPairs:
     return ScoredPairs(*map(list, zip(*rows, strict=True))) if rows else ScoredPairs([], [], [], [])
 
 
-def groups_of(rows: Sequence[LeaderboardRow]) -> list[list[LeaderboardRow]]:
+def group_ranked_rows(rows: Sequence[LeaderboardRow]) -> list[list[LeaderboardRow]]:
     """Returns the rows of the ranked candidates of each group, best first."""
     groups: dict[str | None, list[LeaderboardRow]] = defaultdict(list)
     for row in sorted((row for row in rows if row["rank"] is not None), key=lambda row: row["rank"] or 0):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gre_bench.board.family import Read, family_of, groups_of, pairs_of
+from gre_bench.board.family import Read, group_ranked_rows, pairs_of, read_holm_family
 from gre_bench.board.words import is_validated
 from gre_bench.store.queries import STAND_INS, LeaderboardRow
 
@@ -24,8 +24,8 @@ def tipping_points_of(read: Read, signature_id: str, rows: Sequence[LeaderboardR
     from gre_bench.ranking.reference_dependence import tipping_points
 
     pairs = pairs_of(read, signature_id)
-    tests = family_of(read, signature_id, rows)
-    return [point for group in groups_of(rows)
+    tests = read_holm_family(read, signature_id, rows)
+    return [point for group in group_ranked_rows(rows)
             for point in tipping_points(pairs, stand_ins, [row["candidate"] for row in group], tests)]  # fmt: skip
 
 
@@ -37,6 +37,6 @@ def format_tipping_line(read: Read, signature_id: str, rows: Sequence[Leaderboar
     points = tipping_points_of(read, signature_id, rows) if is_validated(rows) else []
     if not points:
         return None
-    from gre_bench.ranking.reference_dependence import tipping_line
+    from gre_bench.ranking.reference_dependence import describe_tipping_points
 
-    return tipping_line(points)
+    return describe_tipping_points(points)

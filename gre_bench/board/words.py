@@ -358,7 +358,7 @@ def format_contaminated_lms(signature: SignatureRow, exposures: Iterable[Contami
             yield f"The {base}{ROLES[row['role']]} {row['name']} may have read these reviews before ({known})."
 
 
-def training_overlap_line(signature: Mapping[str, Any], exposures: Iterable[ContaminationRow]) -> str:
+def describe_training_overlap(signature: Mapping[str, Any], exposures: Iterable[ContaminationRow]) -> str:
     """States on how many of an edition's papers the LMs and rules of a signature were trained.
 
     Args:

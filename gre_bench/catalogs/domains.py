@@ -73,7 +73,7 @@ class Domain(strict.NamedEntry, frozen=True):
 
     @field_validator("generic")
     @classmethod
-    def _judges(cls, text: str) -> str:
+    def _check_judgments(cls, text: str) -> str:
         text = text.strip()
         stray = [line for line in text.split("\n") if not is_judgment(line)]
         if stray or not text:
@@ -82,13 +82,13 @@ class Domain(strict.NamedEntry, frozen=True):
 
     @field_validator("grades")
     @classmethod
-    def _ranked(cls, grades: Names) -> Names:
+    def _check_grades(cls, grades: Names) -> Names:
         if len(set(grades)) != len(grades) or len(grades) == 1:
             raise ValueError("grades are at least two different names, the worst first")
         return grades
 
     @model_validator(mode="after")
-    def _fields_agree(self) -> Domain:
+    def _check_fields_agree(self) -> Domain:
         if unknown := sorted(name for name in (*self.perturbations, *self.left_out) if name not in PERTURBATIONS):
             raise ValueError(f"no change {unknown[0]!r}; the changes are: {', '.join(PERTURBATIONS)}")
         for change in PERTURBATIONS.own:
@@ -117,14 +117,14 @@ class Domain(strict.NamedEntry, frozen=True):
 
 
 @cache
-def domains(path: Path | None = None) -> dict[str, Domain]:
+def load_domains(path: Path | None = None) -> dict[str, Domain]:
     """Returns the domains of *path* (None: ``data/domains.toml``); raises `SettingsError` for an invalid entry."""
     return strict.read_entries(path or resource("data", "domains.toml"), "domains file", "domain", Domain, named=True)
 
 
-def domain_of(name: str, path: Path | None = None) -> Domain:
+def load_domain(name: str, path: Path | None = None) -> Domain:
     """Returns the domain *name* of the file *path*; if there is none, raises a `SettingsError` that lists all."""
-    known = domains(path)
+    known = load_domains(path)
     if name not in known:
         raise SettingsError(f"no domain {name!r}; the domains are: {', '.join(known)}; add it to data/domains.toml")
     return known[name]

@@ -92,14 +92,14 @@ class Model(BaseModel, frozen=True, extra="forbid"):
 
     @field_validator("name")
     @classmethod
-    def _no_path(cls, name: str) -> str:
+    def _check_name_is_no_path(cls, name: str) -> str:
         if is_path(name):
             raise ValueError("a part between slashes is . or ..")
         return name
 
     @field_validator("endpoint")
     @classmethod
-    def _plain_url(cls, url: str, entry: ValidationInfo) -> str:
+    def _normalise_endpoint(cls, url: str, entry: ValidationInfo) -> str:
         if not url and entry.data.get("provider") == "openai":
             raise ValueError('missing (only provider = "inspect" does without one)')
         return base_url(url) if url else url
@@ -113,14 +113,14 @@ class Model(BaseModel, frozen=True, extra="forbid"):
 
     @field_validator("sampling", mode="before")
     @classmethod
-    def _named_none(cls, table: Any) -> Any:
+    def _replace_none(cls, table: Any) -> Any:
         if not isinstance(table, dict):
             return table
         return {name: None if value == "none" and name != "max_tokens" else value for name, value in table.items()}
 
     @field_validator("sampling")
     @classmethod
-    def _in_range(cls, sampling: Sampling) -> Sampling:
+    def _check_sampling(cls, sampling: Sampling) -> Sampling:
         if sampling.temperature is not None and not 0 <= sampling.temperature <= 2:
             raise ValueError("temperature is not between 0 and 2")
         if sampling.top_p is not None and not 0 < sampling.top_p <= 1:
@@ -130,7 +130,7 @@ class Model(BaseModel, frozen=True, extra="forbid"):
         return sampling
 
     @model_validator(mode="after")
-    def _cutoff_precedes_release(self) -> Model:
+    def _check_cutoff(self) -> Model:
         if self.knowledge_cutoff and self.released and self.released < self.knowledge_cutoff:
             raise ValueError(f"released {self.released}, before its knowledge cutoff {self.knowledge_cutoff}")
         return self
@@ -149,7 +149,7 @@ class Model(BaseModel, frozen=True, extra="forbid"):
                 f"writing.sampling of {self.name}: {'; '.join(strict.faults(error, 'entry'))}"
             ) from None
 
-    def key(self) -> str | None:
+    def read_api_key(self) -> str | None:
         """Returns the API key from the variable `key_env`, or None if the model needs no key.
 
         Raises `LMError` if the variable is not set, or its value cannot be a key.

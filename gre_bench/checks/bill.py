@@ -10,7 +10,7 @@ from typing import Any
 from gre_bench.catalogs.models import Model
 from gre_bench.core.records import Case, Paper
 from gre_bench.core.settings import Settings
-from gre_bench.pipeline.year_models import NamedLMs, named_lms
+from gre_bench.pipeline.year_models import NamedLMs, list_named_lms
 from gre_bench.prompts.conditions import split_condition
 from gre_bench.writing.fit import OverLong, choose_token_counter, judge_fit, tokens_left_for_prompt
 from gre_bench.writing.spend_log import cost
@@ -165,7 +165,7 @@ def count_papers_that_fit(
     settings: Settings, writer_context: WriterContext, papers: Sequence[Paper]
 ) -> Iterator[ContextFit]:
     """For each LM that reads whole papers (candidates and the writer of ASSW), yields how many of *papers* fit."""
-    lms = named_lms(settings)
+    lms = list_named_lms(settings)
     readers = [(name, "review") for name in lms.reviewers] + ([(lms.assw, "assw")] if lms.assw else [])
     for name, task in readers:
         text_writer, model = open_lm_text_writer(name, writer_context)

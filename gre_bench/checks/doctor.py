@@ -34,13 +34,13 @@ from gre_bench.core.settings import FetchSettings, Settings
 from gre_bench.core.terminal import counted
 from gre_bench.http.lm_requests import mask_secrets
 from gre_bench.ingest.openreview.client import Login, OpenReview
-from gre_bench.ingest.openreview.fetching import budget_file, origin
+from gre_bench.ingest.openreview.fetching import locate_budget_file, origin
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.records.venues import venue_of
-from gre_bench.pipeline.runs.job import Job, secrets_of
+from gre_bench.pipeline.runs.job import Job, list_secrets
 from gre_bench.pipeline.runs.workers import why_no_cluster
 from gre_bench.pipeline.validation_records import expected_verdicts, format_gate_decision
-from gre_bench.pipeline.year_models import named_lms
+from gre_bench.pipeline.year_models import list_named_lms
 from gre_bench.prompts.conditions import split_condition
 from gre_bench.store import Store
 from gre_bench.store.queries import LAST_SETTINGS
@@ -91,7 +91,7 @@ def run_checks(settings: Settings, state: Path) -> Iterator[Finding]:
     Checks of the machine come first, then checks of services. If a check raises an error, the error
     becomes a finding with the verdict ``problem``. Secrets are masked.
     """
-    secrets = secrets_of(settings)
+    secrets = list_secrets(settings)
 
     def findings() -> Iterator[Finding]:
         for name, check in CHECKS.items():
@@ -250,7 +250,7 @@ def bytes_needed(settings: Settings, state: Path) -> int:
     edition, writing, sources = settings.edition, settings.writing, settings.sources
     pairs = edition.papers * edition.estimate_pairs_per_paper(len(CONTROLS) + len(writing.candidates))
     pairs *= len(settings.scoring.with_chance)
-    lms = named_lms(settings)
+    lms = list_named_lms(settings)
     texts = len(lms.reviewers) + (len(lms.reviewers) + 3 if lms.judge else 0)
     fetched = 0 if sources.papers or sources.texts or sources.snapshot else edition.papers * PDF
     store = Store(state, edition.edition)
@@ -273,7 +273,7 @@ def check_budget_limits(settings: Settings, state: Path) -> Iterator[Finding]:
 
     check_budget_models(settings.budget, settings.writing.models)
     spend_log, key, bounds = spend_log_of(state), settings.edition.edition.key, settings.budget
-    for model in _named_models(settings):
+    for model in _list_named_models(settings):
         ModelBudget(spend_log, key, bounds, model)
     spent, by_model = spend_log.spent_on_all_models(key), spend_log.models(key)
     if spend_log.damaged:
@@ -342,7 +342,7 @@ def check_endpoints(settings: Settings, state: Path) -> Iterator[Finding]:
     from gre_bench.writing.http_writer import check_endpoint
     from gre_bench.writing.inspect_writer import open_provider
 
-    for model in _named_models(settings):
+    for model in _list_named_models(settings):
         check = f"LM {model.name}"
         try:
             if model.provider == "inspect":
@@ -397,9 +397,9 @@ def check_context_fit(settings: Settings, state: Path) -> Iterator[Finding]:
             yield Finding(check, "ok", f"{described}: the longest prompt has {row.longest} tokens ({row.basis})")
 
 
-def _named_models(settings: Settings) -> list[Model]:
+def _list_named_models(settings: Settings) -> list[Model]:
     """Returns the distinct LMs in the settings; raises `SettingsError` for an LM that is not in the models file."""
-    wanted = dict.fromkeys(split_condition(name)[0] for name in named_lms(settings).all)
+    wanted = dict.fromkeys(split_condition(name)[0] for name in list_named_lms(settings).all)
     models = load_models(settings.writing.models)
     for name in wanted:
         if name not in models:
@@ -534,7 +534,7 @@ def _try_login(settings: Settings, state: Path, login: Login, account: str, verd
     service, venue = origin(settings), venue_of(settings.edition.venue, settings.edition.year)
     where, invitation = service.host.partition("//")[2], venue.listings[0]
     with tempfile.TemporaryDirectory(prefix="gre-bench-") as folder:
-        budget = budget_file(state if state.is_dir() else Path(folder))
+        budget = locate_budget_file(state if state.is_dir() else Path(folder))
         client = OpenReview(service.api, service.host, RequestBudget(budget), login, ONE_TRY)  # type: ignore[arg-type]
         try:
             count = client.count(invitation)

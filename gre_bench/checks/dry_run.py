@@ -18,13 +18,13 @@ from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Paper, WrittenText
 from gre_bench.core.settings import BudgetSettings
 from gre_bench.pipeline.importing import set_job_domain
-from gre_bench.pipeline.pair_scoring import due_cases, group_cases_by_metric
+from gre_bench.pipeline.pair_scoring import group_cases_by_metric, read_due_cases
 from gre_bench.pipeline.planning import sampled_papers
 from gre_bench.pipeline.refreshing import check_job, prepare_scoring
 from gre_bench.pipeline.runs.job import Job, record_run
 from gre_bench.pipeline.runs.spending import list_exceeded_limits, spend_log
-from gre_bench.pipeline.validation_records import format_gate_decision, verdicts
-from gre_bench.pipeline.year_models import named_lms
+from gre_bench.pipeline.validation_records import format_gate_decision, read_verdicts
+from gre_bench.pipeline.year_models import list_named_lms
 from gre_bench.store import Store
 from gre_bench.store.queries import PROGRESS, REASONS
 from gre_bench.tasks import steps
@@ -45,7 +45,7 @@ def estimate(job: Job, scratch: Path) -> dict[str, Any]:
     if original.is_readable:
         copy.folder.mkdir(parents=True)
         original.copy.copy_to(copy.file)
-    bill = Bill(named_lms(job.settings).judge)
+    bill = Bill(list_named_lms(job.settings).judge)
     trial = replace(
         job,
         state=scratch,
@@ -54,7 +54,7 @@ def estimate(job: Job, scratch: Path) -> dict[str, Any]:
     try:
         with copy.lock("dry run"), record_run(copy, "dry run", job.settings) as progress:
             work = prepare_scoring(copy, trial, steps.sign_metrics, progress)
-            due = due_cases(copy, work)
+            due = read_due_cases(copy, work)
             pairs = sum(len(cases) for by_signature in due.values() for cases in by_signature.values())
             seconds, basis = _estimate_seconds(trial, due, work, bill)
             to_buy = bill.rows(load_models(job.settings.writing.models))
@@ -76,7 +76,7 @@ def estimate(job: Job, scratch: Path) -> dict[str, Any]:
                 "reasons": copy.rows(REASONS, signature_ids=work.signature_ids),
                 "verdicts": [
                     row | {"gate": format_gate_decision(row, job.settings)}
-                    for row in verdicts(job.state, copy.key, signed)
+                    for row in read_verdicts(job.state, copy.key, signed)
                 ],
                 "notes": work.notes,
             }

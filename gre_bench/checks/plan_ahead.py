@@ -30,10 +30,10 @@ from gre_bench.core.settings import Settings
 from gre_bench.core.strict import load_json
 from gre_bench.core.terminal import counted
 from gre_bench.ingest.openreview.fetching import (
-    budget_file,
     choose_fetch_run_folder,
     is_listed,
     items_of_snapshot,
+    locate_budget_file,
     origin,
     sample_papers_of_journal,
 )
@@ -45,7 +45,7 @@ from gre_bench.pipeline.planning import measures_length_effect
 from gre_bench.pipeline.runs.spending import list_exceeded_limits, spend_log
 from gre_bench.pipeline.training_overlap import find_overlap_in_read_copy
 from gre_bench.pipeline.validation_records import expected_verdicts, format_gate_decision
-from gre_bench.pipeline.year_models import named_lms
+from gre_bench.pipeline.year_models import list_named_lms
 from gre_bench.prompts.conditions import split_condition
 from gre_bench.store import Store
 from gre_bench.store.queries import CANDIDATES, PAPERS, REVIEWS, SAMPLE, TEXTS
@@ -74,7 +74,7 @@ def plan_year(settings: Settings, state: Path, rates: Path | None = None) -> dic
             for change, name in makers
             if not is_rule(name)
         ]
-        judge = named_lms(settings).judge
+        judge = list_named_lms(settings).judge
         if changes and judge and settings.validation.level == "review":
             texts.append(plan_judgment_requests(judge, papers * len(changes), "judgments of changed reviews"))
         forms = settings.scoring.model_copy(update={"metrics": tuple(new)}).with_chance if new else ()
@@ -149,7 +149,7 @@ def _plan_fetch(
     """
     fetch, edition = settings.fetch, settings.edition
     host = origin(settings).host.partition("//")[2]
-    budget = RequestBudget(budget_file(state))
+    budget = RequestBudget(locate_budget_file(state))
     requests = {"login": 1}
     if journal is None or not is_listed(journal, venue):
         pages = journal.pages if journal else []
@@ -208,7 +208,7 @@ def _plan_writing(settings: Settings, store: Store, papers: int, assumed: list[s
     if not texts:
         assumed.append(f"{PAPER_TOKENS:,} tokens a paper, as none was read yet")
     judged = papers * (len(settings.writing.candidates) + 1 + settings.edition.likely_references)
-    planned = list(plan_refresh_requests(named_lms(settings), papers, judged, tokens))
+    planned = list(plan_refresh_requests(list_named_lms(settings), papers, judged, tokens))
     if planned:
         assumed.append(
             f"{REVIEW_TOKENS} tokens a review, {JUDGMENT_TOKENS} a review's judgments, {SYNOPSIS_TOKENS} a synopsis; "

@@ -108,7 +108,7 @@ class NoCommittedDataError(StoreError, UnfinishedError): ...
 class LockedError(StoreError): ...
 
 
-def missing_file_error(path: Path | str) -> SourceError:
+def build_missing_file_error(path: Path | str) -> SourceError:
     """Returns the error for the missing file *path*, with its absolute path and the most similar name in its folder.
 
     If *path* is a folder, the message says so.

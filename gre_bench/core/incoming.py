@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from gre_bench.core.errors import SourceError, missing_file_error
+from gre_bench.core.errors import SourceError, build_missing_file_error
 
 MB = 1_000_000
 DEPTH = 100
@@ -115,7 +115,7 @@ def open_zip_archive(path: Path, meter: Meter) -> zipfile.ZipFile:
     return archive
 
 
-def max_values_in(text: bytes) -> int:
+def count_max_values(text: bytes) -> int:
     """Returns the most values that the row *text* can have: it counts separators and brackets, even quoted ones."""
     return 1 + text.count(b",") + text.count(b"[") + text.count(b"{")
 
@@ -145,7 +145,11 @@ def open_regular_file(path: Path) -> io.FileIO:
     if stat.S_ISREG(kind):
         return io.FileIO(handle, "rb")
     os.close(handle)
-    raise missing_file_error(path) if stat.S_ISDIR(kind) else SourceError(f"{path} is not a regular file; name a file")
+    raise (
+        build_missing_file_error(path)
+        if stat.S_ISDIR(kind)
+        else SourceError(f"{path} is not a regular file; name a file")
+    )
 
 
 def check_name(path: Path) -> None:
@@ -187,7 +191,7 @@ def open_decompressed(path: Path) -> BinaryIO:
     try:
         return io.BufferedReader(_Metered(path, open_regular_file(path)), 2**20)
     except FileNotFoundError:
-        raise missing_file_error(path) from None
+        raise build_missing_file_error(path) from None
 
 
 def lines(path: Path, kept: bool = True) -> Iterator[tuple[int, int, bytes]]:
@@ -204,7 +208,7 @@ def lines(path: Path, kept: bool = True) -> Iterator[tuple[int, int, bytes]]:
                 if len(line) > LONGEST_ROW:
                     raise SourceError(f"{path.name}: line {number} is longer than {LONGEST_ROW // 2**20} MiB")
                 if line.strip():
-                    (meter if kept else Meter(path)).count_contents(len(line), max_values_in(line), 1)
+                    (meter if kept else Meter(path)).count_contents(len(line), count_max_values(line), 1)
                     yield number, offset, line
                 offset += len(line)
     except (OSError, EOFError, zlib.error) as error:
@@ -258,7 +262,7 @@ def why_not_regular(path: Path) -> str | None:
     )
 
 
-def files_in(folder: Path) -> tuple[list[Path], list[tuple[Path, str]]]:
+def list_regular_files(folder: Path) -> tuple[list[Path], list[tuple[Path, str]]]:
     """Returns the regular files in *folder* and its subfolders, sorted, and (entry, reason) for each refused entry.
 
     Names that begin with a dot are skipped.

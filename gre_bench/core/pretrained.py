@@ -68,14 +68,14 @@ class Pretrained(strict.NamedEntry, frozen=True):
         return f"gre-bench models get {self.name}"
 
 
-def entries() -> dict[str, Pretrained]:
+def load_pretrained_models() -> dict[str, Pretrained]:
     """Returns name → pretrained model; raises `SettingsError` for a wrong entry of `FILE`."""
     return _read(FILE)
 
 
-def entry_of(name: str) -> Pretrained:
+def find_pretrained_model(name: str) -> Pretrained:
     """Returns the pretrained model *name*; raises `SettingsError`, which suggests similar names, if it is unknown."""
-    known = entries()
+    known = load_pretrained_models()
     if name not in known:
         near = difflib.get_close_matches(name.lower(), known, n=1)
         hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
@@ -236,7 +236,7 @@ def _cached_hub_folder(name: str, repository: str, commit: str) -> Path:
 
 def find_pretrained(folder: Path) -> Pretrained | None:
     """Returns the pretrained model that *folder*, a result of `resolve_model_ref`, names; None if it is a path."""
-    return None if folder.is_absolute() or len(folder.parts) != 1 else entries().get(str(folder))
+    return None if folder.is_absolute() or len(folder.parts) != 1 else load_pretrained_models().get(str(folder))
 
 
 def model_path(folder: Path, kind: Kind) -> Path:
@@ -265,7 +265,7 @@ def model_path(folder: Path, kind: Kind) -> Path:
 
 def refuse_changed(folder: Path, digest: str) -> None:
     """Raises `LMError` if *folder* is a cached model whose recorded digest differs from the newly computed *digest*."""
-    entry = entries().get(folder.name) if folder.parent == cache_folder() else None
+    entry = load_pretrained_models().get(folder.name) if folder.parent == cache_folder() else None
     model = cached_model(entry) if entry else None
     if entry and model and model.digest != digest:
         raise LMError(f"{entry.name} in {model.folder} was changed since it was fetched; run: {entry.to_get}")
@@ -273,5 +273,5 @@ def refuse_changed(folder: Path, digest: str) -> None:
 
 def suggest_pretrained(folder: Path) -> str:
     """Returns ``; did you mean ...?`` if the end of *folder* resembles a pretrained model's name, else ""."""
-    near = difflib.get_close_matches(folder.name.lower(), entries(), n=1, cutoff=0.75)
+    near = difflib.get_close_matches(folder.name.lower(), load_pretrained_models(), n=1, cutoff=0.75)
     return f"; did you mean the pretrained model {near[0]}?" if near else ""

@@ -273,7 +273,7 @@ def make_score(signature_id: str, case: Case, result: float | Problem, predictio
     return Score(*ids, result, None, predictions)
 
 
-def missing_text(case: Case) -> Problem | None:
+def explain_missing_text(case: Case) -> Problem | None:
     """Returns why an LM that reads the paper cannot grade *case*; None if it can."""
     if not (case.synopsis or "").strip():
         return Problem("no_paper", "there is no text of the paper to grade the review by")

@@ -49,14 +49,14 @@ def word_lists() -> dict[str, list[str]]:
     return {name: words.split() for name, _, words in blocks}
 
 
-def settings_names() -> list[str]:
+def list_settings_names() -> list[str]:
     """Returns the names of the settings files in ``deployments/``, such as ``demo`` and ``papers/004_board``."""
     folder = resource("deployments")
     return [path.relative_to(folder).with_suffix("").as_posix()
             for pattern in ("*.toml", f"{PAPERS}/*.toml") for path in sorted(folder.glob(pattern))]  # fmt: skip
 
 
-def settings_file(given: Path) -> Path:
+def find_settings_file(given: Path) -> Path:
     """Returns the path of the settings file *given*: a file, or the name of a shipped one such as ``papers/004_board``.
 
     Returns *given* unchanged if it is an existing file, or if no shipped file has that name.

@@ -47,7 +47,7 @@ class Section:
     @property
     def name(self) -> str:
         """The words of the heading in lower case, such as ``novelty`` for ``**Novelty:**``."""
-        return _heading_words(self.heading)
+        return _strip_heading_marks(self.heading)
 
 
 _ASPECT = (
@@ -133,7 +133,7 @@ def split_into_sections(text: str) -> tuple[Section, ...]:
     starts = marks if marks and not marks[0][0] else [(0, 0, "other"), *marks]
     ends = [start for start, _, _ in starts[1:]] + [len(text)]
     return tuple(
-        Section(kind, text[start:body], tuple(_sentences(text[body:end])))
+        Section(kind, text[start:body], tuple(_iter_sentences(text[body:end])))
         for (start, body, kind), end in zip(starts, ends, strict=True)
         if end > start
     )
@@ -149,10 +149,10 @@ def join_sections(sections: Iterable[Section]) -> str:
 
 def list_sentences(text: str) -> list[str]:
     """Returns the non-empty sentences of *text* without their list marks; *text* must not have headings."""
-    return [sentence.text for sentence in _sentences(text) if sentence.text]
+    return [sentence.text for sentence in _iter_sentences(text) if sentence.text]
 
 
-def heading_in(sentence: str, before: Kind) -> tuple[int, Kind]:
+def find_heading(sentence: str, before: Kind) -> tuple[int, Kind]:
     """Returns (length, kind of section) of the heading at the start of *sentence*, as in "Weaknesses: it is slow".
 
     If there is no heading, returns (0, *before*). *before*: the kind of the section before the sentence.
@@ -168,14 +168,16 @@ def _match_heading(line: str, before: Kind) -> tuple[int, Kind] | None:
         return None
     if len(line) <= _LONGEST_HEADING:
         bare = line.strip()
-        if kind := _find_section_kind(_heading_words(line)):
+        if kind := _find_section_kind(_strip_heading_marks(line)):
             dressed = bare[-1] in ":*_]=-#" or bare[0] in "#*_[=-+"
             if dressed or bare[0].isupper() or len(bare) <= 20:
-                return len(line), _section_kind_under(kind, before, _heading_words(line))
+                return len(line), _section_kind_under(kind, before, _strip_heading_marks(line))
         if _WHOLE.match(line) and bare[-1] not in "?!.":
             return len(line), before
-    if (inline := _INLINE.match(line, 0, _LONGEST_HEADING)) and (kind := _find_section_kind(_heading_words(inline[1]))):
-        return inline.end(), _section_kind_under(kind, before, _heading_words(inline[1]))
+    if (inline := _INLINE.match(line, 0, _LONGEST_HEADING)) and (
+        kind := _find_section_kind(_strip_heading_marks(inline[1]))
+    ):
+        return inline.end(), _section_kind_under(kind, before, _strip_heading_marks(inline[1]))
     return None
 
 
@@ -192,13 +194,13 @@ def _find_section_kind(core: str) -> Kind | None:
     return next((kind for kind, pattern in _PATTERNS.items() if pattern.fullmatch(core)), None)
 
 
-def _heading_words(heading: str) -> str:
+def _strip_heading_marks(heading: str) -> str:
     return " ".join(heading[: 2 * _LONGEST_HEADING].strip(_DRESS).lower().replace("*", "").split())
 
 
-def _sentences(body: str) -> Iterable[Sentence]:
+def _iter_sentences(body: str) -> Iterable[Sentence]:
     start = 0
-    for cut in [*_sentence_starts(body), len(body)]:
+    for cut in [*_find_sentence_starts(body), len(body)]:
         if cut > start:
             piece = body[start:cut]
             mark = _MARK.match(piece) if start == 0 or body[start - 1] == "\n" else None
@@ -210,7 +212,7 @@ def _sentences(body: str) -> Iterable[Sentence]:
             start = cut
 
 
-def _sentence_starts(body: str) -> Iterable[int]:
+def _find_sentence_starts(body: str) -> Iterable[int]:
     """Yields the position in *body* at which each sentence starts, except the first.
 
     Blanks after a sentence belong to that sentence. The indent of a line belongs to the sentence that starts the line.

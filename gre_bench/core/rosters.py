@@ -52,22 +52,22 @@ class Roster(BaseModel, frozen=True, extra="forbid", defer_build=True):
         return tree | {"writing": writing | self.writing, "scoring": {"metrics": list(METRICS)} | self.scoring}
 
 
-def roster_names() -> list[str]:
+def list_roster_names() -> list[str]:
     return sorted(path.stem for path in resource("data", "rosters").glob("*.toml"))
 
 
-def roster_file(name: str, beside: Path) -> Path:
+def find_roster_file(name: str, beside: Path) -> Path:
     """Returns the file of the roster *name*: a shipped roster, or a path ``*.toml`` relative to the folder *beside*."""
     return beside / name if name.endswith(".toml") else resource("data", "rosters", f"{name}.toml")
 
 
-def roster_tree(file: Path) -> dict[str, Any]:
+def load_roster_tree(file: Path) -> dict[str, Any]:
     """Returns group → setting → value of the roster *file*; raises `SettingsError` if it is missing or invalid."""
     try:
         roster = Roster.model_validate(strict.read_table(file, "roster"))
     except FileNotFoundError:
         name = file.stem if file.parent == resource("data", "rosters") else file
-        known = ", ".join(roster_names())
+        known = ", ".join(list_roster_names())
         raise SettingsError(f"no roster {name}; name one of {known}, or a file of your own, NAME.toml") from None
     except ValidationError as error:
         raise SettingsError(f"roster {file}: {strict.faults(error)[0]}") from None

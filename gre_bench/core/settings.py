@@ -21,8 +21,8 @@ from gre_bench.core.known_names import did_you_mean
 from gre_bench.core.metrics import METRICS
 from gre_bench.core.pretrained import resolve_model_ref
 from gre_bench.core.records import NAME, Edition
-from gre_bench.core.resources import settings_file, settings_names
-from gre_bench.core.rosters import merge_settings, roster_file, roster_tree
+from gre_bench.core.resources import find_settings_file, list_settings_names
+from gre_bench.core.rosters import find_roster_file, load_roster_tree, merge_settings
 from gre_bench.core.urls import base_url
 
 _MODELS = (("evaluation_lm", "folder"), ("embedder", "folder"))
@@ -95,14 +95,14 @@ class EditionSettings(_Group, frozen=True):
 
     @field_validator("reference_slots")
     @classmethod
-    def _slots_differ(cls, slots: tuple[int, ...], info: ValidationInfo) -> tuple[int, ...]:
+    def _check_slots_differ(cls, slots: tuple[int, ...], info: ValidationInfo) -> tuple[int, ...]:
         distinct = len({*slots, info.data.get("candidate_slot")}) == len(slots) + 1
         if not distinct or not all(0 <= slot <= 1000 for slot in slots):
             raise ValueError("slots must differ from one another and from candidate_slot, and lie in 0 to 1000")
         return slots
 
     @model_validator(mode="after")
-    def _references_fit(self) -> EditionSettings:
+    def _check_references(self) -> EditionSettings:
         if self.roles == "slots" and self.references != type(self).model_fields["references"].default:
             raise PydanticCustomError("slots", "references is for roles = seeded; name them in reference_slots")
         if self.references != "all" and self.min_reviews is not None and self.min_reviews <= self.references:
@@ -187,7 +187,7 @@ class FetchSettings(_Group, frozen=True):
 
     @field_validator("host")
     @classmethod
-    def _host_is_plain(cls, host: str | None) -> str | None:
+    def _check_host(cls, host: str | None) -> str | None:
         return None if host is None else base_url(host)
 
     @property
@@ -245,7 +245,7 @@ class EvaluationLMSettings(_Group, frozen=True):
 
     @field_validator("endpoint")
     @classmethod
-    def _endpoint_is_plain(cls, endpoint: str) -> str:
+    def _check_endpoint(cls, endpoint: str) -> str:
         return base_url(endpoint)
 
     @property
@@ -296,11 +296,11 @@ class ScoringSettings(_Group, frozen=True):
 
     @field_validator("beyond", mode="before")
     @classmethod
-    def _one_name_or_several(cls, beyond: object) -> object:
+    def _wrap_single_name(cls, beyond: object) -> object:
         return (beyond,) if isinstance(beyond, str) else beyond
 
     @model_validator(mode="after")
-    def _beyond_is_named(self) -> ScoringSettings:
+    def _check_beyond(self) -> ScoringSettings:
         if not self.beyond and any(name.startswith("gem_s_beyond") for name in self.metrics):
             raise ValueError("gem_s_beyond needs the name of a reviewer: --set scoring.beyond=NAME")
         if "human" in self.beyond and len(self.beyond) > 1:
@@ -308,7 +308,7 @@ class ScoringSettings(_Group, frozen=True):
         return self
 
     @model_validator(mode="after")
-    def _metrics_are_known(self) -> ScoringSettings:
+    def _check_metrics(self) -> ScoringSettings:
         for name in self.metrics:
             examiners = [f"examiner.{examiner}" for examiner in self.examiners]
             if name not in examiners and name not in METRICS:
@@ -439,7 +439,7 @@ class Settings(_Group, frozen=True):
 
     @field_validator("scoring")
     @classmethod
-    def _no_metric_twice(cls, scoring: ScoringSettings) -> ScoringSettings:
+    def _check_no_metric_twice(cls, scoring: ScoringSettings) -> ScoringSettings:
         if len(set(scoring.metrics)) != len(scoring.metrics):
             raise ValueError("scoring.metrics names a metric twice")
         return scoring
@@ -511,7 +511,7 @@ def inputs_of(overrides: tuple[str, ...]) -> InputSettings:
     return _override_one_group({}, overrides, "limits", "inputs.memory=8000").inputs
 
 
-def evaluation_lm_of(overrides: tuple[str, ...]) -> EvaluationLMSettings:
+def load_evaluation_lm_settings(overrides: tuple[str, ...]) -> EvaluationLMSettings:
     return _override_one_group({}, overrides, "the LM", "evaluation_lm.dtype=bfloat16").evaluation_lm
 
 
@@ -526,11 +526,11 @@ def parse(tree: dict[str, Any], origin: str = "settings") -> Settings:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    path = settings_file(path)
+    path = find_settings_file(path)
     try:
         tree = strict.read_toml(path)
     except (FileNotFoundError, NotADirectoryError):
-        raise SettingsError(f"no settings file {path}; {did_you_mean(str(path), settings_names())}") from None
+        raise SettingsError(f"no settings file {path}; {did_you_mean(str(path), list_settings_names())}") from None
     except (OSError, ValueError) as error:
         raise SettingsError(f"settings file {path} cannot be read: {error}") from None
     folder = path.resolve().parent
@@ -549,9 +549,9 @@ def _make_paths_absolute(tree: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _load_roster_absolute(name: str, beside: Path) -> dict[str, Any]:
-    """Returns the settings of the roster *name* with absolute paths. *name*, *beside*: see `roster_file`."""
-    file = roster_file(name, beside).resolve()
-    return _make_paths_absolute(roster_tree(file), file.parent)
+    """Returns the settings of the roster *name* with absolute paths. *name*, *beside*: see `find_roster_file`."""
+    file = find_roster_file(name, beside).resolve()
+    return _make_paths_absolute(load_roster_tree(file), file.parent)
 
 
 def _override_one_group(tree: dict[str, Any], overrides: tuple[str, ...], what: str, example: str) -> Settings:

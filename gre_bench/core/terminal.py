@@ -17,7 +17,7 @@ def remove_control_characters(text: object) -> str:
     return "".join(mark for mark in str(text) if mark.isprintable() or mark in "\n\t")
 
 
-def without_controls(text: str) -> str:
+def replace_control_characters(text: str) -> str:
     """Returns *text* for a page: each control character is replaced by U+FFFD, except zero-width joiners."""
     return _CONTROLS.sub("\ufffd", text.replace("\r\n", "\n"))
 
@@ -31,7 +31,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\n", "\r", "＝", "＋", "－", "＠")
 """First characters that make a spreadsheet read a cell as a formula; some accept the full-width forms too."""
 
 
-def csv_cell(value: Any) -> Any:
+def format_csv_cell(value: Any) -> Any:
     """Returns *value* as a CSV cell that a spreadsheet can open safely: without control characters or formulas.
 
     A text that a spreadsheet would read as a formula is prefixed with an apostrophe.
@@ -42,16 +42,16 @@ def csv_cell(value: Any) -> Any:
     return f"'{text}" if text.startswith(FORMULA) else text
 
 
-def csv_table(names: Sequence[str], rows: Iterable[Sequence[Any]], end: str = "\n") -> str:
+def format_csv_table(names: Sequence[str], rows: Iterable[Sequence[Any]], end: str = "\n") -> str:
     """Returns *rows* as CSV with the header *names*; a None in a row becomes an empty cell. *end*: line terminator."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator=end)
-    writer.writerow(map(csv_cell, names))
-    writer.writerows(map(csv_cell, row) for row in rows)
+    writer.writerow(map(format_csv_cell, names))
+    writer.writerows(map(format_csv_cell, row) for row in rows)
     return file.getvalue()
 
 
-def markdown_cell(value: Any) -> str:
+def format_markdown_cell(value: Any) -> str:
     """Returns *value* as one line of plain Markdown text: markup, HTML, bars and control characters are neutralised."""
     if value is None:
         return ""
@@ -61,8 +61,10 @@ def markdown_cell(value: Any) -> str:
     return text
 
 
-def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]], numeric: Sequence[bool] = ()) -> list[str]:
-    """Returns the lines of a Markdown table. Its cells must be Markdown already, such as from `markdown_cell`.
+def format_markdown_table(
+    heads: Sequence[str], rows: Iterable[Sequence[str]], numeric: Sequence[bool] = ()
+) -> list[str]:
+    """Returns the lines of a Markdown table. Its cells must be Markdown already, such as from `format_markdown_cell`.
 
     *numeric*: for each column, whether it is right-aligned; by default none is.
     """

@@ -92,7 +92,7 @@ def read_register(folder: Path, name: str) -> Register:
     return _read_register_file(folder, name, stamp)
 
 
-def named_registers(names: Iterable[str]) -> list[Register]:
+def load_named_registers(names: Iterable[str]) -> list[Register]:
     """Returns the registers of the artefacts *names*: names of included artefacts, or folders of others.
 
     Raises `SettingsError` if a register is unknown.

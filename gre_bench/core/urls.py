@@ -28,6 +28,6 @@ def base_url(url: str) -> str:
     return url.rstrip("/")
 
 
-def without_accounts(text: str) -> str:
+def redact_accounts(text: str) -> str:
     """Returns *text* with the user and password of each URL replaced by ``[account]``."""
     return _ACCOUNT.sub("[account]@", text)

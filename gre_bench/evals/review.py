@@ -33,9 +33,9 @@ from gre_bench.metrics.cases import Entry, Response, plan_entry_pairs
 from gre_bench.metrics.scoring import MetricWork
 from gre_bench.pipeline.importing import set_job_domain
 from gre_bench.pipeline.own_reviews import find_judgments_writers, find_pilot_limit, rule_edition_command
-from gre_bench.pipeline.pair_scoring import known_spans
+from gre_bench.pipeline.pair_scoring import read_known_spans
 from gre_bench.pipeline.planning import load_sample_entries, sampled_papers
-from gre_bench.pipeline.runs.job import Job, settings_of
+from gre_bench.pipeline.runs.job import Job, read_last_settings
 from gre_bench.prompts.library import load
 from gre_bench.stats.intervals import clustered_error
 from gre_bench.store import ReadCopy, Store, missing_edition_error
@@ -72,7 +72,7 @@ class ReviewBoard:
     def __init__(self, state: Path, edition: str):
         self._store = store = ReadCopy(state, edition)
         self.key = store.key
-        self._job = job = set_job_domain(Job(settings_of(store), state))
+        self._job = job = set_job_domain(Job(read_last_settings(store), state))
         current = {row["metric"]: row["signature_id"] for row in store.read(CURRENT_SIGNATURES)}
         if not current:
             raise SettingsError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
@@ -139,7 +139,7 @@ class ReviewBoard:
         if not cases:
             return ReviewScore({}, problem, detail, judgments)
         works = [MetricWork(metric, self.signatures[metric].signature_id, cases)]
-        known = known_spans(self._store, self._scoring, self._lm.lm_id, works)
+        known = read_known_spans(self._store, self._scoring, self._lm.lm_id, works)
         tools = self._job.backends
         scores = steps.score_papers(entry.paper.paper_id, tools, self._scoring, works, known).scores
         for item in scores:
@@ -180,7 +180,7 @@ def mean() -> Metric:
     """Returns the inspect_ai metric *mean*: the mean score in nats over all (review, reference) pairs, as on boards."""
 
     def compute_mean(scores: list[SampleScore]) -> float:
-        values, _ = _values_and_papers(scores)
+        values, _ = _split_values_and_papers(scores)
         return math.fsum(values) / len(values) if values else math.nan
 
     return compute_mean
@@ -191,7 +191,7 @@ def stderr() -> Metric:
     """Returns the inspect_ai metric *stderr*: the standard error of `mean`, clustered by paper; NaN for one paper."""
 
     def compute_stderr(scores: list[SampleScore]) -> float:
-        values, papers = _values_and_papers(scores)
+        values, papers = _split_values_and_papers(scores)
         return clustered_error(values, papers)[0] if len(set(papers)) > 1 else math.nan
 
     return compute_stderr
@@ -227,12 +227,12 @@ def _scorer(name: str, edition: str, state: str) -> Scorer:
             return Score.unscored(reason=problem, explanation=f"the output is {problem}")
         paper_id = sample_paper_id(state.sample_id, state.metadata)
         scored = await anyio.to_thread.run_sync(board.score, name, paper_id, review)
-        return _as_score(scored, board.signatures[name].signature_id)
+        return _build_inspect_score(scored, board.signatures[name].signature_id)
 
     return score
 
 
-def _as_score(scored: ReviewScore, signature_id: str) -> Score:
+def _build_inspect_score(scored: ReviewScore, signature_id: str) -> Score:
     """Returns *scored* as an inspect_ai score: the mean over the references in nats, with each value as metadata.
 
     If there is no value, the sample counts as unscored.
@@ -246,7 +246,7 @@ def _as_score(scored: ReviewScore, signature_id: str) -> Score:
     return Score(value=value, answer=scored.judgments, explanation=lacking, metadata=metadata)
 
 
-def _values_and_papers(scores: list[SampleScore]) -> tuple[list[float], list[str]]:
+def _split_values_and_papers(scores: list[SampleScore]) -> tuple[list[float], list[str]]:
     """Returns (values, paper ids), one item per (review, reference) pair; the value is the review's mean score."""
     values: list[float] = []
     papers: list[str] = []

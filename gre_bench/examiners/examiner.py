@@ -250,12 +250,12 @@ def _list_prompt_files(examiner: Examiner, aspect: str | None) -> dict[str, str]
     return names
 
 
-def writing_chat(item: ItemKind) -> Chat:
+def build_instruction_chat(item: ItemKind) -> Chat:
     """Returns the chat that asks an LM to write new instructions for grading (Kotonya et al. 2023, Table 4)."""
     return fill("little_giants/generate" if item == "summary" else "little_giants/generate_review")
 
 
-def improving_chat(instructions: str, phrase: Phrase = "improve") -> Chat:
+def build_improvement_chat(instructions: str, phrase: Phrase = "improve") -> Chat:
     return fill(f"little_giants/{phrase}", instructions=instructions)
 
 

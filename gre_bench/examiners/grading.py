@@ -50,8 +50,8 @@ from gre_bench.core.records import (
     SpanLogprob,
     Writer,
     digest,
+    explain_missing_text,
     make_score,
-    missing_text,
 )
 from gre_bench.core.replies import without_thinking
 from gre_bench.examiners import answers
@@ -441,7 +441,7 @@ def tokens_of(document: str) -> list[Token]:
 
 def compute_score_probabilities(tokens: Sequence[Token], spellings: Sequence[str]) -> dict[str, float]:
     """Returns each score in *spellings* → the probability, as far as *tokens* show it, that the reply is that score."""
-    return {spelling: _spelling_probability(tokens, 0, spelling, spelling, spellings) for spelling in spellings}
+    return {spelling: _compute_spelling_probability(tokens, 0, spelling, spelling, spellings) for spelling in spellings}
 
 
 def weighted(tokens: Sequence[Token], scale: Scale, mass: Mass = "normalised") -> WeightedScore:
@@ -478,7 +478,7 @@ def _check_beginning(text: str, scale: Scale) -> None:
         raise ReplyError("begins_with_another_score")
 
 
-def _spelling_probability(
+def _compute_spelling_probability(
     tokens: Sequence[Token], start: int, rest: str, whole: str, spellings: Sequence[str]
 ) -> float:
     """Returns the probability, as far as *tokens* show it, that the reply spells *rest* from *start* on, and then ends.
@@ -492,13 +492,15 @@ def _spelling_probability(
         piece = text.lstrip() if rest == whole else text
         own = text == tokens[start].text
         if piece == rest:
-            seen += share * _ending_probability(tokens, start + 1 if own else None, whole, spellings)
+            seen += share * _compute_ending_probability(tokens, start + 1 if own else None, whole, spellings)
         elif own and rest.startswith(piece):
-            seen += share * _spelling_probability(tokens, start + 1, rest[len(piece) :], whole, spellings)
+            seen += share * _compute_spelling_probability(tokens, start + 1, rest[len(piece) :], whole, spellings)
     return seen
 
 
-def _ending_probability(tokens: Sequence[Token], following: int | None, whole: str, spellings: Sequence[str]) -> float:
+def _compute_ending_probability(
+    tokens: Sequence[Token], following: int | None, whole: str, spellings: Sequence[str]
+) -> float:
     """Returns the probability, as far as *tokens* show it, that the score *whole* does not start a longer score.
 
     *following*: the index of the token after the score; None if the reply does not contain the score *whole*.
@@ -554,7 +556,7 @@ class ExaminerMetric:
         self.signature_id = signature_id
 
     def score(self, cases: Sequence[Case]) -> list[Score]:
-        lacks = [missing_text(case) for case in cases]
+        lacks = [explain_missing_text(case) for case in cases]
         able = [case for case, lack in zip(cases, lacks, strict=True) if lack is None]
         items = [GradingItem(case.name, case.synopsis or "", case.candidate) for case in able]
         graded = iter(bin_grades(self.examiner, self.grader(items) if items else [])[0])

@@ -98,7 +98,7 @@ def compute_exam_result(
     return ExamResult(examiner, reference, consistency, len(given), unanswered, passed)
 
 
-def exam_weight(p: float, rule: Rule, alpha: float = 1.0) -> float:
+def compute_exam_weight(p: float, rule: Rule, alpha: float = 1.0) -> float:
     """Returns the unscaled weight that *rule* gives an exam score *p*; raises `ValueError` if *p* is not 0 to 1."""
     if not 0 <= p <= 1:
         raise ValueError(f"an exam score is between 0 and 1, not {p}")
@@ -106,7 +106,7 @@ def exam_weight(p: float, rule: Rule, alpha: float = 1.0) -> float:
     return {"uniform": 1.0, "log": math.log(p / (1 - p)), "exp": math.exp(alpha * p), "poly": p**alpha}[rule]
 
 
-def exam_weights(exams: Sequence[ExamResult], rule: Rule, alpha: float = 1.0) -> dict[str, float]:
+def compute_exam_weights(exams: Sequence[ExamResult], rule: Rule, alpha: float = 1.0) -> dict[str, float]:
     """Returns examiner → weight for those that passed; the weights add up to 1.
 
     Raises `SettingsError` if none passed.
@@ -116,7 +116,7 @@ def exam_weights(exams: Sequence[ExamResult], rule: Rule, alpha: float = 1.0) ->
         best = max(exams, key=lambda exam: exam.score, default=None)
         near = f"; the best, {best.examiner}, has {best.score:.2f}" if best else ""
         raise SettingsError(f"no examiner passed the qualification exam{near}: lower its threshold, or take others")
-    results = {exam.examiner: exam_weight(exam.score, rule, alpha) for exam in qualified}
+    results = {exam.examiner: compute_exam_weight(exam.score, rule, alpha) for exam in qualified}
     if low := [name for name, value in results.items() if value <= 0]:
         raise SettingsError(f"examiner {low[0]} has no positive weight by rule {rule}: raise the threshold above 0.5")
     total = math.fsum(results.values())
@@ -142,7 +142,7 @@ def decide_by_weighted_mean(
     return decisions
 
 
-def game_score(decision: float | Problem) -> float | None:
+def score_game(decision: float | Problem) -> float | None:
     """Returns the score that *decision* gives to a game: 1, 0, or 0.5 for a tie; None without a decision."""
     if isinstance(decision, Problem):
         return None

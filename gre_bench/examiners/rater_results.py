@@ -360,7 +360,7 @@ def fill_published_table(table: str, rows: Mapping[str, str], outcomes: Sequence
     return _build_table_with_published(find_table_layout(table), lms, own)
 
 
-def error_table(shares: Mapping[str, Mapping[str, float]]) -> TextTable:
+def build_error_table(shares: Mapping[str, Mapping[str, float]]) -> TextTable:
     """Returns Table 9 of Kim et al., in percent. *shares*: name of a filled sheet → its shares (0 to 1)."""
     own = {
         row: {name: f"{100 * by_error[error]:.0f}" for name, by_error in shares.items()}

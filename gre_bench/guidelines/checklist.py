@@ -15,7 +15,7 @@ from gre_bench.core.records import Chat, Sampling, Writer
 from gre_bench.core.replies import without_thinking
 from gre_bench.guidelines.quality_points import LENGTH_FIELDS, SCORE_FIELDS, FieldedReview
 from gre_bench.guidelines.ratings import QUESTIONS
-from gre_bench.guidelines.yaml_replies import last_fenced_block, parse_yaml_mapping, request_yaml_outcomes
+from gre_bench.guidelines.yaml_replies import find_last_fenced_block, parse_yaml_mapping, request_yaml_outcomes
 from gre_bench.prompts.library import fill
 
 ROOT = "peer_review_behavior_checklist"
@@ -83,7 +83,7 @@ def build_generation_chat(reviews: Sequence[FieldedReview]) -> Chat:
 
 def parse_guideline(text: str) -> str:
     """Returns the checklist in a reply; raises `ReplyError` unless it has ten good and ten bad questions."""
-    reply = last_fenced_block(without_thinking(text)[0]).strip()
+    reply = find_last_fenced_block(without_thinking(text)[0]).strip()
     questions = parse_checklist(reply)
     if not questions.has_ten_good_and_ten_bad:
         raise ReplyError(

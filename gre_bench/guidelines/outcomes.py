@@ -215,7 +215,7 @@ class RmseReference:
     distribution: Mapping[int, int]
 
 
-def human_means(human: Mapping[str, Sequence[float]]) -> dict[str, float]:
+def average_human_ratings(human: Mapping[str, Sequence[float]]) -> dict[str, float]:
     """Returns paper → mean human rating, for each paper in *human* (paper → its ratings) that has a rating."""
     return {paper: fmean(ratings) for paper, ratings in human.items() if ratings}
 
@@ -280,7 +280,7 @@ def compare_conditions_by_model(
 
 def compute_rmse_reference(human: Mapping[str, Sequence[float]]) -> RmseReference | None:
     """Returns the reference values for *human* (paper → its ratings); None if no paper has a rating."""
-    means = list(human_means(human).values())
+    means = list(average_human_ratings(human).values())
     if not means:
         return None
     errors = [

@@ -25,7 +25,7 @@ from typing import Any, Literal
 from gre_bench.core.errors import ReplyError
 from gre_bench.core.records import Chat, Problem
 from gre_bench.core.replies import without_thinking
-from gre_bench.guidelines.yaml_replies import last_fenced_block, parse_yaml_mapping
+from gre_bench.guidelines.yaml_replies import find_last_fenced_block, parse_yaml_mapping
 from gre_bench.prompts.library import fill, load
 
 Group = Literal["good", "middle", "bad"]
@@ -59,18 +59,18 @@ class FieldedReview:
         return [name for name in names if name not in self.fields]
 
 
-def date_points(written_ms: int, mean_ms: Fraction) -> int:
+def grade_date(written_ms: int, mean_ms: Fraction) -> int:
     """Returns 1 to 5 points for the distance of a review's date from the mean date (`DATE_CUTS`); both in epoch ms."""
     days = abs(written_ms - mean_ms) / DAY_MS
     return next((points for most, points in DATE_CUTS if days <= most), 1)
 
 
-def length_points(characters: int, middle: Fraction) -> int:
+def grade_length(characters: int, middle: Fraction) -> int:
     """Returns 1 to 5 points for the length of a review relative to the median length *middle* (`LENGTH_CUTS`)."""
     return next((points for times, points in LENGTH_CUTS if characters > times * middle), 1)
 
 
-def mean_date(reviews: Sequence[FieldedReview]) -> Fraction | None:
+def compute_mean_date(reviews: Sequence[FieldedReview]) -> Fraction | None:
     """Returns the exact mean date (epoch ms) of the *reviews* that have a date; None if no review has one."""
     dates = [review.written_ms for review in reviews if review.written_ms is not None]
     return Fraction(sum(dates), len(dates)) if dates else None
@@ -81,7 +81,7 @@ def count_field_characters(review: FieldedReview) -> int | None:
     return None if review.lacking(LENGTH_FIELDS) else sum(len(review.fields[name]) for name in LENGTH_FIELDS)
 
 
-def median_length(reviews: Sequence[FieldedReview]) -> Fraction | None:
+def compute_median_length(reviews: Sequence[FieldedReview]) -> Fraction | None:
     """Returns the median of the lengths (`count_field_characters`) of *reviews*; None if no review has a length."""
     lengths = [Fraction(length) for review in reviews if (length := count_field_characters(review)) is not None]
     return Fraction(median(lengths)) if lengths else None
@@ -116,7 +116,7 @@ class Criterion:
 
         Raises `ReplyError`: ``no_yaml``, ``no_score``, ``score_off_scale``, ``contradiction`` or ``bad_field``.
         """
-        tree = parse_yaml_mapping(last_fenced_block(without_thinking(text)[0]))
+        tree = parse_yaml_mapping(find_last_fenced_block(without_thinking(text)[0]))
         score = tree.get("quality_score")
         if isinstance(score, bool) or not isinstance(score, int):
             raise ReplyError(f"no_score: quality_score is {score!r:.40}")
@@ -219,7 +219,7 @@ def compute_review_qualities(
     The points for date and length depend on the mean date and the median length of *reviews*. *verdicts*: (review id,
     criterion) → the points that an LM gave, or the problem.
     """
-    mean, middle = mean_date(reviews), median_length(reviews)
+    mean, middle = compute_mean_date(reviews), compute_median_length(reviews)
     qualities = []
     for review in reviews:
         points: dict[str, Points] = {
@@ -227,9 +227,9 @@ def compute_review_qualities(
             "review_length": Problem("no_field", f"no {', '.join(review.lacking(LENGTH_FIELDS))}"),
         }
         if mean is not None and review.written_ms is not None:
-            points["submission_date"] = date_points(review.written_ms, mean)
+            points["submission_date"] = grade_date(review.written_ms, mean)
         if (length := count_field_characters(review)) is not None and middle is not None:
-            points["review_length"] = length_points(length, middle)
+            points["review_length"] = grade_length(length, middle)
         for name, criterion in CRITERIA.items():
             absent = review.lacking(criterion.needs)
             verdict = verdicts.get((review.review_id, name), NOT_ASKED)

@@ -118,7 +118,7 @@ def _find_own_fields(field: re.Pattern[str], text: str, *, anywhere: bool = Fals
     return begin if begin and not anywhere else [match for match, lead in leads.items() if not _OTHERS.search(lead)]
 
 
-def rating_from_temporary_score(temporary: int) -> int:
+def convert_temporary_score(temporary: int) -> int:
     """Returns the rating (1 to 10) that the rule in listing 13 gives for a *temporary* score t from −10 to 10.
 
     The rating is round(((t + 10)/20)·9 + 1). Halves are rounded down, because the listing maps t = 0 to 5. In integers,
@@ -157,7 +157,7 @@ def rate_papers_under_condition(
         recomputed = None
         if condition.rubric:
             with suppress(ReplyError):
-                recomputed = rating_from_temporary_score(parse_temporary_score(answer.text))
+                recomputed = convert_temporary_score(parse_temporary_score(answer.text))
         value, problem = (None, answer.read) if isinstance(answer.read, Problem) else (answer.read, None)
         ratings.append(Rating(*ids, value, problem, recomputed, answer.text or None))
     return ratings
@@ -212,14 +212,14 @@ def ratings_of_imported_reviews(reviews: Iterable[ImportedReview], papers: Seque
                 continue
             value, problem = None, None
             try:
-                value = _given_rating(review.rating)
+                value = _check_given_rating(review.rating)
             except ReplyError as error:
                 problem = Problem("unparsable", str(error))
             ratings.append(Rating(paper, model, condition, value, problem, text=review.text))
     return ratings
 
 
-def _given_rating(rating: str | None) -> int:
+def _check_given_rating(rating: str | None) -> int:
     if rating is None:
         raise ReplyError("no_rating")
     number = parse_number(rating)

@@ -56,7 +56,7 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def last_fenced_block(text: str) -> str:
+def find_last_fenced_block(text: str) -> str:
     """Returns the content of the last fenced block (```) in *text*, closed or not, or *text* if there is no block."""
     blocks: list[list[str]] = []
     inside = False

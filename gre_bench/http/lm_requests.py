@@ -290,13 +290,13 @@ def mask_secrets(text: str, secrets: Iterable[str], mark: str = "[secret]") -> s
     """Returns *text* with each of *secrets* replaced by *mark*, except secrets shorter than `SHORTEST_SECRET`."""
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= SHORTEST_SECRET:
-            for writing in _encoded_forms(secret):
+            for writing in _list_encoded_forms(secret):
                 text = text.replace(writing, mark)
     return text
 
 
 @lru_cache(maxsize=64)
-def _encoded_forms(secret: str) -> tuple[str, ...]:
+def _list_encoded_forms(secret: str) -> tuple[str, ...]:
     raw = secret.encode()
     results = [secret, quote(secret), quote(secret, safe=""), quote_plus(secret), raw.hex(), raw.hex().upper()]
     for ahead in range(3):

@@ -72,7 +72,7 @@ def parse_required_wait(headers: Mapping[str, str], body: object, now: float) ->
     if isinstance(body, Mapping):
         details = body.get("details")
         reset = _parse_reset_time(known, details, now) if isinstance(details, Mapping) else None
-        waits += [None if reset is None else reset - now, _stated_wait(str(body.get("message", "")))]
+        waits += [None if reset is None else reset - now, _parse_stated_wait(str(body.get("message", "")))]
     stated = [max(0.0, wait) for wait in waits if wait is not None]
     return max(stated, default=None)
 
@@ -107,7 +107,7 @@ def _lower_case_keys(headers: Mapping[str, str]) -> dict[str, str]:
     return {name.lower(): value for name, value in headers.items()}
 
 
-def _stated_wait(message: str) -> float | None:
+def _parse_stated_wait(message: str) -> float | None:
     """Returns the seconds to wait in a *message* such as "Please try again in 60 minutes and 13 seconds", or None."""
     match = _AGAIN.search(message)
     if not match or not any(match.groups()):

@@ -37,9 +37,9 @@ from gre_bench.core.known_names import format_name_list
 from gre_bench.core.records import Edition, digest
 from gre_bench.core.strict import load_json
 from gre_bench.ingest.records.cells import Row, is_text
-from gre_bench.ingest.records.notes import creating_invitation, fields_of, invitations_of, kind_of
+from gre_bench.ingest.records.notes import find_creating_invitation, kind_of, list_invitations, unwrap_fields
 from gre_bench.ingest.records.row_files import read_texts
-from gre_bench.ingest.records.versions import versions_of
+from gre_bench.ingest.records.versions import list_versions
 
 FORMAT = 2
 MANIFEST, NOTES, PAPERS, TEXTS = "manifest.json", "notes.jsonl", "papers.jsonl", "texts.parquet"
@@ -159,7 +159,7 @@ class Snapshot:
         histories = dict(self.histories()) if due else {}
         for note in self.notes():
             if isinstance(note.get("id"), str) and note["id"] in due:
-                known = {version.version_id: version for version in versions_of(histories[note["id"]])}
+                known = {version.version_id: version for version in list_versions(histories[note["id"]])}
                 note = note | {"content": known[due[note["id"]]].content}
             yield note
 
@@ -409,13 +409,13 @@ def _note_states(notes: Iterable[Row]) -> dict[str, _NoteState]:
         if not isinstance(note.get("id"), str):
             continue
         fields = {}
-        for name, value in (values := fields_of(note)).items():
+        for name, value in (values := unwrap_fields(note)).items():
             sha256 = hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
             fields[name] = sha256, (text if len(text := str(value)) <= _SHORT else None)
-        marks = [mark.lower() for mark in (*invitations_of(note), str(values.get("venueid") or ""))]
+        marks = [mark.lower() for mark in (*list_invitations(note), str(values.get("venueid") or ""))]
         apart = ("withdrawn", "desk_rejected")
         status = next((kind for kind in apart if any(f"{kind}_" in mark for mark in marks)), "")
-        kind = kind_of(creating_invitation(note)) if invitations_of(note) else "note"
+        kind = kind_of(find_creating_invitation(note)) if list_invitations(note) else "note"
         results[note["id"]] = _NoteState(kind, str(note.get("forum")), status, note.get("ddate") is not None, fields)
     return results
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from gre_bench.core.errors import LMError, SettingsError, SourceError
 from gre_bench.core.incoming import read_bytes
-from gre_bench.core.pretrained import entries, model_path, refuse_changed, suggest_pretrained
+from gre_bench.core.pretrained import load_pretrained_models, model_path, refuse_changed, suggest_pretrained
 from gre_bench.core.records import LMIdentity, digest
 from gre_bench.core.settings import EmbedderSettings
 from gre_bench.core.strict import load_json
@@ -275,7 +275,7 @@ def _check_module(folder: Path, module: dict[str, Any]) -> Path:
 
 def _suggest_embedders() -> str:
     """Returns the end of an error message: the embedders that need no custom code, and the command that gets them."""
-    names = [name for name, entry in entries().items() if entry.kind == "embedder"]
+    names = [name for name, entry in load_pretrained_models().items() if entry.kind == "embedder"]
     return f"; one that needs none: gre-bench models get {' or '.join(names)}"
 
 

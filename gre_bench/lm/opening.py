@@ -27,14 +27,14 @@ OWN = {"cache-ngram": "cache-ngram-3", "gem-smollm2": "gem-smollm2-2"}
 """Backend → the name of the weights for it that come with the program. Retrained weights get a new name."""
 
 
-def _cache_ngram(settings: EvaluationLMSettings) -> EvaluationLM:
+def _open_cache_ngram(settings: EvaluationLMSettings) -> EvaluationLM:
     from gre_bench.lm.ngram.cache_ngram import CacheNgram
 
     name = OWN["cache-ngram"]
     return CacheNgram.load(settings.folder) if settings.folder else CacheNgram.load(INCLUDED[name], name)
 
 
-def _transformers(settings: EvaluationLMSettings) -> EvaluationLM:
+def _open_transformers(settings: EvaluationLMSettings) -> EvaluationLM:
     from gre_bench.lm.backends.transformers_lm import TransformersLM
 
     if settings.folder is None:
@@ -43,7 +43,7 @@ def _transformers(settings: EvaluationLMSettings) -> EvaluationLM:
     return TransformersLM.open(settings.folder, **{name: getattr(settings, name) for name in names})
 
 
-def _vllm(settings: EvaluationLMSettings) -> EvaluationLM:
+def _open_vllm(settings: EvaluationLMSettings) -> EvaluationLM:
     from gre_bench.lm.backends.vllm_lm import VLLM
 
     if settings.folder is None:
@@ -55,13 +55,18 @@ def _vllm(settings: EvaluationLMSettings) -> EvaluationLM:
     return VLLM.open(settings.endpoint, settings.folder, model=settings.served_model, **options)
 
 
-def _gem_smollm2(settings: EvaluationLMSettings) -> EvaluationLM:
-    return _transformers(settings.model_copy(update={"folder": _folder_of(settings), "dtype": dtype_of(settings)}))
+def _open_gem_smollm2(settings: EvaluationLMSettings) -> EvaluationLM:
+    return _open_transformers(settings.model_copy(update={"folder": _folder_of(settings), "dtype": dtype_of(settings)}))
 
 
 BACKENDS = Catalogue[Callable[[EvaluationLMSettings], EvaluationLM]](
     "gre_bench.evaluation_lms",
-    {"cache-ngram": _cache_ngram, "gem-smollm2": _gem_smollm2, "transformers": _transformers, "vllm": _vllm},
+    {
+        "cache-ngram": _open_cache_ngram,
+        "gem-smollm2": _open_gem_smollm2,
+        "transformers": _open_transformers,
+        "vllm": _open_vllm,
+    },
     lambda _, entry: callable(entry),
 )
 

@@ -12,7 +12,17 @@ from collections.abc import Sequence
 
 from gre_bench.core.asking import ChatOutcome, request_chat_outcomes
 from gre_bench.core.errors import ReplyError
-from gre_bench.core.records import Case, Chat, Completion, Problem, Sampling, Score, Writer, make_score, missing_text
+from gre_bench.core.records import (
+    Case,
+    Chat,
+    Completion,
+    Problem,
+    Sampling,
+    Score,
+    Writer,
+    explain_missing_text,
+    make_score,
+)
 from gre_bench.core.replies import without_thinking
 from gre_bench.prompts.library import fill
 
@@ -33,7 +43,7 @@ class LMExaminer:
         self.signature_id = signature_id
 
     def score(self, cases: Sequence[Case]) -> list[Score]:
-        lacks = [missing_text(case) for case in cases]
+        lacks = [explain_missing_text(case) for case in cases]
         chats = [build_examiner_chat(case) for case, lack in zip(cases, lacks, strict=True) if lack is None]
         answers = iter(
             request_chat_outcomes(
@@ -48,7 +58,7 @@ def build_examiner_chat(case: Case) -> Chat:
     return fill(PROMPT, paper=case.synopsis or "", review=case.candidate)
 
 
-def overall_score(text: str) -> float:
+def parse_overall_score(text: str) -> float:
     """Returns the number inside the ``<overall_score>`` of the reply *text*, ignoring the LM's thinking.
 
     If there are several such tags, all must hold the same number, because one may be a quotation from the review. The
@@ -71,7 +81,7 @@ def _parse_reply(reply: Completion) -> float | Problem:
     if reply.outcome not in ("ok", "cut") or not reply.text:
         return Problem(reply.outcome, f"the examiner gave no reply: {reply.detail or reply.outcome}", reply.final)
     try:
-        return overall_score(reply.text)
+        return parse_overall_score(reply.text)
     except ReplyError as error:
         cut = ", which was cut at the token limit" if reply.outcome == "cut" else ""
         return Problem("unparsable", f"{error}{cut}")

@@ -93,7 +93,7 @@ class OverlapMetric:
         return value
 
 
-def bleu_words(text: str) -> Words:
+def split_bleu_words(text: str) -> Words:
     """Splits *text* into words with NLTK's tokenizer, sentence by sentence; case and punctuation are kept."""
     tokenizer = _nltk_tokenizer()
     return [word for piece in _split_into_pieces(text) for word in tokenizer.tokenize(piece)]
@@ -109,7 +109,7 @@ def bleu(candidate: Words, reference: Words) -> float:
         return float(cast(float, sentence_bleu([list(reference)], list(candidate))))
 
 
-def rouge_words(text: str) -> Words:
+def split_rouge_words(text: str) -> Words:
     """Splits *text* into rouge-score's words: ASCII letters and digits, in lower case, stemmed if longer than three."""
     return _rouge_tokenizer().tokenize(text)
 
@@ -159,8 +159,8 @@ def _rouge_tokenizer() -> Any:
 _NLTK, _ROUGE = f"nltk {version('nltk')}", f"rouge-score {version('rouge-score')}"
 _SPLIT = "sentences of review_text instead of Punkt's"
 
-BLEU = Measure("bleu", True, bleu_words, bleu, f"{_NLTK} sentence_bleu, 4-grams, unsmoothed, cased, {_SPLIT}")
-ROUGE_L = Measure("rouge_l", True, rouge_words, rouge_l, f"ROUGE-L F, words of {_ROUGE}, stemmed by {_NLTK}")
+BLEU = Measure("bleu", True, split_bleu_words, bleu, f"{_NLTK} sentence_bleu, 4-grams, unsmoothed, cased, {_SPLIT}")
+ROUGE_L = Measure("rouge_l", True, split_rouge_words, rouge_l, f"ROUGE-L F, words of {_ROUGE}, stemmed by {_NLTK}")
 LENGTH = Measure("length", False, str.split, lambda candidate, _: float(len(candidate)), "words between blanks")
 
 

@@ -142,7 +142,7 @@ _SYNOPSIS_WRITERS = {"none": "none", "categories": "the item's own categories", 
 _OF_SCORER = ("dtype", "quantisation", "attention", "template_digest", "engine_version")
 
 
-def signature(
+def build_signature(
     recipe: Recipe, scorer: LMIdentity, settings: ScoringSettings, writer: str, assw_writer: str | None = None
 ) -> Signature:
     """Returns the signature of scores: everything that they depend on besides the texts that are scored.

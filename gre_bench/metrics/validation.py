@@ -21,7 +21,7 @@ from gre_bench.core.records import Case
 from gre_bench.core.settings import ValidationSettings
 from gre_bench.core.whole_files import write_file
 from gre_bench.perturbations.by_name import PERTURBATIONS
-from gre_bench.plots.drawing import Interval, draw_intervals, span_of
+from gre_bench.plots.drawing import Interval, compute_axis_span, draw_intervals
 from gre_bench.stats.effects import (
     Effect,
     Verdict,
@@ -32,7 +32,7 @@ from gre_bench.stats.effects import (
     manipulation_verdict,
     published_verdict,
 )
-from gre_bench.stats.length import Slope, length_slope
+from gre_bench.stats.length import Slope, estimate_length_slope
 
 Row = Mapping[str, Any]
 PairKey = tuple[str, str, str]
@@ -172,7 +172,7 @@ def _fit_length_slope(rows: Iterable[Row], words: Mapping[PairKey, int]) -> Slop
     scored = [row for row in rows if row["state"] == "scored" and _pair_key_of_row(row) in words]
     tokens, papers = [max(1, words[_pair_key_of_row(row)]) for row in scored], [row["paper_id"] for row in scored]
     try:
-        return length_slope(
+        return estimate_length_slope(
             [row["value"] for row in scored], tokens, papers, [_paper_reference_key(row) for row in scored]
         )
     except ValueError:
@@ -213,5 +213,5 @@ def draw_effects(effects: Sequence[Mapping[str, Any]], path: Path, title: str) -
     ends = [row[end] for row in effects for end in ("d", "low", "high") if row[end] is not None]
     axis = "d, 95% by paper: degradations must fall, manipulations not rise"
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_file(path, draw_intervals(rows, span_of(ends), axis, title=title, centre=0.0).encode())
+    write_file(path, draw_intervals(rows, compute_axis_span(ends), axis, title=title, centre=0.0).encode())
     return path

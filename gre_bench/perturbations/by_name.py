@@ -166,7 +166,7 @@ def apply_perturbation(name: str, level: Level, material: PerturbationInput) -> 
     return change.rules[level](material)
 
 
-def identity(name: str, material: PerturbationInput) -> str:
+def identify_perturbation(name: str, material: PerturbationInput) -> str:
     """Returns a rule-made perturbation's name in signatures, such as ``sentence_deletion-1 · authors 0c1d2e3f``.
 
     The parts are name, version, splitter, and a hash of the seed and the headings.

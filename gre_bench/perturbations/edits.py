@@ -237,13 +237,13 @@ def _extract_phrases(text: str) -> list[tuple[str, ...]]:
 
 
 def delete_even_lines(material: PerturbationInput) -> str:
-    lines = lines_of(material.text)
+    lines = list_lines(material.text)
     kept = lines[::2]
     return "".join(line + gap for line, gap in kept[:-1]) + kept[-1][0] + lines[-1][1]
 
 
 def shuffle_lines(material: PerturbationInput) -> str:
-    lines = lines_of(material.text)
+    lines = list_lines(material.text)
     order = _shuffle_to_new_order([line for line, _ in lines], material.chance("shuffled_lines"))
     return "".join(line + gap for line, (_, gap) in zip(order, lines, strict=True))
 
@@ -271,6 +271,6 @@ def _shuffle_to_new_order(items: Sequence[T], chance: random.Random) -> list[T]:
     return order if order != list(items) else [*order[1:], *order[:1]]
 
 
-def lines_of(text: str) -> list[tuple[str, str]]:
+def list_lines(text: str) -> list[tuple[str, str]]:
     """Returns the non-blank lines of *text*, each as (line, the white space that follows it)."""
     return [(match[1].strip(), match[2]) for match in _LINE.finditer(text)]

@@ -21,7 +21,7 @@ from typing import Literal, NamedTuple
 
 from gre_bench.core.judgments import OPENINGS
 from gre_bench.core.review_text import join_sections, split_into_sections
-from gre_bench.perturbations.edits import append_lines, lines_of
+from gre_bench.perturbations.edits import append_lines, list_lines
 from gre_bench.perturbations.material import PerturbationInput, sentence_texts
 from gre_bench.perturbations.wording import lower_first_letter, rephrase_sentence
 
@@ -73,7 +73,7 @@ class Harm:
 
 def apply_harm(harm: Harm, degree: int, level: Level, material: PerturbationInput) -> str:
     """Returns the text of *material* after *harm* of this *degree*, 1 to 10."""
-    units = _units(material.text, level)
+    units = _split_into_units(material.text, level)
     order = list(range(len(units)))
     material.chance(harm.name).shuffle(order)
     changed, more = harm.edit(EditInput(units, order[: _scale_by_degree(len(units), degree)], degree, level, material))
@@ -84,9 +84,9 @@ def _scale_by_degree(number: int, degree: int) -> int:
     return (number * degree + 5) // 10
 
 
-def _units(text: str, level: Level) -> list[str]:
+def _split_into_units(text: str, level: Level) -> list[str]:
     return (
-        [line for line, _ in lines_of(text)]
+        [line for line, _ in list_lines(text)]
         if level == "judgments"
         else list(sentence_texts(split_into_sections(text)))
     )
@@ -96,7 +96,7 @@ def _join_units(text: str, level: Level, units: Units) -> str:
     """Returns *text* with its units replaced by *units*; of a deleted sentence, only a line break stays."""
     new = iter(units)
     if level == "judgments":
-        return "".join(unit + gap for _, gap in lines_of(text) if (unit := next(new)) is not None)
+        return "".join(unit + gap for _, gap in list_lines(text) if (unit := next(new)) is not None)
     sections = []
     for section in split_into_sections(text):
         sentences = []
@@ -129,7 +129,7 @@ def negate_sentence(sentence: str) -> str:
 
 
 def _replace_by_foreign_units(given: EditInput) -> Edited:
-    pool = [unit for other in given.material.others for unit in _units(other, given.level)]
+    pool = [unit for other in given.material.others for unit in _split_into_units(other, given.level)]
     given.material.chance("inventions").shuffle(pool)
     changed: Units = list(given.units)
     for place, index in enumerate(given.chosen):
@@ -147,17 +147,19 @@ def _rephrase_and_reorder_units(given: EditInput) -> Edited:
 def _add_generic_sentences(given: EditInput) -> Edited:
     order = list(PADDING)
     given.material.chance("padding sentences").shuffle(order)
-    return list(given.units), [_as_unit(order[index % len(order)], given.level) for index in range(len(given.chosen))]
+    return list(given.units), [
+        _format_unit(order[index % len(order)], given.level) for index in range(len(given.chosen))
+    ]
 
 
 def _add_abstract_sentences(given: EditInput) -> Edited:
     sentences = list(sentence_texts(split_into_sections(given.material.abstract or "")))
     return list(given.units), [
-        _as_unit(text, given.level) for text in sentences[: _scale_by_degree(len(sentences), given.degree)]
+        _format_unit(text, given.level) for text in sentences[: _scale_by_degree(len(sentences), given.degree)]
     ]
 
 
-def _as_unit(sentence: str, level: Level) -> str:
+def _format_unit(sentence: str, level: Level) -> str:
     return sentence if level == "review" else f"{_AGREES} that {lower_first_letter(sentence)}"
 
 

@@ -61,7 +61,7 @@ def split_review(text: str, splitter: Splitter, headings: Sequence[str]) -> tupl
     """Returns the sections of *text* with their sentences. *headings*: those that the splitter ``authors`` knows."""
     if splitter == "linguistic":
         return review_text.split_into_sections(text)
-    return tuple(Section("other", heading, _sentences(body)) for heading, body in split_at_headings(text, headings))
+    return tuple(Section("other", heading, _split_section(body)) for heading, body in split_at_headings(text, headings))
 
 
 def split_at_headings(text: str, headings: Sequence[str]) -> list[tuple[str, str]]:
@@ -79,7 +79,7 @@ def split_at_headings(text: str, headings: Sequence[str]) -> list[tuple[str, str
     return cuts if cuts[0][1].strip() or len(cuts) == 1 else cuts[1:]
 
 
-def _sentences(body: str) -> tuple[Sentence, ...]:
+def _split_section(body: str) -> tuple[Sentence, ...]:
     """Returns the non-blank pieces of a section as sentences.
 
     Each ends in a space, except the last, which keeps the white space at the section's end.

@@ -215,7 +215,7 @@ def _find_flaw_matches(flaw: Flaw, text: str) -> Iterator[tuple[re.Match[str], t
                 yield match, (start, end)
 
 
-def _sentence(text: str, place: int, passage: tuple[int, int]) -> tuple[int, int]:
+def _find_sentence_span(text: str, place: int, passage: tuple[int, int]) -> tuple[int, int]:
     """Returns (start, end) of the sentence around *place* in the paragraph *passage*."""
     ends = [match.start() for match in _SENTENCE.finditer(text, *passage)]
     start = max((end for end in ends if end <= place), default=passage[0])
@@ -234,18 +234,18 @@ def _propose_digit_edits(flaw: Flaw, text: str, chance: random.Random) -> Iterat
         others = [digit for digit in "123456789" if digit != old[0]]
         new = chance.choice(others) + old[1:]
         if not re.search(rf"(?<![\d.,]){re.escape(new)}(?!\d)", text):
-            yield _FlawEdit(*match.span("old"), new, _sentence(text, match.start(), passage))
+            yield _FlawEdit(*match.span("old"), new, _find_sentence_span(text, match.start(), passage))
 
 
 def _propose_word_edits(flaw: Flaw, text: str, chance: random.Random) -> Iterator[_FlawEdit]:
     for match, passage in _find_flaw_matches(flaw, text):
         if (new := flaw.words.get(match["old"])) is not None:
-            yield _FlawEdit(*match.span("old"), new, _sentence(text, match.start(), passage))
+            yield _FlawEdit(*match.span("old"), new, _find_sentence_span(text, match.start(), passage))
 
 
 def _propose_insertions(flaw: Flaw, text: str, chance: random.Random) -> Iterator[_FlawEdit]:
     for match, passage in _find_flaw_matches(flaw, text):
-        start, end = _sentence(text, match.start(), passage)
+        start, end = _find_sentence_span(text, match.start(), passage)
         if text[end - 1 : end] in ".!?":
             yield _FlawEdit(end, end, f" {flaw.text}", (start, end))
 

@@ -47,7 +47,7 @@ def rephrase_sentence(text: str, style: int) -> str:
     if len(text) > _LONGEST_SENTENCE:
         return text
     pieces = _FORMULA.split(_move_subordinate_clause(text, style))
-    pieces[::2] = [_any_phrase().sub(partial(_substitute_phrase, style=style), piece) for piece in pieces[::2]]
+    pieces[::2] = [_compile_phrases().sub(partial(_substitute_phrase, style=style), piece) for piece in pieces[::2]]
     return "".join(pieces)
 
 
@@ -70,7 +70,7 @@ def _move_subordinate_clause(text: str, style: int) -> str:
 
 
 @cache
-def phrases() -> dict[str, tuple[str, str]]:
+def load_phrases() -> dict[str, tuple[str, str]]:
     """Returns lower-case phrase → its replacements in styles 1 and 2, of the same part of speech and number."""
     lines = resource("data", "rules", "phrases.tsv").read_text("utf-8").splitlines()
     rows = [line.split("\t") for line in lines if not line.startswith("#")]
@@ -78,14 +78,14 @@ def phrases() -> dict[str, tuple[str, str]]:
 
 
 @cache
-def _any_phrase() -> re.Pattern[str]:
-    """Returns a pattern that matches any phrase of `phrases`, longest first, with "a" or "an" before it."""
-    longest = sorted(phrases(), key=len, reverse=True)
+def _compile_phrases() -> re.Pattern[str]:
+    """Returns a pattern that matches any phrase of `load_phrases`, longest first, with "a" or "an" before it."""
+    longest = sorted(load_phrases(), key=len, reverse=True)
     return re.compile(rf"(?<![\w-])(?:(an?) )?({'|'.join(map(re.escape, longest))})(?![\w-])", re.IGNORECASE)
 
 
 def _substitute_phrase(phrase_match: re.Match[str], style: int) -> str:
-    words = phrases()[phrase_match[2].lower()][style - 1]
+    words = load_phrases()[phrase_match[2].lower()][style - 1]
     if not phrase_match[1]:
         return (
             _capitalise(words)

@@ -28,7 +28,7 @@ from gre_bench.metrics.agreement import (
 )
 from gre_bench.metrics.cases import MovedReview, Response, choose_scored_writer
 from gre_bench.metrics.scoring import CHANCE_SEED
-from gre_bench.pipeline.importing import given_categories, known_papers
+from gre_bench.pipeline.importing import given_categories, read_known_papers
 from gre_bench.pipeline.pair_scoring import end_run, score
 from gre_bench.pipeline.planning import RunPlan, add_plan, index_moved_reviews, responses, synopses
 from gre_bench.pipeline.reading import import_sources
@@ -65,10 +65,10 @@ def plan_graded(
 ) -> tuple[list[GradedItem], RunPlan]:
     """Writes missing judgments of graded items' reviews; plans and stores the pairs; returns the items and the plan.
 
-    *ungraded*: as in `graded_items`. Raises `SourceError` if there are no such items.
+    *ungraded*: as in `list_graded_items`. Raises `SourceError` if there are no such items.
     """
     parts = job.settings.scoring.synopsis_of
-    items = graded_items(store, parts, None, ungraded)
+    items = list_graded_items(store, parts, None, ungraded)
     trained_on = papers_trained_on(store, job.settings, ids=[item.paper.paper_id for item in items])
 
     def kept(items: list[GradedItem]) -> list[GradedItem]:
@@ -86,7 +86,7 @@ def plan_graded(
             f"gre-bench import graded FILE --edition {store.key}"
         )
     judged_by = write_judgments(store, job, [review for item in items for review in item.responses], progress)
-    items = kept(graded_items(store, parts, judged_by, ungraded))
+    items = kept(list_graded_items(store, parts, judged_by, ungraded))
     progress.stage("planning")
     scoring = job.settings.scoring
     writer = choose_scored_writer([review for item in items for review in item.responses], scoring.writer, judged_by)
@@ -111,7 +111,7 @@ def plan_graded(
     )
 
 
-def graded_items(
+def list_graded_items(
     store: Store, parts: Sequence[Part], judged_by: str | None = None, ungraded: bool = False
 ) -> list[GradedItem]:
     """Returns every item that has a graded review, with all its reviews, judgments and synopses, sorted by item id.
@@ -127,7 +127,7 @@ def graded_items(
         by_paper[review.paper_id].append(response)
         if review.grade is not None:
             grades[review.paper_id][review.review_id] = review.grade
-    papers = {paper.paper_id: paper for paper in known_papers(store)}
+    papers = {paper.paper_id: paper for paper in read_known_papers(store)}
     categories = given_categories(store)
     return [
         GradedItem(papers[name], tuple(by_paper[name]), grades[name], synopses(papers[name], {}, categories, parts))

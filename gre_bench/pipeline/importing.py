@@ -15,9 +15,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from gre_bench.catalogs.domains import GIVEN, domain_of
+from gre_bench.catalogs.domains import GIVEN, load_domain
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.core.incoming import files_in, open_regular_file
+from gre_bench.core.incoming import list_regular_files, open_regular_file
 from gre_bench.core.judgments import count_judgments
 from gre_bench.core.known_names import format_name_list
 from gre_bench.core.process import return_freed_memory
@@ -28,7 +28,7 @@ from gre_bench.ingest.datasets.graded import read_graded_reviews
 from gre_bench.ingest.datasets.yelp import SampleCriteria, sample_restaurants
 from gre_bench.ingest.records.cells import UNKNOWN, Imported
 from gre_bench.ingest.records.columns import AS_NAMED, ColumnNames
-from gre_bench.ingest.records.opening import local_path
+from gre_bench.ingest.records.opening import resolve_local_path
 from gre_bench.ingest.records.tables import Point, read_new_papers, read_new_points, read_new_reviews
 from gre_bench.ingest.snapshot import is_redistributable
 from gre_bench.pipeline.runs.job import Job
@@ -51,7 +51,7 @@ def import_papers(
     reading: ColumnNames = AS_NAMED,
 ) -> dict[str, Any]:  # fmt: skip
     """Imports the papers in the file *path*, or only those in *rows*; returns the report of `store_imported`."""
-    path, known = local_path(path), {paper.paper_id: paper for paper in known_papers(store)}
+    path, known = resolve_local_path(path), {paper.paper_id: paper for paper in read_known_papers(store)}
     store.close_database()
     imported = read_new_papers(path, known, rows, reading)
     reading.check_used()
@@ -73,7 +73,7 @@ def import_reviews(
 
     Raises `SourceError` if every row names a candidate and some rows name another one than *by*, unless *only* is set.
     """
-    path, known = local_path(path), known_reviews(store)
+    path, known = resolve_local_path(path), read_known_reviews(store)
     imported = read_new_reviews(
         path, *load_known_records(store, known), by=by, only=only, writer=writer, rows=rows, make_papers=make_papers,
         epoch=epoch, reading=reading,
@@ -96,7 +96,7 @@ def load_known_records(
     reviews = {review.review_id: review for review in known}
     judged = {(row["review_id"], row["writer"]): row["text"]
               for row in store.rows(queries.JUDGMENTS) if row["review_id"] in reviews}  # fmt: skip
-    return reviews, judged, [paper.paper_id for paper in known_papers(store, bodies=False)]
+    return reviews, judged, [paper.paper_id for paper in read_known_papers(store, bodies=False)]
 
 
 def row_range(text: str | None) -> range | None:
@@ -112,7 +112,7 @@ def row_range(text: str | None) -> range | None:
     return rows
 
 
-def known_papers(store: Store, bodies: bool = True, ids: Sequence[str] | None = None) -> list[Paper]:
+def read_known_papers(store: Store, bodies: bool = True, ids: Sequence[str] | None = None) -> list[Paper]:
     """Returns all stored papers of the edition's venue-year, sampled or not.
 
     *ids*: if given, only the papers with these ids. *bodies*: whether to include their texts, tens of kilobytes each.
@@ -120,7 +120,7 @@ def known_papers(store: Store, bodies: bool = True, ids: Sequence[str] | None = 
     if bodies and ids is None:
         # DuckDB holds several copies of the texts that it sorts.
         every = [row["paper_id"] for row in store.rows(queries.PAPERS, bodies=False)]
-        return [paper for some in _split_records_into_parts(every) for paper in known_papers(store, ids=some)]
+        return [paper for some in _split_records_into_parts(every) for paper in read_known_papers(store, ids=some)]
     return [Paper(**row) for row in store.rows(queries.PAPERS, bodies=bodies, ids=ids)]
 
 
@@ -129,7 +129,7 @@ def load_papers_by_id(store: Store, ids: Sequence[str], bodies: bool = True) -> 
 
     *bodies*: whether to include their texts.
     """
-    papers = {paper.paper_id: paper for paper in known_papers(store, bodies, ids)}
+    papers = {paper.paper_id: paper for paper in read_known_papers(store, bodies, ids)}
     for row in store.rows(queries.TEXTS, bodies=bodies, ids=ids):
         paper = papers[row["paper_id"]]
         read = replace(paper, abstract=paper.abstract or row["abstract"], text=row["text"] or paper.text)
@@ -137,7 +137,7 @@ def load_papers_by_id(store: Store, ids: Sequence[str], bodies: bool = True) -> 
     return [papers[paper_id] for paper_id in ids]
 
 
-def known_reviews(store: Store, texts: bool = True, papers: Sequence[str] | None = None) -> list[Review]:
+def read_known_reviews(store: Store, texts: bool = True, papers: Sequence[str] | None = None) -> list[Review]:
     """Returns the stored reviews, by humans and by all other candidates.
 
     *texts*: whether to include their texts. *papers*: if given, only the reviews of the papers with these ids.
@@ -145,10 +145,10 @@ def known_reviews(store: Store, texts: bool = True, papers: Sequence[str] | None
     return [Review(**row) for row in store.rows(queries.REVIEWS, texts=texts, papers=papers)]
 
 
-def known_by_id(store: Store) -> tuple[dict[str, Paper], dict[str, Review]]:
-    """Returns paper id → paper, and review id → review, for `known_papers` and `known_reviews`."""
-    papers = {paper.paper_id: paper for paper in known_papers(store)}
-    return papers, {review.review_id: review for review in known_reviews(store)}
+def read_known_by_id(store: Store) -> tuple[dict[str, Paper], dict[str, Review]]:
+    """Returns paper id → paper, and review id → review, for `read_known_papers` and `read_known_reviews`."""
+    papers = {paper.paper_id: paper for paper in read_known_papers(store)}
+    return papers, {review.review_id: review for review in read_known_reviews(store)}
 
 
 def given_categories(store: Store) -> dict[str, str]:
@@ -274,7 +274,10 @@ def report_unknown_papers(store: Store, imported: Imported) -> dict[str, Any] | 
     rows = [str(refusal.paper_id) for refusal in imported.refusals if refusal.code == UNKNOWN]
     if not rows:
         return None
-    unknown, known = list(dict.fromkeys(rows)), sorted(paper.paper_id for paper in known_papers(store, bodies=False))
+    unknown, known = (
+        list(dict.fromkeys(rows)),
+        sorted(paper.paper_id for paper in read_known_papers(store, bodies=False)),
+    )
     known_line = f"{len(known):,} are known, such as {', '.join(known[:EXAMPLES])}" if known else "none is known"
     line = (
         f"{counted(len(rows), 'row')} of {counted(len(unknown), 'paper')} that {store.key} does not know, such as "
@@ -289,7 +292,7 @@ def file_sha256(path: Path) -> str:
     Links in the folder are not followed.
     """
     if path.is_dir():
-        files = files_in(path)[0]
+        files = list_regular_files(path)[0]
         lines = "".join(f"{file_sha256(file)}  {file.relative_to(path).as_posix()}\n" for file in files)
         return hashlib.sha256(lines.encode()).hexdigest()
     with open_regular_file(path) as file:
@@ -353,7 +356,7 @@ def import_yelp(
     *terms*: which restaurants to sample. Returns the report of `store_imported` with ``left_out``: reason → number of
     records.
     """
-    imported = sample_restaurants(businesses, reviews, *known_by_id(store), terms, given_categories(store))
+    imported = sample_restaurants(businesses, reviews, *read_known_by_id(store), terms, given_categories(store))
     report = store_imported(store, run_id, reviews, "yelp", imported, "yelp", licence=licence)
     return report | {
         "businesses": {"file": str(businesses.resolve()), "sha256": file_sha256(businesses)},
@@ -370,8 +373,8 @@ def import_graded(
 
     *grades*: the names of the grades, worst first; None: the layout of the file decides.
     """
-    papers, known = known_by_id(store)
-    graded = read_graded_reviews(path, papers, known, domain_of(domain) if domain else None, grade_column, grades)
+    papers, known = read_known_by_id(store)
+    graded = read_graded_reviews(path, papers, known, load_domain(domain) if domain else None, grade_column, grades)
     report = store_imported(store, run_id, path, "graded", graded.imported, graded.domain, licence=licence)
     reviews = known | {review.review_id: review for review in graded.imported.reviews}
     alone = sum(count == 1 for count in Counter(review.paper_id for review in reviews.values()).values())
@@ -398,7 +401,7 @@ def set_job_domain(job: Job) -> Job:
     if "domain" not in edition.model_fields_set and store.is_readable:
         imported = [row["domain"] for row in store.read_with_repair(queries.IMPORTED_DOMAIN)]
         edition = edition.model_copy(update={"domain": imported[0]}) if imported else edition
-    domain = domain_of(edition.domain)
+    domain = load_domain(edition.domain)
     defaults: dict[str, Any] = {"prompt": domain.predict, "synopsis_of": domain.synopsis_of}
     unnamed = {name: value for name, value in defaults.items() if name not in scoring.model_fields_set}
     update = {"edition": edition, "scoring": scoring.model_copy(update=unnamed)}
@@ -421,9 +424,9 @@ def import_points(
 ) -> dict[str, Any]:
     """Imports the labelled points in the file *path*; returns the report of `store_imported`.
 
-    *orders*: label → the ranks of its values, if they are words (see `ordered_labels`).
+    *orders*: label → the ranks of its values, if they are words (see `parse_ordered_labels`).
     """
-    path, (papers, reviews) = local_path(path), known_by_id(store)
+    path, (papers, reviews) = resolve_local_path(path), read_known_by_id(store)
     points, imported = read_new_points(path, load_stored_points(store), reviews, papers.keys(), orders, reading)
     reading.check_used()
     rows = [asdict(point) | {"labels": json.dumps(point.labels, sort_keys=True), "run_id": run_id} for point in points]

@@ -21,9 +21,9 @@ from gre_bench.core.incoming import check_name, read_text, use_file_limits, why_
 from gre_bench.core.known_names import format_name_list
 from gre_bench.core.records import HUMAN, Paper, Review
 from gre_bench.core.settings import Settings
-from gre_bench.core.terminal import counted, csv_table
+from gre_bench.core.terminal import counted, format_csv_table
 from gre_bench.ingest.records.cells import Imported, RefusedError, is_name
-from gre_bench.ingest.records.columns import ColumnNames, UnclearField, UnsureError, as_id
+from gre_bench.ingest.records.columns import ColumnNames, UnclearField, UnsureError, clean_id
 from gre_bench.ingest.records.opening import TEXTS
 from gre_bench.ingest.records.tables import read_new_papers, read_new_reviews
 from gre_bench.ingest.snapshot import make_snapshot
@@ -177,7 +177,7 @@ def _read_papers(understood: ParsedFiles) -> None:
     expected = f"expected <paper id>{PDF}, {' or '.join(TEXTS)}"
     files = sorted(file for file in folder.iterdir() if not file.name.startswith("."))
     for number, file in enumerate(files, start=1):
-        paper_id = as_id(file.stem)
+        paper_id = clean_id(file.stem)
         try:
             check_name(file)
             if (reason := why_not_regular(file)) or file.suffix.lower() not in (PDF, *TEXTS):
@@ -214,7 +214,7 @@ def write_report(understood: ParsedFiles, path: Path) -> Path:
         rows += [(file.name, "", f"review {review.review_id}", "taken", f"{review.candidate}, {review.paper_id}")
                  for review in imported.reviews]  # fmt: skip
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(csv_table(("file", "row", "item", "result", "reason"), rows), encoding="utf-8", newline="")
+    path.write_text(format_csv_table(("file", "row", "item", "result", "reason"), rows), encoding="utf-8", newline="")
     return path
 
 

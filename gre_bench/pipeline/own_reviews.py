@@ -25,14 +25,14 @@ from gre_bench.core.settings import Settings
 from gre_bench.core.terminal import counted
 from gre_bench.ingest.records.cells import CONFLICT, Imported
 from gre_bench.ingest.records.columns import AS_NAMED, ColumnNames
-from gre_bench.ingest.records.opening import local_path
+from gre_bench.ingest.records.opening import resolve_local_path
 from gre_bench.ingest.records.tables import REVIEW_COLUMNS, read_new_reviews, read_table_rows
 from gre_bench.perturbations.by_name import is_perturbed_candidate
 from gre_bench.pipeline.importing import (
     EXAMPLES,
     Step,
-    known_reviews,
     load_known_records,
+    read_known_reviews,
     report_unknown_papers,
     store_imported,
     summarise_judgments,
@@ -59,14 +59,14 @@ def import_candidate(
     `UnfinishedError` if the edition has no board, and `SettingsError` or `SourceError` if the reviews cannot be ranked.
     After these errors the store is unchanged.
     """
-    file, inputs = local_path(file), job.settings.inputs
+    file, inputs = resolve_local_path(file), job.settings.inputs
     with (
         store.lock("rank", job.wait_s),
         record_run(store, "rank", job.settings, shown=False) as progress,
         use_file_limits(inputs.memory, inputs.seconds),
     ):
         _check_may_add(store, name, replace)
-        known = known_reviews(store)
+        known = read_known_reviews(store)
         before, others = ([review for review in known if (review.candidate == name) is own] for own in (True, False))
         imported = read_new_reviews(
             file,

@@ -37,7 +37,7 @@ def score(store: Store, job: Job, workers: Workers, work: RunPlan, progress: Pro
         work: the plan. Remarks on the scoring are added to its notes.
         progress: the run's progress, to which each chunk is reported.
     """
-    due = due_cases(store, work)
+    due = read_due_cases(store, work)
     progress.stage("scoring", count_pairs_by_state(store, work))
     progress.expect(sum(len(cases) for by_signature in due.values() for cases in by_signature.values()))
     papers = iter(due.items())
@@ -47,7 +47,7 @@ def score(store: Store, job: Job, workers: Workers, work: RunPlan, progress: Pro
 
     def build_score_arguments(chunk: Chunk) -> dict[str, Any]:
         works = group_cases_by_metric(chunk, work)
-        known = known_spans(store, job.settings.scoring, work.lm_id, works) if any_known else {}
+        known = read_known_spans(store, job.settings.scoring, work.lm_id, works) if any_known else {}
         settings = {"backends": job.backends, "scoring": job.settings.scoring}
         return {"name": chunk[0][0], **settings, "works": works, "known": known}
 
@@ -66,7 +66,7 @@ def score(store: Store, job: Job, workers: Workers, work: RunPlan, progress: Pro
         store.copy_for_readers(job.settings.run.read_copy_every_s)
 
 
-def due_cases(store: Store, work: RunPlan) -> dict[str, dict[str, list[Case]]]:
+def read_due_cases(store: Store, work: RunPlan) -> dict[str, dict[str, list[Case]]]:
     """Returns paper id → signature id → the cases (texts of paper, candidate and reference) without a score."""
     due: dict[str, dict[str, list[Case]]] = defaultdict(lambda: defaultdict(list))
     for signature_id, planned in groupby(work.planned, itemgetter(0)):
@@ -88,7 +88,7 @@ def group_cases_by_metric(chunk: Chunk, work: RunPlan) -> list[MetricWork]:
     return [MetricWork(metric_of[name], name, tuple(cases)) for name, cases in gathered.items()]
 
 
-def known_spans(
+def read_known_spans(
     store: Store, scoring: ScoringSettings, lm_id: str, works: Sequence[MetricWork]
 ) -> dict[str, SpanLogprob]:
     """Returns prediction digest → log-probabilities, for those predictions of *works* that the store already has."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from gre_bench.catalogs.domains import domain_of
+from gre_bench.catalogs.domains import load_domain
 from gre_bench.core.errors import PerturbationError, SettingsError, SourceError
 from gre_bench.core.records import Candidate, Source, WrittenText
 from gre_bench.core.settings import Settings, ValidationSettings
@@ -41,7 +41,7 @@ def chosen_perturbations(settings: Settings) -> dict[str, str]:
     none is left, or if a chosen one cannot be made or proves nothing.
     """
     level, chosen = settings.validation.level, settings.validation.perturbations
-    domain, trained_on = domain_of(settings.edition.domain), trained_on_perturbations(settings.evaluation_lm)
+    domain, trained_on = load_domain(settings.edition.domain), trained_on_perturbations(settings.evaluation_lm)
     if chosen is None:
         chosen = tuple(
             name
@@ -88,7 +88,7 @@ def list_untried_perturbations(settings: Settings) -> list[str]:
     No metric passes as long as any of them is left out. Random replacement is listed only in domains without the
     perturbation ``abstract_only`` (Xu et al. 2025, A.4).
     """
-    chosen, domain = chosen_perturbations(settings), domain_of(settings.edition.domain)
+    chosen, domain = chosen_perturbations(settings), load_domain(settings.edition.domain)
     beyond_the_paper = () if "abstract_only" in domain.left_out else ("random_replacement",)
     return [
         name
@@ -210,7 +210,7 @@ def build_perturbation_input(
         try:
             headings = venue_of(settings.edition.venue, settings.edition.year).headings
         except (SettingsError, SourceError):
-            headings = domain_of(settings.edition.domain).headings
+            headings = load_domain(settings.edition.domain).headings
     return PerturbationInput(
         entry.paper.paper_id, text_of(entry), entry.paper.title, entry.paper.abstract, others, validation.seed,
         validation.splitter, headings,

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from typing import Any
 
-from gre_bench.catalogs.domains import Part, domain_of
+from gre_bench.catalogs.domains import Part, load_domain
 from gre_bench.core.controls import CONTROLS, OTHER_PAPER
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.known_names import format_name_list, sort_by_similarity
@@ -33,7 +33,7 @@ from gre_bench.metrics.cases import (
 )
 from gre_bench.metrics.scoring import CHANCE_SEED
 from gre_bench.perturbations.by_name import is_perturbed_candidate
-from gre_bench.pipeline.importing import given_categories, known_papers, known_reviews, load_papers_by_id
+from gre_bench.pipeline.importing import given_categories, load_papers_by_id, read_known_papers, read_known_reviews
 from gre_bench.pipeline.perturbed_reviews import add_perturbed_judgments, list_perturbed_candidates
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.training_overlap import TrainingOverlap, papers_trained_on
@@ -80,13 +80,15 @@ def draw_sample(store: Store, settings: EditionSettings) -> list[str]:
     Raises `SourceError` if the edition has no papers. Raises `SettingsError` if the stored sample was made with other
     settings, contains papers that ``edition.only`` lacks, or uses reviews that ``edition.not_human`` lists.
     """
-    papers, notes = known_papers(store, bodies=False), list[str]()
+    papers, notes = read_known_papers(store, bodies=False), list[str]()
     if not store.rows(DRAW):
         if not papers:
             raise SourceError(
                 f"edition {store.key} has no papers; import some, or name files in the settings (sources)"
             )
-        sampled = draw_papers_and_roles(papers, known_reviews(store, texts=bool(settings.avoid_trained_on)), settings)
+        sampled = draw_papers_and_roles(
+            papers, read_known_reviews(store, texts=bool(settings.avoid_trained_on)), settings
+        )
         counts = {"known": sampled.known, "eligible": sampled.eligible, "drawn_at": now()}
         store.write(("add_draws", [collect_draw_settings(settings) | counts]), ("add_sample", sampled.roles))
         notes += sampled.notes
@@ -99,7 +101,7 @@ def draw_sample(store: Store, settings: EditionSettings) -> list[str]:
     if settings.only and (others := {row["paper_id"] for row in store.rows(SAMPLE)} - set(read_ids(settings.only))):
         was = f"{len(others)} papers that {settings.only.name} does not name"
         raise SettingsError(f"edition {store.key} was drawn with {was}; {KEPT}")
-    human = [review for review in known_reviews(store, texts=False) if review.candidate == HUMAN]
+    human = [review for review in read_known_reviews(store, texts=False) if review.candidate == HUMAN]
     apart = read_not_human_ids(human, settings.not_human)
     if settings.not_human and (named := apart & {row["review_id"] for row in store.rows(SAMPLE)}):
         was = f"{counted(len(named), 'review')} that {settings.not_human.name} names"
@@ -122,7 +124,7 @@ def collect_draw_settings(settings: EditionSettings) -> dict[str, Any]:
     }
 
 
-def sampled_ids(store: Store, limit: int | None = None, without: Container[str] = ()) -> list[str]:
+def read_sampled_ids(store: Store, limit: int | None = None, without: Container[str] = ()) -> list[str]:
     """Returns the ids of the first *limit* sampled papers (None: all) that are not in *without*, in sample order."""
     order = (row["paper_id"] for row in store.rows(SAMPLE) if row["role"] == "candidate")
     return [paper_id for paper_id in order if paper_id not in without][:limit]
@@ -130,7 +132,7 @@ def sampled_ids(store: Store, limit: int | None = None, without: Container[str] 
 
 def sampled_papers(store: Store, limit: int | None = None, bodies: bool = True) -> list[Paper]:
     """Returns the first *limit* sampled papers; *bodies*: whether to include their texts."""
-    return load_papers_by_id(store, sampled_ids(store, limit), bodies)
+    return load_papers_by_id(store, read_sampled_ids(store, limit), bodies)
 
 
 def load_sample_entries(
@@ -180,7 +182,7 @@ def responses(store: Store, judgments_by: str | None) -> Iterator[tuple[Review, 
     for row in store.rows(JUDGMENTS):
         judged[row["review_id"]][row["writer"]] = row["text"]
     lacking = load_missing_text_reasons(store, "judgments", judgments_by)
-    for review in known_reviews(store):
+    for review in read_known_reviews(store):
         name = review.review_id
         own: dict[Source, MissingText] = {"judgments": lacking[name]} if name in lacking else {}
         yield review, Response(name, review.text, judged.get(name, {}), own)
@@ -261,8 +263,8 @@ def plan_pairs(
     metrics = scoring.metrics if job.perturbations else scoring.with_chance
     every = scoring.model_copy(update={"metrics": metrics})
     identity, signatures = sign(job.backends, every, writer, assw_by)
-    candidates = _candidates(store, job, entries, [signatures[metric].signature_id for metric in scoring.metrics])
-    entries, generic = add_perturbed_judgments(job, entries, writer), domain_of(job.settings.edition.domain).generic
+    candidates = _list_candidates(store, job, entries, [signatures[metric].signature_id for metric in scoring.metrics])
+    entries, generic = add_perturbed_judgments(job, entries, writer), load_domain(job.settings.edition.domain).generic
     recipes = {metric: recipe_of(metric) for metric in metrics}
     if any(recipe.synopsis == "beyond" for recipe in recipes.values()):
         entries = add_beyond_synopses(entries, scoring.beyond, writer, scoring.form)
@@ -414,7 +416,7 @@ def _check_human_scorable(
         raise SourceError(f"edition {key}: {metric} can score no human review ({reason}): {', or '.join(ways)}")
 
 
-def _candidates(store: Store, job: Job, entries: list[Entry], signature_ids: list[str]) -> list[Candidate]:
+def _list_candidates(store: Store, job: Job, entries: list[Entry], signature_ids: list[str]) -> list[Candidate]:
     if job.perturbations:
         return [Candidate(HUMAN, "human"), *CONTROLS.values(), *list_perturbed_candidates(store, job)]
     known = {HUMAN: Candidate(HUMAN, "human")} | CONTROLS

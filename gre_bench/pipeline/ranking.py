@@ -29,7 +29,7 @@ from gre_bench.lm.opening import base_of
 from gre_bench.metrics.scoring import RAW_CUT
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.training_overlap import TrainingOverlap
-from gre_bench.ranking.contamination import Role, contamination, describe_conflict, entry_of
+from gre_bench.ranking.contamination import Role, describe_conflict, find_contamination, find_model_entry
 from gre_bench.ranking.rank_statistics import (
     ScoredPairs,
     Words,
@@ -83,7 +83,7 @@ def store_contamination(
         day = None  # the catalogue has no such venue
     candidates = store.rows(queries.CANDIDATES)
     roles: list[tuple[Role, str]] = [("candidate", row["candidate_id"]) for row in candidates if row["kind"] == "model"]
-    roles += [role for row in signatures for role in lms_behind(row).items()]
+    roles += [role for row in signatures for role in list_lms_behind(row).items()]
     own = {
         (role, each.name): (each, len(papers), trained_on.compared)
         for role, (each, papers) in trained_on.by_role.items()
@@ -93,13 +93,13 @@ def store_contamination(
     for role, name in dict.fromkeys(roles):
         register = own.get((role, name))
         origin = base if register and role == "evaluation_lm" else None
-        rows.append(asdict(contamination(role, name, known, day, register, origin)))
+        rows.append(asdict(find_contamination(role, name, known, day, register, origin)))
     grouped = [{"candidate_id": name, "group_name": group_of(name, board.groups), "note": board.notes.get(name)}
                for name in (row["candidate_id"] for row in candidates)]  # fmt: skip
     store.write(("put_exposures", rows), ("group_candidates", grouped))
 
 
-def lms_behind(signature: queries.SignatureRow) -> dict[Role, str]:
+def list_lms_behind(signature: queries.SignatureRow) -> dict[Role, str]:
     """Returns role → name, for each LM behind the scores of *signature*."""
     return {
         "evaluation_lm": signature["evaluation_lm"],
@@ -258,7 +258,7 @@ def build_profile_rows(
             **compute_text_cost(texts_of[name], known, "review" if kind == "model" else "judgments"),
             **judged.get(name, nothing),
             "human_lines": human_lines,
-            "conflict": describe_conflict(name, lms_behind(signature), known) if kind == "model" else None,
+            "conflict": describe_conflict(name, list_lms_behind(signature), known) if kind == "model" else None,
         }
         for name, kind in ((row["candidate_id"], row["kind"]) for row in store.rows(queries.CANDIDATES))
         if kind in ("human", "model")
@@ -278,7 +278,9 @@ def compute_text_cost(texts: Sequence[Row], known: Mapping[str, Model], first: s
     prices = [
         (model.price_in, model.price_out)
         for row in bought
-        if (model := entry_of(row["writer"], known)) and model.price_in is not None and model.price_out is not None
+        if (model := find_model_entry(row["writer"], known))
+        and model.price_in is not None
+        and model.price_out is not None
     ]
     usd: float | None = None
     if is_known and len(prices) == len(bought):

@@ -16,14 +16,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from gre_bench.core.errors import SettingsError, SourceError, missing_file_error
+from gre_bench.core.errors import SettingsError, SourceError, build_missing_file_error
 from gre_bench.core.incoming import check_name, use_file_limits, why_not_regular
 from gre_bench.core.records import Edition
 from gre_bench.core.settings import Settings, SourceSettings
 from gre_bench.core.terminal import counted
 from gre_bench.core.whole_files import hold_file_lock
 from gre_bench.ingest.pdf.text import SOUND
-from gre_bench.ingest.records.notes import confirm_form, new_records, read_notes
+from gre_bench.ingest.records.notes import check_review_form, read_notes, select_new_records
 from gre_bench.ingest.records.row_files import read_notes_file, read_texts
 from gre_bench.ingest.records.venues import check_verified, venue_of
 from gre_bench.ingest.snapshot import MANIFEST, NOTES, UNSTATED, Snapshot, make_snapshot
@@ -31,11 +31,11 @@ from gre_bench.pipeline.importing import (
     file_sha256,
     import_papers,
     import_reviews,
-    known_by_id,
+    read_known_by_id,
     row_range,
     store_imported,
 )
-from gre_bench.pipeline.planning import sampled_ids
+from gre_bench.pipeline.planning import read_sampled_ids
 from gre_bench.pipeline.runs.job import Job, Progress
 from gre_bench.store import Store, now
 from gre_bench.store.queries import SNAPSHOT, TEXT_STATES, UNREAD
@@ -86,10 +86,10 @@ def import_notes(
         snapshot = seal_source_snapshot(store, edition, sources, [venue.unverified] if venue.unverified else [])
     notes = read_notes(snapshot.reviewed(), venue)
     if venue.unverified and sources.unverified_venue == "confirm":
-        confirm_form(venue, notes)
-    imported = new_records(notes, *known_by_id(store))
+        check_review_form(venue, notes)
+    imported = select_new_records(notes, *read_known_by_id(store))
     if licence is not None:
-        stating = licences(snapshot, imported.paper_ids | imported.review_ids).keys()
+        stating = read_licences(snapshot, imported.paper_ids | imported.review_ids).keys()
         imported.paper_ids -= stating
         imported.review_ids -= stating
     report = store_imported(store, run_id, sources.notes or snapshot.folder / NOTES, "notes", imported, licence=licence)
@@ -159,7 +159,7 @@ def seal_source_snapshot(
     """
     for file in (sources.notes, sources.texts):
         if file is not None and not file.is_file():
-            raise missing_file_error(file)
+            raise build_missing_file_error(file)
     if sources.pdfs is not None and not sources.pdfs.is_dir():
         raise SourceError(f"no folder {sources.pdfs}; PDFs lie in a folder as <paper id>.pdf")
     pdfs: dict[str, Path] = {}
@@ -204,7 +204,7 @@ def read_papers(store: Store, job: Job, progress: Progress) -> None:
     if not snapshot:
         return
     unread = {row["paper_id"] for row in store.rows(UNREAD)}
-    due = [name for name in sampled_ids(store, job.limit) if name in unread]
+    due = [name for name in read_sampled_ids(store, job.limit) if name in unread]
     progress.stage("reading papers")
     progress.expect(len(due))
     papers = iter(due)
@@ -226,7 +226,7 @@ def read_papers(store: Store, job: Job, progress: Progress) -> None:
 
 def describe_poor_extraction(store: Store, limit: int | None) -> list[str]:
     """Returns notes on poorly extracted texts of the first *limit* sampled papers (None: all), one note per status."""
-    sampled = set(sampled_ids(store, limit))
+    sampled = set(read_sampled_ids(store, limit))
     ids_by_status: dict[tuple[str, bool], list[str]] = {}
     for row in store.rows(TEXT_STATES):
         if row["paper_id"] in sampled and row["status"] not in SOUND:
@@ -245,7 +245,7 @@ AS_GIVEN = "as_given"
 def list_review_versions(snapshot: Snapshot, kept: Set[str]) -> list[dict[str, Any]]:
     """Returns rows of the table ``review_versions``: which version of each review in *kept* was imported."""
     fetched = {row["review_id"]: row for row in snapshot.reviews() if row["review_id"] in kept}
-    unfetched = licences(snapshot, kept - fetched.keys())
+    unfetched = read_licences(snapshot, kept - fetched.keys())
     return [
         {"review_id": name, "versions": 1, "version_id": None, "written_at": None, "rule": AS_GIVEN, "licence": licence}
         for name, licence in unfetched.items()
@@ -260,7 +260,7 @@ def list_review_versions(snapshot: Snapshot, kept: Set[str]) -> list[dict[str, A
 def paper_sources(snapshot: Snapshot, kept: Set[str]) -> list[dict[str, Any]]:
     """Returns rows of the table ``paper_sources``: the origin and licence of the PDF of each paper in *kept*."""
     known = snapshot.papers()
-    stated = licences(snapshot, kept - {name for name, row in known.items() if row["licence"]})
+    stated = read_licences(snapshot, kept - {name for name, row in known.items() if row["licence"]})
     names = ("pdf_problem", "pdf_version_status")
     rows = {paper_id: {**UNSTATED, **known.get(paper_id, {})} for paper_id in (known.keys() | stated.keys()) & kept}
     return [
@@ -270,7 +270,7 @@ def paper_sources(snapshot: Snapshot, kept: Set[str]) -> list[dict[str, Any]]:
     ]
 
 
-def licences(snapshot: Snapshot, kept: Set[str]) -> dict[str, str]:
+def read_licences(snapshot: Snapshot, kept: Set[str]) -> dict[str, str]:
     """Returns note id → licence, for each note in *kept* that states a licence."""
     if not kept:
         return {}

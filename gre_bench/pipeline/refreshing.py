@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import Any, NamedTuple, cast
 
-from gre_bench.core.errors import GreBenchError, Paused, SettingsError, UnfinishedError, missing_file_error
+from gre_bench.core.errors import GreBenchError, Paused, SettingsError, UnfinishedError, build_missing_file_error
 from gre_bench.core.known_names import find_matching_name
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.process import return_freed_memory
@@ -21,7 +21,7 @@ from gre_bench.lm.opening import check_model_is_local
 from gre_bench.pipeline.importing import set_job_domain
 from gre_bench.pipeline.pair_scoring import compute_and_store_auc, end_run, score
 from gre_bench.pipeline.perturbed_reviews import write_perturbations
-from gre_bench.pipeline.planning import RunPlan, draw_sample, load_sample_entries, plan_pairs, sampled_ids
+from gre_bench.pipeline.planning import RunPlan, draw_sample, load_sample_entries, plan_pairs, read_sampled_ids
 from gre_bench.pipeline.ranking import clear_rank_statistics, store_contamination, store_rank_statistics
 from gre_bench.pipeline.reading import describe_poor_extraction, import_sources, read_papers
 from gre_bench.pipeline.runs.job import Job, Progress, record_run
@@ -30,7 +30,7 @@ from gre_bench.pipeline.runs.unchanged import record_done_refresh
 from gre_bench.pipeline.runs.workers import check_runner, run_with_workers
 from gre_bench.pipeline.training_overlap import papers_trained_on
 from gre_bench.pipeline.validation_records import store_validation_records
-from gre_bench.pipeline.writing import reviewers, scored_responses, write_assw, write_judgments, write_reviews
+from gre_bench.pipeline.writing import identify_reviewers, scored_responses, write_assw, write_judgments, write_reviews
 from gre_bench.store import Store, missing_edition_error, queries
 from gre_bench.tasks.backends import SignMetrics
 
@@ -101,7 +101,7 @@ def check_job(job: Job) -> Job:
     check_runner(job.settings)
     for file in (sources.notes, sources.texts, sources.papers, sources.reviews):
         if file is not None and not file.is_file():
-            raise missing_file_error(file)
+            raise build_missing_file_error(file)
     if not store.exists and not (sources.notes or sources.snapshot or sources.papers or sources.reviews):
         raise SettingsError(
             f"{missing_edition_error(job.state, store.key)} (no sources to make it from: import papers and reviews "
@@ -142,7 +142,7 @@ def prepare_scoring(store: Store, job: Job, sign: SignMetrics, progress: Progres
     lost = describe_unanswered_requests(store)
     with import_and_draw_sample(store, job, progress) as notes:
         if job.perturbations:
-            trained_on, ids = papers_trained_on(store, job.settings), sampled_ids(store)
+            trained_on, ids = papers_trained_on(store, job.settings), read_sampled_ids(store)
             trained_on.keep_untrained(ids, ids, "a validation", store.key)
             job = replace(job, left_out=trained_on.papers)
         texts = write_texts(store, job, progress)
@@ -201,8 +201,8 @@ class TextWriters(NamedTuple):
 def write_texts(store: Store, job: Job, progress: Progress) -> TextWriters:
     """Reads the sampled papers, and writes the missing reviews, perturbed reviews, judgments and synopses."""
     read_papers(store, job, progress)
-    papers = sampled_ids(store, job.limit, job.left_out)
-    names = reviewers(store, job)
+    papers = read_sampled_ids(store, job.limit, job.left_out)
+    names = identify_reviewers(store, job)
     write_reviews(store, job, papers, names, progress)
     if job.perturbations:
         names = names | write_perturbations(

@@ -24,7 +24,7 @@ from gre_bench.core.incoming import read_bytes, why_not_regular
 from gre_bench.core.known_names import format_name_list
 from gre_bench.core.records import Review
 from gre_bench.core.terminal import counted
-from gre_bench.ingest.pdf.audit import instructions_in
+from gre_bench.ingest.pdf.audit import find_instructions
 from gre_bench.ingest.pdf.text import INVISIBLE, TAGS
 from gre_bench.ingest.records.cells import NO_PATH, is_name
 from gre_bench.ingest.records.columns import ColumnNames
@@ -154,7 +154,7 @@ def find_text_faults(reviews: Sequence[Review]) -> list[str]:
     for review in reviews:
         text = review.text or ""
         seen = text.translate(_HIDDEN)
-        spans = [(passage.start, passage.end) for passage in instructions_in(seen)]
+        spans = [(passage.start, passage.end) for passage in find_instructions(seen)]
         spans += [match.span() for match in _INSTRUCTIONS.finditer(seen)]
         if spans:
             quoted = ascii(" ".join(seen[spans[0][0] : spans[0][1]].split())[:80])

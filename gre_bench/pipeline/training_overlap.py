@@ -19,7 +19,7 @@ from gre_bench.core.settings import Settings
 from gre_bench.core.terminal import counted
 from gre_bench.core.training_registers import PaperTexts, Register
 from gre_bench.lm.opening import register_of
-from gre_bench.pipeline.importing import known_papers, known_reviews
+from gre_bench.pipeline.importing import read_known_papers, read_known_reviews
 from gre_bench.ranking.contamination import Role
 from gre_bench.store import ReadCopy, Store
 from gre_bench.store.queries import SAMPLE, TEXTS
@@ -101,7 +101,7 @@ def papers_trained_on(
     means the sample, or all known papers if there is no sample yet.
     """
     sampled = {row["paper_id"] for row in store.rows(SAMPLE)} if ids is None else set(ids)
-    papers = [paper for paper in known_papers(store, bodies=False) if not sampled or paper.paper_id in sampled]
+    papers = [paper for paper in read_known_papers(store, bodies=False) if not sampled or paper.paper_id in sampled]
     first, *others = [
         _compare_with_registers(settings, writer, collect_paper_texts(store, papers[start : start + AT_ONCE]))
         for start in range(0, max(len(papers), 1), AT_ONCE)
@@ -132,7 +132,7 @@ def collect_paper_texts(store: Store, papers: Sequence[Paper]) -> list[PaperText
     ids = [paper.paper_id for paper in papers]
     read = {row["paper_id"]: row["abstract"] for row in store.rows(TEXTS, bodies=False, ids=ids)}
     reviews: dict[str, list[str]] = defaultdict(list)
-    for review in known_reviews(store, papers=ids):
+    for review in read_known_reviews(store, papers=ids):
         if review.candidate == HUMAN and review.text:
             reviews[review.paper_id].append(review.text)
     return [

@@ -34,7 +34,7 @@ from gre_bench.pipeline.perturbed_reviews import (
 )
 from gre_bench.pipeline.planning import RunPlan
 from gre_bench.pipeline.refreshing import check_scoring_job, prepare_scoring
-from gre_bench.pipeline.runs.job import Job, Progress, settings_of
+from gre_bench.pipeline.runs.job import Job, Progress, read_last_settings
 from gre_bench.pipeline.runs.workers import run_with_workers
 from gre_bench.pipeline.training_overlap import TrainingOverlap
 from gre_bench.pipeline.validation_records import store_validation_records, write_validation_record
@@ -52,7 +52,7 @@ def validate(job: Job) -> dict[str, Any]:
     job = check_scoring_job(job)
     job = replace(job, perturbations=chosen_perturbations(job.settings))
     beside = [score_other_edition(job, key) for key in job.settings.validation.together_with]
-    with scored_work(job) as (store, work, progress):
+    with score_all_pairs(job) as (store, work, progress):
         progress.stage("judging")
         effects, missed = (
             judge_effects(store, job, work, progress.run_id, beside),
@@ -61,7 +61,7 @@ def validate(job: Job) -> dict[str, Any]:
         papers = sum(other.papers for other in beside)
         summary = end_run(
             store, work, progress, papers=work.papers + papers, sampled=work.sampled + papers, effects=effects,
-            untried=missed, verdicts=verdicts_of(work.signatures, effects, missed),
+            untried=missed, verdicts=compute_verdicts(work.signatures, effects, missed),
             separations=[] if beside else store.rows(SEPARATION, signature_ids=work.signature_ids),
         )  # fmt: skip
         return summary | {"edition": join_edition_names(store, beside)}
@@ -88,7 +88,7 @@ class Scores(NamedTuple):
 
 
 @contextmanager
-def scored_work(job: Job) -> Iterator[tuple[Store, RunPlan, Progress]]:
+def score_all_pairs(job: Job) -> Iterator[tuple[Store, RunPlan, Progress]]:
     """Scores every pair of the job's edition, which stays locked within the block."""
     with run_with_workers(job, "validate") as (store, workers, progress):
         work = prepare_scoring(store, job, workers.sign_metrics, progress)
@@ -111,10 +111,10 @@ def score_other_edition(job: Job, key: str) -> OtherEditionScores:
             f"validation.together_with: there is no edition {key} under {job.state}; validate it first: "
             f"gre-bench study validate --edition {key}"
         )
-    theirs = settings_of(other)
+    theirs = read_last_settings(other)
     settings = job.settings.model_copy(update={"edition": theirs.edition, "sources": theirs.sources})
     job = check_scoring_job(replace(job, settings=settings))
-    with scored_work(job) as (store, work, progress):
+    with score_all_pairs(job) as (store, work, progress):
         metrics = count_pairs_by_state(store, work)
         if unfinished := [row["metric"] for row in metrics if row["missing"]]:
             raise SourceError(f"edition {key}: pairs of {', '.join(unfinished)} are missing; validate it again")
@@ -140,7 +140,7 @@ def judge_effects(
     for metric, signature in work.signatures.items():
         compute_and_store_auc(store, signature, work.trained_on)
         scores = [scores_of(store, job, work, metric), *(other.scores[metric] for other in beside)]
-        effects = list(effects_of(scores, job, signature.signature_id))
+        effects = list(compute_effects(scores, job, signature.signature_id))
         rows += [row | {"metric": metric} for row in effects]
         if not whole:
             continue
@@ -193,7 +193,7 @@ def merge_edition_scores(editions: Sequence[Scores]) -> Scores:
     return Scores(rows, unchanged, words)
 
 
-def effects_of(editions: Sequence[Scores], job: Job, signature_id: str) -> Iterator[dict[str, Any]]:
+def compute_effects(editions: Sequence[Scores], job: Job, signature_id: str) -> Iterator[dict[str, Any]]:
     """Yields one row per change: its effect on the scores of a metric, or the reason why it has none.
 
     An effect compares the scores of the human review and of the changed review, for pairs that have both. *editions*:
@@ -209,7 +209,7 @@ def effects_of(editions: Sequence[Scores], job: Job, signature_id: str) -> Itera
         }  # fmt: skip
 
 
-def verdicts_of(signatures: Mapping[str, Signature], effects: list[Row], untried: list[str]) -> list[Row]:
+def compute_verdicts(signatures: Mapping[str, Signature], effects: list[Row], untried: list[str]) -> list[Row]:
     """Returns one row per metric with its verdict over all changes; a metric without effects is undecided.
 
     *untried*: changes of Xu et al. 2025 that the settings leave out. No metric passes while a change is left out.

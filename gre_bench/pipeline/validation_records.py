@@ -147,7 +147,7 @@ def validation_record(state: Path, signature: Signature, edition: str | None = N
     """
     by_edition: dict[str, ValidationRecord] = {}
     for folder in (SHIPPED, state / "validations"):
-        for record in sorted(_records(folder), key=lambda record: record.signature_id == signature.signature_id):
+        for record in sorted(_read_records(folder), key=lambda record: record.signature_id == signature.signature_id):
             other = signature_of(record.signature)
             if other.validated_as == signature.validated_as:
                 how = "" if other == signature else f" (by {other.engine_version} in {other.dtype})"
@@ -176,7 +176,7 @@ def _choose_deciding_record(records: Iterable[ValidationRecord], edition: str | 
     return min(records, key=weight, default=None)
 
 
-def verdicts(state: Path, edition: str, signatures: Iterable[Signature]) -> list[dict[str, Any]]:
+def read_verdicts(state: Path, edition: str, signatures: Iterable[Signature]) -> list[dict[str, Any]]:
     """Returns a row with metric, signature_id, verdict and detail for each of a board's *signatures*.
 
     The verdict is taken from `validation_record`, or ``missing`` if there is no record.
@@ -189,11 +189,11 @@ def verdicts(state: Path, edition: str, signatures: Iterable[Signature]) -> list
 
 
 def expected_verdicts(settings: Settings, state: Path) -> list[dict[str, Any]]:
-    """Predicts the rows of `verdicts` (metric, verdict, detail) for the metrics of *settings*, before any scoring.
+    """Predicts the rows of `read_verdicts` (metric, verdict, detail) for the metrics of *settings*, before any scoring.
 
     Compares only the names of metric, evaluation LM and writer, because whole signatures need the LM's weights.
     """
-    records = [record for folder in (SHIPPED, state / "validations") for record in _records(folder)]
+    records = [record for folder in (SHIPPED, state / "validations") for record in _read_records(folder)]
     rows: list[dict[str, Any]] = []
     for metric in settings.scoring.metrics:
         scorer, writer = _predict_signature_names(settings, metric)
@@ -212,7 +212,7 @@ def expected_verdicts(settings: Settings, state: Path) -> list[dict[str, Any]]:
 
 
 def format_gate_decision(row: Mapping[str, Any], settings: Settings) -> str:
-    """Returns a line for users: the verdict in *row*, from `verdicts`, and what ``gre-bench year`` therefore does."""
+    """Returns a line for users: the verdict in *row*, from `read_verdicts`, and what ``gre-bench year`` does."""
     marked = "publishes its board, marked as unvalidated"
     failed = {"hide": "leaves its board out of the release", "refuse": "publishes nothing", "show": marked}
     does = {
@@ -247,7 +247,7 @@ def _predict_signature_names(settings: Settings, metric: str) -> tuple[str | Non
     return scorer, signature_writer_name(recipe, writer or "") or None
 
 
-def _records(folder: Path) -> list[ValidationRecord]:
+def _read_records(folder: Path) -> list[ValidationRecord]:
     """Returns the records in *folder*, the newest last."""
     files = sorted(folder.glob("**/[!.]*.json"))
     records = [_read(file) for file in files if CERTIFICATES.name not in file.relative_to(folder).parts]

@@ -43,7 +43,7 @@ STORED: dict[Task, tuple[str, Callable[[WrittenText, str, str], Any]]] = {
 """Kind of text → the query that stores it, and a function that makes its record from text, writer and candidate."""
 
 
-def reviewers(store: Store, job: Job) -> dict[str, str]:
+def identify_reviewers(store: Store, job: Job) -> dict[str, str]:
     """Returns candidate → its identity as a writer (with prompt and sampling), for each candidate that writes reviews.
 
     These are the job's candidates, or else the settings' candidates and those of earlier runs. Candidates with imported

@@ -11,7 +11,7 @@ from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.settings import Settings, parse
-from gre_bench.ingest.records.venues import newest_year, venue_of
+from gre_bench.ingest.records.venues import find_newest_year, venue_of
 from gre_bench.prompts.conditions import split_condition
 from gre_bench.writing.rules.writer import EXTRACTIVE
 from gre_bench.writing.writers import is_rule
@@ -37,7 +37,7 @@ class NamedLMs:
         return list(dict.fromkeys(name for name in named if name))
 
 
-def named_lms(settings: Settings) -> NamedLMs:
+def list_named_lms(settings: Settings) -> NamedLMs:
     """Returns the LMs that *settings* name for the metrics and for a validation."""
     writing = settings.writing
     recipes = [recipe_of(name) for name in settings.scoring.metrics]
@@ -57,13 +57,13 @@ def set_board_year(settings: Settings, venue: str, year: int | None, on: date) -
     *year*: None means the newest year whose reviews are public on the day *on*. Raises `SettingsError` if the settings
     rank no model, or name a model that is not in the models file.
     """
-    chosen = newest_year(venue, on) if year is None else year
+    chosen = find_newest_year(venue, on) if year is None else year
     venue_of(venue, chosen)
     tree: dict[str, Any] = settings.model_dump(exclude_unset=True)
     tree["edition"] = tree.get("edition", {}) | {"venue": venue, "year": chosen}
     tree["sources"] = {"unverified_venue": "confirm"} | tree.get("sources", {})
     settings_of_year = parse(tree)
-    needed_models(settings_of_year)
+    list_needed_models(settings_of_year)
     return settings_of_year
 
 
@@ -72,8 +72,8 @@ def check_models(settings: Settings) -> None:
 
     Raises `SettingsError` if the budget limits USD and the model's prices are not known.
     """
-    for model in needed_models(settings):
-        model.key()
+    for model in list_needed_models(settings):
+        model.read_api_key()
         own = settings.budget.models.get(model.name, settings.budget)
         if (settings.budget.usd or own.usd) is not None and None in (model.price_in, model.price_out):
             raise SettingsError(
@@ -82,7 +82,7 @@ def check_models(settings: Settings) -> None:
             )
 
 
-def needed_models(settings: Settings) -> list[Model]:
+def list_needed_models(settings: Settings) -> list[Model]:
     """Returns the models file's entries for the LMs that *settings* use, ranked models first.
 
     Raises `SettingsError` if the settings rank no model, or name a model that is not in the models file.
@@ -95,7 +95,7 @@ def needed_models(settings: Settings) -> list[Model]:
             '(roster = "yearly"), or set writing.candidates'
         )
     known, models = load_models(writing.models), dict[str, Model]()
-    for name in dict.fromkeys([*ranked, *named_lms(settings).all]):
+    for name in dict.fromkeys([*ranked, *list_named_lms(settings).all]):
         model = split_condition(name)[0]
         if model not in known:
             raise SettingsError(f"the roster names {name}, which the models file has not: {', '.join(known)}")

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from gre_bench.core.terminal import without_controls
+from gre_bench.core.terminal import replace_control_characters
 
 FOLDER = Path(__file__).parent
 CSS = (FOLDER / "plot.css").read_text(encoding="utf-8")
@@ -158,13 +158,13 @@ def _css() -> Markup:
 def _template() -> Any:
     environment = Environment(
         loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True, finalize=lambda value: without_controls(value) if type(value) is str else value,
+        lstrip_blocks=True, finalize=lambda value: replace_control_characters(value) if type(value) is str else value,
     )  # fmt: skip
     environment.filters |= {
         "across": format_position,
         "breadth": format_width,
         "ticks": compute_ticks,
-        "tick": tick_text,
+        "tick": format_tick,
     }
     return environment.get_template("plot.svg")
 
@@ -175,7 +175,7 @@ def _shorten_name(name: str, note: str, most: int) -> str:
     return name if len(name) <= room else f"{name[: room // 2 - 1]}…{name[len(name) - (room - room // 2) :]}"
 
 
-def tick_text(value: float) -> str:
+def format_tick(value: float) -> str:
     """Returns *value*, a tick of an axis, as text with a true minus sign."""
     return f"{value:.6g}".replace("-", "−")
 
@@ -206,7 +206,7 @@ def compute_ticks(span: Span) -> list[float]:
     return []
 
 
-def span_of(values: Sequence[float]) -> Span:
+def compute_axis_span(values: Sequence[float]) -> Span:
     """Returns the two ends of an axis that covers zero and all *values*, with a margin."""
     return _add_margin([*values, 0.0])
 

@@ -68,7 +68,7 @@ class Contamination:
     register: str | None = None
 
 
-def contamination(
+def find_contamination(
     role: Role,
     name: str,
     models: Mapping[str, Model],
@@ -83,7 +83,7 @@ def contamination(
     """
     if own is None and role != "candidate" and name.startswith(_PLAIN):
         return Contamination(role, name, "none", None, None, released)
-    model = entry_of(base or name, models)
+    model = find_model_entry(base or name, models)
     cutoff = model.knowledge_cutoff if model else None
     status: Status = "unknown"
     if cutoff and released:
@@ -100,7 +100,7 @@ def contamination(
     return Contamination(role, name, status, family, cutoff, released, learnt, papers, register.digest)
 
 
-def entry_of(name: str, models: Mapping[str, Model]) -> Model | None:
+def find_model_entry(name: str, models: Mapping[str, Model]) -> Model | None:
     """Returns the catalogue's entry of the model that a candidate, a writer or an evaluation LM called *name* uses.
 
     Returns None if no model fits, or if several models fit that differ in family or knowledge cutoff. *name* may have
@@ -129,13 +129,13 @@ def describe_conflict(candidate: str, others: Mapping[Role, str], models: Mappin
 
     *others*: role → name of the evaluation LM or of a writer.
     """
-    own = entry_of(candidate, models)
+    own = find_model_entry(candidate, models)
     if own is None:
         return None
     kin = [
         f"{ROLE_NAMES[role]} {other.name}"
         for role, name in others.items()
-        if (other := entry_of(name, models)) and _are_related_models(own, other)
+        if (other := find_model_entry(name, models)) and _are_related_models(own, other)
     ]
     return f"of the family of the {' and the '.join(kin)}" if kin else None
 

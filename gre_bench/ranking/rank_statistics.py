@@ -21,7 +21,7 @@ from gre_bench.core.metrics import ALPHA
 from gre_bench.core.records import HUMAN
 from gre_bench.stats.families import HolmFamily, PairTest
 from gre_bench.stats.intervals import Interval
-from gre_bench.stats.length import human_length, length_controlled_means
+from gre_bench.stats.length import compute_human_length, length_controlled_means
 from gre_bench.stats.pair_tests import correct_in_one_family, pair_tests
 from gre_bench.stats.ranks import rank_intervals
 
@@ -207,7 +207,7 @@ def scores_at_human_length(pairs: ScoredPairs, words: Words) -> tuple[float | No
     human = human or [count for (name, _), count in words.items() if name == HUMAN]
     if not human:
         return None, {}
-    at = human_length(human)
+    at = compute_human_length(human)
     try:
         units = {name: pairs.exchanges_of(name) for name in set(texts.candidates)}
         return at, length_controlled_means(texts.values, texts.words, texts.papers, at, texts.candidates, units)

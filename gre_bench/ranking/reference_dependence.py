@@ -36,11 +36,11 @@ from gre_bench.stats.ranks import ranks
 from gre_bench.stats.reference_shares import (
     ONE_SIDED,
     TrimmedDifference,
-    ai_likeness,
+    find_tipping_share,
+    find_worst_tipping_share,
+    measure_ai_likeness,
     reversal_share,
-    tipping_share,
     trim_ai_like_references,
-    worst_share,
 )
 from gre_bench.stats.samples import Array
 
@@ -83,10 +83,11 @@ class TippingPoint:
 
     - *first*, *second*: the candidates. Their mean *difference*, first less second, is positive. *p_holm*: as on the
       board.
-    - *share*: the largest share of references like a stand-in's at which the order still holds (`tipping_share`). *by*:
-      the stand-in that reverses the order first. Its judgments are cut to the length of the references that they
+    - *share*: the largest share of references like a stand-in's at which the order still holds (`find_tipping_share`).
+      *by*: the stand-in that reverses the order first. Its judgments are cut to the length of the references that they
       replace, in tokens.
-    - *uncut*: the same with whole judgments. *worst*: the same for the worst assignment to papers (`worst_share`).
+    - *uncut*: the same with whole judgments. *worst*: the same for the worst assignment to papers
+      (`find_worst_tipping_share`).
     - *turned*: the share from which the order is significantly reversed, Bonferroni-corrected over stand-ins; None if
       there is no such share.
 
@@ -140,9 +141,9 @@ def _tipping_point(
             own, other = paired_stand_in_differences(human, scored[name], test.first, test.second, text)
             if len(own) < 2:
                 continue
-            shares[text][name] = tipping_share(own, other)
+            shares[text][name] = find_tipping_share(own, other)
             if text == "cut":
-                shares["worst"][name] = worst_share(own, other)
+                shares["worst"][name] = find_worst_tipping_share(own, other)
                 turned = reversal_share(own, other, 1 - (1 - ONE_SIDED) / len(others))
                 shares["turned"] |= {} if turned is None else {name: turned}
     least = {kind: None if None in own.values() else min(own.values()) for kind, own in shares.items() if own}
@@ -194,7 +195,7 @@ def _list_reference_differences(pairs: ScoredPairs, first: str, second: str) -> 
     ]
 
 
-def tipping_line(points: Sequence[TippingPoint]) -> str | None:
+def describe_tipping_points(points: Sequence[TippingPoint]) -> str | None:
     """Returns the line that a board shows about *points*; None if there are none."""
     if not points:
         return None
@@ -237,10 +238,10 @@ def compute_reference_likeness(
     keys = list(models)
     table = np.array([[models[key].get(name, np.nan) for name in names] for key in keys]).reshape(len(keys), len(names))
     other = np.array([np.mean(humans[key]) if humans.get(key) else np.nan for key in keys], dtype=np.float64)
-    return dict(zip(keys, ai_likeness(table, other).tolist(), strict=True)), names
+    return dict(zip(keys, measure_ai_likeness(table, other).tolist(), strict=True)), names
 
 
-def trimmed_order(pairs: ScoredPairs, stand_ins: StandIns, first: str, second: str) -> list[TrimmedDifference]:
+def compute_trimmed_order(pairs: ScoredPairs, stand_ins: StandIns, first: str, second: str) -> list[TrimmedDifference]:
     """Returns the mean difference of *first* and *second* without the most AI-like references, for each of `TRIMS`."""
     like, _ = compute_reference_likeness(pairs, stand_ins, (first, second))
     rows = _list_reference_differences(pairs, first, second)
@@ -266,9 +267,9 @@ def shifts_without_each_reviewer(pairs: ScoredPairs, position_of: Mapping[str, i
         left = _compute_leads_by_reference(kept)
         for name in (name for name in leads if name in left):
             shared = {key: lead for key, lead in leads[name].items() if key[0] in {paper for paper, _ in left[name]}}
-            full, rest = _paper_means(shared), _paper_means(left[name])
+            full, rest = _average_by_paper(shared), _average_by_paper(left[name])
             change = [rest[paper] - full[paper] for paper in rest]
-            lead = float(np.mean(list(_paper_means(leads[name]).values())))
+            lead = float(np.mean(list(_average_by_paper(leads[name]).values())))
             shifts.append(
                 LeadShift(f"without reviewer {position}", name, lead, float(np.mean(change)),
                       *_shift_interval(pairs, name, rest, change), before.get(name), after.get(name), len(change))
@@ -287,7 +288,7 @@ def shifts_by_lm_likelihood(pairs: ScoredPairs, likelihood: Mapping[str, float],
     shifts = []
     for name, leads in _compute_leads_by_reference(pairs).items():
         below, above = (
-            _paper_means({key: lead for key, lead in leads.items()
+            _average_by_paper({key: lead for key, lead in leads.items()
                           if key[1] in likelihood and (likelihood[key[1]] >= threshold) == high})
             for high in (False, True)
         )  # fmt: skip
@@ -346,7 +347,7 @@ def _compute_leads_by_reference(pairs: ScoredPairs) -> dict[str, dict[tuple[str,
     return leads
 
 
-def _paper_means(leads: Mapping[tuple[str, str], float]) -> dict[str, float]:
+def _average_by_paper(leads: Mapping[tuple[str, str], float]) -> dict[str, float]:
     by_paper: dict[str, list[float]] = {}
     for (paper, _), lead in leads.items():
         by_paper.setdefault(paper, []).append(lead)

@@ -160,12 +160,12 @@ def _build_result(
         "score_details": {
             "score": row["score"],
             "details": _convert_values_to_text(test | pairs),
-            "uncertainty": _uncertainty(row),
+            "uncertainty": _build_uncertainty(row),
         },
     }  # fmt: skip
 
 
-def _uncertainty(row: Row) -> dict[str, Any]:
+def _build_uncertainty(row: Row) -> dict[str, Any]:
     interval = {"lower": row["low"], "upper": row["high"], "confidence_level": LEVEL,
                 "method": "Student's t of the papers' means"}  # fmt: skip
     known = row["low"] is not None and row["high"] is not None

@@ -40,7 +40,7 @@ class Mark(NamedTuple):
     shape: str
 
 
-def families(boards: Iterable[Board]) -> dict[str, Mark]:
+def assign_family_marks(boards: Iterable[Board]) -> dict[str, Mark]:
     """Returns model family → mark for the families on *boards*; models without a family belong to ``other``."""
     names = sorted({entry.family or "other" for board in boards for entry in board.entries if entry.kind == "model"})
     return {name: Mark(COLOURS[index % len(COLOURS)], SHAPES[index % len(SHAPES)]) for index, name in enumerate(names)}

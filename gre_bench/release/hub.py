@@ -21,7 +21,7 @@ from pyarrow import parquet
 
 from gre_bench.board.words import RANKED_APART, format_p_value
 from gre_bench.core.records import edition_of
-from gre_bench.core.terminal import markdown_cell, markdown_table
+from gre_bench.core.terminal import format_markdown_cell, format_markdown_table
 from gre_bench.core.whole_files import sha256
 from gre_bench.release.pages.board_page import Board, Entry, format_signed_number
 from gre_bench.release.public_tables import FOLDER
@@ -61,24 +61,24 @@ def write_card(boards: Sequence[Board], tables: Path, target: Path, about: Mappi
     names = [name for name in dict.fromkeys(["board", *TABLES, *with_rows]) if name in with_rows]
     written = {
         CARD: _render_card(boards, names, about),
-        EVAL: _yaml(_benchmark(boards, about)),
-        CROISSANT: json.dumps(_croissant(names, tables, about), indent=1, ensure_ascii=False) + "\n",
+        EVAL: _format_yaml(_build_benchmark(boards, about)),
+        CROISSANT: json.dumps(_build_croissant(names, tables, about), indent=1, ensure_ascii=False) + "\n",
     }
     for name, text in written.items():
         (target / name).write_text(text, encoding="utf-8")
 
 
-def _yaml(tree: Mapping[str, Any]) -> str:
+def _format_yaml(tree: Mapping[str, Any]) -> str:
     return yaml.safe_dump(tree, sort_keys=False, allow_unicode=True, width=120)
 
 
-def _title(about: Mapping[str, Any]) -> str:
+def _format_title(about: Mapping[str, Any]) -> str:
     return f"GRE-bench {about['release']}"
 
 
 def _render_card(boards: Sequence[Board], names: Sequence[str], about: Mapping[str, Any]) -> str:
     head = {
-        "pretty_name": _title(about),
+        "pretty_name": _format_title(about),
         "license": "other",
         "license_name": "scores-free-texts-as-their-authors-state",
         "license_link": "index.html",
@@ -90,7 +90,7 @@ def _render_card(boards: Sequence[Board], names: Sequence[str], about: Mapping[s
             for name in names
         ],
     }
-    parts = [f"---\n{_yaml(head)}---", f"# {_title(about)}", LEAD, *map(_render_board_section, boards)]
+    parts = [f"---\n{_format_yaml(head)}---", f"# {_format_title(about)}", LEAD, *map(_render_board_section, boards)]
     load = f'datasets.load_dataset(FOLDER, "{names[0]}", split="test")'
     parts += [
         "## Read it",
@@ -105,12 +105,12 @@ def _render_card(boards: Sequence[Board], names: Sequence[str], about: Mapping[s
 
 
 def _render_board_section(board: Board) -> str:
-    parts = [f"## {markdown_cell(board.title)}", markdown_cell(board.answer)]
-    parts.append(f"The metric: {markdown_cell(board.validation)}.")
+    parts = [f"## {format_markdown_cell(board.title)}", format_markdown_cell(board.answer)]
+    parts.append(f"The metric: {format_markdown_cell(board.validation)}.")
     shown = [entry for entry in board.entries if entry.mean is not None]
     parts.append(_render_board_table(board, [entry for entry in shown if not entry.group]))
     for group, line in board.groups.items():
-        parts += [f"Group {markdown_cell(group)}, {RANKED_APART}: {markdown_cell(line)}"]
+        parts += [f"Group {format_markdown_cell(group)}, {RANKED_APART}: {format_markdown_cell(line)}"]
         parts += [_render_board_table(board, [entry for entry in shown if entry.group == group])]
     return "\n\n".join(filter(None, parts))
 
@@ -120,14 +120,14 @@ def _render_board_table(board: Board, entries: Sequence[Entry]) -> str:
     rows = (
         [
             entry.ranks or "–",
-            markdown_cell(entry.candidate),
+            format_markdown_cell(entry.candidate),
             format_signed_number(entry.mean),
             _format_lead_with_interval(entry),
             format_p_value(entry.p),
         ]
         for entry in entries
     )
-    return "\n".join(markdown_table(heads, rows))
+    return "\n".join(format_markdown_table(heads, rows))
 
 
 def _format_lead_with_interval(entry: Entry) -> str:
@@ -137,16 +137,16 @@ def _format_lead_with_interval(entry: Entry) -> str:
     return f"{value} ({low} to {high})"
 
 
-def _benchmark(boards: Sequence[Board], about: Mapping[str, Any]) -> dict[str, Any]:
+def _build_benchmark(boards: Sequence[Board], about: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        "name": _title(about),
+        "name": _format_title(about),
         "description": LEAD,
         "evaluation_framework": "gre-bench",
         "tasks": [{"id": board.metric, "config": "board", "split": "test"} for board in boards],
     }
 
 
-def _croissant(names: Sequence[str], tables: Path, about: Mapping[str, Any]) -> dict[str, Any]:
+def _build_croissant(names: Sequence[str], tables: Path, about: Mapping[str, Any]) -> dict[str, Any]:
     files = {name: tables / FOLDER / f"{name}.parquet" for name in names}
     return {
         "@context": CONTEXT,

@@ -139,7 +139,7 @@ def write_database(
         for name in VIEWS:
             connection.execute(statement("views", name))
         connection.execute("checkpoint")
-        counts = {name: connection.table(name).count("*").fetchall()[0][0] for name in tables_of(connection)}
+        counts = {name: connection.table(name).count("*").fetchall()[0][0] for name in list_tables(connection)}
     except duckdb.Error as error:
         if is_statement_error(error):
             raise
@@ -170,17 +170,17 @@ def write_parquet(database: Path, release: Path) -> None:
     folder = release / FOLDER
     folder.mkdir()
     with open_release_tables(database) as connection:
-        names = tables_of(connection)
+        names = list_tables(connection)
     for name in names:
         # DuckDB keeps in memory what it read from an open database, and each thread holds a part of its own.
         with open_release_tables(database, writable=folder) as connection:
             part = PART_OF_BODIES if name in BODIES else PART
             options = f"format parquet, codec zstd, compression_level 9, row_group_size {part}"
             connection.execute(f"copy {name} to {quoted(folder / f'{name}.parquet')} ({options})")
-    (release / VIEWS_FILE).write_text(views_of(names), encoding="utf-8")
+    (release / VIEWS_FILE).write_text(build_views_sql(names), encoding="utf-8")
 
 
-def views_of(tables: Sequence[str]) -> str:
+def build_views_sql(tables: Sequence[str]) -> str:
     """Returns SQL text that creates a view of each of the Parquet *tables*, and on top of them the store's views."""
     lines = ["-- in this folder: duckdb -init views.sql"]
     lines += [f"create or replace view {name} as from '{FOLDER}/{name}.parquet';" for name in tables]
@@ -303,7 +303,7 @@ def _fetch_dicts(cursor: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
-def tables_of(connection: duckdb.DuckDBPyConnection) -> list[str]:
+def list_tables(connection: duckdb.DuckDBPyConnection) -> list[str]:
     """Returns the names of a release's tables, sorted."""
     return [row[0] for row in connection.execute(statement("release", "tables_here")).fetchall()]
 
@@ -449,8 +449,8 @@ _OWN = {
 """Parts of a manifest that always differ between two releases, or that other functions compare."""
 
 
-def changed_pairs(first: Path, second: Path) -> dict[tuple[str, str], dict[str, Any]]:
-    """Returns (signature, candidate) → the counts that the query ``changed_pairs`` returns for two releases."""
+def find_changed_pairs(first: Path, second: Path) -> dict[tuple[str, str], dict[str, Any]]:
+    """Returns (signature, candidate) → the counts that the query ``find_changed_pairs`` returns for two releases."""
     with open_release_tables(first, second) as connection:
         pairs = rows(connection, "changed_pairs")
     return {(row.pop("signature_id"), row.pop("candidate")): row for row in pairs}

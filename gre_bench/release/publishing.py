@@ -137,7 +137,7 @@ def publish(
 def _build_errata_and_histories(release_store: ReleaseStore, database: Path) -> dict[str, Any]:
     errata = [{"day": entry["at"][:10], "release": entry["release"], "text": entry["text"]}
               for entry in release_store.log.entries() if entry["what"] != "published"]  # fmt: skip
-    return {"errata": errata, "histories": histories(release_store, database)}
+    return {"errata": errata, "histories": read_histories(release_store, database)}
 
 
 def write_pages(
@@ -173,7 +173,7 @@ def _has_same_contents(latest: Path, building: Path, about: Mapping[str, Any]) -
     return not changed or have_same_rows(latest, building, sorted(changed))
 
 
-def histories(release_store: ReleaseStore, release: Path) -> list[dict[str, Any]]:
+def read_histories(release_store: ReleaseStore, release: Path) -> list[dict[str, Any]]:
     """Returns differences from the human baseline, edition by edition, for each signature that editions share.
 
     Raw scores of different editions are never compared. *release*: the new release (see `open_release_tables`).

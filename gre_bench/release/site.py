@@ -18,11 +18,12 @@ from typing import Any
 
 import duckdb
 
-from gre_bench.board.committee_curve import committee_of
-from gre_bench.board.family import lm_orders_of
+from gre_bench.board.committee_curve import read_committee_curve
+from gre_bench.board.family import read_lm_orders
 from gre_bench.board.tipping import format_tipping_line
 from gre_bench.board.words import (
     CandidateOrder,
+    describe_training_overlap,
     explain_missing_human,
     format_board_answer,
     format_contaminated_lms,
@@ -33,11 +34,10 @@ from gre_bench.board.words import (
     get_score_at_human_length,
     is_small,
     is_validated,
-    training_overlap_line,
 )  # fmt: skip
 from gre_bench.core.records import edition_of
 from gre_bench.core.terminal import counted
-from gre_bench.release.pages.board_data import board_data, pair_values
+from gre_bench.release.pages.board_data import build_board_data, read_pair_values
 from gre_bench.release.pages.board_page import Board, Entry, list_warning_flags, page_of
 from gre_bench.release.pages.candidates import write_candidates
 from gre_bench.release.pages.paper_pages import write_papers
@@ -103,7 +103,7 @@ def write_site(
     with_papers = about["texts"] != SCORES_ONLY
     papers = [row | {"href": f"papers/{page_of(row['paper_id'])}" if with_papers else None}
               for row in rows(connection, "papers")]  # fmt: skip
-    values = pair_values(connection)
+    values = read_pair_values(connection)
     remarks = [
         f"Not shown: {row['metric']}, whose validation with this evaluation LM and writer is {row['verdict']}: "
         f"{row['detail']}."
@@ -120,21 +120,21 @@ def write_site(
         "facts": _build_overview_facts(shown_boards, about),
         "lead": LEAD,
         "remarks": tuple(remarks),
-        "validations": _validations(connection),
+        "validations": _read_validations(connection),
         "histories": about.get("histories", ()),
         "contrasts": about.get("contrasts"),
         "correctness": about.get("correctness"),
         "strata": _load_strata(connection),
         "papers": papers,
         "errata": about.get("errata", ()),
-        "provenance": _provenance(about),
+        "provenance": _list_provenance(about),
         "outcomes": rows(connection, "outcomes"),
-        "downloads": _downloads(about) if about.get("tables") else (),
+        "downloads": _list_downloads(about) if about.get("tables") else (),
         "rights": _list_rights_lines(connection, about),
         "citation": format_citation(about) if about.get("tables") else "",
     }
     at("index")
-    data = board_data(shown_boards, values, papers)
+    data = build_board_data(shown_boards, values, papers)
     (folder / PAGE).write_text(board_page(contents, data), encoding="utf-8")
     at("candidates")
     write_candidates(connection, folder / CANDIDATES, about["release"], about["edition"], shown_boards, values, papers)
@@ -158,9 +158,9 @@ def boards(connection: duckdb.DuckDBPyConnection, wanted: str | None = None) -> 
     for signature_id, group in groupby(board_rows, key=lambda row: row["signature_id"]):
         own: Any = list(group)
         tipping = format_tipping_line(partial(fetch, connection), signature_id, own)
-        orders = lm_orders_of(partial(fetch, connection), signature_id, own)
-        board = _board(signatures[signature_id], own, exposures, gaps.get(signature_id), orders)
-        committee = committee_of(partial(fetch, connection), signature_id, own)
+        orders = read_lm_orders(partial(fetch, connection), signature_id, own)
+        board = _build_board(signatures[signature_id], own, exposures, gaps.get(signature_id), orders)
+        committee = read_committee_curve(partial(fetch, connection), signature_id, own)
         ordered.append(replace(board, tipping=tipping or "", committee=committee))
     if lacking := format_headline_warning(board_rows, wanted):  # pyrefly: ignore
         ordered[0] = replace(ordered[0], answer=f"{ordered[0].answer} {lacking}")
@@ -171,7 +171,7 @@ UNORDERED = dict.fromkeys(("rank", "rank_low", "rank_high", "p"))
 """The fields that are None in the rows of a page if the metric is not validated: such a board ranks nobody."""
 
 
-def _board(
+def _build_board(
     signature: Row,
     board_rows: Sequence[Row],
     exposures: Sequence[ContaminationRow],
@@ -186,12 +186,12 @@ def _board(
     without = f"; {counted(signature['auc_left_out'], 'learnt paper')} left out" if signature["auc_left_out"] else ""
     about = [(title, str(signature[name])) for title, name in _ABOUT if signature[name] is not None]
     contaminated: Any = [*format_contaminated_lms(signature, exposures), MINUS.sub("−", format_contamination_gap(gap))]  # pyrefly: ignore
-    about.append(("learnt from these papers", training_overlap_line(signature, exposures) or "none"))
+    about.append(("learnt from these papers", describe_training_overlap(signature, exposures) or "none"))
     return Board(
         metric=signature["metric"],
         title=board_rows[0]["metric_title"] or signature["metric"],
         unit=board_rows[0]["unit"] or "",
-        entries=tuple(_entry(row, row["candidate"] in tied, signature["writer"]) for row in shown),
+        entries=tuple(_build_entry(row, row["candidate"] in tied, signature["writer"]) for row in shown),
         signature_id=signature["signature_id"],
         answer=f"{format_board_answer(board_rows, orders)} {explain_missing_human(board_rows)}".rstrip(),  # pyrefly: ignore
         validation=board_rows[0]["validation"],
@@ -214,7 +214,7 @@ def _board(
     )
 
 
-def _entry(row: Row, tied: bool, writer: str) -> Entry:
+def _build_entry(row: Row, tied: bool, writer: str) -> Entry:
     same = ("candidate", "kind", "low", "high", "rank", "p", "scored", "parameters", "rank_low", "rank_high", "words",
             "extrapolated", "usd", "conflict", "above_chance", "above_chance_high", "surely_above_chance")  # fmt: skip
     tokens = [row[name] for name in ("prompt_tokens", "reply_tokens") if row[name] is not None]
@@ -251,7 +251,7 @@ def _build_overview_facts(shown_boards: Sequence[Board], about: Mapping[str, Any
     return (*counts, *((("Evaluation LM", ", ".join(lms)),) if lms else ()))
 
 
-def _validations(connection: duckdb.DuckDBPyConnection) -> tuple[dict[str, Any], ...]:
+def _read_validations(connection: duckdb.DuckDBPyConnection) -> tuple[dict[str, Any], ...]:
     """Returns the validations of the boards' metrics; metrics with effects come first.
 
     *effects* are measured on this edition's reviews. A metric that was validated on another edition has no effects;
@@ -297,7 +297,7 @@ def _load_strata(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
     return sections
 
 
-def _provenance(about: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _list_provenance(about: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Returns the facts at the bottom of the page, such as the program's version, snapshots and seeds.
 
     The manifest says when the release was made. The page does not, so that the same inputs give the same page.
@@ -314,7 +314,7 @@ def _provenance(about: Mapping[str, Any]) -> list[tuple[str, str]]:
     return lines
 
 
-def _downloads(about: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
+def _list_downloads(about: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
     """Returns (address, name, description) for each file that the page offers."""
     with_rows = [name for name, count in about["tables"].items() if count]
     first = [name for name in TABLES if name in with_rows]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from gre_bench.board.family import orders_by_signature
+from gre_bench.board.family import read_lm_orders_by_signature
 from gre_bench.board.words import (
     COLUMNS,
     CONTROLS,
@@ -20,9 +20,9 @@ from gre_bench.board.words import (
     format_score,
 )
 from gre_bench.core.metrics import SPECIFIC, recipe_of
-from gre_bench.core.terminal import counted, markdown_cell, markdown_table
+from gre_bench.core.terminal import counted, format_markdown_cell, format_markdown_table
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.plots.drawing import SAID, Interval, draw_intervals, span_of
+from gre_bench.plots.drawing import SAID, Interval, compute_axis_span, draw_intervals
 from gre_bench.store import Store
 from gre_bench.store.queries import LEADERBOARD, PLANNED_SIGNATURES, LeaderboardRow
 from gre_bench.tasks import steps
@@ -43,7 +43,7 @@ def board_picture(rows: Sequence[Mapping[str, Any]], title: str) -> str:
     human = next((row for row in shown if row.look == "human"), None)
     band = (human.low, human.high) if human and human.low is not None and human.high is not None else None
     axis, centre = f"lines: 90% intervals{'; band: human' * bool(band)}", human.at if human else None
-    return draw_intervals(shown, span_of(ends), axis, title=title, centre=centre, band=band)
+    return draw_intervals(shown, compute_axis_span(ends), axis, title=title, centre=centre, band=band)
 
 
 def show_board(store: Store, job: Job, signature_ids: list[str]) -> None:
@@ -51,11 +51,11 @@ def show_board(store: Store, job: Job, signature_ids: list[str]) -> None:
     rows = store.rows(LEADERBOARD, signature_ids=signature_ids)
     lms = {row["signature_id"]: row["evaluation_lm"] for row in store.read(PLANNED_SIGNATURES)}
     more = f"Next: `gre-bench leaderboard {store.key}` has notes and cautions."
-    orders = orders_by_signature(store.rows, rows)
-    steps.show_leaderboard(store.key, as_markdown(rows, orders, lms, job.settings.board.headline, more))
+    orders = read_lm_orders_by_signature(store.rows, rows)
+    steps.show_leaderboard(store.key, format_boards_markdown(rows, orders, lms, job.settings.board.headline, more))
 
 
-def as_markdown(
+def format_boards_markdown(
     rows: Sequence[LeaderboardRow],
     orders: Mapping[str, Sequence[CandidateOrder]],
     lms: Mapping[str, str],
@@ -84,25 +84,28 @@ def as_markdown(
             human = [describe_candidate(row) for row in own if row["kind"] == "human" and row["score"] is not None]
             recipe = recipe_of(own[0]["metric"])
             title = f"{recipe.title} in {recipe.unit}, {counted(own[0]['sampled'], 'paper')}"
-            parts += [f"## {markdown_cell(title)}{markdown_cell(f', group {group}, {RANKED_APART}') if group else ''}"]
-            parts += [markdown_cell(format_board_answer(own, orders.get(name, ())))]
+            apart = format_markdown_cell(f", group {group}, {RANKED_APART}") if group else ""
+            parts += [f"## {format_markdown_cell(title)}{apart}"]
+            parts += [format_markdown_cell(format_board_answer(own, orders.get(name, ())))]
             if name == first and not group and (picture := board_picture(own, title)):
                 parts += [
-                    f"![{markdown_cell(title)}](data:image/svg+xml;base64,{base64.b64encode(picture.encode()).decode()})"
+                    f"![{format_markdown_cell(title)}](data:image/svg+xml;base64,{base64.b64encode(picture.encode()).decode()})"
                 ]
             parts += [
-                _table(own),
-                markdown_cell("; ".join([describe_scoring_lm(lms[name], own[0]["validation"]), *human])),
+                _format_table(own),
+                format_markdown_cell("; ".join([describe_scoring_lm(lms[name], own[0]["validation"]), *human])),
             ]
             if name == first and not group:
                 meanings = "; ".join(f"{column.head}: {column.meaning}" for column in SIX[2:])
                 controls = f" {CONTROLS}" if any(row["kind"] == "control" for row in own) else ""
-                parts += [markdown_cell(f"{meanings}.{controls}"), more]
+                parts += [format_markdown_cell(f"{meanings}.{controls}"), more]
     return "\n\n".join(filter(None, parts))
 
 
-def _table(rows: Sequence[LeaderboardRow]) -> str:
+def _format_table(rows: Sequence[LeaderboardRow]) -> str:
     names = (row["candidate"] + " (control)" * (row["kind"] == "control") for row in rows)
     shown: list[Any] = [row | {"candidate": name} for row, name in zip(rows, names, strict=True)]
-    cells = ([markdown_cell(column.cell(row)) for column in SIX] for row in shown)
-    return "\n".join(markdown_table([column.head for column in SIX], cells, [c.head != "candidate" for c in SIX]))
+    cells = ([format_markdown_cell(column.cell(row)) for column in SIX] for row in shown)
+    return "\n".join(
+        format_markdown_table([column.head for column in SIX], cells, [c.head != "candidate" for c in SIX])
+    )

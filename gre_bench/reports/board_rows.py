@@ -124,7 +124,7 @@ def load_candidate(store: Store, name: str) -> dict[str, Any]:
 
     Returns:
         *rows*: one per board, validated metrics first; *of*: the number of ranked candidates in its group. *human*: the
-        human baseline on the first board on which the candidate has scores. *papers*: its `paper_leads` there.
+        human baseline on the first board on which the candidate has scores. *papers*: its `read_paper_leads` there.
     """
     signatures = store.read(CURRENT_SIGNATURES)
     rows = store.read(LEADERBOARD, signature_ids=[row["signature_id"] for row in signatures])
@@ -138,12 +138,12 @@ def load_candidate(store: Store, name: str) -> dict[str, Any]:
         "candidate": name,
         "rows": own,
         "human": human,
-        "papers": paper_leads(store, str(first["signature_id"]), name) if first else [],
+        "papers": read_paper_leads(store, str(first["signature_id"]), name) if first else [],
         "signatures": signatures,
     }
 
 
-def paper_leads(store: Store, signature_id: str, name: str) -> list[dict[str, Any]]:
+def read_paper_leads(store: Store, signature_id: str, name: str) -> list[dict[str, Any]]:
     """Returns one row per paper of a candidate, sorted by the lead over the human baseline, largest first.
 
     *mean*: the candidate's mean score over the paper's references, in nats. *human*, *lead*: the baseline's mean, and

@@ -18,20 +18,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from gre_bench.board.family import orders_by_signature
+from gre_bench.board.family import read_lm_orders_by_signature
 from gre_bench.board.words import describe_candidate, format_board_answer, is_validated
 from gre_bench.catalogs.models import load as load_models
 from gre_bench.catalogs.models import names_by_alias
-from gre_bench.core.errors import SettingsError, SourceError, UnfinishedError, missing_file_error
+from gre_bench.core.errors import SettingsError, SourceError, UnfinishedError, build_missing_file_error
 from gre_bench.core.incoming import read_bytes
 from gre_bench.core.records import HUMAN, Signature
 from gre_bench.core.strict import load_json
 from gre_bench.ranking import published_boards
-from gre_bench.ranking.contamination import entry_of
+from gre_bench.ranking.contamination import find_model_entry
 from gre_bench.ranking.published_boards import Figure
 from gre_bench.release import manifest
 from gre_bench.release.public_tables import (
-    changed_pairs,
+    find_changed_pairs,
     open_release_tables,
     provenance_differences,
     rows,
@@ -83,7 +83,7 @@ def _same_lms(table: ComparedSide, run: ComparedSide, metrics: Sequence[str]) ->
     for metric in metrics:
         signed = run.signatures.get(metric, {})
         for name, stated in zip((signed.get("evaluation_lm"), signed.get("writer")), wanted, strict=True):
-            model = entry_of(name, models) if name else None
+            model = find_model_entry(name, models) if name else None
             if model is None or model.name != names_by_alias(models)[stated.lower()]:
                 return False
     return bool(metrics)
@@ -125,9 +125,9 @@ def from_run(name: str, kind: Kind, state: Path) -> ComparedSide:
     or `UnfinishedError` if there is nothing to compare, and `SourceError` for any other file.
     """
     if Path(name).is_file():
-        tree = _json(Path(name))
+        tree = _read_json_file(Path(name))
     elif name.lower().endswith(".json"):
-        raise missing_file_error(name)
+        raise build_missing_file_error(name)
     else:
         tree = _load_edition_rows(name, kind, state)
     try:
@@ -203,7 +203,7 @@ def _first_present(row: Mapping[str, Any], names: Iterable[str]) -> Any:
     raise KeyError(" or ".join(names))
 
 
-def _json(path: Path) -> Any:
+def _read_json_file(path: Path) -> Any:
     try:
         return load_json(read_bytes(path))
     except (OSError, ValueError) as error:
@@ -237,7 +237,7 @@ def compare_releases(names: tuple[str, str], state: Path) -> dict[str, Any]:
     one.
     """
     first, second = (_release_side(name, state) for name in names)
-    pairs = changed_pairs(first.folder, second.folder)
+    pairs = find_changed_pairs(first.folder, second.folder)
     keys = ("release", "edition", "created_at", "texts", "papers")
     return {
         "compared": [first.name, second.name],
@@ -268,13 +268,13 @@ def _release_side(name: str, state: Path) -> ReleaseSide:
         ids = [row["signature_id"] for row in signatures.values()]
         board = fetch(connection, LEADERBOARD, signature_ids=ids)
         anchored = fetch(connection, ANCHORED, signature_ids=ids, anchors=[HUMAN])
-        orders = orders_by_signature(partial(fetch, connection), board)
-    boards = _by_signature(board)
+        orders = read_lm_orders_by_signature(partial(fetch, connection), board)
+    boards = _index_by_signature(board)
     answers = {name: format_board_answer(list(own.values()), orders[name]) for name, own in boards.items()}
-    return ReleaseSide(about["release"], folder, about, signatures, boards, _by_signature(anchored), answers)
+    return ReleaseSide(about["release"], folder, about, signatures, boards, _index_by_signature(anchored), answers)
 
 
-def _by_signature(rows: Sequence[Any]) -> dict[str, dict[str, Any]]:
+def _index_by_signature(rows: Sequence[Any]) -> dict[str, dict[str, Any]]:
     kept: dict[str, dict[str, Any]] = {}
     for row in rows:
         kept.setdefault(row["signature_id"], {})[row["candidate"]] = row

@@ -35,7 +35,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from pydantic import Field, model_validator
 
-from gre_bench.board.family import family_of, lm_orders_of
+from gre_bench.board.family import read_holm_family, read_lm_orders
 from gre_bench.board.words import CandidateOrder, describe_candidate, format_missing_pairs, is_validated
 from gre_bench.core import strict
 from gre_bench.core.errors import SettingsError
@@ -48,7 +48,7 @@ from gre_bench.ranking.rank_statistics import SEED, ScoredPairs, collect_text_le
 from gre_bench.reports.signatures import resolve_candidate, shown_signatures
 from gre_bench.stats.effects import holm
 from gre_bench.stats.families import HolmFamily, PairTest
-from gre_bench.stats.length import contrast_at_length, length_slope
+from gre_bench.stats.length import contrast_at_length, estimate_length_slope
 from gre_bench.stats.pair_tests import smallest_detectable_difference
 from gre_bench.stats.ranks import count_significant_orders, leads_over_baseline, measure_agreement, ranks
 from gre_bench.store import Store
@@ -115,7 +115,7 @@ def compare_contrasts(state: Path, edition: str, path: Path, metrics: list[str] 
     if unknown := sorted({name for item in file.contrasts for name in item.metrics} - {row["metric"] for row in shown}):
         meant = did_you_mean(unknown[0], (row["metric"] for row in shown))
         raise SettingsError(f"{path}: the board has no scores of {unknown[0]}; {meant}")
-    signatures = [*shown, *_of_other_lms(shown, planned)]
+    signatures = [*shown, *_select_other_lms(shown, planned)]
     rows = contrast_rows(store, file.contrasts, signatures, planned)
     return {
         "edition": store.key, "file": path.name, "sha256": file.sha256, "level": LEVEL, "power": POWER,
@@ -123,7 +123,7 @@ def compare_contrasts(state: Path, edition: str, path: Path, metrics: list[str] 
     }  # fmt: skip
 
 
-def _of_other_lms(shown: Sequence[SignatureRow], planned: Sequence[SignatureRow]) -> list[SignatureRow]:
+def _select_other_lms(shown: Sequence[SignatureRow], planned: Sequence[SignatureRow]) -> list[SignatureRow]:
     """Returns the *planned* signatures that differ from a *shown* one only in the evaluation LM, newest first."""
     kept: dict[tuple[str, str], SignatureRow] = {}
     for own in shown:
@@ -178,7 +178,7 @@ def _compute_signature_rows(
     words = words_of(_transpose(store.read(BOARD_LENGTHS, **text_read_by(signature)._asdict())))
     texts = collect_text_lengths(pairs, words)
     try:
-        slope = length_slope(texts.values, texts.words, texts.papers, candidates=texts.candidates)
+        slope = estimate_length_slope(texts.values, texts.words, texts.papers, candidates=texts.candidates)
     except ValueError:
         slope = None
     board = store.read(LEADERBOARD, signature_ids=[signature["signature_id"]])
@@ -213,7 +213,7 @@ def _compute_signature_rows(
         for row in rows:
             row["problem"] = row["problem"] or NOT_YET
     _set_corrected_p(
-        [row for row in rows if row["problem"] is None], family_of(store.read, signature["signature_id"], board)
+        [row for row in rows if row["problem"] is None], read_holm_family(store.read, signature["signature_id"], board)
     )
     return rows
 
@@ -381,7 +381,7 @@ def compare_candidates(state: Path, edition: str, names: Sequence[str], metrics:
         signature, board = signatures[signature_id], boards.get(signature_id, [])
         row = _compare_by_metric(store, signature, names)
         tested = board and not row["problem"]
-        row["board"] = _find_board_test(family_of(store.read, signature_id, board), names) if tested else None
+        row["board"] = _find_board_test(read_holm_family(store.read, signature_id, board), names) if tested else None
         pairs = ScoredPairs(*load_score_columns(store, signature)).of_candidates(names)
         parts = {
             name: compute_paired_test(part, names, 0.90)
@@ -390,8 +390,8 @@ def compare_candidates(state: Path, edition: str, names: Sequence[str], metrics:
         row |= {name: asdict(test) if (test := parts.get(name)) else None for name in ("chance", "above_chance")}
         row["validated"], row["validation"] = is_validated(board), board[0]["validation"] if board else ""
         row["evaluation_lm"] = signature["evaluation_lm"]
-        orders = lm_orders_of(store.read, signature_id, board)[1:] if tested else []
-        row["other_lms"] = [own for each in orders if (own := _by_other_lm(each, names))]
+        orders = read_lm_orders(store.read, signature_id, board)[1:] if tested else []
+        row["other_lms"] = [own for each in orders if (own := _test_by_other_lm(each, names))]
         rows.append(row)
     about = {row["candidate"]: describe_candidate(row) for board in boards.values() for row in reversed(board)}
     notes = [about[name] for name in names if about.get(name)]
@@ -428,7 +428,7 @@ def _find_board_test(tests: HolmFamily, names: Sequence[str]) -> dict[str, Any] 
     return {"p_holm": test.p_holm, "tests": tests.size, "surely_ahead": _find_surely_ahead(test)} if test else None
 
 
-def _by_other_lm(lm_order: CandidateOrder, names: Sequence[str]) -> dict[str, Any] | None:
+def _test_by_other_lm(lm_order: CandidateOrder, names: Sequence[str]) -> dict[str, Any] | None:
     """Returns the test of *names* by another evaluation LM, without the difference, which is on that LM's own scale."""
     if (test := lm_order.tests.between(*names)) is None:
         return None
@@ -524,7 +524,7 @@ def _find_differing_fields(first: SignatureRow, second: SignatureRow) -> dict[st
 
 
 def _compare_by_both_lms(store: Store, first: SignatureRow, second: SignatureRow) -> dict[str, Any]:
-    sides = _shared_pairs(*(store.read(BOARD_PAIRS, signature_id=row["signature_id"]) for row in (first, second)))
+    sides = _keep_shared_pairs(*(store.read(BOARD_PAIRS, signature_id=row["signature_id"]) for row in (first, second)))
     kept = sides[0]
     row: dict[str, Any] = {
         "metric": first["metric"], "signature_ids": [first["signature_id"], second["signature_id"]],
@@ -549,7 +549,7 @@ def _compare_by_both_lms(store: Store, first: SignatureRow, second: SignatureRow
         for name in sorted(ranked[0], key=lambda name: ranked[0][name])
     ]  # fmt: skip
     boards = [store.read(LEADERBOARD, signature_ids=[each["signature_id"]]) for each in (first, second)]
-    families = [family_of(store.read, each["signature_id"], board)
+    families = [read_holm_family(store.read, each["signature_id"], board)
                 for each, board in zip((first, second), boards, strict=True)]  # fmt: skip
     both = [(test, other) for test in families[0].tests if (other := families[1].between(test.first, test.second))]
     return row | {
@@ -557,7 +557,7 @@ def _compare_by_both_lms(store: Store, first: SignatureRow, second: SignatureRow
     }
 
 
-def _shared_pairs(left: Sequence[BoardPairRow], right: Sequence[BoardPairRow]) -> tuple[ScoredPairs, ScoredPairs]:
+def _keep_shared_pairs(left: Sequence[BoardPairRow], right: Sequence[BoardPairRow]) -> tuple[ScoredPairs, ScoredPairs]:
     """Returns the pairs that both LMs have scored, with the scores by each LM, in the same order."""
     sides = [
         {(row["candidate_id"], row["paper_id"], row["reference_id"]): row for row in side} for side in (left, right)

@@ -102,7 +102,7 @@ class _Written(BaseModel, strict=True, defer_build=True):
     rows: list[_Row]
 
 
-def results_file(store: Store) -> Path:
+def locate_results_file(store: Store) -> Path:
     return store.folder / RESULTS
 
 
@@ -111,7 +111,7 @@ def load_flaw_results(store: Store) -> FlawResults | None:
 
     Raises `StoreError` if the file is damaged.
     """
-    file = results_file(store)
+    file = locate_results_file(store)
     if not file.is_file():
         return None
     from gre_bench.core.strict import load_json

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.board.words import format_missing_pairs
-from gre_bench.catalogs.domains import domain_of
+from gre_bench.catalogs.domains import load_domain
 from gre_bench.core import settings as configuration
 from gre_bench.core.errors import SettingsError, StoreError
 from gre_bench.core.known_names import did_you_mean
@@ -33,7 +33,7 @@ from gre_bench.pipeline.importing import set_job_domain
 from gre_bench.pipeline.planning import load_sample_entries
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.prompts.library import content_address, render
-from gre_bench.reports.board_rows import paper_leads
+from gre_bench.reports.board_rows import read_paper_leads
 from gre_bench.reports.signatures import resolve_candidate
 from gre_bench.store import ReadCopy, Row, Store, keep_copies_open
 from gre_bench.store.queries import (
@@ -73,7 +73,7 @@ def explain_score(
     source = find_score_origin(store, signature, candidate_id, state)
     rows = store.rows(LEADERBOARD, signature_ids=[signature["signature_id"]])
     board = next((row for row in rows if row["candidate"] == candidate_id), None)
-    leads = paper_leads(store, signature["signature_id"], candidate_id)
+    leads = read_paper_leads(store, signature["signature_id"], candidate_id)
     answer = Why(store.key, candidate_id, signature, board, source.run, pairs, leads)
     check_mean(answer)
     if paper_id is not None:
@@ -83,7 +83,7 @@ def explain_score(
             raise SettingsError(f"edition {store.key}: no pair of paper {paper_id}; {meant}")
     if store.is_loaded:
         return answer  # a release has no texts that could be checked, shown or scored again
-    due = cases(store, signature, candidate_of(store, candidate_id), source)
+    due = rebuild_cases(store, signature, candidate_of(store, candidate_id), source)
     wanted = {(row["paper_id"], row["reference_id"]) for row in answer.pairs if row["state"] == "scored"}
     by_place = {(case.paper_id, case.reference_id): case for case in due}
     kept = {key: by_place[key] for key in by_place if key in wanted}
@@ -205,9 +205,9 @@ TERMS = {
 class Why:
     """The evidence behind a candidate's number: its row on the *board*, the last *run*, its *pairs*, and the *checks*.
 
-    *papers*: `paper_leads`. *details*: texts, prompts and log-probabilities of each pair of one paper. *judgments*: the
-    candidate's judgments, each with the nats that the paper's score loses without it. *paper*, *reviews*: the origins
-    of the paper's texts.
+    *papers*: `read_paper_leads`. *details*: texts, prompts and log-probabilities of each pair of one paper.
+    *judgments*: the candidate's judgments, each with the nats that the paper's score loses without it. *paper*,
+    *reviews*: the origins of the paper's texts.
     """
 
     edition: str
@@ -246,7 +246,7 @@ def add_pair_evidence(answer: Why, store: ReadCopy, kept: Mapping[tuple[str, str
                        "y": case.reference, "synopsis": case.synopsis, "moved": case.moved, "terms": [],
                        "tokens": [], "shared": [], "lacking": []}  # fmt: skip
         if recipe.formula:
-            spans = _spans(store, row, recipe)
+            spans = _read_spans(store, row, recipe)
             parts = build_predictions(recipe, case, source.settings.scoring)
             for name, part, span in zip(TERMS[recipe.formula], parts, spans, strict=True):
                 pieces = split(part.reply, span["ids"]) if split else None
@@ -266,7 +266,7 @@ def add_pair_evidence(answer: Why, store: ReadCopy, kept: Mapping[tuple[str, str
         answer.details.append(item)
 
 
-def _spans(store: ReadCopy, row: Row, recipe: Recipe) -> list[WhySpanRow]:
+def _read_spans(store: ReadCopy, row: Row, recipe: Recipe) -> list[WhySpanRow]:
     """Returns the spans from which the score of the pair *row* was computed, in the order of its predictions.
 
     If several evaluation LMs have spans, takes those that give the stored score, or else the first complete ones.
@@ -377,12 +377,12 @@ def find_score_origin(store: Store, signature: SignatureRow, candidate_id: str, 
     return ScoreOrigin(set_job_domain(Job(settings, state)), run)
 
 
-def cases(store: Store, signature: SignatureRow, candidate: Candidate, source: ScoreOrigin) -> list[Case]:
+def rebuild_cases(store: Store, signature: SignatureRow, candidate: Candidate, source: ScoreOrigin) -> list[Case]:
     """Returns the cases of *candidate*, made from the store's current texts; pairs without a text are left out."""
     scoring = source.settings.scoring
     assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
     entries = load_sample_entries(store, {}, None, assw_by, scoring.synopsis_of)
-    generic = domain_of(source.settings.edition.domain).generic
+    generic = load_domain(source.settings.edition.domain).generic
     recipe = recipe_of(signature["metric"])
     if recipe.synopsis == "beyond":
         entries = add_beyond_synopses(entries, scoring.beyond, signature["writer"], signature["form"])

@@ -22,10 +22,10 @@ from gre_bench.perturbations.planted_flaws import HARMLESS, MARK
 from gre_bench.pipeline.ranking import text_read_by
 from gre_bench.pipeline.runs.job import code_version
 from gre_bench.ranking import published_boards
-from gre_bench.ranking.contamination import entry_of
+from gre_bench.ranking.contamination import find_model_entry
 from gre_bench.release.figures import write_figures
 from gre_bench.release.manifest import packages, public_settings
-from gre_bench.release.pages.board_data import board_data
+from gre_bench.release.pages.board_data import build_board_data
 from gre_bench.release.pages.board_page import Board, Entry
 from gre_bench.release.pages.rendering import board_page
 from gre_bench.release.public_tables import Additions, add_pieces, open_release_tables, write_database
@@ -99,7 +99,7 @@ def build_publication(
     if not signatures:
         raise UnfinishedError(f"edition {store.key} has no board to show; run: gre-bench refresh --edition {store.key}")
     _check_complete(store, signatures)
-    settings = _settings(store)
+    settings = _read_settings(store)
     return Publication(
         source=store.file,
         additions=additions(store, settings, signatures),
@@ -134,7 +134,9 @@ def additions(store: Store, settings: Settings, signatures: Sequence[SignatureRo
     ids = [row["signature_id"] for row in signatures]
     passed = {row["signature_id"] for row in store.read(VALIDATIONS, signature_ids=ids) if row["verdict"] == "pass"}
     named = models.load(settings.writing.models)
-    known = [_describe_model(row["model"], entry_of(row["model"], named)) for row in store.read(CANDIDATE_MODELS)]
+    known = [
+        _describe_model(row["model"], find_model_entry(row["model"], named)) for row in store.read(CANDIDATE_MODELS)
+    ]
     counts = [
         {"candidate_id": row["candidate_id"], "paper_id": row["paper_id"], **read._asdict(), "words": row["words"]}
         for read in dict.fromkeys(map(text_read_by, signatures))
@@ -178,15 +180,15 @@ def provenance(store: Store, settings: Settings, signatures: Sequence[SignatureR
         "runs": store.read(RUNS_OF_ROWS),
         "signatures": list(signatures),
         "validations": {
-            row["metric"]: _verdict(verdicts.get(row["signature_id"])) for row in signatures
+            row["metric"]: _build_verdict(verdicts.get(row["signature_id"])) for row in signatures
         },
-        "contrasts": contrasts_of(store, settings.board.contrasts, signatures),
+        "contrasts": test_contrasts_file(store, settings.board.contrasts, signatures),
         "correctness": load_flaw_results(store),
         "settings": public_settings(settings.model_dump(mode="json")),
     }  # fmt: skip
 
 
-def contrasts_of(store: Store, path: Path | None, signatures: Sequence[SignatureRow]) -> dict[str, Any] | None:
+def test_contrasts_file(store: Store, path: Path | None, signatures: Sequence[SignatureRow]) -> dict[str, Any] | None:
     """Tests the contrasts of the file *path*; returns the file's name, digest, entries and result rows.
 
     Returns None if *path* is None.
@@ -200,7 +202,7 @@ def contrasts_of(store: Store, path: Path | None, signatures: Sequence[Signature
     }  # fmt: skip
 
 
-def _verdict(row: ValidationRow | None) -> dict[str, Any]:
+def _build_verdict(row: ValidationRow | None) -> dict[str, Any]:
     if row is None:
         return {"verdict": "unvalidated"}
     return {name: row[name] for name in ("verdict", "edition", "detail", "validated_at")}
@@ -225,8 +227,8 @@ def releases(state: Path, edition: str) -> ReleaseStore:
 
 def write_release_database(store: Store, folder: Path, everything: bool = False) -> Path:
     """Writes to *folder* the database that a release of the edition would have now; returns its path."""
-    copy, database, settings = folder / store.read_file.name, folder / DATABASE, _settings(store)
-    signatures = _signatures(store)
+    copy, database, settings = folder / store.read_file.name, folder / DATABASE, _read_settings(store)
+    signatures = _read_signatures(store)
     store.copy.copy_to(copy)
     made_of = additions(store, settings, signatures)
     write_database(copy, database, made_of, is_redistributable, everything, settings.writing.licence)
@@ -239,7 +241,7 @@ def write_edition_pages(store: Store, folder: Path) -> None:
 
     The pages have all texts, whatever their licence. Raises `UnfinishedError` if the edition has no board.
     """
-    database, settings = write_release_database(store, folder, True), _settings(store)
+    database, settings = write_release_database(store, folder, True), _read_settings(store)
     add_pieces(database, find_reply_splitter(settings.evaluation_lm))
     made = now().isoformat(timespec="seconds")
     about = {
@@ -248,19 +250,19 @@ def write_edition_pages(store: Store, folder: Path) -> None:
         "created_at": made,
         "published": f"not published; as of {made[:16].replace('T', ' ')} UTC",
         "texts": TEXTS[True],
-        **provenance(store, settings, _signatures(store)),
+        **provenance(store, settings, _read_signatures(store)),
     }
     with open_release_tables(database) as connection:
         write_site(connection, folder, about)
     database.unlink()
 
 
-def _settings(store: Store) -> Settings:
+def _read_settings(store: Store) -> Settings:
     planned_with = store.read(BOARD_SETTINGS)
     return load_recorded_settings(json.loads(planned_with[0]["settings"])) if planned_with else Settings()
 
 
-def _signatures(store: Store) -> list[SignatureRow]:
+def _read_signatures(store: Store) -> list[SignatureRow]:
     signatures = store.read(CURRENT_SIGNATURES)
     if not signatures:
         raise UnfinishedError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
@@ -304,7 +306,7 @@ def plot_table(table: str, out: Path) -> list[Path]:
         "provenance": (("source", "Xu et al. 2025, Benchmarking LLMs' Judgments with No Gold Standard, ICLR 2025"),
                        ("table", table)),
     }  # fmt: skip
-    page = board_page(contents, board_data(boards, {}, ()))
+    page = board_page(contents, build_board_data(boards, {}, ()))
     out.mkdir(parents=True, exist_ok=True)
     (out / "index.html").write_text(page, encoding="utf-8")
     return [out / "index.html", *written]

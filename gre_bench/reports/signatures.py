@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from gre_bench.board.family import Read, lm_orders_of
+from gre_bench.board.family import Read, read_lm_orders
 from gre_bench.board.words import choose_headline_signature, format_board_answer
 from gre_bench.core.errors import SettingsError, UnfinishedError
 from gre_bench.core.known_names import did_you_mean, resolve_name
@@ -76,7 +76,7 @@ def format_first_sentence(read: Read, rows: Sequence[LeaderboardRow], wanted: st
     """
     first = choose_headline_signature(rows, wanted)
     own = [row for row in rows if row["signature_id"] == first and row["group_name"] is None]
-    first_sentence = format_board_answer(own, lm_orders_of(read, first, own)).partition(". ")[0].rstrip(".")
+    first_sentence = format_board_answer(own, read_lm_orders(read, first, own)).partition(". ")[0].rstrip(".")
     return f"{recipe_of(own[0]['metric']).title}, {counted(own[0]['sampled'], 'paper')}: {first_sentence}."
 
 

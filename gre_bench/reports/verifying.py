@@ -29,11 +29,11 @@ from gre_bench.release.public_tables import (
     FILLED,
     FOLDER,
     VIEWS_FILE,
+    build_views_sql,
     judgment_kinds,
     open_release_tables,
     rows,
     table_rows,
-    views_of,
 )
 from gre_bench.release.publishing import FIGURES, write_pages
 from gre_bench.release.release_store import ReleaseStore
@@ -182,7 +182,7 @@ def _recompute_tables_and_pages(folder: Path, about: Mapping[str, Any]) -> dict[
         specific = {find_specific_signature(row, kept) for row in shown}
         signatures = [row for row in kept if row in shown or row["signature_id"] in specific]
         only_scores = about["texts"] == SCORES_ONLY
-        scores = 0 if only_scores else sum(_scores(connection, row) for row in signatures)
+        scores = 0 if only_scores else sum(_recompute_scores(connection, row) for row in signatures)
         if only_scores:
             left_out.append("scores: the log-probabilities that they are made of are not here")
         withheld = rows(connection, "withheld")[0]["reviews"]
@@ -192,7 +192,7 @@ def _recompute_tables_and_pages(folder: Path, about: Mapping[str, Any]) -> dict[
             )
         if apart := sum(bool(row["left_out"]) for row in table_rows(connection, "separation")):
             left_out.append(f"{counted(apart, 'AUC')}: learnt papers are left out of them, and which is not here")
-        exact = _statistics(connection, about["edition"], signatures, bool(withheld))
+        exact = _recompute_statistics(connection, about["edition"], signatures, bool(withheld))
         if not withheld and judgment_kinds(connection) != table_rows(connection, "judgment_kinds"):
             raise _Difference(f"{FOLDER}/judgment_kinds.parquet is another")
         store = ReleaseTables(about["edition"], connection)
@@ -202,7 +202,7 @@ def _recompute_tables_and_pages(folder: Path, about: Mapping[str, Any]) -> dict[
             exact &= _compare_with_manifest(
                 "contrasts", tested["rows"], contrast_rows(store, entries, about["signatures"], kept)
             )
-    pages, figures = _pages(folder, about)
+    pages, figures = _rebuild_pages(folder, about)
     return {
         "scores": scores, "statistics": [*STATISTICS],
         "to_the_last_digit": exact, "pages": pages, "figures": figures, "stated": [*STATED],
@@ -221,7 +221,7 @@ def _compare_with_manifest(name: str, stated: object, made: object) -> bool:
     return stated == made
 
 
-def _scores(connection: Any, signature: SignatureRow) -> int:
+def _recompute_scores(connection: Any, signature: SignatureRow) -> int:
     """Recomputes the scores of *signature* from log-probabilities if its metric uses these; returns their number."""
     recipe = recipe_of(signature["metric"])
     if recipe.formula is None:
@@ -242,7 +242,7 @@ def _describe_pair(signature: SignatureRow, row: Row) -> str:
     return f"{signature['metric']} of {row['candidate_id']}, paper {row['paper_id']}, reference {row['reference_id']}"
 
 
-def _statistics(connection: Any, edition: str, signatures: Sequence[SignatureRow], withheld: bool) -> bool:
+def _recompute_statistics(connection: Any, edition: str, signatures: Sequence[SignatureRow], withheld: bool) -> bool:
     """Recomputes the `STATISTICS`; returns whether all are exactly equal.
 
     *withheld*: whether texts are withheld. If so, the columns `OF_TEXTS` are not compared.
@@ -330,13 +330,13 @@ def _is_nearly_equal(first: object, second: object, scale: float = 0.0) -> bool:
     return math.isclose(first, second, rel_tol=NEAR, abs_tol=NEAR * (scale or 1e-3))
 
 
-def _pages(folder: Path, about: Mapping[str, Any]) -> tuple[int, int]:
+def _rebuild_pages(folder: Path, about: Mapping[str, Any]) -> tuple[int, int]:
     """Rebuilds all files except tables and compares them byte by byte; returns the numbers of pages and figures."""
     stated = {name for name in about["files"] if not name.startswith(f"{FOLDER}/")}
     with TemporaryDirectory(prefix="gre-bench-") as scratch:
         target = Path(scratch)
         write_pages(folder, target, about)
-        (target / VIEWS_FILE).write_text(views_of(sorted(about["tables"])), encoding="utf-8")
+        (target / VIEWS_FILE).write_text(build_views_sql(sorted(about["tables"])), encoding="utf-8")
         made = {path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_file()}
         for name in sorted(stated | made):
             if name not in made or name not in stated:

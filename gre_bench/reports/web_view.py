@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from gre_bench.core.errors import GreBenchError, SettingsError, describe_machine_fault
-from gre_bench.pipeline.runs.job import last_run
+from gre_bench.pipeline.runs.job import read_last_run
 from gre_bench.release import manifest
 from gre_bench.release.pages.rendering import overview_page
 from gre_bench.release.release_store import ReleaseStore
@@ -89,7 +89,7 @@ class Viewing:
     def _edition(self, key: str) -> dict[str, Any]:
         store = Store(self.state, key)
         try:
-            status = last_run(store) or {"state": "new", "message": "nothing was run yet"}
+            status = read_last_run(store) or {"state": "new", "message": "nothing was run yet"}
         except GreBenchError as error:
             status = {"state": "fault", "message": str(error)}
         known = {name: status[name] for name in _SHOWN if status.get(name) is not None}
@@ -169,7 +169,7 @@ OF_RELEASES = {
 pages."""
 
 
-def server_of(viewing: Viewing, port: int) -> ThreadingHTTPServer:
+def build_server(viewing: Viewing, port: int) -> ThreadingHTTPServer:
     """Returns a server on *port* of this machine (0: any free port); raises `SettingsError` if the port is unusable."""
     handler = type("Handler", (_Handler,), {"viewing": viewing})
     try:

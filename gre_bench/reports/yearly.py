@@ -24,7 +24,7 @@ from gre_bench.pipeline.refreshing import refresh, write_ahead
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.prefect_engine import DONE, PAUSED, run_deployed
 from gre_bench.pipeline.validating import validate
-from gre_bench.pipeline.validation_records import verdicts
+from gre_bench.pipeline.validation_records import read_verdicts
 from gre_bench.pipeline.year_models import check_models, set_board_year
 from gre_bench.reports.board_pictures import show_board
 from gre_bench.reports.board_rows import release_sentence
@@ -128,19 +128,19 @@ def run_fetch_stage(job: YearJob) -> Summary:
 
 def run_score_stage(job: YearJob) -> Summary:
     """Runs the stage *score*: refreshes the edition, whose texts already exist, to plan, score and rank it."""
-    return _in_pool(SCORE, job, job.settings) if job.gpu else refresh(job.work, show_board)
+    return _run_in_pool(SCORE, job, job.settings) if job.gpu else refresh(job.work, show_board)
 
 
 def run_validate_stage(job: YearJob) -> Summary:
     """Runs the stage *validate*: validates the board's metrics that have no record under their signature yet."""
-    board = verdicts(job.state, job.work.store.key, map(signature_of, job.work.store.read(CURRENT_SIGNATURES)))
+    board = read_verdicts(job.state, job.work.store.key, map(signature_of, job.work.store.read(CURRENT_SIGNATURES)))
     new = [row["metric"] for row in board if row["verdict"] == "missing"]
     if not new:
         return {"outcome": DONE, "metrics": [], "message": "every metric has been validated with this LM and writer"}
     scoring = job.settings.scoring.model_copy(update={"metrics": tuple(new)})
     chosen = job.settings.model_copy(update={"scoring": scoring})
     if job.gpu:
-        return _in_pool(VALIDATE, job, chosen)
+        return _run_in_pool(VALIDATE, job, chosen)
     return validate(replace(job.work, settings=chosen))
 
 
@@ -151,7 +151,7 @@ def run_verdicts_stage(job: YearJob) -> Summary:
     release.unvalidated decides about these. ``hidden`` has the metrics whose boards are left out. The outcome is
     ``refused`` if nothing is published.
     """
-    board = verdicts(job.state, job.work.store.key, map(signature_of, job.work.store.read(CURRENT_SIGNATURES)))
+    board = read_verdicts(job.state, job.work.store.key, map(signature_of, job.work.store.read(CURRENT_SIGNATURES)))
     bad = [row for row in board if row["verdict"] in ("fail", "missing")]
     policy = job.settings.release.unvalidated
     reasons = "; ".join(f"{row['metric']}: {row['verdict']} ({row['detail']})" for row in bad)
@@ -198,7 +198,7 @@ STAGES: dict[str, Callable[[YearJob], Summary]] = {
 }
 
 
-def _in_pool(deployment: str, job: YearJob, settings: Settings) -> Summary:
+def _run_in_pool(deployment: str, job: YearJob, settings: Settings) -> Summary:
     tree = settings.model_dump(mode="json", exclude_unset=True)
     parameters = {"settings": tree, "state": str(job.state), "retry_failed": job.retry_failed}
     return run_deployed(deployment, parameters)

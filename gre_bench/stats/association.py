@@ -1,7 +1,7 @@
 """Pearson, Spearman and Kendall's tau-b for many resamples at once, where whole groups of items are resampled.
 
-`association` and `resampled_association_within` take the values x and y of n items, and the group of each item. They
-return a function from counts to coefficients. The counts, shape (resamples, groups), say how often each resample
+`build_association` and `resampled_association_within` take the values x and y of n items, and the group of each item.
+They return a function from counts to coefficients. The counts, shape (resamples, groups), say how often each resample
 contains each group. There is one coefficient for each resample, in which each item counts as often as its group. The
 coefficient is NaN if x or y does not vary in the resample.
 
@@ -32,7 +32,7 @@ CELLS = 1 << 22
 """The largest number of elements in an intermediate array (32 MiB)."""
 
 
-def association(kind: Kind, x: Array, y: Array, groups: Indices, size: int) -> Estimate:
+def build_association(kind: Kind, x: Array, y: Array, groups: Indices, size: int) -> Estimate:
     """Returns a function from counts of groups to the coefficient *kind* of *x* and *y* in each resample.
 
     Args:
@@ -49,7 +49,7 @@ def association(kind: Kind, x: Array, y: Array, groups: Indices, size: int) -> E
 
 
 def resampled_association_within(kind: Kind, x: Array, y: Array, groups: Indices, size: int) -> Estimate:
-    """Returns the same as `association`, but computed within groups: items of different groups are never compared.
+    """Returns the same as `build_association`, but within groups: items of different groups are never compared.
 
     A group adds nothing if its items are all equal in *x* and all equal in *y*.
 
@@ -74,7 +74,8 @@ def resampled_association_within(kind: Kind, x: Array, y: Array, groups: Indices
         sums = np.stack([np.diag(_concordance_matrix(a, b, groups, size)) for a, b in ((x, y), (x, x), (y, y))], axis=1)
     else:
         a, b = (
-            _centre_within_groups(_ranks_within(v, groups) if kind == "spearman" else v, groups, size) for v in (x, y)
+            _centre_within_groups(_rank_within_groups(v, groups) if kind == "spearman" else v, groups, size)
+            for v in (x, y)
         )
         sums = np.stack([np.bincount(groups, weights=v, minlength=size) for v in (a * b, a * a, b * b)], axis=1)
     return lambda counts: _ratio(*(counts @ sums).T)
@@ -93,7 +94,7 @@ def _pearson(x: Array, y: Array, groups: Indices, size: int) -> Estimate:
 
 
 def _spearman(x: Array, y: Array, groups: Indices, size: int) -> Estimate:
-    ranks_of_x, ranks_of_y = _midranks(x, groups, size), _midranks(y, groups, size)
+    ranks_of_x, ranks_of_y = _build_midranks(x, groups, size), _build_midranks(y, groups, size)
 
     def estimate_spearman(counts: Array) -> Array:
         rows = max(1, CELLS // len(x))
@@ -121,7 +122,7 @@ def _ratio(cross: Array, x_spread: Array, y_spread: Array) -> Array:
     return np.clip(ratio, -1.0, 1.0)
 
 
-def _midranks(values: Array, groups: Indices, size: int) -> Callable[[Array], Array]:
+def _build_midranks(values: Array, groups: Indices, size: int) -> Callable[[Array], Array]:
     """Returns a function from counts (resamples, groups) to the midranks (resamples, n) of *values* in each resample.
 
     The midranks of values that a resample does not contain have no meaning.
@@ -158,7 +159,7 @@ def _concordance_matrix(x: Array, y: Array, groups: Indices, size: int) -> Array
     return np.asarray(np.add.reduceat(rows, starts, axis=0))
 
 
-def _ranks_within(values: Array, groups: Indices) -> Array:
+def _rank_within_groups(values: Array, groups: Indices) -> Array:
     """Returns each value's midrank among the values of its group, divided by the group's size + 1 (n,)."""
     order = np.lexsort((values, groups))
     ordered = groups[order]

@@ -51,7 +51,7 @@ def compute_auc(same: Values, same_papers: Keys, other: Values, other_papers: Ke
     if size < 2:
         raise ValueError("the interval of a separation needs at least two papers")
     parts = np.concatenate([(above_x - auc) / len(x), (above_y - auc) / len(y)])
-    return AucResult(auc, *_interval(auc, parts, groups, size), len(x), len(y))
+    return AucResult(auc, *_compute_auc_interval(auc, parts, groups, size), len(x), len(y))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,11 @@ def compute_ordered_auc(scores: Values, labels: Values, papers: Keys, within: bo
         raise ValueError("items with different labels belong to fewer than two papers")
     auc = float(won.sum() / pairs.sum())
     parts = (won - auc * pairs) / (pairs.sum() if within else pairs.sum() / 2)
-    low, high = _interval(auc, parts, groups, size, int(compared.sum())) if np.abs(parts).max() > TINY else (None, None)
+    low, high = (
+        _compute_auc_interval(auc, parts, groups, size, int(compared.sum()))
+        if np.abs(parts).max() > TINY
+        else (None, None)
+    )
     return OrderedAucResult(auc, low, high, int(pairs.sum()) // 2, int(compared.sum()))
 
 
@@ -118,7 +122,7 @@ ROWS = 1024
 """The number of items that are compared with all others at a time."""
 
 
-def _interval(
+def _compute_auc_interval(
     auc: float, parts: Array, groups: Indices, size: int, contributing: int | None = None
 ) -> tuple[float, float]:
     """Returns the ends of a 95% interval, cut to [0, 1].

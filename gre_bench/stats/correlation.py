@@ -35,7 +35,7 @@ from typing import Any
 
 import numpy as np
 
-from gre_bench.stats.association import Estimate, Kind, association, resampled_association_within
+from gre_bench.stats.association import Estimate, Kind, build_association, resampled_association_within
 from gre_bench.stats.intervals import student_test
 from gre_bench.stats.samples import Array, Indices, Keys, Values, check_finite, draw_bootstrap_counts, group_indices
 
@@ -84,7 +84,7 @@ def correlate(
     x, y = _check_same_length(scores, grades)
     names, size = group_indices(groups, len(x))
     test = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}[kind]
-    estimated = _estimate_by_group(association(kind, x, y, names, size), size, resamples, seed)
+    estimated = _estimate_by_group(build_association(kind, x, y, names, size), size, resamples, seed)
     return Correlation(kind, *estimated, float(test(x, y)[1]), len(x), size)
 
 
@@ -144,7 +144,7 @@ def partial_correlation(
     x, y = _check_same_length(scores, grades)
     z, _ = _check_same_length(given, grades)
     names, size = group_indices(groups, len(x))
-    a, b, c = (association(kind, *pair, names, size) for pair in ((x, y), (x, z), (y, z)))
+    a, b, c = (build_association(kind, *pair, names, size) for pair in ((x, y), (x, z), (y, z)))
 
     def estimate_partial_correlation(counts: Array) -> Array:
         r, s, t = a(counts), b(counts), c(counts)
@@ -166,9 +166,9 @@ def _check_same_length(scores: Values | Array, grades: Values | Array) -> tuple[
 def _resample_coefficient(estimate: Estimate, size: int, resamples: int, seed: int) -> tuple[float, Array]:
     """Returns the coefficient of the sample itself, and the coefficients of *resamples* bootstrap resamples.
 
-    *estimate*: as `association` returns it. *size*: the number of groups. Resamples without a finite coefficient are
-    left out. Raises ValueError if more than half are left out, for fewer than two groups, or if the coefficient of the
-    sample itself is undefined.
+    *estimate*: as `build_association` returns it. *size*: the number of groups. Resamples without a finite coefficient
+    are left out. Raises ValueError if more than half are left out, for fewer than two groups, or if the coefficient of
+    the sample itself is undefined.
     """
     if size < 2:
         raise ValueError("an interval by group needs at least two groups")
@@ -240,7 +240,7 @@ def compare_correlations(
     if kind != "kendall" and len(x) < 4:
         raise ValueError("the difference of two correlations needs at least four items")
     names, size = group_indices(groups, len(x))
-    of_first, of_second = (association(kind, scores, y, names, size) for scores in (x, z))
+    of_first, of_second = (build_association(kind, scores, y, names, size) for scores in (x, z))
 
     def estimate_difference(counts: Array) -> Array:
         return np.asarray(of_first(counts) - of_second(counts))

@@ -52,7 +52,7 @@ class DegreeCurve:
     power: dict[str, float | None]
 
 
-def degree_curve(differences: Array, seed: int = 0) -> DegreeCurve:
+def compute_degree_curve(differences: Array, seed: int = 0) -> DegreeCurve:
     """Returns how scores change with the degree of a harm.
 
     Args:

@@ -116,7 +116,7 @@ FEWEST = 10
 """A candidate's own slope needs at least this many papers."""
 
 
-def human_length(tokens: Values) -> float:
+def compute_human_length(tokens: Values) -> float:
     """Returns the geometric mean of the lengths of human reviews, in tokens.
 
     Args:
@@ -128,7 +128,7 @@ def human_length(tokens: Values) -> float:
     return math.exp(float(_log_lengths(tokens).mean()))
 
 
-def length_slope(
+def estimate_length_slope(
     values: Values,
     tokens: Values,
     papers: Keys,
@@ -192,11 +192,11 @@ def length_controlled_means(
         The means and intervals, in the metric's unit. A candidate whose papers are all in one exchange has no entry.
 
     Raises:
-        ValueError: *at* is not positive; or as `length_slope`.
+        ValueError: *at* is not positive; or as `estimate_length_slope`.
     """
     if not at > 0:
         raise ValueError(f"the length to control for must be positive, not {at}")
-    slope = length_slope(values, tokens, papers, candidates=candidates)
+    slope = estimate_length_slope(values, tokens, papers, candidates=candidates)
     scores, logs = check_finite(values, at_least=3), _log_lengths(tokens)
     owners, size = group_indices(papers, len(scores))
     kinds, _ = group_indices(candidates, len(scores))

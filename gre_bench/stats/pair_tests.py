@@ -21,7 +21,7 @@ import numpy as np
 from gre_bench.stats.effects import holm
 from gre_bench.stats.families import PairTest
 from gre_bench.stats.intervals import student_test, two_way_clustered_error
-from gre_bench.stats.samples import Array, Keys, Values, cell_sums, check_finite, divide_or_default, group_indices
+from gre_bench.stats.samples import Array, Keys, Values, check_finite, divide_or_default, group_indices, sum_cells
 
 TRIM = 0.1
 """The share of papers that a trimmed mean leaves out at each end."""
@@ -63,7 +63,7 @@ def pair_tests(
         of_unit = np.empty(count, dtype=np.intp)
         of_unit[units] = owners
     # The mean score of each unit and candidate; NaN where there is none.
-    table = divide_or_default(*cell_sums(scores, units, len(of_unit), kinds, number))
+    table = divide_or_default(*sum_cells(scores, units, len(of_unit), kinds, number))
     shared = np.empty((size, number), dtype=np.intp)
     if exchanges is not None:
         shared[owners, kinds] = group_indices(exchanges, len(scores))[0]

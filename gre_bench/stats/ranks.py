@@ -27,12 +27,12 @@ from gre_bench.stats.samples import (
     Array,
     Keys,
     Values,
-    cell_sums,
     check_finite,
     divide_or_default,
     draw_bootstrap_counts,
     equal_tailed_quantiles,
     group_indices,
+    sum_cells,
 )
 
 
@@ -262,7 +262,7 @@ def _paper_means_and_presence(values: Values, papers: Keys, candidates: Sequence
     Means over papers are computed from these, so all papers have equal weight, however many references they have.
     """
     scores = check_finite(values, at_least=2)
-    sums, counts = cell_sums(scores, *group_indices(papers, len(scores)), *group_indices(candidates, len(scores)))
+    sums, counts = sum_cells(scores, *group_indices(papers, len(scores)), *group_indices(candidates, len(scores)))
     return divide_or_default(sums, counts, 0.0), (counts > 0).astype(np.float64)
 
 

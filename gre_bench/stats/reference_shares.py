@@ -37,7 +37,7 @@ STEPS = 1000
 """The worst assignment is computed for this many equal steps of q from 0 to 1."""
 
 
-def tipping_share(differences: Values | Array, stand_in: Values | Array, level: float = ONE_SIDED) -> float | None:
+def find_tipping_share(differences: Values | Array, stand_in: Values | Array, level: float = ONE_SIDED) -> float | None:
     """Returns the tipping share: the largest q up to which the lower bound of the mean of u(q) stays above zero.
 
     Args:
@@ -70,14 +70,16 @@ def reversal_share(differences: Values | Array, stand_in: Values | Array, level:
         The share, between 0 and 1; None if the bound is not below zero at any share below 1.
 
     Raises:
-        ValueError: as `tipping_share`.
+        ValueError: as `find_tipping_share`.
     """
     delta, other = _check_paired_values(differences, stand_in)
     crossings = _find_zero_crossings(delta, other, _quantile(len(delta), level))
     return min((q for q, mean in crossings if mean < 0 and q < 1), default=None)
 
 
-def worst_share(differences: Values | Array, stand_in: Values | Array, level: float = ONE_SIDED) -> float | None:
+def find_worst_tipping_share(
+    differences: Values | Array, stand_in: Values | Array, level: float = ONE_SIDED
+) -> float | None:
     """Returns the tipping share under the worst assignment of references like Z's to papers, in steps of 0.001.
 
     The papers are chosen by their measured differences, noise included, so the share tends to be too small.
@@ -91,7 +93,7 @@ def worst_share(differences: Values | Array, stand_in: Values | Array, level: fl
         The share, between 0 and 1; None if the bound is not above zero even at q = 0.
 
     Raises:
-        ValueError: as `tipping_share`.
+        ValueError: as `find_tipping_share`.
     """
     delta, other = _check_paired_values(differences, stand_in)
     size = len(delta)
@@ -134,7 +136,7 @@ def _find_zero_crossings(delta: Array, other: Array, t: float) -> Iterator[tuple
             yield q, m - q * z
 
 
-def ai_likeness(models: Array, humans: Array) -> Array:
+def measure_ai_likeness(models: Array, humans: Array) -> Array:
     """Returns how AI-like each reference is: the mean score of models on it less the score of other humans on it.
 
     Args:
@@ -184,7 +186,7 @@ def trim_ai_like_references(
     Args:
         differences: (references,) the difference of two candidates on each reference, in the metric's unit.
         papers: (references,) the paper of each reference.
-        like: (references,) the `ai_likeness` of each reference; NaN: unknown.
+        like: (references,) the `measure_ai_likeness` of each reference; NaN: unknown.
         shares: the shares to leave out, each between 0 and 1.
         resamples: how often random references are left out instead.
         seed: the seed of these random choices.

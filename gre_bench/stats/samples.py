@@ -57,7 +57,7 @@ def group_indices(groups: Keys, length: int) -> tuple[Indices, int]:
     return np.array([names[name] for name in groups], dtype=np.intp), len(names)
 
 
-def cell_sums(values: Array, rows: Indices, size: int, columns: Indices, number: int) -> tuple[Array, Array]:
+def sum_cells(values: Array, rows: Indices, size: int, columns: Indices, number: int) -> tuple[Array, Array]:
     """Returns the sum and the count of the *values* in each cell of a table, as two arrays (size, number).
 
     Args:

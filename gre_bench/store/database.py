@@ -83,7 +83,7 @@ def connect(
     return connection
 
 
-def reader(file: Path) -> duckdb.DuckDBPyConnection:
+def open_reader(file: Path) -> duckdb.DuckDBPyConnection:
     """Returns a locked-down connection that reads *file*, an edition's database that never changes.
 
     The views are those of the program version that wrote *file*. Raises `duckdb.Error` if it cannot be opened.

@@ -23,7 +23,7 @@ from gre_bench.core.process import return_freed_memory
 from gre_bench.core.records import Edition, edition_of
 from gre_bench.core.whole_files import replace_file
 from gre_bench.store import files, schema
-from gre_bench.store.database import Database, connect, is_interruption, is_statement_error, reader
+from gre_bench.store.database import Database, connect, is_interruption, is_statement_error, open_reader
 from gre_bench.store.files import convert_write_errors
 from gre_bench.store.queries import Query, QueryRow, Row, as_arrow, columns, fetch, fetch_columns
 from gre_bench.store.read_copy import CopyForReaders
@@ -423,7 +423,7 @@ def open_frozen_copy(store: Store, command: str, wait_s: float = 0.0) -> Iterato
         with store.lock(command, wait_s), convert_write_errors(store.key, file, file):
             store.copy_store(file)
         try:
-            connection = reader(file)
+            connection = open_reader(file)
         except duckdb.Error as error:
             raise store.fault(error) from None
         with connection:

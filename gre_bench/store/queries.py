@@ -39,14 +39,14 @@ class Query(Generic[Row_co]):
     defaults: Mapping[str, Any] = field(default_factory=dict)
 
 
-def plain_queries(*names: str) -> Iterator[Query[Plain]]:
+def define_queries(*names: str) -> Iterator[Query[Plain]]:
     """Yields the queries *names*, whose rows are of the type `Plain`."""
     return (Query(name, Plain) for name in names)
 
 
 # fmt: off
 # runs.sql
-VERSION, DEFINITIONS, LOCKED, OWN_VIEWS, LAST_SETTINGS, RUNS_OF_ROWS, PARSED_QUERY = plain_queries(
+VERSION, DEFINITIONS, LOCKED, OWN_VIEWS, LAST_SETTINGS, RUNS_OF_ROWS, PARSED_QUERY = define_queries(
     "version", "definitions", "locked", "own_views", "last_settings", "runs_of_rows", "parsed_query"
 )
 
@@ -54,7 +54,7 @@ VERSION, DEFINITIONS, LOCKED, OWN_VIEWS, LAST_SETTINGS, RUNS_OF_ROWS, PARSED_QUE
 _WHOLE = {"ids": None, "bodies": True}
 PAPERS, TEXTS = Query("papers", Plain, _WHOLE), Query("texts", Plain, _WHOLE)
 REVIEWS = Query("reviews", Plain, {"texts": True, "papers": None})
-SNAPSHOT, UNREAD, TEXT_STATES, TEXT_WORDS, IMPORTED_DOMAIN, IMPORTED_FILES, POINTS = plain_queries(
+SNAPSHOT, UNREAD, TEXT_STATES, TEXT_WORDS, IMPORTED_DOMAIN, IMPORTED_FILES, POINTS = define_queries(
     "snapshot", "unread", "text_states", "text_words", "imported_domain", "imported_files", "points"
 )
 ImportRow = TypedDict("ImportRow", {
@@ -67,7 +67,7 @@ IMPORTS = Query("imports", ImportRow)
 (
     DRAW, SAMPLE, CANDIDATES, KNOWN_CANDIDATES, UNDONE_CANDIDATES, CANDIDATE_MODELS, CHANGE_MAKERS, CANDIDATE_COUNTS,
     PLANNED_CANDIDATE, PLANNED_CANDIDATES, WAITING_TEXTS
-) = plain_queries(
+) = define_queries(
     "draw", "sample", "candidates", "known_candidates", "undone_candidates", "candidate_models", "change_makers",
     "candidate_counts", "planned_candidate", "planned_candidates", "waiting_texts"
 )
@@ -85,7 +85,7 @@ UncoveredRow = TypedDict("UncoveredRow", {"candidate": str, "papers": int, "lack
 UNCOVERED = Query("uncovered", UncoveredRow)
 
 # writing.sql
-JUDGMENTS, DESCRIBED_JUDGMENTS, JUDGED_EXAMPLES, SYNOPSES, ASKED_FOR, UNWRITTEN, TEXT_OUTCOMES = plain_queries(
+JUDGMENTS, DESCRIBED_JUDGMENTS, JUDGED_EXAMPLES, SYNOPSES, ASKED_FOR, UNWRITTEN, TEXT_OUTCOMES = define_queries(
     "judgments", "described_judgments", "judged_examples", "synopses", "asked_for", "unwritten", "text_outcomes"
 )
 OutcomesRow = TypedDict("OutcomesRow", {
@@ -95,11 +95,11 @@ OutcomesRow = TypedDict("OutcomesRow", {
 OUTCOMES = Query("outcomes", OutcomesRow)
 
 # score.sql
-SCORE_COUNT, ANY_SPAN, SPANS_OF, MISSING, SCORED_PAIRS, FINISHED_PAIRS, CHANCE_PAIRS, PAIR_LOGPROBS = plain_queries(
+SCORE_COUNT, ANY_SPAN, SPANS_OF, MISSING, SCORED_PAIRS, FINISHED_PAIRS, CHANCE_PAIRS, PAIR_LOGPROBS = define_queries(
     "score_count", "any_span", "spans_of", "missing", "scored_pairs", "finished_pairs", "chance_pairs",
     "pair_logprobs"
 )
-(REFERENCE_LENGTHS,) = plain_queries("reference_lengths")
+(REFERENCE_LENGTHS,) = define_queries("reference_lengths")
 ProgressRow = TypedDict("ProgressRow", {
     "signature_id": str, "metric": str, "planned": int, "scored": int, "failed": int, "excluded": int, "missing": int,
     "unfinished": int,
@@ -133,7 +133,7 @@ COMMITTEES = Query("committees", CommitteeRow)
 (
     RANKED, STALE_RANKS, BOARD_SETTINGS, BOARD_TEXTS, BOARD_JUDGMENTS, BOARD_LENGTHS, ANCHORED, STRATA,
     SAMPLED_STRATA, HUMAN_DIFFERENCES
-) = plain_queries(
+) = define_queries(
     "ranked", "stale_ranks", "board_settings", "board_texts", "board_judgments", "board_lengths", "anchored", "strata",
     "sampled_strata", "human_differences"
 )
@@ -198,7 +198,7 @@ CERTIFIED = "; certificate: "
 """Stands before the sentence of a certificate in the detail of a stored validation."""
 
 # why.sql
-WHY_PAIRS, WHY_RUN, MOVED = plain_queries(
+WHY_PAIRS, WHY_RUN, MOVED = define_queries(
     "why_pairs", "why_run", "moved"
 )
 WhyPaperRow = TypedDict("WhyPaperRow", {

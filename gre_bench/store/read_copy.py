@@ -20,7 +20,7 @@ import duckdb
 
 from gre_bench.core.errors import StoreError
 from gre_bench.core.whole_files import replace_file, sha256
-from gre_bench.store.database import explain_resource_shortage, reader
+from gre_bench.store.database import explain_resource_shortage, open_reader
 
 CURRENT = "current"
 """A file of one line: the name of the copy to open."""
@@ -95,7 +95,7 @@ class CopyForReaders:
         """Yields a read-only connection to the copy; raises `StoreError` if it is missing or damaged."""
         kept = _OPEN_CONNECTIONS.by_folder
         if kept is None:
-            connection = self._of_current(reader)
+            connection = self._of_current(open_reader)
             with connection:
                 yield connection
         else:
@@ -103,7 +103,7 @@ class CopyForReaders:
             if known and known[0] != self.file:
                 known[1].close()
                 known = None
-            kept[self.folder] = known or self._of_current(lambda file: (file, reader(file)))
+            kept[self.folder] = known or self._of_current(lambda file: (file, open_reader(file)))
             yield kept[self.folder][1]
 
     def copy_to(self, target: Path) -> None:

@@ -9,7 +9,7 @@ import duckdb
 
 from gre_bench.core.errors import StoreError
 from gre_bench.store.queries import DEFINITIONS, OWN_VIEWS, VERSION, fetch
-from gre_bench.store.statements import statement, statements
+from gre_bench.store.statements import load_statements, statement
 
 SCHEMA_VERSION = 11
 EARLIEST = 9
@@ -21,7 +21,7 @@ The block size, in bytes, is a quarter of DuckDB's default. It makes a small fil
 20% smaller.
 """
 
-TABLES = tuple(statements("schema"))
+TABLES = tuple(load_statements("schema"))
 """Names of the tables; a table comes after the tables that it refers to."""
 VIEWS = ("words_kept", "pairs", "progress", "leaderboard", "chance_corrected")
 

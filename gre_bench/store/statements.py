@@ -35,17 +35,17 @@ def statement(kind: str, name: str) -> str:
     A query that is in no file may be one of `CHANGES`, such as ``put_papers``. Raises `StoreError` if there is no such
     statement.
     """
-    known = statements(kind)
+    known = load_statements(kind)
     if name not in known:
         for verb, text in CHANGES.items() if kind == "queries" else ():
             table = name.removeprefix(f"{verb}_")
-            if table != name and table in statements("schema"):
+            if table != name and table in load_statements("schema"):
                 return f"-- {text.format(table)};\n"
         raise StoreError(f"sql: {kind} has no statement {name!r}; {did_you_mean(name, list(known))}")
     return known[name]
 
 
-def statements(kind: str) -> Mapping[str, str]:
+def load_statements(kind: str) -> Mapping[str, str]:
     """Returns name → SQL text for all statements of a *kind*, sorted by file name, and within a file by line.
 
     Raises `StoreError` if a file cannot be read, a statement is empty, or a name occurs twice or is not ``lower_case``.
@@ -55,7 +55,7 @@ def statements(kind: str) -> Mapping[str, str]:
 
 @cache
 def read_statements(folder: Path, kind: str) -> Mapping[str, str]:
-    """Does the same as `statements`, but reads from *folder* instead of ``sql/``."""
+    """Does the same as `load_statements`, but reads from *folder* instead of ``sql/``."""
     single = folder / f"{kind}.sql"
     files = [single] if single.is_file() else sorted((folder / kind).glob("*.sql"))
     if not files:

@@ -68,7 +68,7 @@ def run_user_query(key: str, copy: Path, text: str, bounds: QuerySettings) -> tu
     names: list[str] = []
     rows: list[list[Any]] = []
     with _start_sandbox(copy.parent) as process:
-        for answer in _lines(process, request, bounds):
+        for answer in _stream_lines(process, request, bounds):
             match answer:
                 case {"names": found}:
                     names = make_names_unique(found)
@@ -131,7 +131,7 @@ def _start_sandbox(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
                 pipe.close()
 
 
-def _lines(
+def _stream_lines(
     process: subprocess.Popen[bytes], request: dict[str, Any], bounds: QuerySettings
 ) -> Iterator[dict[str, Any]]:
     """Sends *request* to the process and yields its replies, one parsed line of JSON at a time.

@@ -29,13 +29,13 @@ from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.validating import (
     join_edition_names,
     merge_edition_scores,
+    score_all_pairs,
     score_other_edition,
-    scored_work,
     scores_of,
 )
 from gre_bench.plots.drawing import Curve, draw_curve_panels
 from gre_bench.reports.publish_editions import releases
-from gre_bench.stats.degrees import degree_curve
+from gre_bench.stats.degrees import compute_degree_curve
 from gre_bench.stats.samples import Array
 from gre_bench.store import Row
 
@@ -67,7 +67,7 @@ def certify(job: Job) -> dict[str, Any]:
     })  # fmt: skip
     job = replace(job, settings=settings, perturbations=changes)
     beside = [score_other_edition(job, key) for key in settings.validation.together_with]
-    with scored_work(job) as (store, work, progress):
+    with score_all_pairs(job) as (store, work, progress):
         progress.stage("certifying")
         trained_on = work.trained_on.union_with(other.trained_on for other in beside)
         certificates = {}
@@ -75,7 +75,7 @@ def certify(job: Job) -> dict[str, Any]:
             rows = merge_edition_scores(
                 [scores_of(store, job, work, metric), *(other.scores[metric] for other in beside)]
             ).rows
-            curves, untried = curves_of(rows, job.perturbations, settings.validation.seed)
+            curves, untried = compute_curves(rows, job.perturbations, settings.validation.seed)
             certificates[metric] = Certificate(
                 signature.signature_id, join_edition_names(store, beside), asdict(signature), settings.validation.seed,
                 curves, left_out | untried, trained_on.registers, len(trained_on.papers),
@@ -90,7 +90,7 @@ def certify(job: Job) -> dict[str, Any]:
         return summary | {"edition": join_edition_names(store, beside)}
 
 
-def curves_of(
+def compute_curves(
     rows: Rows, changes: Mapping[str, str], seed: int
 ) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:  # fmt: skip
     """Returns harm → its curve (`DegreeCurve` as JSON), and harm → why it has no curve, for the harms in *changes*."""
@@ -102,7 +102,7 @@ def curves_of(
         if len(differences) < 2:
             untried[name] = "fewer than two papers have scores of all degrees"
         else:
-            curve = asdict(degree_curve(differences, seed))
+            curve = asdict(compute_degree_curve(differences, seed))
             curves[name] = {key: list(value) if isinstance(value, tuple) else value for key, value in curve.items()}
     return curves, untried
 

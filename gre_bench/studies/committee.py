@@ -13,14 +13,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from gre_bench.board.committee_curve import JOINED, committee_of, group_committee_scores, ranked_models
+from gre_bench.board.committee_curve import JOINED, group_committee_scores, list_ranked_models, read_committee_curve
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.judgments import prepare_judgments
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, Candidate, Case
 from gre_bench.metrics.cases import Entry, Response, plan_entry_pairs
 from gre_bench.metrics.scoring import MetricWork, ScoringResult
-from gre_bench.pipeline.pair_scoring import known_spans
+from gre_bench.pipeline.pair_scoring import read_known_spans
 from gre_bench.pipeline.planning import load_sample_entries
 from gre_bench.pipeline.runs.workers import run_with_workers
 from gre_bench.ranking.committees import Members, choose_joining_orders, sort_members
@@ -45,7 +45,7 @@ def study_committee(state: Path, edition: str, metrics: list[str] | None) -> dic
         missing = 0 if store.is_loaded else _score_due_cases(store, signature)
         outcome = "incomplete" if missing else outcome
         board = store.read(LEADERBOARD, signature_ids=[signature["signature_id"]])
-        curve = committee_of(store.read, signature["signature_id"], board)
+        curve = read_committee_curve(store.read, signature["signature_id"], board)
         about = {name: signature[name] for name in ("metric", "evaluation_lm")}
         reports.append(about | {"missing": missing, "curve": curve})
     return {"edition": store.key, "outcome": outcome, "metrics": reports}
@@ -62,7 +62,7 @@ def _score_due_cases(store: Store, signature: SignatureRow) -> int:
     """Computes and stores the scores that the curve lacks under *signature*; returns how many are still missing."""
     name = signature["signature_id"]
     recipe = recipe_of(signature["metric"])
-    models = ranked_models(store.read(LEADERBOARD, signature_ids=[name]))
+    models = list_ranked_models(store.read(LEADERBOARD, signature_ids=[name]))
     of_judgments = recipe.formula == "pmi" and recipe.source == "judgments" and recipe.synopsis != "beyond"
     if not of_judgments or len(models) < 2:
         why = "is no GEM of judgments alone" if not of_judgments else "ranks fewer than two LM candidates"
@@ -82,7 +82,7 @@ def _score_due_cases(store: Store, signature: SignatureRow) -> int:
 
             def build_score_arguments(chunk: Sequence[tuple[str, str, str]], due: Work = due) -> dict[str, Any]:
                 works = [MetricWork(signature["metric"], name, tuple(due[key][0] for key in chunk))]
-                known = known_spans(edition, source.settings.scoring, identity, works)
+                known = read_known_spans(edition, source.settings.scoring, identity, works)
                 return {"name": chunk[0][0], "backends": source.job.backends, "scoring": source.settings.scoring,
                         "works": works, "known": known}  # fmt: skip
 

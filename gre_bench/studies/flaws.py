@@ -40,10 +40,10 @@ from gre_bench.perturbations.planted_flaws import (
     plant_two_flaws,
     sha256,
 )
-from gre_bench.pipeline.importing import Step, build_judgments_row, known_reviews, set_job_domain
+from gre_bench.pipeline.importing import Step, build_judgments_row, read_known_reviews, set_job_domain
 from gre_bench.pipeline.planning import collect_draw_settings, sampled_papers
 from gre_bench.pipeline.runs.job import Job, record_run
-from gre_bench.reports.correctness import FlawResults, MeanWithTest, ReviewerResult, TooFew, results_file
+from gre_bench.reports.correctness import FlawResults, MeanWithTest, ReviewerResult, TooFew, locate_results_file
 from gre_bench.stats.detection import (
     ALPHA,
     FlawScores,
@@ -102,7 +102,7 @@ class FlawStudy:
         return replace(self.source, sample=sample)
 
 
-def job_of(job: Job, study: FlawStudy) -> Job:
+def build_flaw_job(job: Job, study: FlawStudy) -> Job:
     """Returns the job that refreshes the edition of *study*; raises `SettingsError` if its source has planted flaws."""
     if study.source.sample.split(".")[-1] == FLAWS:
         raise SettingsError(f"edition {study.source.key} holds planted flaws already; name the edition of its papers")
@@ -127,7 +127,7 @@ def job_of(job: Job, study: FlawStudy) -> Job:
 
 
 def plant_edition(job: Job, study: FlawStudy) -> dict[str, Any]:
-    """Makes the edition of *study* if missing, and adds missing reviews by scripts. *job*: from `job_of`.
+    """Makes the edition of *study* if missing, and adds missing reviews by scripts. *job*: from `build_flaw_job`.
 
     Returns the edition's record; ``refused`` has a line for each file without a valid flaw. Raises `SettingsError` if
     the edition was made with other settings, `SourceError` if fewer than two papers can take two flaws.
@@ -162,7 +162,7 @@ def plant_edition(job: Job, study: FlawStudy) -> dict[str, Any]:
         known = {row["review_id"] for row in store.rows(JUDGMENTS) if row["writer"] == writer}
         lines = [Judgments(item.review_id, writer, item.text or "") for item in references]
         steps.append(("add_judgments", [build_judgments_row(item) for item in lines if item.review_id not in known]))
-        candidates = {review.candidate for review in known_reviews(store, texts=False)}
+        candidates = {review.candidate for review in read_known_reviews(store, texts=False)}
         absent = [script for script in study.scripts if scripted.PREFIX + script not in candidates]
         steps.append(("put_reviews", list(_write_scripted_reviews(planted, human, catalogue, absent))))
         write_file(store.folder / RECORD, json.dumps(record, indent=1).encode())
@@ -209,7 +209,7 @@ def _human_reviews(source: Store) -> dict[str, list[Review]]:
     """Returns paper id → its human reviews that have a text; the human candidate's review comes first."""
     first = {row["review_id"] for row in source.rows(SAMPLE) if row["role"] == "candidate"}
     reviews: dict[str, list[Review]] = defaultdict(list)
-    for review in known_reviews(source):
+    for review in read_known_reviews(source):
         if review.candidate == HUMAN and (review.text or "").strip():
             reviews[review.paper_id].append(review)
     return {name: sorted(own, key=lambda review: review.review_id not in first) for name, own in reviews.items()}
@@ -308,7 +308,7 @@ def _write_scripted_reviews(
                 yield Review(f"{variant}:{candidate}", variant, candidate, text)
 
 
-def study_results(job: Job, record: Mapping[str, Any]) -> FlawResults:
+def compute_flaw_results(job: Job, record: Mapping[str, Any]) -> FlawResults:
     """Returns the results of each metric, and of the share of common words, from the scores of *record*'s edition.
 
     A paper counts for a reviewer only if all four texts of the paper have their scores.
@@ -328,7 +328,7 @@ def study_results(job: Job, record: Mapping[str, Any]) -> FlawResults:
     rows: list[ReviewerResult] = []
     too_few: list[TooFew] = []
     for metric, by_candidate in values.items():
-        scores = {name: flaw_scores(own, record) for name, own in by_candidate.items()}
+        scores = {name: read_flaw_scores(own, record) for name, own in by_candidate.items()}
         true = compute_detection_rate(scores[SURE]) if scores.get(SURE) else None
         title = "Words in common" if metric == WORDS else recipe_of(metric).title
         for name in sorted(scores, key=lambda name: (is_control(name), name)):
@@ -354,7 +354,7 @@ def study_results(job: Job, record: Mapping[str, Any]) -> FlawResults:
     }  # fmt: skip
 
 
-def flaw_scores(values: Values, record: Mapping[str, Any]) -> list[FlawScores]:
+def read_flaw_scores(values: Values, record: Mapping[str, Any]) -> list[FlawScores]:
     """Returns a reviewer's scores on the two flaws of each paper; papers that lack a score are left out."""
     papers = {paper: places[:2] for paper, places in record["papers"].items()}
     ring = find_papers_with_same_flaw({paper: [place["flaw"] for place in places] for paper, places in papers.items()})
@@ -395,7 +395,7 @@ def _share_words_by_candidate(
     Candidates that lack judgments by *writer* are left out.
     """
     texts = {row["review_id"]: row["text"] for row in store.read(JUDGMENTS) if row["writer"] == writer}
-    ids = {(review.candidate, review.paper_id): review.review_id for review in known_reviews(store, texts=False)
+    ids = {(review.candidate, review.paper_id): review.review_id for review in read_known_reviews(store, texts=False)
            if review.candidate != HUMAN or review.slot == 0}  # fmt: skip
     shares: dict[str, dict[tuple[str, str], float]] = {}
     for candidate, pairs in scored.items():
@@ -429,6 +429,6 @@ def _test_as_row(test: PairedTest, holm: float | None = None) -> MeanWithTest:
 
 def write_results(job: Job, study: FlawStudy, results: FlawResults) -> Path:
     """Writes *results* next to the source's store, where its board finds them; returns the file."""
-    file = results_file(Store(job.state, study.source))
+    file = locate_results_file(Store(job.state, study.source))
     write_file(file, json.dumps(results, indent=1, allow_nan=False).encode())
     return file

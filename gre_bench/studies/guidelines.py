@@ -27,16 +27,16 @@ from gre_bench.core.errors import ReplyError, SettingsError, SourceError
 from gre_bench.core.incoming import read_bytes, read_text
 from gre_bench.core.records import HUMAN, Paper
 from gre_bench.core.strict import load_json
-from gre_bench.core.terminal import counted, csv_table, markdown_cell, markdown_table
+from gre_bench.core.terminal import counted, format_csv_table, format_markdown_cell, format_markdown_table
 from gre_bench.guidelines import checklist
 from gre_bench.guidelines.outcomes import (
     NO_HUMAN,
     ConditionResult,
     RmseReference,
+    average_human_ratings,
     compare_conditions_by_model,
     compute_condition_results,
     compute_rmse_reference,
-    human_means,
     split_into_lower_case_words,
 )
 from gre_bench.guidelines.ratings import (
@@ -50,7 +50,7 @@ from gre_bench.guidelines.ratings import (
 )
 from gre_bench.guidelines.rmse_tables import RmseRow, Table, build_tables, draw_rating_shares
 from gre_bench.ingest.datasets.rated import HUMAN_FILE, REVIEW_FILES, read_human_ratings, read_rated_reviews
-from gre_bench.ingest.pdf.matter import body_of
+from gre_bench.ingest.pdf.matter import parse_abstract_and_body
 from gre_bench.ingest.records.tables import read_new_papers
 from gre_bench.pipeline.importing import file_sha256
 from gre_bench.prompts.conditions import RUBRIC, Condition, load_condition
@@ -73,9 +73,9 @@ WORDS = "Words: of a review, mean. TTR: distinct words over words, mean; TTR 50:
 
 def markdown(tables: Sequence[Table], outcomes: Sequence[ConditionResult], measure: RmseReference | None) -> str:
     def rows(heads: Sequence[str], cells: Iterable[Sequence[str]]) -> list[str]:
-        return markdown_table(heads, (list(map(markdown_cell, row)) for row in cells))
+        return format_markdown_table(heads, (list(map(format_markdown_cell, row)) for row in cells))
 
-    reasons = [f"- {markdown_cell(line)}" for line in list_missing_ratings(outcomes)]
+    reasons = [f"- {format_markdown_cell(line)}" for line in list_missing_ratings(outcomes)]
     return "\n".join(
         [
             *(LEGEND, "", *map(_markdown, tables), *format_rmse_reference(measure), ""),
@@ -148,10 +148,10 @@ def _markdown(table: Table) -> str:
     for line in table.lines:
         labels = [f"{line.labels[0]} (published)" if line.published else line.labels[0], *line.labels[1:]]
         numbers = [format_marked_cell(line, column, ("**", "**"), ("<u>", "</u>")) for column in table.columns]
-        rows.append([*map(markdown_cell, labels), *numbers])
-        title = markdown_cell(" ".join(line.labels))
+        rows.append([*map(format_markdown_cell, labels), *numbers])
+        title = format_markdown_cell(" ".join(line.labels))
         notes += [f"- {title}, {column}: {cell.note}" for column, cell in line.cells.items() if cell.note]
-    shown = markdown_table((*table.heads, *table.columns), rows)
+    shown = format_markdown_table((*table.heads, *table.columns), rows)
     return "\n".join([f"## {table.title}", "", *shown, "", *(["Printed, and odd:", "", *notes, ""] if notes else [])])
 
 
@@ -197,7 +197,7 @@ def write_guideline_study(
     condition. *seed*: the bootstrap's seed.
     """
     folder = study_folder(state, name, source)
-    means = human_means(human)
+    means = average_human_ratings(human)
     results, tests = (
         compute_condition_results(ratings, means, seed=seed),
         compare_conditions_by_model(ratings, means, seed=seed),
@@ -215,8 +215,8 @@ def write_guideline_study(
         "differences": {model: [asdict(row) for row in rows] for model, rows in tests.items()},
         "yardstick": measure and asdict(measure),
     }  # fmt: skip
-    write_text_file(folder / "ratings.csv", format_rows_as_csv(_rating_rows(ratings, means)))
-    write_text_file(folder / "outcomes.csv", format_rows_as_csv(map(outcome_row, results)))
+    write_text_file(folder / "ratings.csv", format_rows_as_csv(_build_rating_rows(ratings, means)))
+    write_text_file(folder / "outcomes.csv", format_rows_as_csv(map(build_outcome_row, results)))
     rows = [{"model": model, **_flatten_outcome(asdict(row))} for model, tested in tests.items() for row in tested]
     write_text_file(folder / "differences.csv", format_rows_as_csv(rows))
     write_text_file(folder / "tables.md", markdown(build_tables(results), results, measure))
@@ -232,7 +232,7 @@ def write_guideline_study(
     return summary
 
 
-def outcome_row(outcome: ConditionResult) -> dict[str, Any]:
+def build_outcome_row(outcome: ConditionResult) -> dict[str, Any]:
     whole = asdict(outcome)
     counts = {
         name: whole[name] for name in ("model", "condition", "planned", "scored", "excluded", "failed", "missing")
@@ -251,10 +251,10 @@ def format_rows_as_csv(rows: Iterable[Mapping[str, Any]]) -> str:
     """Returns *rows* as CSV, with every column that any row has; "" if there are no rows."""
     listed = list(rows)
     names = list(dict.fromkeys(name for row in listed for name in row))
-    return csv_table(names, ([row.get(name) for name in names] for row in listed)) if names else ""
+    return format_csv_table(names, ([row.get(name) for name in names] for row in listed)) if names else ""
 
 
-def _rating_rows(ratings: Sequence[Rating], means: Mapping[str, float]) -> Iterable[dict[str, Any]]:
+def _build_rating_rows(ratings: Sequence[Rating], means: Mapping[str, float]) -> Iterable[dict[str, Any]]:
     for rating in ratings:
         problem, known = rating.problem, rating.paper_id in means
         state = "excluded" if not known else "scored" if problem is None else "failed" if problem.final else "missing"
@@ -304,7 +304,7 @@ def load_rated_papers_from_files(papers: Path, ratings: Path, limit: int | None 
     source = {"papers": file_sha256(papers), "ratings": file_sha256(ratings)}
     contents = {}
     for paper in chosen:
-        body = body_of(paper.text or "")
+        body = parse_abstract_and_body(paper.text or "")
         shown = replace(paper, abstract=paper.abstract or body.abstract, text=body.text)
         contents[paper.paper_id] = shown.whole if body.text else ""
     return RatedPapers(contents, {paper.paper_id: human[paper.paper_id] for paper in chosen}, source)
@@ -322,14 +322,14 @@ def load_rated_papers_from_edition(state: Path, edition: str, limit: int | None 
     for row in store.read(REVIEWS, texts=False):
         if row["candidate"] == HUMAN and row["rating"] is not None:
             human.setdefault(row["paper_id"], []).append(float(row["rating"]))
-    contents = {paper: text for paper, text in whole_texts(store).items() if human.get(paper)}
+    contents = {paper: text for paper, text in read_whole_texts(store).items() if human.get(paper)}
     contents = dict(list(contents.items())[:limit])
     if not contents:
         raise SourceError(f"edition {store.key} has no human review with a rating")
     return RatedPapers(contents, {paper: human[paper] for paper in contents}, {"edition": store.key})
 
 
-def whole_texts(store: Store) -> dict[str, str]:
+def read_whole_texts(store: Store) -> dict[str, str]:
     """Returns paper id → the paper's text in the form that LMs read ("" if it has none), for each paper of *store*."""
     read = {row["paper_id"]: row for row in store.read(TEXTS)}
     texts = {}

@@ -26,7 +26,7 @@ from gre_bench.ingest.records.sampling import read_not_human_ids
 from gre_bench.ingest.records.tables import Point
 from gre_bench.metrics.agreement import NOT_REFERENCED
 from gre_bench.metrics.cases import UNREFERENCED, Entry, Response, choose_scored_writer, plan_entry_pairs
-from gre_bench.pipeline.importing import given_categories, known_papers, known_reviews, load_stored_points
+from gre_bench.pipeline.importing import given_categories, load_stored_points, read_known_papers, read_known_reviews
 from gre_bench.pipeline.pair_scoring import end_run, score
 from gre_bench.pipeline.planning import RunPlan, add_plan, responses, synopses
 from gre_bench.pipeline.reading import import_sources
@@ -109,7 +109,7 @@ def _plan_points(
         points, {name: by_writer.get(writer) for name, by_writer in _load_judgments_by_writer(store).items()}, writer
     )
     identity, signatures = sign(job.backends, scoring, writer)
-    papers, categories = {paper.paper_id: paper for paper in known_papers(store)}, given_categories(store)
+    papers, categories = {paper.paper_id: paper for paper in read_known_papers(store)}, given_categories(store)
     planned: dict[tuple[str, str, str, str], PlannedPair] = {}
     for point in points:
         paper = papers[point.paper_id]
@@ -143,7 +143,7 @@ def _load_human_responses(
     store: Store, job: Job, papers: Sequence[str], judged_by: str | None
 ) -> dict[str, list[Response]]:
     """Returns paper id → its human reviews. *judged_by*: as in `responses`."""
-    human = [review for review in known_reviews(store) if review.candidate == HUMAN]
+    human = [review for review in read_known_reviews(store) if review.candidate == HUMAN]
     apart = read_not_human_ids(human, job.settings.edition.not_human)
     references: dict[str, list[Response]] = {name: [] for name in papers}
     for review, response in responses(store, judged_by):

@@ -28,16 +28,16 @@ from gre_bench.core.records import HUMAN, Candidate, Case, Score, SpanLogprob
 from gre_bench.ingest.records.row_files import read_all_rows
 from gre_bench.metrics.cases import Entry, add_beyond_synopses, plan_entry_pairs
 from gre_bench.metrics.scoring import MetricWork, ScoringResult
-from gre_bench.pipeline.pair_scoring import known_spans
+from gre_bench.pipeline.pair_scoring import read_known_spans
 from gre_bench.pipeline.planning import load_sample_entries
 from gre_bench.pipeline.runs.workers import run_with_workers
 from gre_bench.ranking.reference_dependence import (
     NO_HUMAN,
     compute_reference_likeness,
+    compute_trimmed_order,
+    describe_tipping_points,
     shifts_by_lm_likelihood,
     shifts_without_each_reviewer,
-    tipping_line,
-    trimmed_order,
 )
 from gre_bench.reports.explanations import ScoreOrigin, find_score_origin
 from gre_bench.reports.signatures import headline_metric, shown_signatures
@@ -112,9 +112,10 @@ def report_of(
         "metric": signature["metric"],
         "signature_id": signature["signature_id"],
         "evaluation_lm": signature["evaluation_lm"],
-        "line": tipping_line(points),
+        "line": describe_tipping_points(points),
         "orders": [
-            asdict(row) | {"trimmed": [asdict(each) for each in trimmed_order(pairs, stand_ins, row.first, row.second)]}
+            asdict(row)
+            | {"trimmed": [asdict(each) for each in compute_trimmed_order(pairs, stand_ins, row.first, row.second)]}
             for row in points
         ],
         "human": NO_HUMAN,
@@ -197,7 +198,7 @@ def _score(store: Store, signature: SignatureRow) -> int:
         def build_score_arguments(chunk: Sequence[Sequence[tuple[str, str, Case]]]) -> dict[str, Any]:
             cases = tuple(case for paper in chunk for *_, case in paper)
             works = [MetricWork(signature["metric"], signature["signature_id"], cases)]
-            known = known_spans(edition, scoring, identity, works)
+            known = read_known_spans(edition, scoring, identity, works)
             return {"name": cases[0].paper_id, "backends": source.job.backends, "scoring": scoring, "works": works,
                     "known": known}  # fmt: skip
 

@@ -26,9 +26,9 @@ from gre_bench.guidelines.quality_points import (
     FieldedReview,
     Points,
     Quality,
+    compute_mean_date,
+    compute_median_length,
     compute_review_qualities,
-    mean_date,
-    median_length,
     sample_groups,
     select_group_members,
 )
@@ -175,7 +175,7 @@ def _build_quality_summary(
     groups: Mapping[str, Sequence[str]],
 ) -> dict[str, Any]:  # fmt: skip
     totals = Counter(quality.total for quality in qualities if quality.total is not None)
-    middle, mean = median_length(reviews), mean_date(reviews)
+    middle, mean = compute_median_length(reviews), compute_mean_date(reviews)
     waiting = [problem for quality in qualities for problem in quality.lacking.values() if not problem.final]
     missing = [problem for problem in waiting if problem.code != "not_asked"]
     return {
@@ -185,14 +185,14 @@ def _build_quality_summary(
         "computable": sum(totals.values()), "not_computable": len(reviews) - sum(totals.values()),
         "median_characters": None if middle is None else float(middle),
         "mean_date_ms": None if mean is None else float(mean),
-        "points": {name: _counts(quality.points[name] for quality in qualities) for name in NAMES},
+        "points": {name: _count_values(quality.points[name] for quality in qualities) for name in NAMES},
         "totals": dict(sorted(totals.items())), "seed": job.seed,
         "groups": {group: {"reviews": len(select_group_members(qualities, group)), "drawn": list(ids)}
                    for group, ids in groups.items()},
     }  # fmt: skip
 
 
-def _counts(points: Any) -> dict[str, int]:
+def _count_values(points: Any) -> dict[str, int]:
     """Returns how often each value of *points* occurs; a value is a number, or the reason why there is none."""
     counts = Counter(f"{item.code}: {item.message}" if isinstance(item, Problem) else str(item) for item in points)
     return dict(sorted(counts.items()))

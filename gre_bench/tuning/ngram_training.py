@@ -29,7 +29,7 @@ from gre_bench.lm.ngram.segmentation import (
     NEWLINE,
     Alphabet,
     alphabet_of_python,
-    form_counts,
+    count_forms,
     is_word,
     spelling_counts,
     split,
@@ -194,9 +194,9 @@ def _count_papers(
         "papers_with": np.rint(shares * size).astype(np.int32),
         "lift": _compute_lift(coded, len(vocabulary)),
         **spellings,
-        **form_counts(text for papers in writers for paper in papers for text in paper),
+        **count_forms(text for papers in writers for paper in papers for text in paper),
         **backoff_counts(chain(*whole), len(vocabulary), fewest),
-        **shared_topics(whole, topical, recipe.topics),
+        **fit_shared_topics(whole, topical, recipe.topics),
     }
     config = {
         "alphabet": asdict(alphabet),
@@ -348,7 +348,7 @@ def _other_sources(model: CacheNgram, reply: ReplyParts, known: KnownTextEffect)
     return np.maximum(weights @ whole + weights @ escapes * spelling, 1e-300), reply.unknown * spelling
 
 
-def shared_topics(papers: Sequence[Sequence[np.ndarray]], chosen: np.ndarray, topics: int) -> dict[str, np.ndarray]:
+def fit_shared_topics(papers: Sequence[Sequence[np.ndarray]], chosen: np.ndarray, topics: int) -> dict[str, np.ndarray]:
     """Fits topics that reviews of one paper share: a word of one review predicts words of another through a few topics.
 
     The method is probabilistic latent semantic analysis (Hofmann 1999). Expectation maximisation fits it to the counts

@@ -252,7 +252,7 @@ def digest_of(examples: Sequence[Example]) -> str:
     return total.hexdigest()
 
 
-def batches_of(
+def build_batches(
     examples: Sequence[Example], size: int, seed: int, epoch: int, *, neighbours: bool = False
 ) -> list[list[Example]]:
     """Divides *examples* into batches of *size* examples of similar lengths, and returns the batches in random order.

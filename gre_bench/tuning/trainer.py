@@ -24,7 +24,7 @@ from torch.optim import Optimizer
 from gre_bench.core.errors import LMError, SourceError
 from gre_bench.lm.engine.engines import is_out_of_memory
 from gre_bench.tuning import record, shared_prefixes
-from gre_bench.tuning.pairs import Example, batches_of, check_examples, digest_of, weight_of
+from gre_bench.tuning.pairs import Example, build_batches, check_examples, digest_of, weight_of
 from gre_bench.tuning.record import History, HistoryPoint, TrainingPosition, trained_parameters
 from gre_bench.tuning.tuning_settings import TuningSettings
 
@@ -83,13 +83,13 @@ def train(
             on_step(point)
 
         if not run.position.points and held_out:
-            batches = batches_of(examples, batch, settings.seed, 0, neighbours=settings.share_prefixes)
+            batches = build_batches(examples, batch, settings.seed, 0, neighbours=settings.share_prefixes)
             steps = math.ceil(len(batches) / every)
             measured = run.mean_loss(held_out, "the held-out loss before the first step")
             note(HistoryPoint(0, settings.max_steps or settings.epochs * steps, 0.0, None, 0.0, measured))
         while not run.is_over:
             epoch = run.position.epoch
-            batches = batches_of(examples, batch, settings.seed, epoch, neighbours=settings.share_prefixes)
+            batches = build_batches(examples, batch, settings.seed, epoch, neighbours=settings.share_prefixes)
             steps = [batches[cut : cut + every] for cut in range(0, len(batches), every)]
             before = run.position.step - run.position.done
             planned = settings.max_steps or before + len(steps) * (settings.epochs - epoch)
@@ -163,7 +163,7 @@ class _Run:
     def __init__(self, model: nn.Module, settings: TuningSettings, folder: Path):
         torch.manual_seed(settings.seed)
         self.model, self.settings, self.folder = model, settings, folder
-        self.optimiser, self.optimiser_name = _optimiser(model, settings)
+        self.optimiser, self.optimiser_name = _build_optimiser(model, settings)
         self.position = TrainingPosition()
 
     @property
@@ -247,7 +247,7 @@ def _is_due(done: int, planned: int, every: int) -> bool:
     return done == planned or bool(every and done % every == 0)
 
 
-def _optimiser(model: nn.Module, settings: TuningSettings) -> tuple[Optimizer, str]:
+def _build_optimiser(model: nn.Module, settings: TuningSettings) -> tuple[Optimizer, str]:
     """Returns the optimiser and its name, which is adamw if adamw_8bit is unavailable."""
     parameters = list(trained_parameters(model).values())
     if not parameters:

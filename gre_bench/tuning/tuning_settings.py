@@ -94,7 +94,7 @@ class TuningSettings(BaseModel):
 
     @field_validator("metrics")
     @classmethod
-    def _once_each(cls, metrics: tuple[Metric, ...] | None) -> tuple[Metric, ...] | None:
+    def _check_no_metric_twice(cls, metrics: tuple[Metric, ...] | None) -> tuple[Metric, ...] | None:
         if metrics and (twice := [metric for index, metric in enumerate(metrics) if metric in metrics[:index]]):
             raise PydanticCustomError("twice", "{metric} is named twice; name it once", {"metric": twice[0]})
         return metrics

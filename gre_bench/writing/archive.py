@@ -93,7 +93,7 @@ class ReplyArchive:
                 file.truncate()
                 os.fsync(file.fileno())
             os.replace(beside, path)
-            _sync(path.parent)
+            _sync_folder(path.parent)
         return True
 
     @contextmanager
@@ -122,7 +122,7 @@ class ReplyArchive:
         """Creates the parent folder of *path*, and syncs it, so that it survives a power cut."""
         if not path.parent.is_dir():
             path.parent.mkdir(parents=True, exist_ok=True)
-            _sync(self.folder)
+            _sync_folder(self.folder)
 
 
 def _open_for_overwriting(path: Path) -> int:
@@ -130,7 +130,7 @@ def _open_for_overwriting(path: Path) -> int:
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
 
 
-def _sync(folder: Path) -> None:
+def _sync_folder(folder: Path) -> None:
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

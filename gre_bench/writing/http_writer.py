@@ -202,7 +202,7 @@ class HttpWriter:
 
     def _send(self, chat: Chat, sampling: Sampling, client: HttpClient) -> CompletionResult:
         """Sends one request and returns the result; a transport fault is part of the result."""
-        body = {"model": self.model.model, "messages": _messages(chat), **self._parameters(sampling)}
+        body = {"model": self.model.model, "messages": _build_messages(chat), **self._parameters(sampling)}
         answer = client.send("POST", "/chat/completions", body)
         if "Timeout" in answer.fault:
             return unanswered_request(f"endpoint gave no answer in {self.retry_policy.timeout_s:g} s", again=True)
@@ -240,7 +240,7 @@ class HttpWriter:
             headers = {name: value for name, variable in names.items() if (value := os.environ.get(variable))}
         policy = self.retry_policy
         return HttpClient(
-            self.model.endpoint, self.model.key(), policy.timeout_s, LARGEST_BODY, policy.concurrency, headers
+            self.model.endpoint, self.model.read_api_key(), policy.timeout_s, LARGEST_BODY, policy.concurrency, headers
         )
 
 
@@ -253,7 +253,7 @@ def _stop_on_store_error(gate: BatchGate[Completion]) -> Iterator[None]:
         gate.stop(unanswered_request(str(error)).reply)
 
 
-def _messages(chat: Chat) -> list[dict[str, str]]:
+def _build_messages(chat: Chat) -> list[dict[str, str]]:
     system = [{"role": "system", "content": chat.system}] if chat.system else []
     return [*system, {"role": "user", "content": chat.user}]
 
@@ -286,7 +286,7 @@ class LogprobWriter(HttpWriter):
         answer = read_completion(body)
         if answer.reply.outcome not in ("ok", "cut"):
             return answer
-        tokens = _tokens(json.loads(body))
+        tokens = _parse_tokens(json.loads(body))
         if not tokens:
             problem = "endpoint returns no log-probabilities of its tokens"
             return replace(answer, reply=replace(answer.reply, outcome="failed", text=None, detail=problem))
@@ -295,15 +295,18 @@ class LogprobWriter(HttpWriter):
         return replace(answer, reply=replace(answer.reply, outcome="ok", text=document))
 
 
-def _tokens(tree: Any) -> list[dict[str, Any]]:
+def _parse_tokens(tree: Any) -> list[dict[str, Any]]:
     """Returns the tokens of a parsed response in the format of `LogprobWriter`; [] if any token is unusable."""
     try:
         content = tree["choices"][0]["logprobs"]["content"]
         return [
             {
-                "token": _text(each["token"]),
-                "logprob": _logprob(each["logprob"]),
-                "top": [[_text(other["token"]), _logprob(other["logprob"])] for other in each["top_logprobs"] or []],
+                "token": _read_token_text(each["token"]),
+                "logprob": _bound_logprob(each["logprob"]),
+                "top": [
+                    [_read_token_text(other["token"]), _bound_logprob(other["logprob"])]
+                    for other in each["top_logprobs"] or []
+                ],
             }
             for each in content
         ]
@@ -311,13 +314,13 @@ def _tokens(tree: Any) -> list[dict[str, Any]]:
         return []
 
 
-def _text(token: object) -> str:
+def _read_token_text(token: object) -> str:
     if not isinstance(token, str):
         raise TypeError("a token is no text")
     return replace_lone_surrogates(token)
 
 
-def _logprob(value: object) -> float:
+def _bound_logprob(value: object) -> float:
     """Returns the log-probability *value*, or -9999 if it is lower; endpoints write -9999 for an impossible token.
 
     Raises `ValueError` if *value* is not a number, or is above 0 by more than a rounding error.
@@ -345,7 +348,7 @@ class EndpointCheck:
 
 def check_endpoint(model: Model) -> EndpointCheck:
     """Sends ``GET /models`` with the API key to *model*'s endpoint; raises `LMError` if the key is missing."""
-    client = HttpClient(model.endpoint, model.key(), CHECK_TIMEOUT_S, LARGEST_LIST)
+    client = HttpClient(model.endpoint, model.read_api_key(), CHECK_TIMEOUT_S, LARGEST_LIST)
     answer = client.send("GET", "/models")
     if answer.fault:
         return EndpointCheck(None, answer.fault)
@@ -415,16 +418,18 @@ def read_completion(body: bytes) -> CompletionResult:
     if message is None:
         return unanswered_request("endpoint answered without a message (200)")
     finish = str(choice.get("finish_reason") or "").lower()
-    text, thinking = without_thinking(replace_lone_surrogates(_content(message.get("content"))))
-    thinking += max(len(_content(message.get(name))) for name in ("reasoning_content", "reasoning"))
+    text, thinking = without_thinking(replace_lone_surrogates(_join_content_parts(message.get("content"))))
+    thinking += max(len(_join_content_parts(message.get(name))) for name in ("reasoning_content", "reasoning"))
     usage = _get_mapping(tree, "usage") or {}
     more = {
-        "model": one_line(replace_lone_surrogates(_content(tree.get("model") if isinstance(tree, Mapping) else None))),
+        "model": one_line(
+            replace_lone_surrogates(_join_content_parts(tree.get("model") if isinstance(tree, Mapping) else None))
+        ),
         "thinking": thinking,
         "prompt_tokens": _valid_count(usage.get("prompt_tokens")),
         "reply_tokens": _valid_count(usage.get("completion_tokens")),
     }
-    refusal = _content(message.get("refusal"))
+    refusal = _join_content_parts(message.get("refusal"))
     if refusal or finish in _FILTERED:
         detail = one_line(replace_lone_surrogates(refusal) or f"stopped by the endpoint: {finish}")
         return CompletionResult(Completion("refused", None, detail, **more))
@@ -472,10 +477,10 @@ def one_line(text: str) -> str:
     return line if len(line) <= LONGEST_DETAIL else line[: LONGEST_DETAIL - 1] + "…"
 
 
-def _content(content: object) -> str:
+def _join_content_parts(content: object) -> str:
     """Returns the text of a message's *content*, a string or a list of parts; parts without text are left out."""
     if isinstance(content, list):
-        return "".join(_content(part.get("text")) for part in content if isinstance(part, Mapping))
+        return "".join(_join_content_parts(part.get("text")) for part in content if isinstance(part, Mapping))
     return content if isinstance(content, str) else ""
 
 

@@ -52,14 +52,14 @@ class InspectWriter(HttpWriter):
         )  # fmt: skip
         request = provider.generate([*system, ChatMessageUser(content=chat.user)], [], "none", config)
         try:
-            sent = asyncio.run_coroutine_threadsafe(asyncio.wait_for(request, seconds), _loop()).result()
+            sent = asyncio.run_coroutine_threadsafe(asyncio.wait_for(request, seconds), _get_event_loop()).result()
             output = sent[0] if isinstance(sent, tuple) else sent
             result = _parse_provider_error(output, provider) if isinstance(output, Exception) else read_output(output)
         except TimeoutError:
             result = unanswered_request(f"provider gave no answer in {seconds:g} s", again=True)
         except Exception as error:  # each provider's package has its own errors
             result = _parse_provider_error(error, provider)
-        secrets = [secret for secret in (provider.api_key, self.model.key()) if secret]
+        secrets = [secret for secret in (provider.api_key, self.model.read_api_key()) if secret]
         texts = {name: getattr(result.reply, name) for name in ("text", "detail", "model")}
         kept: dict[str, Any] = {name: mask_secrets(text, secrets, "[key]") for name, text in texts.items() if text}
         return replace(result, reply=replace(result.reply, **kept))
@@ -77,7 +77,7 @@ def open_provider(model: Model) -> ModelAPI:
     from rich.text import Text
 
     try:
-        api = get_model(model.model, base_url=model.endpoint or None, api_key=model.key(), memoize=False).api
+        api = get_model(model.model, base_url=model.endpoint or None, api_key=model.read_api_key(), memoize=False).api
     except LMError:
         raise
     except ValueError as error:
@@ -135,7 +135,7 @@ def _parse_provider_error(error: Exception, provider: ModelAPI) -> CompletionRes
 
 
 @cache
-def _loop() -> asyncio.AbstractEventLoop:
+def _get_event_loop() -> asyncio.AbstractEventLoop:
     """Returns the event loop of all providers, which runs in its own thread until the process ends."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="providers", daemon=True).start()

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from gre_bench.catalogs.domains import PEER_REVIEW, domain_of
+from gre_bench.catalogs.domains import PEER_REVIEW, load_domain
 from gre_bench.catalogs.models import Model
 from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.errors import SettingsError
@@ -142,7 +142,7 @@ def open_lm_text_writer(name: str, writer_context: WriterContext) -> tuple[LMTex
         raise SettingsError(f"no writer {name!r}{where}; {did_you_mean(name, (*NAMES, *models))}")
     chosen = models[model].override_sampling(writer_context.sampling.get(model))
     writer = writer_context.writer(chosen, WRITERS[chosen.provider])
-    judging = domain_of(writer_context.domain).judgments
+    judging = load_domain(writer_context.domain).judgments
     guide = load_condition(guideline) if guideline else None
     return LMTextWriter(writer, chosen.sampling, guide, judging, chosen, writer_context.over_long), chosen
 

@@ -30,8 +30,8 @@ from gre_bench.core.records import HUMAN, Case, edition_of
 from gre_bench.core.settings import load
 from gre_bench.lm.opening import open_lm
 from gre_bench.perturbations import planted_flaws, scripted
-from gre_bench.pipeline.importing import known_reviews, load_papers_by_id
-from gre_bench.pipeline.planning import sampled_ids
+from gre_bench.pipeline.importing import load_papers_by_id, read_known_reviews
+from gre_bench.pipeline.planning import read_sampled_ids
 from gre_bench.pipeline.training_overlap import find_overlap_in_read_copy
 from gre_bench.stats.detection import (
     ALPHA,
@@ -59,7 +59,7 @@ def score_drafts(
     """Scores every draft of every paper: metric → array (papers, drafts, kinds, 2 flaws), and each paper's families."""
     store = ReadCopy(state, edition)
     reviews: dict[str, list[str]] = {}
-    for review in known_reviews(store):
+    for review in read_known_reviews(store):
         if review.candidate == HUMAN and review.text:
             reviews.setdefault(review.paper_id, []).append(review.text)
     catalogue, _ = planted_flaws.load_flaws()
@@ -69,7 +69,7 @@ def score_drafts(
     lm = open_lm(chosen.evaluation_lm)
     used, refusals, values, families = Counter(), Counter(), {name: [] for name in METRICS}, []
     begun = time.monotonic()
-    for paper in load_papers_by_id(store, sampled_ids(store, without=trained_on.papers)):
+    for paper in load_papers_by_id(store, read_sampled_ids(store, without=trained_on.papers)):
         if len(families) == papers:
             break
         sentences = scripted.review_sentences(reviews.get(paper.paper_id, []))

@@ -18,7 +18,7 @@ from pathlib import Path
 from gre_bench.cli.views.study_screens import SCORE_NAMES, format_auc
 from gre_bench.core import settings
 from gre_bench.core.metrics import recipe_of
-from gre_bench.ingest.records.tables import ordered_labels
+from gre_bench.ingest.records.tables import parse_ordered_labels
 from gre_bench.pipeline.importing import import_papers, import_points, import_reviews
 from gre_bench.pipeline.runs.job import Job, record_run
 from gre_bench.store import Store
@@ -70,7 +70,7 @@ def main() -> None:
         with store.lock("import"), record_run(store, "import", chosen, shown=False) as progress:
             import_papers(store, progress.run_id, files["papers"])
             import_reviews(store, progress.run_id, files["reviews"], "human")
-            orders = ordered_labels((f"relatedness={','.join(RELATED)}",))
+            orders = parse_ordered_labels((f"relatedness={','.join(RELATED)}",))
             import_points(store, progress.run_id, files["points"], orders)
             progress.end("done")
         summary = score_labelled_points(Job(chosen, Path(state)))

@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 from scipy import stats as scipy_stats
 
-from gre_bench.board.family import groups_of
+from gre_bench.board.family import group_ranked_rows
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN
 from gre_bench.metrics.scoring import MetricWork
@@ -35,7 +35,7 @@ from gre_bench.pipeline.planning import load_sample_entries
 from gre_bench.reports.explanations import find_score_origin
 from gre_bench.reports.signatures import shown_signatures
 from gre_bench.stats.intervals import paired_test
-from gre_bench.stats.reference_shares import ai_likeness, tipping_share, trim_ai_like_references
+from gre_bench.stats.reference_shares import find_tipping_share, measure_ai_likeness, trim_ai_like_references
 from gre_bench.store import ReadCopy
 from gre_bench.store.queries import BOARD_PAIRS, LEADERBOARD
 from gre_bench.studies.references import stand_in_cases
@@ -77,7 +77,7 @@ class BoardScores:
         board = defaultdict(dict)
         for row in store.rows(BOARD_PAIRS, signature_id=signature["signature_id"]):
             board[row["paper_id"], row["reference_id"]][row["candidate_id"]] = row["value"]
-        ranked = groups_of(store.read(LEADERBOARD, signature_ids=[signature["signature_id"]]))
+        ranked = group_ranked_rows(store.read(LEADERBOARD, signature_ids=[signature["signature_id"]]))
         self.groups = [[row["candidate"] for row in rows if row["kind"] == "model"] for rows in ranked]
         self.names = [name for names in self.groups for name in names]
         people = {entry.paper.paper_id: [entry.human.review_id, *(each.review_id for each in entry.references)]
@@ -145,7 +145,7 @@ def trim(world: BoardScores, z: int, a: int, b: int, share: float, seed: int) ->
     planted[np.random.default_rng([seed, z]).permutation(count)[: round(share * count)]] = True
     scores = np.where(planted[:, None], world.planted[:, :, z], world.human)
     models = [c for c in range(len(world.names)) if c not in (a, b, *world.kin(z))]
-    like = ai_likeness(scores[:, models], np.where(planted, world.humans_planted[:, z], world.humans))
+    like = measure_ai_likeness(scores[:, models], np.where(planted, world.humans_planted[:, z], world.humans))
     differences = scores[:, a] - scores[:, b]
     (row,) = trim_ai_like_references(differences, world.paper.tolist(), like, [TRIM], RESAMPLES, seed)
     full = float((world.member @ differences).mean())
@@ -190,7 +190,7 @@ def main() -> None:
                     turned = told and sign * (world.truth[a] - world.truth[b]) <= 0
                     known = {}
                     if told:
-                        known = {y: tipping_share(sign * own, sign * world.against(y, a, b)[papers])
+                        known = {y: find_tipping_share(sign * own, sign * world.against(y, a, b)[papers])
                                  for y in range(size) if y not in (a, b, z)}  # fmt: skip
                     related = a in kin or b in kin
                     for kind, without in KINDS[1:] if related else KINDS[:1]:

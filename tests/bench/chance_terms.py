@@ -33,7 +33,7 @@ from gre_bench.pipeline.ranking import text_read_by, words_of
 from gre_bench.reports.contrasts import load_score_columns
 from gre_bench.reports.signatures import shown_signatures
 from gre_bench.stats.effects import holm
-from gre_bench.stats.length import contrast_at_length, length_slope
+from gre_bench.stats.length import contrast_at_length, estimate_length_slope
 from gre_bench.stats.pair_tests import pair_tests
 from gre_bench.store import Store
 from gre_bench.store.queries import BOARD_LENGTHS, LEADERBOARD, PLANNED_SIGNATURES, SignatureRow
@@ -132,7 +132,7 @@ def count_significant(
                 by_text[name, paper].append(value / scale)
             means = {key: fmean(values) for key, values in by_text.items()}
             known = [key for key in means if words.get(key) and (key[0] in names or key[0] == "human")]
-            slope = length_slope(
+            slope = estimate_length_slope(
                 [means[key] for key in known], [words[key] for key in known],
                 [paper for _, paper in known], candidates=[name for name, _ in known],
             )  # fmt: skip

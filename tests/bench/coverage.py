@@ -21,7 +21,7 @@ from gre_bench.stats.auc import compute_auc
 from gre_bench.stats.correlation import compare_correlations, correlate, correlate_within_groups, partial_correlation
 from gre_bench.stats.effects import effect, effect_at_length
 from gre_bench.stats.intervals import clustered_test, flat_interval, paired_test, student_test
-from gre_bench.stats.length import contrast_at_length, error_by_paper, length_controlled_means, length_slope
+from gre_bench.stats.length import contrast_at_length, error_by_paper, estimate_length_slope, length_controlled_means
 from gre_bench.stats.ranks import rank_intervals
 
 SIGMA = {"normal": 0.0, "lognormal": 0.5}
@@ -183,7 +183,7 @@ def lengths(random: np.random.Generator, papers: int, share: float, tails: str) 
     means = values.reshape(4, papers, 2).mean(axis=2)
     tokens = np.exp(logs[:, ::2])
     candidates = np.repeat(list("abcd"), papers).tolist()
-    slope = length_slope(means.ravel(), tokens.ravel(), np.tile(np.arange(papers), 4), candidates=candidates)
+    slope = estimate_length_slope(means.ravel(), tokens.ravel(), np.tile(np.arange(papers), 4), candidates=candidates)
     contrast = contrast_at_length(slope, range(papers), means[0], means[3], tokens[0], tokens[3])
     assert contrast.own is not None
     low, high, _ = student_test(slope.value, error_by_paper(np.array([*slope.influence.values()])), papers - 1, 0.90)
@@ -216,7 +216,7 @@ def changed_lengths(random: np.random.Generator, papers: int, share: float, tail
     tokens = np.exp(np.concatenate([np.repeat(logs[:, 0], 2), logs[:, [2, 1]].ravel()]))
     owners = np.tile(np.repeat(places, 2), 2)
     groups = np.tile(np.arange(2 * papers), 2)
-    slope = length_slope(values, tokens, owners.tolist(), groups.tolist())
+    slope = estimate_length_slope(values, tokens, owners.tolist(), groups.tolist())
     pairs = np.repeat(places, 2).tolist()
     found = effect_at_length(before.ravel(), after.ravel(), np.repeat(shorter[:, 0], 2), pairs, slope)
     truth = -shift / math.sqrt(1 + 0.25 * (0.16 + 0.04))

@@ -24,7 +24,7 @@ import pandas as pd
 from scipy import optimize, sparse
 
 from gre_bench.core.review_text import Kind
-from gre_bench.core.training_registers import PaperTexts, Register, named_registers, write_register
+from gre_bench.core.training_registers import PaperTexts, Register, load_named_registers, write_register
 from gre_bench.ingest.records.sampling import read_evaluation_set
 from gre_bench.writing.rules.judgments import claims_of
 from gre_bench.writing.rules.stances import NONE, SCALE, STANCES, Claim, features
@@ -84,7 +84,7 @@ def of_papers(shapes: Sequence[tuple[Kind, int]]) -> tuple[list[set[str]], list[
     table = pd.read_parquet(SHARED / "training" / "papers.parquet").fillna("")
     table = table[(table["abstract"] != "") | (table["text"] != "")]
     known = [PaperTexts(name, about or None) for name, about in zip(table["paper_id"], table["abstract"], strict=True)]
-    trained_on = named_registers([EMBEDDED])[0].trained_on(known)
+    trained_on = load_named_registers([EMBEDDED])[0].trained_on(known)
     papers = [paper for paper in known if paper.paper_id in trained_on]
     texts = table[table["paper_id"].isin(trained_on)]["text"]
     chance, named = random.Random(7), []

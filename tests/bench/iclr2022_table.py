@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gre_bench.board.committee_curve import committee_of
+from gre_bench.board.committee_curve import read_committee_curve
 from gre_bench.board.words import format_p_value
 from gre_bench.core.metrics import ALPHA, recipe_of
 from gre_bench.core.resources import resource
@@ -147,7 +147,7 @@ def stability(state: Path, lm: str) -> Iterator[list[str]]:
 def committee(store: Store, lm: str) -> Iterator[list[str]]:
     """Yields the committee's curve under GEM-S (abstract), and which models joined on each half of the papers."""
     signature_id = signatures_of(store, lm)[1]["signature_id"]
-    curve = committee_of(store.read, signature_id, store.read(LEADERBOARD, signature_ids=[signature_id]))
+    curve = read_committee_curve(store.read, signature_id, store.read(LEADERBOARD, signature_ids=[signature_id]))
     assert curve, f"the release has no committee by {lm}"
     yield ["reviewers", "GEM-S (abstract), together", "chosen on one half", "on the other"]
     for step in curve["steps"]:

@@ -36,7 +36,7 @@ import numpy as np
 from gre_bench.api import open_lm
 from gre_bench.core.metrics import find_specific_signature, recipe_of
 from gre_bench.core.records import HUMAN, Prediction, edition_of
-from gre_bench.core.training_registers import PaperTexts, named_registers
+from gre_bench.core.training_registers import PaperTexts, load_named_registers
 from gre_bench.lm.protocol import predict_checked
 from gre_bench.stats.intervals import clustered_error, paired_test, student_test
 from gre_bench.store import Store, find_editions
@@ -204,7 +204,7 @@ def stance_rows(known: dict[int, YearEdition], stance: str) -> Iterator[list[str
 def second(known: dict[int, YearEdition], lm: str, kept: Path, papers: int) -> Iterator[list[str]]:
     """Yields rows of the first *papers* papers of each year, one reference each, by the edition's LM and by *lm*."""
     opened = open_lm(lm).lm
-    registers = named_registers([opened.identity.name])
+    registers = load_named_registers([opened.identity.name])
     lines = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
     scores = {(line["year"], line["paper"]): line["above"] for line in lines}
     chosen: dict[int, list[Pair]] = {}

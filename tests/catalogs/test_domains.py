@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from gre_bench.catalogs.domains import PEER_REVIEW, domain_of, domains
+from gre_bench.catalogs.domains import PEER_REVIEW, load_domain, load_domains
 from gre_bench.core import controls
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.judgments import count_judgments
@@ -16,7 +16,7 @@ from gre_bench.prompts.library import fill, load, render
 from tests.conftest import ROOT
 from tests.one_line import one_line
 
-SHIPPED = list(domains().values())
+SHIPPED = list(load_domains().values())
 TABLE = """
 [[domain]]
 name = "films"
@@ -48,10 +48,10 @@ def test_the_paper_s_three_domains_are_there_with_the_changes_that_each_allows()
         "yelp": ("categories", ("categories",)),
         "proposals": ("abstract", ("abstract",)),
     }
-    assert domain_of("proposals").grades == ("C", "B", "A")
-    peers, yelp = domain_of(PEER_REVIEW), domain_of("yelp")
+    assert load_domain("proposals").grades == ("C", "B", "A")
+    peers, yelp = load_domain(PEER_REVIEW), load_domain("yelp")
     assert set(peers.perturbations) == set(PERTURBATIONS)
-    assert peers.generic == domain_of("review-quality").generic == controls.GENERIC_JUDGMENTS
+    assert peers.generic == load_domain("review-quality").generic == controls.GENERIC_JUDGMENTS
     assert (peers.predict, peers.judgments) == ("predict_judgments", "judgments")
     assert "random_replacement" in yelp.perturbations and yelp.why_not("random_replacement") is None
     assert {"elongation", "abstract_only"} <= set(yelp.left_out) and "no sections" in yelp.why_not("elongation")
@@ -71,19 +71,19 @@ def test_a_domain_has_a_generic_review_of_the_papers_proportions_and_prompts_tha
 
 def test_a_synopsis_is_made_of_the_parts_that_the_domain_names_and_a_new_domain_is_an_entry_alone(tmp_path):
     parts = {"title": " T ", "abstract": "A.\n", "categories": "Thai, Bars"}
-    assert domain_of("review-quality").synopsis_text(parts) == "T\n\nA."
-    assert domain_of("yelp").synopsis_text(parts) == "Thai, Bars"
-    assert domain_of("peer-review").synopsis_text({"title": "T", "abstract": "  "}) is None
-    assert domain_of("review-quality").synopsis_text({"abstract": "A."}) is None
-    films = domain_of("films", table(tmp_path))
+    assert load_domain("review-quality").synopsis_text(parts) == "T\n\nA."
+    assert load_domain("yelp").synopsis_text(parts) == "Thai, Bars"
+    assert load_domain("peer-review").synopsis_text({"title": "T", "abstract": "  "}) is None
+    assert load_domain("review-quality").synopsis_text({"abstract": "A."}) is None
+    films = load_domain("films", table(tmp_path))
     assert films.synopsis_text({"title": "M", "categories": "crime"}) == "M\n\ncrime"
 
 
 def test_an_unknown_domain_or_change_is_one_line_with_the_known_ones():
     with one_line("no domain 'papers'; the domains are: peer-review, review-quality, yelp, proposals"):
-        domain_of("papers")
+        load_domain("papers")
     with one_line("no change 'shorten'; the changes are: sentence_deletion, ", kind=SettingsError):
-        domain_of("yelp").why_not("shorten")
+        load_domain("yelp").why_not("shorten")
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_an_unknown_domain_or_change_is_one_line_with_the_known_ones():
 def test_a_wrong_entry_is_one_line_that_names_it(tmp_path, old, new, part):
     path = table(tmp_path, old, new)
     with pytest.raises(SettingsError, match=part) as caught:
-        domains(path)
+        load_domains(path)
     assert "\n" not in str(caught.value)
 
 
@@ -119,11 +119,11 @@ def test_a_domain_named_twice_and_a_change_that_needs_an_abstract_where_there_is
     path = table(tmp_path)
     path.write_text(path.read_text() * 2)
     with pytest.raises(SettingsError, match="entry 2: films is already there"):
-        domains(path)
+        load_domains(path)
     path = table(tmp_path, 'abstract_only = "no abstract", ', "")
     path.write_text(path.read_text().replace("perturbations = [", 'perturbations = ["abstract_only", '))
     with pytest.raises(SettingsError, match="change abstract_only needs an abstract, and the synopsis is categories"):
-        domains(path)
+        load_domains(path)
 
 
 def test_the_shipped_file_explains_every_field():

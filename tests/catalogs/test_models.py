@@ -76,7 +76,7 @@ def test_what_is_left_out_is_unknown(tmp_path):
     assert (model.parameters, model.knowledge_cutoff, model.price_in, model.price_out, model.context) == (None,) * 5
     assert model.released is None
     assert model.sampling == Sampling() == Sampling(0.0, 4000)
-    assert (model.identity, model.key()) == ("a@m", None)
+    assert (model.identity, model.read_api_key()) == ("a@m", None)
 
 
 def test_everything_can_be_stated(tmp_path):
@@ -155,6 +155,6 @@ def test_an_unusable_key_is_named_by_its_variable_only(monkeypatch, value):
     monkeypatch.setenv("A_KEY", value)
     model = Model(name="a", endpoint="http://h/v1", model="m", key_env="A_KEY")
     with one_line("A_KEY", kind=LMError, never=("canary",)):
-        model.key()
+        model.read_api_key()
     monkeypatch.setenv("A_KEY", " sk-1\n")
-    assert model.key() == "sk-1", "without the blanks around it"
+    assert model.read_api_key() == "sk-1", "without the blanks around it"

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from gre_bench.core import settings as configuration
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.strict import load_json
-from gre_bench.core.terminal import without_controls
-from gre_bench.core.urls import base_url, without_accounts
+from gre_bench.core.terminal import replace_control_characters
+from gre_bench.core.urls import base_url, redact_accounts
 from tests.cli.calling import ended
 from tests.conftest import ROOT
 from tests.flows.refreshing import DEMO as GIVEN
@@ -74,7 +74,7 @@ def test_an_address_is_plain_or_refused_without_being_repeated(scheme, rest):
             assert SECRET not in str(error)
         else:
             assert "@" not in found.split("/")[2] and found.isascii() and found.isprintable()
-        assert SECRET not in without_accounts(f"asked https://me:{SECRET}@h/x and http://h")
+        assert SECRET not in redact_accounts(f"asked https://me:{SECRET}@h/x and http://h")
 
 
 COMMANDS = [("import", "papers", None, "--edition", "X-2025", "--new"), ("import", "reviews", None, "--edition", "X-2025", "--new", "--human"),
@@ -175,9 +175,9 @@ def test_controls_in_a_title_reach_no_terminal(call, tmp_path):
 @example("naïve café\r\n‍👩‍🔬 ")
 @settings(max_examples=200, deadline=None, database=None)
 def test_a_page_holds_no_controls_and_keeps_all_else(text):
-    clean = without_controls(text)
+    clean = replace_control_characters(text)
     assert not {*map(chr, range(9)), "\x1b", "\x7f", "\x9b", "\r", "\u2028", "\u202e", "\u2066"} & {*clean}
-    assert without_controls(clean) == clean
+    assert replace_control_characters(clean) == clean
     if text.isprintable():
         assert clean == text
 

@@ -11,7 +11,7 @@ from gre_bench.checks.plan_ahead import plan_ahead
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.settings import BudgetSettings
 from gre_bench.ingest.openreview import fetching, transport
-from gre_bench.ingest.openreview.fetching import budget_file
+from gre_bench.ingest.openreview.fetching import locate_budget_file
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.snapshot import Snapshot
 from gre_bench.store import Store
@@ -149,7 +149,7 @@ def test_a_plan_counts_what_the_limits_known_now_take(tmp_path):
     pages = settings(None, "fetch.page=1000", "fetch.histories=false", edition="ICLR 2020", papers=300)
     assert plan_ahead(pages, tmp_path)["fetch"]["seconds"] == pytest.approx(8 * 3600, rel=0.01)
     learnt = {"ratelimit-limit": "300", "ratelimit-remaining": "300", "ratelimit-reset": "60"}
-    RequestBudget(budget_file(tmp_path)).record_stated_limits("api.openreview.net pdf", 200, learnt)
+    RequestBudget(locate_budget_file(tmp_path)).record_stated_limits("api.openreview.net pdf", 200, learnt)
     assert plan_ahead(pages, tmp_path)["fetch"]["seconds"] < 60
 
 

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 
 from gre_bench.core import incoming
 from gre_bench.core.errors import SourceError
-from gre_bench.core.incoming import DEPTH, check_depth, files_in, lines, max_values_in, read_bytes, use_file_limits
+from gre_bench.core.incoming import (
+    DEPTH,
+    check_depth,
+    count_max_values,
+    lines,
+    list_regular_files,
+    read_bytes,
+    use_file_limits,
+)
 
 JSON = st.recursive(
     st.none() | st.text(alphabet='a"\\[]{},\n') | st.integers(),
@@ -45,7 +53,7 @@ def test_json_is_too_deep_exactly_if_its_brackets_outside_quotes_are(value, leve
 
 @given(value=JSON)
 def test_a_row_never_holds_more_values_than_are_counted_before_it_is_parsed(value):
-    assert max_values_in(json.dumps(value).encode()) >= count(value)
+    assert count_max_values(json.dumps(value).encode()) >= count(value)
 
 
 @pytest.mark.parametrize(
@@ -82,6 +90,6 @@ def test_a_folder_has_its_regular_files_and_says_what_else_is_in_it(tmp_path):
     (tmp_path / "in" / "deeper" / "a.eval").touch()
     (tmp_path / "in" / ".hidden").touch()
     (tmp_path / "in" / "up").symlink_to(tmp_path)
-    found, refused = files_in(tmp_path / "in")
+    found, refused = list_regular_files(tmp_path / "in")
     assert [path.name for path in found] == ["a.eval"]
     assert [(path.name, reason) for path, reason in refused] == [("up", "it is a link")]

@@ -14,7 +14,14 @@ from hypothesis import strategies as st
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.resources import resource
-from gre_bench.core.training_registers import FILE, INCLUDED, PaperTexts, named_registers, read_register, write_register
+from gre_bench.core.training_registers import (
+    FILE,
+    INCLUDED,
+    PaperTexts,
+    load_named_registers,
+    read_register,
+    write_register,
+)
 from gre_bench.ingest.records.sampling import read_evaluation_set
 from gre_bench.writing.rules.judgments import WRITER
 from tests.conftest import real
@@ -93,7 +100,7 @@ def test_a_register_that_cannot_be_trusted_is_unknown_and_never_clean(folder, fi
     assert "it is unknown what it was learnt from" in register.problem and why in register.problem
     assert register.trained_on([LEARNT]) == set()
     with pytest.raises(SettingsError, match="unknown"):
-        named_registers([str(folder)])
+        load_named_registers([str(folder)])
 
 
 def test_every_included_evaluation_lm_and_the_writer_by_rule_have_a_register():

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gre_bench.catalogs.models import load as load_models
-from gre_bench.core.resources import resource, settings_file, settings_names
+from gre_bench.core.resources import find_settings_file, list_settings_names, resource
 from gre_bench.core.settings import load
 from gre_bench.ranking import published_boards
 from gre_bench.studies.examiners.inputs import load_study
@@ -56,6 +56,6 @@ def test_no_paper_that_a_fine_tuned_lm_was_learnt_from_can_be_drawn(name):
 
 
 def test_a_name_finds_its_file_with_and_without_the_folder():
-    found = settings_file(Path("papers/004_board"))
-    assert found == settings_file(Path("papers/004_board.toml")) == FILES["004_board"]
-    assert {"demo", "papers/004_board"} <= set(settings_names())
+    found = find_settings_file(Path("papers/004_board"))
+    assert found == find_settings_file(Path("papers/004_board.toml")) == FILES["004_board"]
+    assert {"demo", "papers/004_board"} <= set(list_settings_names())

@@ -9,9 +9,9 @@ import pytest
 
 from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.rosters import METRICS, roster_names
+from gre_bench.core.rosters import METRICS, list_roster_names
 from gre_bench.core.settings import load, parse
-from gre_bench.pipeline.year_models import needed_models
+from gre_bench.pipeline.year_models import list_needed_models
 from gre_bench.writing.writers import WriterContext, open_text_writer
 from tests.one_line import one_line
 from tests.servers.chat import MODEL, scripted_chat
@@ -46,10 +46,10 @@ def settings_file(folder: Path, more: str = "") -> Path:
     return folder / "settings.toml"
 
 
-@pytest.mark.parametrize("name", roster_names())
+@pytest.mark.parametrize("name", list_roster_names())
 def test_a_shipped_roster_names_models_of_the_models_file_and_three_metrics(name):
     settings = load(None, (f"roster={name}",))
-    asked = needed_models(settings)
+    asked = list_needed_models(settings)
     assert asked and {model.name for model in asked} <= load_models().keys()
     assert settings.scoring.metrics == METRICS, "gem_s_assw is one of a roster's own accord"
 

@@ -23,7 +23,7 @@ from gre_bench.cli.app import app
 from gre_bench.cli.commands import options
 from gre_bench.core import settings
 from gre_bench.core.errors import GreBenchError
-from gre_bench.core.resources import settings_file
+from gre_bench.core.resources import find_settings_file
 from tests.conftest import ROOT
 from tests.docs.blocks import PAGES, blocks, without_blocks
 
@@ -153,7 +153,7 @@ def _wrong_call(words: list[str], whole: bool) -> str | None:
         context = command.make_context(command.name, list(words))
         if "override" in context.params and takes["--set"].help == get_args(options.Set)[1].help:
             file = context.params.get("settings")
-            own = file is not None and file.suffix and not settings_file(file).is_file()
+            own = file is not None and file.suffix and not find_settings_file(file).is_file()
             settings.load(None if own else file, tuple(context.params["override"] or ()))
     except (typer.TyperException, GreBenchError) as error:
         return str(error)

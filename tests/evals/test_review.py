@@ -248,10 +248,10 @@ def test_inspect_finds_the_task_by_the_entry_point():
 @pytest.mark.night
 @pytest.mark.pretrained
 def test_smollm2_reviews_through_the_provider_of_hugging_face(by_rule, tmp_path):
-    from gre_bench.core.pretrained import cached_model, entry_of
+    from gre_bench.core.pretrained import cached_model, find_pretrained_model
 
     name = needed("smollm2-135m", "torch", "transformers")
-    folder = cached_model(entry_of(name)).folder
+    folder = cached_model(find_pretrained_model(name)).folder
     (log,) = evaluate(
         review(EDITION, str(by_rule), limit=1),
         model=get_model("hf/smollm2-135m", model_path=str(folder), device="cpu", do_sample=False, memoize=False),

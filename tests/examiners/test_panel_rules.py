@@ -15,11 +15,11 @@ from gre_bench.examiners.pairwise import TextPair, ask_preferences, list_decided
 from gre_bench.examiners.panel import (
     ExamResult,
     compute_exam_result,
+    compute_exam_weight,
+    compute_exam_weights,
     decide_by_weighted_mean,
-    exam_weight,
-    exam_weights,
-    game_score,
     measure_answer_agreement,
+    score_game,
     stretch_to_unit_scale,
 )
 from tests.examiners.test_grading import writer
@@ -60,7 +60,7 @@ def test_an_exam_is_passed_with_each_of_its_parts_at_the_threshold(gold, again, 
     ],
 )  # fmt: skip
 def test_the_chairs_weights_are_the_formulas(rule, p, alpha, value):
-    assert exam_weight(p, rule, alpha) == pytest.approx(value)
+    assert compute_exam_weight(p, rule, alpha) == pytest.approx(value)
 
 
 def test_the_decision_is_the_weighted_mean_of_those_who_have_an_answer():
@@ -69,24 +69,28 @@ def test_the_decision_is_the_weighted_mean_of_those_who_have_an_answer():
         ExamResult("b", 0.6, None, 10, 0, True),
         ExamResult("c", 0.3, None, 10, 0, False),
     ]
-    by = exam_weights(exams, "poly")
+    by = compute_exam_weights(exams, "poly")
     assert by == {"a": pytest.approx(0.6), "b": pytest.approx(0.4)}
     given = {"a": [1.0, None, None], "b": [0.0, 0.25, None], "c": [0.0, 0.0, 1.0]}
     one, two, three = decide_by_weighted_mean(given, by)
     assert (one, two, three.code) == (pytest.approx(0.6), 0.25, "no_voice")
-    assert [game_score(one), game_score(two), game_score(three)] == [1.0, 0.0, None]
+    assert [score_game(one), score_game(two), score_game(three)] == [1.0, 0.0, None]
 
 
 def test_a_panel_that_nobody_qualified_for_is_refused_in_one_line():
     with pytest.raises(SettingsError, match="no examiner passed the qualification exam; the best, b, has 0.50"):
-        exam_weights([ExamResult("a", 0.4, None, 10, 0, False), ExamResult("b", 0.5, None, 10, 0, False)], "log")
+        compute_exam_weights(
+            [ExamResult("a", 0.4, None, 10, 0, False), ExamResult("b", 0.5, None, 10, 0, False)], "log"
+        )
     with pytest.raises(SettingsError, match="examiner a has no positive weight by rule log"):
-        exam_weights([ExamResult("a", 0.5, None, 10, 0, True)], "log")
+        compute_exam_weights([ExamResult("a", 0.5, None, 10, 0, True)], "log")
 
 
 @given(st.lists(st.floats(0.6, 1), min_size=1, max_size=6), st.sampled_from(["uniform", "log", "exp", "poly"]))
 def test_weights_sum_to_one_and_a_better_exam_never_weighs_less(scores, rule):
-    by = exam_weights([ExamResult(str(place), score, None, 1, 0, True) for place, score in enumerate(scores)], rule)
+    by = compute_exam_weights(
+        [ExamResult(str(place), score, None, 1, 0, True) for place, score in enumerate(scores)], rule
+    )
     assert sum(by.values()) == pytest.approx(1)
     order = sorted(range(len(scores)), key=lambda place: scores[place])
     assert all(by[str(one)] <= by[str(other)] + 1e-12 for one, other in itertools.pairwise(order))

@@ -16,7 +16,7 @@ from gre_bench.examiners.grading import Grade
 from gre_bench.examiners.rater_results import ExaminerResult, sample_rationales
 from gre_bench.guidelines.outcomes import ConditionResult
 from gre_bench.guidelines.rmse_tables import RmseCell, RmseRow, Table
-from gre_bench.release.pages.board_page import Board, Entry, as_csv
+from gre_bench.release.pages.board_page import Board, Entry, format_board_csv
 from gre_bench.studies import guidelines as of_guidelines
 from gre_bench.studies.examiners import results as of_examiners
 from gre_bench.studies.guidelines import format_rows_as_csv
@@ -62,7 +62,7 @@ def _of_guidelines(cell: str, _: Path) -> str:
 
 CSV = {
     "leaderboard and sql, CSV": _written(Format.csv),
-    "page of a board, CSV": lambda cell, _: as_csv(Board(cell, cell, cell, (Entry(cell, cell, -1.5),), signature_id=cell)),
+    "page of a board, CSV": lambda cell, _: format_board_csv(Board(cell, cell, cell, (Entry(cell, cell, -1.5),), signature_id=cell)),
     "studies: grades, outcomes, quality": lambda cell, _: format_rows_as_csv([{cell: cell, "grade": -1.5}, {"reason": cell}]),
     "studies: rationales that people fill in": _rationales,
 }  # fmt: skip

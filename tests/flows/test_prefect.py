@@ -19,7 +19,7 @@ from gre_bench.core.errors import BudgetReached, SettingsError
 from gre_bench.flows import year
 from gre_bench.flows.annual_refresh import annual_refresh
 from gre_bench.pipeline.runs.prefect_engine import summary_of
-from gre_bench.tasks.release import artifact_rows
+from gre_bench.tasks.release import build_artifact_rows
 from tests.conftest import ROOT
 from tests.flows.making_boards import stand_ins
 from tests.flows.refreshing import assert_same, demo, refreshed, tables, use
@@ -136,7 +136,7 @@ def test_a_step_at_its_bound_is_shown_as_paused_and_not_as_failed(engine, tmp_pa
 def test_rows_of_a_history_are_six_columns_of_json_with_numbers_of_two_decimals():
     shown = {"metric": "gem", "candidate": "a/b", "edition": "V-2025", "difference": 1.23, "low": "", "high": 2.0}
     row = shown | {"difference": 1.23456789, "low": None, "signature_id": "def2f4b0419b39c6", "se": 0.5}
-    assert json.loads(json.dumps(artifact_rows([row]))) == [shown]
+    assert json.loads(json.dumps(build_artifact_rows([row]))) == [shown]
 
 
 def test_the_flow_works_with_the_decorators_taken_off(tmp_path):

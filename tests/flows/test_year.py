@@ -21,7 +21,7 @@ from prefect.utilities.callables import parameter_schema
 from gre_bench.api import leaderboard
 from gre_bench.core.errors import LMError, SettingsError, SourceError
 from gre_bench.core.records import signature_of
-from gre_bench.core.rosters import roster_file
+from gre_bench.core.rosters import find_roster_file
 from gre_bench.flows import year
 from gre_bench.pipeline import validation_records
 from gre_bench.pipeline.validation_records import validation_record
@@ -90,7 +90,7 @@ def test_the_shipped_roster_is_published_by_the_default_gate_without_the_metric_
 ):
     """Seven LMs, two controls and three metrics as they ship; stand-ins are the endpoint and the evaluation LM."""
     monkeypatch.setattr(validation_records, "SHIPPED", records(tmp_path / "shipped", "ICLR-2020", known))
-    models = [model["name"] for model in tomllib.loads(roster_file("yearly", tmp_path).read_text())["model"]]
+    models = [model["name"] for model in tomllib.loads(find_roster_file("yearly", tmp_path).read_text())["model"]]
     named = f"writing.models={stand_ins(tmp_path, chat.url, models)}"
     with served() as loopback:
         found = made(loopback.v2, "yearly", tmp_path / "state", named, "evaluation_lm.backend=cache-ngram",

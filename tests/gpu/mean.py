@@ -13,7 +13,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from gre_bench.core.training_registers import named_registers, write_register
+from gre_bench.core.training_registers import load_named_registers, write_register
 from gre_bench.lm.weights import ADAPTER, ADAPTER_WEIGHTS, RECORD, folder_digest
 
 
@@ -34,7 +34,7 @@ def write_mean(first: Path, second: Path, weight: float, out: Path) -> None:
     out.mkdir(parents=True)
     save_file(mean, out / ADAPTER_WEIGHTS, metadata={"format": "pt"})
     shutil.copy(second / ADAPTER, out / ADAPTER)
-    registers = named_registers([str(first), str(second)])
+    registers = load_named_registers([str(first), str(second)])
     write_register(out, [], {entry for register in registers for entry in register.entries or ()})
     record["mean"] = {"of": digests, "weight of the second": weight}
     (out / RECORD).write_text(json.dumps(record, indent=2) + "\n")

@@ -12,13 +12,13 @@ from scipy.stats import spearmanr
 
 from gre_bench.core.records import Problem
 from gre_bench.guidelines.outcomes import (
+    average_human_ratings,
     compare_conditions,
     compare_conditions_by_model,
     compute_closeness,
     compute_condition_results,
     compute_rmse_reference,
     compute_wording_statistics,
-    human_means,
     moving_type_token_ratio,
     rmse,
     split_into_lower_case_words,
@@ -132,7 +132,7 @@ def test_the_yardstick_is_a_constant_and_one_reviewer_against_the_others():
     assert (found.reviewer, found.ratings) == (2.0, 2)
     assert {rating: count for rating, count in found.distribution.items() if count} == {5: 1, 8: 1}
     assert compute_rmse_reference({"c": ()}) is None
-    assert human_means({"a": (4.0, 6.0), "c": ()}) == {"a": 5.0}
+    assert average_human_ratings({"a": (4.0, 6.0), "c": ()}) == {"a": 5.0}
 
 
 def test_given_reviews_become_ratings_and_a_paper_without_one_is_accounted_for():

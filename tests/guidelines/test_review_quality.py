@@ -17,13 +17,13 @@ from gre_bench.guidelines.quality_points import (
     NAMES,
     FieldedReview,
     Quality,
+    compute_mean_date,
+    compute_median_length,
     compute_review_qualities,
     count_field_characters,
-    date_points,
+    grade_date,
+    grade_length,
     group_of,
-    length_points,
-    mean_date,
-    median_length,
     sample_groups,
 )
 
@@ -47,15 +47,15 @@ def test_dates_and_lengths_have_the_printed_points():
     """The cut-offs of appendix A.2, each met exactly and just passed."""
     dates = {0: 5, 1.5: 5, 2: 5, 2.0001: 4, 5: 4, 5.0001: 3, 10: 3, 10.0001: 2, 20: 2, 20.0001: 1, 400: 1}
     for sign in (1, -1):
-        assert {days: date_points(round(sign * days * DAY_MS), Fraction(0)) for days in dates} == dates
+        assert {days: grade_date(round(sign * days * DAY_MS), Fraction(0)) for days in dates} == dates
     sizes = {0: 1, 50: 1, 51: 2, 80: 2, 81: 3, 100: 3, 120: 3, 121: 4, 150: 4, 151: 5, 10_000: 5}
-    assert {size: length_points(size, Fraction(100)) for size in sizes} == sizes
+    assert {size: grade_length(size, Fraction(100)) for size in sizes} == sizes
 
 
 def test_a_cut_off_is_met_exactly_where_floats_would_miss_it():
-    assert 1.2 * 35 < 42.0000001 and length_points(42, Fraction(35)) == 3
-    assert length_points(3, Fraction(5, 2)) == 3
-    assert 0.8 * 2.5 == 2.0 and length_points(2, Fraction(5, 2)) == 2
+    assert 1.2 * 35 < 42.0000001 and grade_length(42, Fraction(35)) == 3
+    assert grade_length(3, Fraction(5, 2)) == 3
+    assert 0.8 * 2.5 == 2.0 and grade_length(2, Fraction(5, 2)) == 2
 
 
 def review(name="r", written_ms=0, **fields):
@@ -70,10 +70,10 @@ def test_the_length_counts_four_fields_and_the_median_and_the_mean_date_are_over
     assert count_field_characters(review()) == 100
     assert count_field_characters(review(questions="")) == 60
     assert count_field_characters(without("r", "questions")) is None
-    assert median_length([review(), review(questions=""), without("x", "summary")]) == 80
-    assert median_length([without("x", "summary")]) is None
-    assert mean_date([review(written_ms=0), review(written_ms=3), FieldedReview("x", "p")]) == Fraction(3, 2)
-    assert mean_date([FieldedReview("x", "p")]) is None
+    assert compute_median_length([review(), review(questions=""), without("x", "summary")]) == 80
+    assert compute_median_length([without("x", "summary")]) is None
+    assert compute_mean_date([review(written_ms=0), review(written_ms=3), FieldedReview("x", "p")]) == Fraction(3, 2)
+    assert compute_mean_date([FieldedReview("x", "p")]) is None
 
 
 def verdicts(*reviews, points=(3, 2, 2)):

@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 from gre_bench.core.errors import LMError
 from gre_bench.core.records import Prediction, SpanLogprob
 from gre_bench.lm.ngram.backoff import CopyModel, compute_earlier_copy_probability, probability_of_continuations
-from gre_bench.lm.ngram.cache_ngram import CacheNgram, stem
+from gre_bench.lm.ngram.cache_ngram import CacheNgram, strip_ending
 from gre_bench.lm.ngram.segmentation import (
     Alphabet,
     GapAndCapitalModel,
     Speller,
     alphabet_of_python,
-    form_counts,
+    count_forms,
     pieces_of_words,
     spelling_counts,
     split,
@@ -93,7 +93,7 @@ def test_a_text_splits_into_words_and_gaps(text: str, words: list[str], gaps: li
     ("word", "root"), [("policies", "polic"), ("optimization", "optim"), ("news", "news"), ("as", "as")]
 )
 def test_a_stem_loses_one_ending_and_keeps_four_letters(word: str, root: str) -> None:
-    assert stem(word) == root
+    assert strip_ending(word) == root
 
 
 def test_copying_follows_the_table() -> None:
@@ -138,7 +138,7 @@ def test_spellings_of_all_words_sum_to_one() -> None:
 
 @pytest.mark.parametrize("before", ["", "a", ".", "\n"])
 def test_gaps_and_capitals_of_a_token_sum_to_one(before: str) -> None:
-    form = GapAndCapitalModel(form_counts(["A ab.  b\nAb CD"]), Alphabet(word=26, space=1, mark=9))
+    form = GapAndCapitalModel(count_forms(["A ab.  b\nAb CD"]), Alphabet(word=26, space=1, mark=9))
     place = len(split(before).words) - 1
     for after in ("ab", "a", ".", "\n", ""):
         written = {"".join(letters) for letters in itertools.product(*({letter, letter.upper()} for letter in after))}

@@ -150,6 +150,6 @@ def test_a_random_model_is_made_on_the_device(folders: dict[str, Path]) -> None:
 @pytest.mark.skipif("CUDA_VISIBLE_DEVICES" in os.environ, reason="CUDA_VISIBLE_DEVICES names the GPUs here")
 def test_the_gpus_that_workers_are_given_are_those_that_cuda_has() -> None:
     pytest.importorskip("duckdb", reason="workers need the store")
-    from gre_bench.pipeline.runs.workers import gpus
+    from gre_bench.pipeline.runs.workers import list_gpus
 
-    assert gpus() == tuple(map(str, range(torch.cuda.device_count())))
+    assert list_gpus() == tuple(map(str, range(torch.cuda.device_count())))

@@ -29,9 +29,9 @@ from gre_bench.core.pretrained import (
     Pretrained,
     cache_folder,
     cached_model,
-    entries,
-    entry_of,
     find_pretrained,
+    find_pretrained_model,
+    load_pretrained_models,
     model_path,
     resolve_model_ref,
 )
@@ -84,13 +84,13 @@ def left(place: Path) -> list[str]:
 
 
 def test_the_known_models_are_two_and_an_unknown_name_brings_the_nearest_one():
-    kinds = {one.name: one.kind for one in entries().values()}
+    kinds = {one.name: one.kind for one in load_pretrained_models().values()}
     assert kinds == {"smollm2-135m": "lm", "minilm-l6-v2": "embedder"}
-    assert all(one.licence == "Apache-2.0" and one.wheel_size > 10**7 for one in entries().values())
+    assert all(one.licence == "Apache-2.0" and one.wheel_size > 10**7 for one in load_pretrained_models().values())
     with pytest.raises(SettingsError, match=r"no pretrained model 'smollm2-135M-'; did you mean smollm2-135m\?"):
-        entry_of("smollm2-135M-")
+        find_pretrained_model("smollm2-135M-")
     with pytest.raises(SettingsError, match="known: smollm2-135m, minilm-l6-v2"):
-        entry_of("gpt")
+        find_pretrained_model("gpt")
 
 
 @pytest.mark.parametrize("wrong", [
@@ -103,7 +103,7 @@ def test_a_wrong_entry_is_named(carried, tmp_path, monkeypatch, wrong):
     (tmp_path / "wrong.toml").write_text(f"[[model]]\n{lines}\n")
     monkeypatch.setattr(known, "FILE", tmp_path / "wrong.toml")
     with pytest.raises(SettingsError, match=rf"wrong.toml, entry 1: {next(iter(wrong))}"):
-        entries()
+        load_pretrained_models()
 
 
 # Where models lie
@@ -427,7 +427,7 @@ def test_a_wheel_without_end_is_not_fetched_to_its_end(carried, place, offering)
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_pip_ends_with_the_command_that_asked_for_it(place, offering, monkeypatch, sign):
     monkeypatch.undo()
-    entry = entry_of("minilm-l6-v2")
+    entry = find_pretrained_model("minilm-l6-v2")
     offering.version = entry.version
     command = [sys.executable, "-m", "gre_bench.cli.app", "models", "get", entry.name]
     url = f"http://127.0.0.1:{offering.server_port}/simple"

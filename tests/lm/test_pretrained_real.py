@@ -8,7 +8,7 @@ import time
 import pytest
 
 from gre_bench.core.errors import GreBenchError
-from gre_bench.core.pretrained import cached_model, entry_of
+from gre_bench.core.pretrained import cached_model, find_pretrained_model
 from gre_bench.core.records import Prediction
 from gre_bench.core.settings import load
 from gre_bench.ingest.records.notes import read_notes
@@ -26,7 +26,7 @@ def needed(name: str, *packages: str) -> str:
     for package in packages:
         pytest.importorskip(package, reason="pretrained models need the extra `lm`")
     try:
-        found = cached_model(entry_of(name))
+        found = cached_model(find_pretrained_model(name))
     except GreBenchError as error:
         pytest.skip(str(error))
     if found is None:
@@ -51,7 +51,7 @@ def test_smollm2_finds_a_review_likelier_after_one_of_the_same_paper(capsys):
     began = time.monotonic()
     lm = open_lm(chosen.evaluation_lm)
     opened, pairs = time.monotonic() - began, judged()
-    assert lm.identity.name == name and lm.identity.digest == cached_model(entry_of(name)).digest
+    assert lm.identity.name == name and lm.identity.digest == cached_model(find_pretrained_model(name)).digest
     same = lm.logprob([Prediction(x, None, y) for x, y in pairs])
     other = lm.logprob([Prediction(x, None, pairs[place - 1][1]) for place, (x, _) in enumerate(pairs)])
     # The same reply after the review of its own paper and after another's.
@@ -72,7 +72,7 @@ def test_minilm_finds_a_rewording_nearer_than_another_matter():
     asked, near, far = embedder.embed(
         ["The experiments are thorough.", "The evaluation is extensive.", "The cat sleeps."]
     )
-    assert embedder.identity.digest == cached_model(entry_of(name)).digest and asked.shape == (384,)
+    assert embedder.identity.digest == cached_model(find_pretrained_model(name)).digest and asked.shape == (384,)
     assert asked @ near > asked @ far + 0.2
 
 

@@ -24,7 +24,7 @@ from gre_bench.metrics.cases import (
     plan_moves,
     plan_response_moves,
 )
-from gre_bench.metrics.scoring import build_predictions, signature
+from gre_bench.metrics.scoring import build_predictions, build_signature
 from tests.scripted_lms import OverlapLM, scores_of
 
 
@@ -194,8 +194,8 @@ def test_every_gem_has_a_specific_form_which_settings_plan_beside_it_unless_chan
 
 def test_the_signature_of_a_score_above_chance_tells_the_rule_and_the_seed():
     lm = LMIdentity("lm", "d", "1")
-    assert signature(recipe_of("gem"), lm, ScoringSettings(), "w").chance == "none"
-    assert signature(recipe_of("gem_specific"), lm, ScoringSettings(), "w").chance == "moved-1, seed 0"
+    assert build_signature(recipe_of("gem"), lm, ScoringSettings(), "w").chance == "none"
+    assert build_signature(recipe_of("gem_specific"), lm, ScoringSettings(), "w").chance == "moved-1, seed 0"
 
 
 def test_neighbours_in_length_are_not_always_partners():

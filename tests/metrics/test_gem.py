@@ -13,7 +13,7 @@ from gre_bench.core.errors import SpanError
 from gre_bench.core.metrics import METRICS
 from gre_bench.core.records import Case, Prediction, SpanLogprob
 from gre_bench.core.settings import ScoringSettings
-from gre_bench.metrics.scoring import RAW_CUT, collect_predictions, predict_missing, signature
+from gre_bench.metrics.scoring import RAW_CUT, build_signature, collect_predictions, predict_missing
 from gre_bench.metrics.scoring import build_predictions as terms_of
 from tests.scripted_lms import FaultyLM, OverlapLM, scores_of
 
@@ -155,4 +155,4 @@ def test_signatures_differ_by_every_choice_that_moves_a_score():
         ("gem", replace(lm, digest="1"), SETTINGS, "w"),
         ("gem", replace(lm, dtype="bfloat16"), SETTINGS, "w"),
     ]
-    assert len({signature(METRICS[name], *rest).signature_id for name, *rest in chosen}) == len(chosen)
+    assert len({build_signature(METRICS[name], *rest).signature_id for name, *rest in chosen}) == len(chosen)

@@ -14,7 +14,7 @@ from gre_bench.catalogs.models import Model
 from gre_bench.core.asking import RETRIES
 from gre_bench.core.errors import ReplyError
 from gre_bench.core.records import Case, Sampling, Score
-from gre_bench.metrics.lm_examiner import LMExaminer, build_examiner_chat, overall_score
+from gre_bench.metrics.lm_examiner import LMExaminer, build_examiner_chat, parse_overall_score
 from gre_bench.writing.archive import ReplyArchive
 from gre_bench.writing.http_writer import HttpWriter, RetryPolicy
 from tests.one_line import one_line
@@ -78,25 +78,25 @@ NOT_READ = [
 
 @pytest.mark.parametrize(("text", "value"), READ)
 def test_the_score_is_the_number_in_the_closed_tags(text, value):
-    assert overall_score(text) == value
+    assert parse_overall_score(text) == value
 
 
 @pytest.mark.parametrize(("text", "said"), NOT_READ)
 def test_what_is_no_score_is_none(text, said):
     with one_line(said, kind=ReplyError):
-        overall_score(text)
+        parse_overall_score(text)
 
 
 @given(st.text(st.sampled_from("<>/overall_score 0123456789.\n"), max_size=80), st.integers(0, 100))
 def test_any_chatter_before_the_score_is_passed_over(chatter, tenths):
-    assert overall_score(f"{chatter}<overall_score>{tenths / 10}</overall_score>") == tenths / 10
+    assert parse_overall_score(f"{chatter}<overall_score>{tenths / 10}</overall_score>") == tenths / 10
 
 
 def test_hostile_replies_are_read_in_linear_time():
     opened = "<overall_score>"
     for text in (opened * 100_000, opened + " " * 1_000_000, opened + "1" * 1_000_000 + "</overall_score>"):
         with pytest.raises(ReplyError, match="^.{1,200}$"):
-            overall_score(text)
+            parse_overall_score(text)
 
 
 def test_the_examiner_is_asked_about_the_whole_paper_and_the_original_review():

@@ -22,11 +22,11 @@ from gre_bench.metrics.overlap import (
     Measure,
     OverlapMetric,
     bleu,
-    bleu_words,
     common_subsequence_length,
     measure_of,
     rouge_l,
-    rouge_words,
+    split_bleu_words,
+    split_rouge_words,
 )
 
 OVERLAPS = {measure.name: measure for measure in (BLEU, ROUGE_L, LENGTH)}
@@ -88,7 +88,15 @@ def test_rouge_l_is_the_f_measure_of_the_longest_common_subsequence(candidate, r
 
 def test_rouge_l_stems_and_ignores_case_and_marks():
     assert value_of(ROUGE_L, "Police KILL the gunman!", "(police killed; the gunman)") == 1.0
-    assert rouge_words("The experiments, clearly: 0.85 naïve") == ["the", "experi", "clearli", "0", "85", "na", "ve"]
+    assert split_rouge_words("The experiments, clearly: 0.85 naïve") == [
+        "the",
+        "experi",
+        "clearli",
+        "0",
+        "85",
+        "na",
+        "ve",
+    ]
 
 
 WORDS = [
@@ -104,12 +112,12 @@ WORDS = [
 
 @pytest.mark.parametrize(("text", "expected"), WORDS)
 def test_the_words_of_bleu_are_those_of_nltk(text, expected):
-    assert bleu_words(text) == expected
+    assert split_bleu_words(text) == expected
 
 
 @given(st.text(st.sampled_from("abX .,!?:()\n\t-—é0189漢"), max_size=200))
 def test_no_word_is_lost(text):
-    assert "".join(bleu_words(text)) == "".join(text.split())
+    assert "".join(split_bleu_words(text)) == "".join(text.split())
 
 
 def test_length_counts_words_between_blanks_and_reads_no_reference():
@@ -148,7 +156,7 @@ def test_the_longest_common_subsequence_is_that_of_the_table(x, y):
     assert common_subsequence_length(x, y) == rows[-1][-1] == common_subsequence_length(y, x)
 
 
-@given(texts.filter(rouge_words), texts.filter(rouge_words))
+@given(texts.filter(split_rouge_words), texts.filter(split_rouge_words))
 def test_rouge_l_is_that_of_the_library(candidate, reference):
     from rouge_score.rouge_scorer import RougeScorer
 

@@ -20,7 +20,7 @@ from gre_bench.perturbations.by_name import (
     apply_perturbation,
     check_applicable,
     find_perturbation,
-    identity,
+    identify_perturbation,
 )
 from gre_bench.perturbations.material import PerturbationInput
 from tests.conftest import SIXTEEN
@@ -107,9 +107,11 @@ def test_what_cannot_be_made_has_a_reason_that_names_it(name, level, lacks, code
 def test_identities_tell_settings_apart():
     base = PerturbationInput("k", "text")
     others = [replace(base, seed=1), replace(base, splitter="linguistic"), replace(base, headings=())]
-    assert len({identity("sentence_deletion", one) for one in (base, *others)}) == 4
-    assert identity("sentence_deletion", base) == identity("sentence_deletion", replace(base, key="l", text="m"))
-    assert re.fullmatch(r"sentence_deletion-1 · authors [0-9a-f]{8}", identity("sentence_deletion", base))
+    assert len({identify_perturbation("sentence_deletion", one) for one in (base, *others)}) == 4
+    assert identify_perturbation("sentence_deletion", base) == identify_perturbation(
+        "sentence_deletion", replace(base, key="l", text="m")
+    )
+    assert re.fullmatch(r"sentence_deletion-1 · authors [0-9a-f]{8}", identify_perturbation("sentence_deletion", base))
 
 
 def test_the_toy_review_is_elongated_as_printed():

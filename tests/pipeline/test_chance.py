@@ -21,7 +21,7 @@ from gre_bench.ranking.rank_statistics import ScoredPairs, collect_text_lengths,
 from gre_bench.ranking.reference_dependence import shifts_by_lm_likelihood
 from gre_bench.stats.effects import holm
 from gre_bench.stats.intervals import clustered_test
-from gre_bench.stats.length import length_slope
+from gre_bench.stats.length import estimate_length_slope
 from gre_bench.stats.pair_tests import pair_tests
 from gre_bench.store import Store
 from gre_bench.store.queries import ANCHORED, CURRENT_SIGNATURES
@@ -336,7 +336,7 @@ def test_scores_above_chance_at_the_human_length_have_intervals_by_exchange(stat
     even = dict.fromkeys(words, 50) | {(HUMAN, rows[0][1]): 51, ("knows", rows[0][1]): 50}
     at, found = scores_at_human_length(pairs, even)
     texts = collect_text_lengths(pairs, even)
-    slope = length_slope(texts.values, texts.words, texts.papers, candidates=texts.candidates)
+    slope = estimate_length_slope(texts.values, texts.words, texts.papers, candidates=texts.candidates)
     papers = list(slope.influence)
     for name, interval in found.items():
         mine = {

@@ -14,7 +14,7 @@ from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import LMIdentity
 from gre_bench.core.settings import ScoringSettings, ValidationSettings
 from gre_bench.core.training_registers import Register
-from gre_bench.metrics.scoring import signature
+from gre_bench.metrics.scoring import build_signature
 from gre_bench.pipeline import validation_records
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
@@ -25,7 +25,7 @@ from tests.flows.refreshing import query, use, with_papers_read
 from tests.flows.test_validation import asked
 from tests.scripted_lms import FaultyLM, OverlapLM
 
-SIGNED = signature(recipe_of("gem"), LMIdentity("lm", "0" * 64, "1"), ScoringSettings(), "rule")
+SIGNED = build_signature(recipe_of("gem"), LMIdentity("lm", "0" * 64, "1"), ScoringSettings(), "rule")
 
 
 @pytest.fixture(autouse=True)
@@ -85,7 +85,7 @@ def test_a_verdict_holds_on_another_device_and_in_another_precision_and_for_no_o
     lm = LMIdentity("lm", "0" * 64, "trie-2, 1024 tokens on cpu", dtype="bfloat16")
 
     def signed(**other):
-        return signature(recipe_of("gem"), replace(lm, **other), ScoringSettings(), "rule")
+        return build_signature(recipe_of("gem"), replace(lm, **other), ScoringSettings(), "rule")
 
     monkeypatch.setattr(sys.modules[__name__], "SIGNED", signed())
     granted(tmp_path, "A-2024", "pass", 1, monkeypatch)
@@ -110,7 +110,7 @@ def test_ones_own_record_goes_first_then_that_of_the_very_signature_then_the_new
     def under(unicode, verdict, at):
         own = replace(lm, engine_version=f"cache-ngram-1+unicode-{unicode}")
         monkeypatch.setattr(
-            sys.modules[__name__], "SIGNED", signature(recipe_of("gem"), own, ScoringSettings(), "rule")
+            sys.modules[__name__], "SIGNED", build_signature(recipe_of("gem"), own, ScoringSettings(), "rule")
         )
         if verdict:
             granted(tmp_path, "A-2024", verdict, at, monkeypatch)

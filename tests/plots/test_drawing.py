@@ -15,11 +15,11 @@ from gre_bench.plots.drawing import (
     NAME,
     Curve,
     Interval,
+    compute_axis_span,
     compute_ticks,
     draw_curve_panels,
     draw_intervals,
     format_position,
-    span_of,
 )
 from tests.conftest import ROOT
 
@@ -46,7 +46,7 @@ def test_an_axis_has_a_few_round_ticks_inside_it(span):
 
 @given(st.lists(st.floats(-1e6, 1e6, allow_subnormal=False), max_size=8))
 def test_an_axis_holds_zero_and_all_values_with_a_margin_on_both_sides(values):
-    low, high = span_of(values)
+    low, high = compute_axis_span(values)
     assert all(low < value < high for value in (0.0, *values))
     assert high - low <= 1.2 * (max((*values, 0.0)) - min((*values, 0.0)) or 1.0)
 

@@ -6,10 +6,10 @@ from datetime import date
 
 import pytest
 
-from gre_bench.board.words import training_overlap_line
+from gre_bench.board.words import describe_training_overlap
 from gre_bench.catalogs import models
 from gre_bench.core.training_registers import Register
-from gre_bench.ranking.contamination import contamination, describe_conflict, entry_of
+from gre_bench.ranking.contamination import describe_conflict, find_contamination, find_model_entry
 
 SHIPPED = models.load()
 ICLR_2024 = date(2023, 11, 10)
@@ -31,7 +31,7 @@ ICLR_2023 = date(2022, 11, 4)
     ],
 )
 def test_a_candidate_is_clean_only_if_its_cutoff_precedes_the_reviews(name, released, status):
-    assert contamination("candidate", name, SHIPPED, released).status == status
+    assert find_contamination("candidate", name, SHIPPED, released).status == status
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_a_candidate_is_clean_only_if_its_cutoff_precedes_the_reviews(name, rele
     ],
 )
 def test_evaluation_lms_and_writers_are_known_by_the_names_they_sign_with(role, name, status):
-    assert contamination(role, name, SHIPPED, ICLR_2024).status == status
+    assert find_contamination(role, name, SHIPPED, ICLR_2024).status == status
 
 
 READ = Register("tuned", frozenset({"paper 0123456789abcdef"}), "fedcba9876543210")
@@ -75,7 +75,7 @@ UNREAD = Register("tuned", None, None, "it is unknown what tuned was learnt from
 def test_what_was_learnt_here_is_clean_only_by_its_register_and_by_its_base(
     register, trained_on, base, released, status
 ):
-    found = contamination("evaluation_lm", "tuned", SHIPPED, released, (register, trained_on, 9), base)
+    found = find_contamination("evaluation_lm", "tuned", SHIPPED, released, (register, trained_on, 9), base)
     assert found.status == status
     counted = (None, None, None) if register is UNREAD else (trained_on, 9, READ.digest)
     assert (found.learnt, found.papers, found.register) == counted
@@ -89,14 +89,14 @@ def test_a_board_says_of_how_many_papers_each_was_learnt():
         {"role": "synopsis_writer", "name": "an LM", "learnt": None, "papers": None},
     ]
     signature = {"evaluation_lm": "tuned", "writer": "a rule", "synopsis_writer": "an LM"}
-    assert training_overlap_line(signature, rows) == "tuned 51 of 73 papers, a rule 0 of 1 paper"
+    assert describe_training_overlap(signature, rows) == "tuned 51 of 73 papers, a rule 0 of 1 paper"
 
 
 def test_how_a_candidate_was_asked_leaves_its_model_as_it_is_and_a_maker_that_does_not_fit_is_another_model():
     asked = ("openai/gpt-4o-2024-05-13+reflect5+ensemble5", "gpt-4o+fewshot1", "openai/gpt-4o@iclr+rubric", "gpt-4o")
-    assert {entry_of(name, SHIPPED).name for name in asked} == {"openai/gpt-4o"}
+    assert {find_model_entry(name, SHIPPED).name for name in asked} == {"openai/gpt-4o"}
     for name in ("quis/gpt-4-regenerated", "somebody-else/gpt-4o"):
-        assert entry_of(name, SHIPPED) is None
+        assert find_model_entry(name, SHIPPED) is None
 
 
 def test_a_candidate_in_the_hands_of_its_own_family_is_flagged():

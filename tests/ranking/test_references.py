@@ -11,12 +11,12 @@ from scipy import stats
 from gre_bench.ranking.rank_statistics import ScoredPairs, build_test_family
 from gre_bench.ranking.reference_dependence import (
     compute_reference_likeness,
+    compute_trimmed_order,
+    describe_tipping_points,
     paper_differences,
     shifts_by_lm_likelihood,
     shifts_without_each_reviewer,
-    tipping_line,
     tipping_points,
-    trimmed_order,
 )
 from gre_bench.stats.families import HolmFamily
 
@@ -171,17 +171,20 @@ def test_neighbours_that_are_level_have_no_share_and_the_line_counts_those_that_
     found = tipping_points(pairs, rows, EVERY, board_tests(pairs, EVERY))
     level = [row for row in found if row.first != "a"]
     assert level and all(row.share is row.uncut is row.worst is row.turned is row.by is None for row in level)
-    line = tipping_line(found)
+    line = describe_tipping_points(found)
     assert line.startswith("a over ") and "AI-written references, if neither's own model wrote them" in line
     assert "of 3 orders told apart, the weakest" in line
-    assert "none has a share" in tipping_line(level)
-    assert tipping_line([]) is None and tipping_points(pairs, [], ["a", "b"], board_tests(pairs, ["a", "b"])) == []
+    assert "none has a share" in describe_tipping_points(level)
+    assert (
+        describe_tipping_points([]) is None
+        and tipping_points(pairs, [], ["a", "b"], board_tests(pairs, ["a", "b"])) == []
+    )
 
 
 def test_a_share_is_printed_rounded_down():
     pairs, rows = scored()
     (row, *_) = tipping_points(pairs, rows, ["a", "c", "human"], board_tests(pairs, ["a", "c", "human"]))
-    assert f"stands up to {int(row.share * 100)}% AI" in tipping_line([row])
+    assert f"stands up to {int(row.share * 100)}% AI" in describe_tipping_points([row])
 
 
 def test_a_stand_in_that_gives_the_first_no_more_than_humans_do_turns_no_order():
@@ -209,7 +212,7 @@ def test_the_trimmed_order_leaves_out_the_references_most_like_an_ais():
     pairs, rows = scored()
     like, _ = compute_reference_likeness(pairs, rows, ("a", "b"))
     of = {(n, p, r): v for n, p, r, v in zip(*pairs.columns, strict=True)}
-    for row in trimmed_order(pairs, rows, "a", "b"):
+    for row in compute_trimmed_order(pairs, rows, "a", "b"):
         gone = sorted(like, key=lambda key: -like[key])[: round(row.share * len(like))]
         kept = {}
         for paper, reference in like:

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gre_bench.release.figures import SHAPES, board_picture, families, write_figures
-from gre_bench.release.pages.board_page import Board, Entry, as_csv, page_of
+from gre_bench.release.figures import SHAPES, assign_family_marks, board_picture, write_figures
+from gre_bench.release.pages.board_page import Board, Entry, format_board_csv, page_of
 from gre_bench.reports.publish_editions import printed_boards
 from tests.conftest import ROOT
 from tests.release.made_up import EDITION
@@ -113,7 +113,7 @@ def test_the_figures_of_an_examiners_board_are_files_in_their_folder(tmp_path, n
 
 def test_families_are_told_apart_without_colour():
     boards = [Board("gem", "GEM", "nats", tuple(Entry(f"m{n}", "model", n, family=f"F{n:02d}") for n in range(40)))]
-    marks = families(boards)
+    marks = assign_family_marks(boards)
     assert len({(mark.colour, mark.shape) for mark in marks.values()}) == 40
     assert len({mark.shape for mark in list(marks.values())[: len(SHAPES)]}) == len(SHAPES)
 
@@ -121,7 +121,7 @@ def test_families_are_told_apart_without_colour():
 @pytest.mark.parametrize("text", ["=1+1", "+cmd", "-2", "@x", "plain", 'a "quoted", name'])
 def test_a_name_in_a_boards_csv_is_never_a_formula(text):
     board = Board("gem", "GEM", "nats", (Entry(text, "model", -1.5, low=-2.0, high=-1.0, rank=1),))
-    (row,) = csv.DictReader(io.StringIO(as_csv(board)))
+    (row,) = csv.DictReader(io.StringIO(format_board_csv(board)))
     assert row["candidate"].lstrip("'") == text and not row["candidate"].startswith(("=", "+", "-", "@"))
     assert (float(row["score"]), float(row["low"]), row["vs_human"]) == (-1.5, -2.0, "")
 

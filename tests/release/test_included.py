@@ -22,7 +22,7 @@ from gre_bench.reports import contrasts
 from gre_bench.reports.contrasts import compare_candidates, compare_contrasts, compare_lms
 from gre_bench.reports.verifying import verify_release
 from gre_bench.stats.effects import holm
-from gre_bench.stats.length import length_slope
+from gre_bench.stats.length import estimate_length_slope
 from gre_bench.store import INCLUDED_EDITION, INCLUDED_EDITIONS
 
 CONTRASTS = resource("deployments", "contrasts", "iclr2022.toml")
@@ -234,10 +234,10 @@ def test_the_doubt_of_the_slope_widens_contrasts_of_unlike_lengths_most(folder, 
     doubted = contrasts_by_the_board()
 
     def known(*values, **more):
-        slope = length_slope(*values, **more)
+        slope = estimate_length_slope(*values, **more)
         return replace(slope, influence=dict.fromkeys(slope.influence, 0.0))
 
-    monkeypatch.setattr(contrasts, "length_slope", known)
+    monkeypatch.setattr(contrasts, "estimate_length_slope", known)
     sure = contrasts_by_the_board()
     wider = {}
     for row, other in zip(doubted, sure, strict=True):

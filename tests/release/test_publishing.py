@@ -24,7 +24,7 @@ from gre_bench.release.public_tables import (
     open_release_tables,
     write_database,
 )
-from gre_bench.release.publishing import histories, publish
+from gre_bench.release.publishing import publish, read_histories
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports import publish_editions
 from gre_bench.reports.publish_editions import build_publication, publish_edition
@@ -211,7 +211,7 @@ def test_two_years_are_set_beside_each_other_by_differences_to_the_human_baselin
     board = store_of(own).read(LEADERBOARD, signature_ids=ids)
     row = next(row for row in board if row["kind"] == "model" and row["metric"] == "gem")
     assert f"{row['vs_human']:+.2f}".replace("-", "−") in years and f"{row['score']:+.2f}" not in years
-    found, *others = all_metrics = histories(release_store_of(own), release_store_of(own).latest)
+    found, *others = all_metrics = read_histories(release_store_of(own), release_store_of(own).latest)
     assert len(others) == 2 and found["editions"] == ["ICLR-2024", EDITION] and len(found["changes"]) == 3
     of_all = []
     for table in all_metrics:
@@ -238,7 +238,7 @@ def test_editions_of_two_signatures_are_no_history(own):
     )
     rank_again(earlier)
     publish_edition(earlier, ReleaseStore(own / "releases", "ICLR-2024"))
-    assert histories(release_store_of(own), release_store_of(own).latest) == []
+    assert read_histories(release_store_of(own), release_store_of(own).latest) == []
 
 
 def test_what_is_published_is_the_store_at_one_moment_and_never_while_a_run_writes_it(own, call):

@@ -14,7 +14,7 @@ from scipy.stats import t as student
 from scipy.stats import ttest_rel
 
 from gre_bench.board.words import RANKED_APART
-from gre_bench.release.pages.board_data import by_paper, compare_all_pairs, compute_leads
+from gre_bench.release.pages.board_data import average_by_paper, compare_all_pairs, compute_leads
 from gre_bench.release.pages.board_page import page_of
 from gre_bench.release.public_tables import open_release_tables
 from gre_bench.release.release_store import ReleaseStore
@@ -174,7 +174,7 @@ def test_who_share_no_two_papers_are_not_compared_and_the_others_are():
     both = ({("p1", "r"): first, ("p2", "r"): second} for first, second in ((1.0, 2.5), (0.0, 1.0)))
     values = dict(zip("abc", (*both, {("p3", "r"): 1.0}), strict=True))
     assert [(test.first, test.second) for test in compare_all_pairs(values)] == [("a", "b")]
-    assert by_paper({("p", "r1"): 1.0, ("p", "r2"): 2.0}) == {"p": 1.5}
+    assert average_by_paper({("p", "r1"): 1.0, ("p", "r2"): 2.0}) == {"p": 1.5}
     assert compare_all_pairs({}) == [] and compare_all_pairs({"a": {}}) == []
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gre_bench.board.family import groups_of, list_pair_test_rows, lm_orders_of
+from gre_bench.board.family import group_ranked_rows, list_pair_test_rows, read_lm_orders
 from gre_bench.board.words import format_board_answer, format_ties
 from gre_bench.cli.views.comparison import _describe_significance
 from gre_bench.ranking.rank_statistics import ScoredPairs, build_test_family, rank_statistics
@@ -139,7 +139,7 @@ def verdicts(store: Boards, monkeypatch: pytest.MonkeyPatch) -> tuple[Verdicts, 
             if row["board"]:
                 number(lm, first, second, row["board"]["p_holm"])
     for lm, rows in store.boards.items():
-        told = lm_orders_of(store.read, lm, rows)
+        told = read_lm_orders(store.read, lm, rows)
         for test in list_pair_test_rows(told[:1]):
             number(lm, test["first"], test["second"], test["p_holm"])
         for row in rows:
@@ -153,7 +153,7 @@ def verdicts(store: Boards, monkeypatch: pytest.MonkeyPatch) -> tuple[Verdicts, 
         for line in format_ties(rows):
             first, second = re.findall(r"human|m\d", line)
             note(lm, first, second, "level")
-        for group in groups_of(rows):
+        for group in group_ranked_rows(rows):
             own: Any = [{**row, "group_name": None} for row in group]
             _of_answer(format_board_answer(own, told), lm, [row["candidate"] for row in group], note)
     return said, numbers

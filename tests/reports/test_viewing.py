@@ -20,7 +20,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.release.loading import find_release, load_release
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publish_editions import publish_edition
-from gre_bench.reports.web_view import Viewing, server_of
+from gre_bench.reports.web_view import Viewing, build_server
 from gre_bench.store import INCLUDED_EDITION, Store
 from tests.conftest import ROOT
 from tests.release import browser
@@ -49,7 +49,7 @@ def viewing(state):
 @pytest.fixture(scope="module")
 def port(viewing):
     """The port of a server of the state."""
-    with server_of(viewing, 0) as server:
+    with build_server(viewing, 0) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         yield server.server_address[1]
@@ -185,7 +185,7 @@ def look(tab, port, store, running):
 
 def test_a_port_that_is_taken_is_one_line(viewing, port):
     with pytest.raises(SettingsError, match=f"port {port} cannot be served: .*--port"):
-        server_of(viewing, port)
+        build_server(viewing, port)
 
 
 def test_the_command_says_where_it_is_and_stops_by_hand(state):

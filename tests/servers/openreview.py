@@ -37,7 +37,7 @@ from typing import Any, Literal
 from urllib.parse import parse_qsl, urlsplit
 
 from gre_bench.core.errors import GreBenchError, SettingsError
-from gre_bench.ingest.records.notes import creating_invitation, fields_of, invitations_of
+from gre_bench.ingest.records.notes import find_creating_invitation, list_invitations, unwrap_fields
 from gre_bench.ingest.records.row_files import read_notes_file
 from gre_bench.ingest.records.versions import apply_edit
 from gre_bench.ingest.snapshot import Snapshot
@@ -247,11 +247,11 @@ class FixtureStore:
             return False
         for key, value in query.items():
             if key == "invitation":
-                held = invitations_of(note)
+                held = list_invitations(note)
             elif key in ("id", "forum"):
                 held = note.get(key)
             elif key.startswith("content."):
-                held = fields_of(note).get(key.removeprefix("content."))
+                held = unwrap_fields(note).get(key.removeprefix("content."))
             else:
                 continue
             if value != held and not (isinstance(held, list) and value in held):
@@ -298,7 +298,7 @@ class FixtureStore:
             return note | {"id": version_id, "referent": note["id"]} | dates
         envelope = {key: note[key] for key in ("domain", "readers", "writers", "signatures") if key in note}
         inner = {key: note[key] for key in ("id", "forum", "replyto", "license", "content") if key in note}
-        return {"id": version_id, "invitation": creating_invitation(note), "note": inner} | envelope | dates
+        return {"id": version_id, "invitation": find_creating_invitation(note), "note": inner} | envelope | dates
 
 
 def _number(query: Query, key: str, default: int) -> int:
@@ -579,10 +579,10 @@ def _answer_with_faults(
             answer = replace(answer, body=body[:middle])
         elif name in ("edits", "readers"):
             reviews = sorted(
-                key for key, note in store.notes.items() if creating_invitation(note).endswith("Official_Review")
+                key for key, note in store.notes.items() if find_creating_invitation(note).endswith("Official_Review")
             )
             for review in {*reviews[:1], *reviews[-1:]}:
-                held = fields_of(store.notes[review])
+                held = unwrap_fields(store.notes[review])
                 if name == "readers":
                     store.edit(review, None, **{key: {"readers": {"delete": True}} for key in held})
                     continue

@@ -19,7 +19,7 @@ from gre_bench.core.records import Case, LMIdentity, Prediction, SpanLogprob
 from gre_bench.perturbations.by_name import apply_perturbation
 from gre_bench.perturbations.harms import DEGREES, HARMS
 from gre_bench.perturbations.material import PerturbationInput
-from gre_bench.stats.degrees import DegreeCurve, degree_curve
+from gre_bench.stats.degrees import DegreeCurve, compute_degree_curve
 from tests.scripted_lms import scores_of
 
 CLAIMS, PAPERS, ERROR = 10, 400, 0.1
@@ -91,7 +91,7 @@ def curve_of(harm: str, world: list[tuple[PerturbationInput, str]], lm: KnowsThe
         return np.array([score.value for score in scores_of("gem", lm, cases)])
 
     before = scores(None)
-    return degree_curve(np.stack([scores(f"{harm}-{degree}0") - before for degree in DEGREES], axis=1))
+    return compute_degree_curve(np.stack([scores(f"{harm}-{degree}0") - before for degree in DEGREES], axis=1))
 
 
 EXPECTED = {

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from gre_bench.stats.association import association, resampled_association_within
+from gre_bench.stats.association import build_association, resampled_association_within
 from gre_bench.stats.correlation import (
     PairLogprobs,
     compare_correlations,
@@ -55,7 +55,7 @@ def test_all_resamples_at_once_equal_resamples_written_out(kind):
     y = np.round(x + random.normal(size=60))
     groups = random.permutation(np.arange(60) % 13)
     counts = random.multinomial(13, np.full(13, 1 / 13), size=60).astype(float)
-    found = association(kind, x, y, groups, 13)(counts)
+    found = build_association(kind, x, y, groups, 13)(counts)
     for row, value in zip(counts, found, strict=True):
         drawn = np.repeat(np.arange(60), row[groups].astype(int))
         assert value == pytest.approx(SCIPY[kind](x[drawn], y[drawn])[0], abs=1e-12)
@@ -69,7 +69,7 @@ def test_values_equal_scipys_with_ties(kind, pairs):
         with pytest.raises(ValueError, match="do not vary"):
             correlate(kind, x, y, range(len(x)), resamples=10)
         return
-    (value,) = association(kind, x, y, np.arange(len(x)), len(x))(np.ones((1, len(x))))
+    (value,) = build_association(kind, x, y, np.arange(len(x)), len(x))(np.ones((1, len(x))))
     assert value == pytest.approx(SCIPY[kind](x, y)[0], abs=1e-9)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gre_bench.stats.degrees import ALPHA, PAPERS, POWER, degree_curve
+from gre_bench.stats.degrees import ALPHA, PAPERS, POWER, compute_degree_curve
 from gre_bench.stats.pair_tests import smallest_detectable_difference
 
 SHAPE = np.random.default_rng(5).normal(size=400)
@@ -19,7 +19,7 @@ def made(means, sd=1.0):
 
 def test_the_least_degree_told_is_where_the_mean_passes_the_least_difference_of_so_many_papers():
     means = [-0.06 * degree for degree in range(1, 11)]
-    curve = degree_curve(made(means))
+    curve = compute_degree_curve(made(means))
     assert curve.means == pytest.approx(means) and curve.sds == pytest.approx([1.0] * 10)
     for papers in PAPERS:
         least = smallest_detectable_difference(1.0, papers, ALPHA, POWER)
@@ -31,30 +31,30 @@ def test_the_least_degree_told_is_where_the_mean_passes_the_least_difference_of_
 @pytest.mark.parametrize("papers", PAPERS)
 def test_a_bootstrap_of_papers_has_the_power_that_the_least_degree_promises(papers):
     least = smallest_detectable_difference(1.0, papers, ALPHA, POWER)
-    curve = degree_curve(made([-least * 1.001] * 10))
+    curve = compute_degree_curve(made([-least * 1.001] * 10))
     assert curve.told[str(papers)] == 1
     assert curve.power[str(papers)] == pytest.approx(POWER, abs=0.04)
 
 
 def test_a_degree_is_not_told_below_one_that_is_not():
-    curve = degree_curve(made([-1, -1, 0, -1, -1, -1, -1, -1, -1, -1]))
+    curve = compute_degree_curve(made([-1, -1, 0, -1, -1, -1, -1, -1, -1, -1]))
     assert curve.told["300"] == 4 and not curve.monotone
 
 
 def test_a_harm_pays_from_the_least_degree_whose_rise_is_told():
-    curve = degree_curve(made([0, 0, 0.02, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1]))
+    curve = compute_degree_curve(made([0, 0, 0.02, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1]))
     assert curve.pays == 4 and curve.monotone
     assert set(curve.told.values()) == set(curve.power.values()) == {None}
 
 
 def test_differences_that_do_not_vary_are_told_unless_they_are_zero():
-    assert degree_curve(np.zeros((5, 10))).told["60"] is None
-    assert degree_curve(np.zeros((5, 10))).monotone
-    assert degree_curve(np.full((5, 10), -1.0)).told["60"] == 1
+    assert compute_degree_curve(np.zeros((5, 10))).told["60"] is None
+    assert compute_degree_curve(np.zeros((5, 10))).monotone
+    assert compute_degree_curve(np.full((5, 10), -1.0)).told["60"] == 1
     with pytest.raises(ValueError, match="at least 2 values"):
-        degree_curve(np.zeros((1, 10)))
+        compute_degree_curve(np.zeros((1, 10)))
 
 
 def test_equal_differences_give_equal_curves():
     differences = made([-0.2] * 10)
-    assert degree_curve(differences, 3) == degree_curve(differences, 3)
+    assert compute_degree_curve(differences, 3) == compute_degree_curve(differences, 3)

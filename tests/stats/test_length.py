@@ -11,7 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from gre_bench.stats.length import contrast_at_length, human_length, length_controlled_means, length_slope
+from gre_bench.stats.length import (
+    compute_human_length,
+    contrast_at_length,
+    estimate_length_slope,
+    length_controlled_means,
+)
 
 SLOPE = 7.0
 QUALITY = {"human": 20.0, "terse": 22.0, "wordy": 18.0}
@@ -32,14 +37,16 @@ def board(random: np.random.Generator, papers: int, noise: float = 0.0):
 
 def test_known_slope_and_known_scores_are_found_exactly_without_noise_and_the_human_score_stays_where_it_is():
     values, tokens, papers, candidates = board(np.random.default_rng(2), 30)
-    assert length_slope(values, tokens, papers, candidates=candidates).value == pytest.approx(SLOPE)
+    assert estimate_length_slope(values, tokens, papers, candidates=candidates).value == pytest.approx(SLOPE)
     scores = length_controlled_means(values, tokens, papers, math.exp(5.5), candidates)
     effect = float((5 * np.random.default_rng(1).normal(size=30)).mean())
     for name, quality in QUALITY.items():
         assert scores[name].value == pytest.approx(quality + effect)
     values, tokens, papers, candidates = board(np.random.default_rng(4), 50, noise=3.0)
     human = [place for place, name in enumerate(candidates) if name == "human"]
-    scores = length_controlled_means(values, tokens, papers, human_length([tokens[k] for k in human]), candidates)
+    scores = length_controlled_means(
+        values, tokens, papers, compute_human_length([tokens[k] for k in human]), candidates
+    )
     assert scores["human"].value == pytest.approx(np.mean([values[k] for k in human]))
 
 
@@ -48,10 +55,10 @@ def test_one_set_of_values_takes_its_slope_from_the_reviews_of_a_group():
     papers = np.repeat(np.arange(60), 3)
     logs = random.normal(5, 1, size=60)[papers] + 0.4 * random.normal(size=180)
     hard = -4 * random.normal(5, 1, size=60)[papers]
-    assert length_slope(hard + 2 * logs, np.exp(logs), papers.tolist()).value == pytest.approx(2.0)
+    assert estimate_length_slope(hard + 2 * logs, np.exp(logs), papers.tolist()).value == pytest.approx(2.0)
     # Two groups of a paper may differ: only reviews of one group are compared.
     groups = np.tile([0, 0, 1], 60) + 2 * papers
-    told = length_slope(hard + 2 * logs + 9 * (groups % 2), np.exp(logs), papers.tolist(), groups.tolist())
+    told = estimate_length_slope(hard + 2 * logs + 9 * (groups % 2), np.exp(logs), papers.tolist(), groups.tolist())
     assert told.value == pytest.approx(2.0)
 
 
@@ -64,7 +71,7 @@ def test_slope_equals_least_squares_with_all_dummies_on_unbalanced_data():
     columns += [np.array([float(p == q) for p in papers]) for q in sorted(set(papers))]
     columns += [np.array([float(c == d) for c in candidates]) for d in sorted(set(candidates))[1:]]
     slope = np.linalg.lstsq(np.stack(columns, axis=1), np.array(values), rcond=None)[0][0]
-    assert length_slope(values, tokens, papers, candidates=candidates).value == pytest.approx(slope)
+    assert estimate_length_slope(values, tokens, papers, candidates=candidates).value == pytest.approx(slope)
 
 
 def two(values, tokens, papers, candidates):
@@ -74,7 +81,7 @@ def two(values, tokens, papers, candidates):
         rows.setdefault((name, paper), []).append((value, token))
     means = {key: np.mean(pairs, axis=0) for key, pairs in rows.items()}
     columns = np.array([*means.values()]).T
-    slope = length_slope(*columns, [paper for _, paper in means], candidates=[name for name, _ in means])
+    slope = estimate_length_slope(*columns, [paper for _, paper in means], candidates=[name for name, _ in means])
     shared = list(dict.fromkeys(papers))
     return slope, [shared, *([means[name, p][k] for p in shared] for k in (0, 1) for name in ("wordy", "terse"))]
 
@@ -129,7 +136,7 @@ def test_candidates_with_slopes_of_their_own_are_told_apart_only_if_both_forms_a
     logs = {"a": 6 + 0.4 * random.normal(size=120), "b": 5.6 + 0.4 * random.normal(size=120)}
     # The longer reviews of a gain nothing by length, those of b gain much: no common slope fits.
     values = {"a": 8 + random.normal(size=120), "b": 8 + 12 * (logs["b"] - 5.6) + random.normal(size=120)}
-    slope = length_slope(
+    slope = estimate_length_slope(
         [*values["a"], *values["b"]], np.exp([*logs["a"], *logs["b"]]), papers * 2, candidates=["a"] * 120 + ["b"] * 120
     )
     found = contrast_at_length(slope, papers, values["a"], values["b"], np.exp(logs["a"]), np.exp(logs["b"]))
@@ -143,7 +150,9 @@ def test_lengths_that_barely_overlap_tell_nothing(gap, why):
     papers = list(range(60))
     logs, others = 5 + gap + 0.3 * random.normal(size=60), 5 + 0.3 * random.normal(size=60)
     first, second = 9 + logs + 0.1 * random.normal(size=60), others + 0.1 * random.normal(size=60)
-    slope = length_slope([*first, *second], np.exp([*logs, *others]), papers * 2, candidates=["a"] * 60 + ["b"] * 60)
+    slope = estimate_length_slope(
+        [*first, *second], np.exp([*logs, *others]), papers * 2, candidates=["a"] * 60 + ["b"] * 60
+    )
     found = contrast_at_length(slope, papers, first, second, np.exp(logs), np.exp(others))
     assert found.why_not == why and (found.p == 1.0) == (why is not None)
 

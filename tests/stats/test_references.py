@@ -10,11 +10,11 @@ from scipy import stats
 
 from gre_bench.stats.reference_shares import (
     STEPS,
-    ai_likeness,
+    find_tipping_share,
+    find_worst_tipping_share,
+    measure_ai_likeness,
     reversal_share,
-    tipping_share,
     trim_ai_like_references,
-    worst_share,
 )
 
 GRID = np.linspace(0, 1, 20_001)
@@ -36,7 +36,7 @@ def bounds(delta: np.ndarray, other: np.ndarray, level: float, side: int) -> np.
 def test_the_tipping_share_is_where_the_lower_bound_first_meets_zero(seed, other):
     delta, stand_in = made(seed, other=other)
     failing = GRID[~(bounds(delta, stand_in, 0.95, -1) > 0)]
-    share = tipping_share(delta, stand_in)
+    share = find_tipping_share(delta, stand_in)
     if len(failing) and failing[0] == 0:
         assert share is None
     else:
@@ -49,26 +49,26 @@ def test_an_order_is_surely_turned_from_where_the_upper_bound_falls_below_zero(s
     turned = GRID[bounds(delta, stand_in, 0.99, 1) < 0]
     share = reversal_share(delta, stand_in, 0.99)
     assert share == pytest.approx(turned[0], abs=1e-4) if len(turned) else share is None
-    assert share is None or share > tipping_share(delta, stand_in)
+    assert share is None or share > find_tipping_share(delta, stand_in)
 
 
 def test_an_order_that_is_not_told_has_no_share_and_a_stand_in_that_helps_the_second_never_turns_it():
     delta, stand_in = made(0)
-    assert tipping_share(delta - delta.mean(), stand_in) is None
-    assert tipping_share(-delta, stand_in) is None
-    assert tipping_share(delta, -np.abs(stand_in)) == 1.0
+    assert find_tipping_share(delta - delta.mean(), stand_in) is None
+    assert find_tipping_share(-delta, stand_in) is None
+    assert find_tipping_share(delta, -np.abs(stand_in)) == 1.0
     assert reversal_share(delta, -np.abs(stand_in), 0.95) is None
 
 
 def test_in_a_world_without_noise_the_share_is_the_quotient_of_the_differences():
     delta, stand_in = np.full(10, 2.0), np.full(10, 8.0)
-    assert tipping_share(delta, stand_in) == pytest.approx(0.25)
+    assert find_tipping_share(delta, stand_in) == pytest.approx(0.25)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.25, 0.6])
 def test_where_humans_see_no_difference_at_all_the_share_is_the_planted_one(share):
     _, stand_in = made(3, other=9.0)
-    assert tipping_share(share * stand_in, stand_in) == pytest.approx(share)
+    assert find_tipping_share(share * stand_in, stand_in) == pytest.approx(share)
 
 
 def test_a_level_order_is_said_to_stand_above_the_planted_share_in_one_of_twenty_worlds_at_most():
@@ -76,7 +76,7 @@ def test_a_level_order_is_said_to_stand_above_the_planted_share_in_one_of_twenty
     for _ in range(worlds):
         humans, z = random.normal(0, 4, 60), [random.normal(mean, 6, 60) for mean in (8.0, 5.0, 8.0)]
         delta = (1 - planted) * humans + planted * z[0]
-        shares = [tipping_share(delta, other) for other in z]
+        shares = [find_tipping_share(delta, other) for other in z]
         above += None not in shares and min(shares) > planted
         point += min(delta.mean() / other.mean() for other in z) > planted
     limit = stats.binom.ppf(0.999, worlds, 0.05)
@@ -98,15 +98,15 @@ def test_the_worst_assignment_fills_whole_papers_where_the_stand_in_helps_most(s
         if not u.mean() - stats.t.ppf(0.95, size - 1) * stats.sem(u) > 0:
             break
         last = q
-    assert worst_share(delta, stand_in) == pytest.approx(last)
-    assert worst_share(delta, stand_in) <= tipping_share(delta, stand_in)
+    assert find_worst_tipping_share(delta, stand_in) == pytest.approx(last)
+    assert find_worst_tipping_share(delta, stand_in) <= find_tipping_share(delta, stand_in)
 
 
 def test_likeness_is_what_models_get_less_what_humans_get_in_units_of_its_spread():
     models = np.array([[3.0, 5.0], [1.0, np.nan], [np.nan, np.nan], [0.0, 2.0]])
     humans = np.array([1.0, 2.0, 0.0, np.nan])
     raw = np.array([4.0 - 1.0, 1.0 - 2.0])
-    found = ai_likeness(models, humans)
+    found = measure_ai_likeness(models, humans)
     assert found[:2] == pytest.approx(raw / raw.std(ddof=1))
     assert np.isnan(found[2:]).all()
 

@@ -13,7 +13,7 @@ import pytest
 from gre_bench.store import Store, queries
 from gre_bench.store.queries import Plain, Query, as_arrow
 from gre_bench.store.schema import TABLES, define_schema
-from gre_bench.store.statements import CHANGES, statements
+from gre_bench.store.statements import CHANGES, load_statements
 from tests.flows.refreshing import refreshed
 
 EDITION = "SAMPLE-2026"
@@ -26,7 +26,7 @@ TYPED = {query.name: query for query in vars(queries).values() if isinstance(que
 """What the program reads by, with the type of its rows."""
 QUERIES = {
     name: text
-    for name, text in statements("queries").items()
+    for name, text in load_statements("queries").items()
     if re.match(r"(?:select|with|from)\b", re.sub(r"(?m)^\s*--.*\n", "", text))
 }
 """Those that give rows."""

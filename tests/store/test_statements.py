@@ -14,7 +14,7 @@ from gre_bench.core.resources import resource
 from gre_bench.release.public_tables import RECORDS, REDACTED, WHOLE
 from gre_bench.store import TABLES, VIEWS, queries
 from gre_bench.store.queries import Query
-from gre_bench.store.statements import read_statements, statement, statements
+from gre_bench.store.statements import load_statements, read_statements, statement
 from tests.conftest import ROOT
 from tests.one_line import one_line
 
@@ -83,9 +83,9 @@ def test_an_unknown_name_is_refused_with_one_line_and_the_nearest():
 
 def test_every_statement_says_first_what_a_row_is_or_what_it_does():
     for kind in KINDS:
-        for name, text in statements(kind).items():
+        for name, text in load_statements(kind).items():
             assert text.startswith("-- ") and text.endswith(("\n", ";\n")), (kind, name)
-    assert set(VIEWS) == set(statements("views"))
+    assert set(VIEWS) == set(load_statements("views"))
     assert len(list(resource("sql").rglob("*.sql"))) <= MOST_FILES
 
 
@@ -117,7 +117,7 @@ def test_every_aggregate_over_floating_point_numbers_adds_them_up_in_their_own_o
     assert unordered("select avg(a), sum(a order by b), corr(a, b)") == ["avg(a)", "sum(a order by b)", "corr(a, b)"]
     assert unordered("select avg(f(a, b) order by f(a, b)) filter (x), sum(words)") == []
     for kind in KINDS:
-        for name, text in statements(kind).items():
+        for name, text in load_statements(kind).items():
             assert not unordered(text), (kind, name)
 
 
@@ -154,7 +154,7 @@ def named_in_code() -> tuple[set[str], set[str]]:
 
 
 def test_every_query_is_used_and_every_name_that_is_used_is_a_query():
-    known = {*statements("queries"), *statements("pages")}
+    known = {*load_statements("queries"), *load_statements("pages")}
     read, steps = named_in_code()
     changes = {name for name in steps if name.startswith(("add_", "put_", "clear_", "forget_", "empty_"))}
     for name in (read | changes) - known - {"add_free_licences"}:
@@ -166,6 +166,6 @@ def test_every_statement_of_a_release_is_used():
     _, steps = named_in_code()
     made = {f"make_{name}" for name in ("metrics", "models", "changes", "signatures_shown", "word_counts")}
     public = {"public_papers", "public_reviews", "public_replies"}
-    assert {*REDACTED, *made, *public} <= set(statements("release"))
-    assert set(statements("release")) - {*REDACTED, *made, *public} <= steps
+    assert {*REDACTED, *made, *public} <= set(load_statements("release"))
+    assert set(load_statements("release")) - {*REDACTED, *made, *public} <= steps
     assert {*REDACTED, *WHOLE, *RECORDS, "word_counts"} == set(TABLES)

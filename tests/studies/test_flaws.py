@@ -11,7 +11,7 @@ import pytest
 from gre_bench.core.errors import SettingsError, SourceError, StoreError
 from gre_bench.core.records import HUMAN
 from gre_bench.perturbations.planted_flaws import MARK
-from gre_bench.pipeline.importing import known_papers, known_reviews
+from gre_bench.pipeline.importing import read_known_papers, read_known_reviews
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.reports.correctness import NOT_MEASURED, format_correctness_line, load_flaw_results
@@ -21,12 +21,12 @@ from gre_bench.store.queries import CURRENT_SIGNATURES, SAMPLE
 from gre_bench.studies.flaws import (
     RECORD,
     FlawStudy,
+    build_flaw_job,
+    compute_flaw_results,
     find_papers_with_same_flaw,
-    flaw_scores,
-    job_of,
     plant_edition,
+    read_flaw_scores,
     read_record,
-    study_results,
     write_results,
 )
 from tests.cli.calling import call
@@ -40,7 +40,7 @@ LM = "evaluation_lm.backend=cache-ngram"
 def study_of(state, papers=6, **more):
     job = Job(demo(LM, 'scoring.metrics=["gem"]', "scoring.chance=false"), state)
     study = FlawStudy(job.settings.edition.edition, papers, scripts=SCRIPTS, **more)
-    return job_of(job, study), study
+    return build_flaw_job(job, study), study
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def made(tmp_path_factory):
     job, study = study_of(state)
     record = plant_edition(job, study)
     summary = refresh(job)
-    results = study_results(job, record)
+    results = compute_flaw_results(job, record)
     write_results(job, study, results)
     return state, job, study, record, summary, results
 
@@ -64,7 +64,7 @@ def state(made, tmp_path):
 def test_each_paper_has_four_texts_with_its_two_flaws_as_references(made):
     _, job, _, record, summary, _ = made
     store = ReadCopy(job.state, job.settings.edition.edition)
-    papers = {paper.paper_id: paper for paper in known_papers(store)}
+    papers = {paper.paper_id: paper for paper in read_known_papers(store)}
     assert store.key == f"{EDITION}-flaws" and len(record["papers"]) == 6 and len(papers) == 24
     assert summary["outcome"] == "done", summary["message"]
     for name, (f, g, harmless) in record["papers"].items():
@@ -101,17 +101,17 @@ def test_a_paper_without_a_score_does_not_count(made):
     f, g = (place["flaw"] for place in places[:2])
     values = {(f"{name}{MARK}{flaw}", f"{name}{MARK}{flaw}:{name}{MARK}{about}:{number}"): 1.0
               for flaw in (f, g, "0", "harmless") for about in (f, g) for number in range(4)}  # fmt: skip
-    assert (flaw_scores({}, record), len(flaw_scores(values, record))) == ([], 2)
+    assert (read_flaw_scores({}, record), len(read_flaw_scores(values, record))) == ([], 2)
     values.popitem()
-    assert flaw_scores(values, record) == []
+    assert read_flaw_scores(values, record) == []
 
 
 def test_the_study_goes_on_where_it_stopped_and_adds_scripts(made, state):
     job, study = study_of(state)
-    before = {review.review_id for review in known_reviews(ReadCopy(state, study.edition))}
+    before = {review.review_id for review in read_known_reviews(ReadCopy(state, study.edition))}
     again = plant_edition(job, replace(study, scripts=(*SCRIPTS, "oblique-100")))
     assert again["papers"] == made[3]["papers"]
-    added = {review.review_id for review in known_reviews(ReadCopy(state, study.edition))} - before
+    added = {review.review_id for review in read_known_reviews(ReadCopy(state, study.edition))} - before
     assert len(added) == 24 and all(name.endswith("scripted-oblique-100") for name in added)
     assert refresh(job)["scored_now"] > 0
     assert refresh(job)["scored_now"] == 0
@@ -131,7 +131,7 @@ def test_an_edition_of_flaws_is_never_released_and_gets_no_flaws(state):
     assert not (state / "releases").exists()
     of_flaws = demo(LM, "edition.sample=flaws")
     with pytest.raises(SettingsError, match="holds planted flaws already"):
-        job_of(Job(of_flaws, state), FlawStudy(of_flaws.edition.edition))
+        build_flaw_job(Job(of_flaws, state), FlawStudy(of_flaws.edition.edition))
 
 
 def test_a_lost_record_and_a_changed_paper_are_named(state):
@@ -177,7 +177,7 @@ def test_a_reviewer_without_scores_is_named_and_no_loss_is_silent(made, state):
         for change in changes:
             query(state, change, own.store.key)
         own.store.copy_for_readers()
-        assert lost in {tuple(row.values()) for row in study_results(own, record)["too_few"]}
+        assert lost in {tuple(row.values()) for row in compute_flaw_results(own, record)["too_few"]}
     model = {"title": "GEM", "candidate": "my-model", "control": False}
     assert format_correctness_line({**results, "too_few": [model]}).endswith(
         "; fewer than two have all scores of my-model"
@@ -237,7 +237,7 @@ def test_board_and_page_tell_correctness_or_that_it_was_not_measured(state):
     first = publish_edition(store, release_store)
     page = (first.folder / "index.html").read_text()
     assert "Known flaws were planted in 6" in page and "scripted-plain-100" in page
-    texts = [paper.text for paper in known_papers(ReadCopy(state, f"{EDITION}-flaws"))]
+    texts = [paper.text for paper in read_known_papers(ReadCopy(state, f"{EDITION}-flaws"))]
     assert not any((text or "")[:400] in page for text in texts)
     assert publish_edition(store, release_store).name == first.name, "nothing has changed"
     (state / "editions" / EDITION / "correctness.json").unlink()

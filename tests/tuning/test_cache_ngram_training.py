@@ -13,7 +13,7 @@ from gre_bench.core.errors import SourceError
 from gre_bench.core.records import Prediction
 from gre_bench.lm.ngram.backoff import Backoff, backoff_counts
 from gre_bench.lm.ngram.cache_ngram import CacheNgram
-from gre_bench.tuning.ngram_training import TrainingRecipe, evaluate_held_out, save, shared_topics, train
+from gre_bench.tuning.ngram_training import TrainingRecipe, evaluate_held_out, fit_shared_topics, save, train
 
 RECIPE = TrainingRecipe(topics=4, fewest=1, rare=2, common=0.9, rounds=1, steps=5)
 THEMES = (
@@ -104,7 +104,7 @@ def test_the_hand_of_a_writer_tells_nothing_of_the_paper() -> None:
 
 def test_topics_join_words_of_the_same_papers() -> None:
     papers = [[np.array([0, 1]), np.array([1, 0])], [np.array([2, 3]), np.array([3, 2])]] * 5
-    topics = shared_topics(papers, np.arange(4), 4)
+    topics = fit_shared_topics(papers, np.arange(4), 4)
     of_words, sizes = topics["words_of"].astype(float), topics["topic_sizes"]
     np.testing.assert_allclose(sizes @ of_words, 1, rtol=1e-3)
     shares = np.full(4, 0.25)  # each word is as common as the others

@@ -13,7 +13,7 @@ from gre_bench.lm.span import ChatTemplate
 from gre_bench.prompts.library import load
 from gre_bench.tuning.pairs import (
     JudgedPaper,
-    batches_of,
+    build_batches,
     build_review_predictions,
     build_training_examples,
     build_training_predictions,
@@ -153,7 +153,7 @@ def test_a_batch_is_one_paper_under_contrast_whatever_was_left_out_and_nothing_w
         for each in build_training_examples(PAPERS[:3], ["gem"], template, "reply", 4096, 0, others=2).examples
     )
     made = build_training_examples([long, *PAPERS[:3], alone], ["gem"], template, "reply", longest, 0, others=2)
-    batches = batches_of(made.examples, 2, 0, 0, neighbours=True)
+    batches = build_batches(made.examples, 2, 0, 0, neighbours=True)
     assert sorted(len(batch) for batch in batches)[-3:] == [15] * 3 and len(batches) == 5
     for batch in batches:
         assert len({each.group[0] for each in batch}) == 1 and any(not each.wrong for each in batch)

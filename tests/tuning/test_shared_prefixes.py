@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 from gre_bench.tuning import shared_prefixes  # noqa: E402
-from gre_bench.tuning.pairs import Example, batches_of  # noqa: E402
+from gre_bench.tuning.pairs import Example, build_batches  # noqa: E402
 from gre_bench.tuning.trainer import summed_loss  # noqa: E402
 
 
@@ -91,8 +91,8 @@ def test_without_anything_wrong_the_contrastive_loss_is_the_usual_one_and_the_mo
 
 def test_batches_of_neighbours_keep_their_order_and_are_shuffled():
     examples = [example((n, 1, 2), 1) for n in range(50)]
-    batches = batches_of(examples, 9, seed=0, epoch=0, neighbours=True)
+    batches = build_batches(examples, 9, seed=0, epoch=0, neighbours=True)
     assert [len(batch) for batch in batches].count(9) == 5
     assert all(batch[0].ids[0] % 9 == 0 for batch in batches)
     assert sorted(each.ids[0] for batch in batches for each in batch) == list(range(50))
-    assert batches != batches_of(examples, 9, seed=0, epoch=1, neighbours=True)
+    assert batches != build_batches(examples, 9, seed=0, epoch=1, neighbours=True)

@@ -16,7 +16,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="training needs the extra `lm`")
 
 from gre_bench.core.errors import LMError, SettingsError, SourceError  # noqa: E402
-from gre_bench.tuning.pairs import Example, batches_of, weight_of  # noqa: E402
+from gre_bench.tuning.pairs import Example, build_batches, weight_of  # noqa: E402
 from gre_bench.tuning.record import CHECKPOINT, HISTORY, History, HistoryPoint  # noqa: E402
 from gre_bench.tuning.trainer import learning_rate, summed_loss, train  # noqa: E402
 from gre_bench.tuning.tuning_settings import TuningSettings  # noqa: E402
@@ -101,14 +101,16 @@ def test_training_lowers_the_held_out_loss_and_says_so_in_lines(tmp_path: Path) 
 
 def test_all_examples_are_seen_once_an_epoch_in_batches_of_like_length() -> None:
     examples = sequences(5, 400)
-    batches = batches_of(examples, 4, seed=1, epoch=0)
+    batches = build_batches(examples, 4, seed=1, epoch=0)
     assert sorted(id(one) for batch in batches for one in batch) == sorted(map(id, examples))
     spread = [max(len(one.ids) for one in batch) - min(len(one.ids) for one in batch) for batch in batches]
     assert np.mean(spread) < 1
     lengths = [len(batch[0].ids) for batch in batches]
     assert lengths != sorted(lengths)
-    assert batches == batches_of(examples, 4, seed=1, epoch=0)
-    assert batches != batches_of(examples, 4, seed=1, epoch=1) and batches != batches_of(examples, 4, seed=2, epoch=0)
+    assert batches == build_batches(examples, 4, seed=1, epoch=0)
+    assert batches != build_batches(examples, 4, seed=1, epoch=1) and batches != build_batches(
+        examples, 4, seed=2, epoch=0
+    )
 
 
 @pytest.mark.parametrize("schedule", ["linear", "cosine"])

@@ -17,7 +17,7 @@ from unittest.mock import patch
 from gre_bench.core import asking
 from gre_bench.core.records import Case, Paper, Problem
 from gre_bench.examiners import grading
-from gre_bench.examiners.examiner import GradingItem, examiner_of, improving_chat, writing_chat
+from gre_bench.examiners.examiner import GradingItem, build_improvement_chat, build_instruction_chat, examiner_of
 from gre_bench.examiners.pairwise import TextPair
 from gre_bench.examiners.templates import TEMPLATES, Template
 from gre_bench.guidelines.quality_points import CRITERIA, FieldedReview
@@ -132,7 +132,10 @@ def _purposes(name: str, context: WriterContext, texts: Texts) -> Iterator[tuple
     first, second = texts.reviews[0], texts.reviews[-1]
     pair = TextPair("pair", items[0].source, "A", "B", texts.prose[first.review_id], texts.prose[second.review_id])
     yield "preference", lambda: [_outcome(one) for one in steps.prefer_pairs(**ask, pairs=[pair], item="review")]
-    chats = [writing_chat("review"), *(improving_chat(INSTRUCTIONS, phrase) for phrase in ("improve", "rewrite"))]
+    chats = [
+        build_instruction_chat("review"),
+        *(build_improvement_chat(INSTRUCTIONS, phrase) for phrase in ("improve", "rewrite")),
+    ]
     yield "instructions", lambda: [_outcome(steps.write_instructions(**ask, chat=chat)) for chat in chats]
     for criterion in CRITERIA:
         judged = partial(steps.judge_reviews, **ask, criterion=criterion, reviews=texts.reviews[:1])

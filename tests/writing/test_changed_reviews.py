@@ -13,7 +13,7 @@ from gre_bench.core.resources import resource
 from gre_bench.core.review_text import split_into_sections
 from gre_bench.perturbations.edits import check_completion
 from gre_bench.perturbations.material import PerturbationInput
-from gre_bench.perturbations.wording import phrases, rephrase_review
+from gre_bench.perturbations.wording import load_phrases, rephrase_review
 from gre_bench.prompts.library import load
 from gre_bench.writing.lm_writer import PROMPTS
 from gre_bench.writing.rules.judgments import judgments_of
@@ -221,8 +221,8 @@ def test_a_rephrasing_by_rule_keeps_headings_and_judgments(name):
 
 def test_the_lexicon_says_each_phrase_once_and_never_by_itself():
     lines = resource("data", "rules", "phrases.tsv").read_text("utf-8").splitlines()
-    assert len(phrases()) == sum(not line.startswith("#") for line in lines) > 100
-    assert all(phrase == phrase.lower() and phrase not in others for phrase, others in phrases().items())
+    assert len(load_phrases()) == sum(not line.startswith("#") for line in lines) > 100
+    assert all(phrase == phrase.lower() and phrase not in others for phrase, others in load_phrases().items())
 
 
 PIECES = [

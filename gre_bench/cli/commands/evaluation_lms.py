@@ -20,13 +20,13 @@ from gre_bench.core.pretrained import (
     Pretrained,
     cache_folder,
     cached_model,
-    entries,
-    entry_of,
+    find_pretrained_model,
     hub_model,
+    load_pretrained_models,
     model_path,
     resolve_model_ref,
 )
-from gre_bench.core.settings import BudgetSettings, budget_of, evaluation_lm_of
+from gre_bench.core.settings import BudgetSettings, budget_of, load_evaluation_lm_settings
 from gre_bench.core.terminal import counted
 from gre_bench.pipeline.runs.prefect_engine import configure_prefect, run_flow_or_plain
 
@@ -40,7 +40,7 @@ BACKENDS = {"lm": "evaluation_lm.backend=transformers", "embedder": "embedder.ba
 
 
 def _complete_model_names(ctx: Any, args: list[str], incomplete: str) -> list[tuple[str, str]]:
-    return [(name, entry.title) for name, entry in entries().items()]
+    return [(name, entry.title) for name, entry in load_pretrained_models().items()]
 
 
 NAMES: dict[str, Any] = {"autocompletion": _complete_model_names}
@@ -53,7 +53,7 @@ GotName = Annotated[
 @app.command("list")
 def list_models() -> CommandResult:
     """List the models: which are installed, their size and licence."""
-    return CommandResult([_build_model_row(entry) for entry in entries().values()], _show_models)
+    return CommandResult([_build_model_row(entry) for entry in load_pretrained_models().values()], _show_models)
 
 
 def _show_models(rows: list[dict[str, Any]]) -> None:
@@ -89,7 +89,7 @@ def get_model(
         folder = get_from_hub(name, *hub)
         uses = f"use it with: --set {BACKENDS['lm']} --set {SETTINGS['lm']}={name}"
         return CommandResult({"name": name, "folder": str(folder)}, lambda _: say(f"{name} is in {folder}\n{uses}"))
-    entry = entry_of(name)
+    entry = find_pretrained_model(name)
     from gre_bench.lm.downloads import fetch_pretrained
 
     with _show_download(quiet) as (tell, on_bytes):
@@ -127,7 +127,7 @@ def where(
     """Print the folder of a model."""
     if name is None:
         return say(str(cache_folder()))
-    entry = entry_of(name)
+    entry = find_pretrained_model(name)
     model = cached_model(entry)
     if model is None:
         raise SettingsError(f"{name} is not in {cache_folder()}; run: {entry.to_get}")
@@ -137,7 +137,7 @@ def where(
 @app.command("remove")
 def remove_model(name: Name) -> None:
     """Delete a model from this machine."""
-    entry = entry_of(name)
+    entry = find_pretrained_model(name)
     from gre_bench.lm.downloads import remove_pretrained
 
     say(f"removed {remove_pretrained(entry)}")
@@ -325,7 +325,7 @@ def scoring(
     from gre_bench.lm.measurement import learnt_tokenizer, random_weights
     from gre_bench.lm.weights import open_weights
 
-    lm = evaluation_lm_of(tuple(override or ()))
+    lm = load_evaluation_lm_settings(tuple(override or ()))
     with_server = "endpoint" in lm.model_fields_set
     if model is None and lm.quantisation != "none":
         raise SettingsError("evaluation_lm.quantisation needs --model: a random model is not quantised")

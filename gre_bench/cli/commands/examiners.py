@@ -95,7 +95,7 @@ def errors(
 
     The table has the layout of table 9 of Kim et al. 2023.
     """
-    from gre_bench.examiners.rater_results import compute_error_shares, error_table
+    from gre_bench.examiners.rater_results import build_error_table, compute_error_shares
     from gre_bench.ingest.records.row_files import read_all_rows
 
     error_shares = {}
@@ -104,7 +104,7 @@ def errors(
             error_shares[name] = compute_error_shares([row for _, row in read_all_rows(file)[0]])
         except SourceError as error:
             raise SourceError(f"{file}: {error}") from None
-    return CommandResult(error_shares, lambda shares: _show_sheet(error_table(shares)))
+    return CommandResult(error_shares, lambda shares: _show_sheet(build_error_table(shares)))
 
 
 def _show_study(summary: dict[str, Any]) -> None:

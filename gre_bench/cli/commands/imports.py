@@ -134,13 +134,13 @@ def import_inspect(
     counts; of several logs, the one started last. Samples without a review (error, not run, refused, empty) are
     reported one by one. The exit code is 3 if running them again may help.
     """
-    from gre_bench.ingest.records.inspect_logs import logs_in
+    from gre_bench.ingest.records.inspect_logs import list_log_files
     from gre_bench.pipeline import importing
     from gre_bench.pipeline.own_reviews import check_own_name
 
     if by is not None:
         check_own_name(by)
-    logs_in(logs)
+    list_log_files(logs)
     how: dict[str, Any] = {"only": by is not None, "epoch": epoch, "licence": licence}
     return run_import("inspect logs", edition, False, state, importing.import_reviews, logs, by, **how)
 
@@ -187,11 +187,11 @@ def import_points(
     label from a column of words. Import all points of a review, labelled or not: the study measures what the review
     loses without each point.
     """
-    from gre_bench.ingest.records.tables import ordered_labels
+    from gre_bench.ingest.records.tables import parse_ordered_labels
     from gre_bench.pipeline import importing
 
     how = (
-        ordered_labels(order or ()),
+        parse_ordered_labels(order or ()),
         ColumnNames(parse_stated_columns(columns or ()), where=parse_conditions(where or ())),
     )
     return run_import("points", edition, False, state, importing.import_points, file, *how)
@@ -320,9 +320,9 @@ def import_yelp(
 
 
 def _complete_domains(ctx: Any, args: list[str], incomplete: str) -> list[str]:
-    from gre_bench.catalogs.domains import domains
+    from gre_bench.catalogs.domains import load_domains
 
-    return list(domains())
+    return list(load_domains())
 
 
 @app.command("graded")
@@ -352,11 +352,11 @@ def import_graded(
     review_id or reviewer; title, abstract, text (in one row of an item); rating; group. The files of RottenReviews need
     no change. Rows are checked one by one; a report says which were refused and why.
     """
-    from gre_bench.catalogs.domains import domain_of
+    from gre_bench.catalogs.domains import load_domain
     from gre_bench.pipeline import importing
 
     if domain is not None:
-        domain_of(domain)
+        load_domain(domain)
     names = None if grades is None else tuple(name.strip() for name in grades.split(",") if name.strip())
     how = (domain, grade_column, names, licence)
     return run_import("graded", edition, new, state, importing.import_graded, file, *how)

@@ -12,8 +12,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from gre_bench.board.committee_curve import committee_of
-from gre_bench.board.family import list_pair_test_rows, orders_by_signature
+from gre_bench.board.committee_curve import read_committee_curve
+from gre_bench.board.family import list_pair_test_rows, read_lm_orders_by_signature
 from gre_bench.board.tipping import format_tipping_line
 from gre_bench.board.words import (
     choose_headline_signature,
@@ -122,7 +122,7 @@ def leaderboard(
     report: dict[str, Any] = {}
     first = choose_headline_signature(rows, wanted) if rows else ""
     own = [row for row in rows if row["signature_id"] == first]
-    orders = orders_by_signature(store.read, rows, board.value)
+    orders = read_lm_orders_by_signature(store.read, rows, board.value)
     tipping = format_tipping_line(store.read, first, own)
     if quiet:
         also = {
@@ -139,7 +139,7 @@ def leaderboard(
             "contamination_gap": gaps,
             "outcomes": store.read(OUTCOMES), "uncovered": uncovered, "papers": store.read(SAMPLED_STRATA),
             "strata": store.read(STRATA, signature_ids=ids), "correctness": load_flaw_results(store),
-            "committee": committee_of(store.read, first, own),
+            "committee": read_committee_curve(store.read, first, own),
         }  # fmt: skip
 
     def show_board(_: Any) -> None:
@@ -263,13 +263,13 @@ def view(
 
     The server is read-only and answers only this machine. Ctrl-C stops it.
     """
-    from gre_bench.reports.web_view import Viewing, server_of
+    from gre_bench.reports.web_view import Viewing, build_server
 
     if not state.is_dir():
         raise SettingsError(f"there is no folder {state.absolute()}; name the right one: --state FOLDER")
     viewing = Viewing(state)
     try:
-        with server_of(viewing, port) as server:
+        with build_server(viewing, port) as server:
             say(f"http://127.0.0.1:{server.server_address[1]}/ shows {state.absolute()}; Ctrl-C stops it")
             server.serve_forever()
     except (Stopped, KeyboardInterrupt):

@@ -23,7 +23,7 @@ from gre_bench.core.incoming import use_file_limits
 from gre_bench.core.records import edition_of
 from gre_bench.core.terminal import counted
 from gre_bench.ingest.records.columns import ColumnNames, UnsureError, parse_conditions, parse_stated_columns
-from gre_bench.ingest.records.opening import local_path
+from gre_bench.ingest.records.opening import resolve_local_path
 from gre_bench.store import Store
 
 
@@ -68,9 +68,9 @@ def new(
     chosen = configuration.load(settings, (*edition_of(edition).overrides, *(override or ())))
     store, named = (
         Store(state, edition),
-        [(name, local_path(file)) for name, file in map(_parse_named_file, candidate or ())],
+        [(name, resolve_local_path(file)) for name, file in map(_parse_named_file, candidate or ())],
     )
-    papers, human = local_path(papers), local_path(human)
+    papers, human = resolve_local_path(papers), resolve_local_path(human)
     begun = store.exists and is_unfinished_edition(store, [papers, human, *(file for _, file in named)])
     if store.exists and not begun:
         store.refuse_loaded()

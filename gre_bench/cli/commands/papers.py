@@ -13,7 +13,7 @@ from gre_bench.cli.commands.groups import CommandApp, CommandResult
 from gre_bench.cli.commands.options import argument, option
 from gre_bench.cli.commands.running import BAD_INPUT, DONE, open_stored_edition
 from gre_bench.cli.views.screen import print_grid, remove_control_characters, say, say_nonempty
-from gre_bench.core.errors import SettingsError, SourceError, missing_file_error
+from gre_bench.core.errors import SettingsError, SourceError, build_missing_file_error
 from gre_bench.core.incoming import read_bytes
 from gre_bench.store import Row
 from gre_bench.store.queries import SNAPSHOT, TEXT_STATES, TEXT_WORDS
@@ -163,7 +163,7 @@ def _find_paper_pdf(paper: str, edition: str | None, state: Path) -> tuple[str, 
     if Path(paper).is_file():
         return Path(paper).stem, _read_pdf_bytes(Path(paper))
     if paper.lower().endswith(".pdf"):
-        raise missing_file_error(paper)
+        raise build_missing_file_error(paper)
     store = open_stored_edition(edition, state)
     known = store.read(SNAPSHOT)
     if not known:

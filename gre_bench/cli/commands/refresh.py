@@ -143,14 +143,19 @@ def status(state: Path, edition: options.AnyEdition = None) -> CommandResult:
     run.
     """
     from gre_bench.pipeline.runs import running_studies, spending
-    from gre_bench.pipeline.runs.job import last_run
+    from gre_bench.pipeline.runs.job import read_last_run
 
     editions = []
     for key in [edition] if edition else find_editions(state):
         store = Store(state, key)
         if not store.exists:
             raise missing_edition_error(state, key)
-        current = last_run(store) or {"edition": key, "state": "new", "metrics": [], "message": "nothing was run yet"}
+        current = read_last_run(store) or {
+            "edition": key,
+            "state": "new",
+            "metrics": [],
+            "message": "nothing was run yet",
+        }
         editions.append(current | {"edition": store.key} | spending.summarise_spending(store))
     rows = [] if edition else running_studies.study_rows(state)
 

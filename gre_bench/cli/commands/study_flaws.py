@@ -43,11 +43,18 @@ def flaws(
     """
     configure_prefect(state)
     from gre_bench.pipeline.runs.job import Job
-    from gre_bench.studies.flaws import SCRIPTS, FlawStudy, job_of, plant_edition, study_results, write_results
+    from gre_bench.studies.flaws import (
+        SCRIPTS,
+        FlawStudy,
+        build_flaw_job,
+        compute_flaw_results,
+        plant_edition,
+        write_results,
+    )
 
     chosen = load_run_settings(settings, edition, override, state)
     study = FlawStudy(chosen.edition.edition, papers, seed, folder, tuple(script) if script else SCRIPTS)
-    job = job_of(Job(chosen, state.resolve()), study)
+    job = build_flaw_job(Job(chosen, state.resolve()), study)
     is_new = not job.store.exists
     record = plant_edition(job, study)
     report = {"edition": study.edition.key, "planted": record}
@@ -62,7 +69,7 @@ def flaws(
 
         return CommandResult(report | {"plan": plan}, show_plan)
     summary = run_refresh(job.settings, state, engine=not no_prefect, quiet=quiet)
-    results = study_results(job, record)
+    results = compute_flaw_results(job, record)
     ending = {name: summary[name] for name in ("outcome", "message")}
     file = write_results(job, study, results)
 

@@ -18,7 +18,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.settings import SourceSettings
 from gre_bench.core.terminal import counted
 from gre_bench.ingest.records.columns import ColumnNames, parse_conditions, parse_stated_columns
-from gre_bench.ingest.records.opening import local_path
+from gre_bench.ingest.records.opening import resolve_local_path
 from gre_bench.store import Row, Store, copy_to_scratch
 from gre_bench.store.queries import LEADERBOARD
 
@@ -54,7 +54,7 @@ def submit(
 
     about, papers, sampled = papers_of_release(release_folder(release, state) or find_release(release))
     reading = ColumnNames(parse_stated_columns(columns or ()), guess=True, where=parse_conditions(where or ()))
-    imported = read_new_reviews(local_path(reviews), {}, {}, papers, by=name, only=True, reading=reading)
+    imported = read_new_reviews(resolve_local_path(reviews), {}, {}, papers, by=name, only=True, reading=reading)
     reading.check_used()
     if imported.refusals and not (partial and imported.reviews):
         raise SettingsError(f"{reviews}: {imported.row_counts}; correct these rows, or leave them out with --partial")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
 
-from gre_bench.board.family import orders_by_signature
+from gre_bench.board.family import read_lm_orders_by_signature
 from gre_bench.board.words import (
     COLUMNS,
     CONTROLS,
@@ -19,6 +19,7 @@ from gre_bench.board.words import (
     CandidateOrder,
     choose_headline_signature,
     describe_scoring_lm,
+    describe_training_overlap,
     explain_missing_human,
     format_board_answer,
     format_candidate_note,
@@ -30,7 +31,6 @@ from gre_bench.board.words import (
     format_with_half_width,
     get_score_at_human_length,
     is_validated,
-    training_overlap_line,
     warn_of_few_papers,
     warn_of_other_signature,
     warn_of_small_samples,
@@ -83,7 +83,7 @@ def show_leaderboard(
     - *brief*: whether to print only the answer, the table and the verdict, without notes and other boards.
     - *rows*: the rows of the board.
     - *signatures*: the signature of each metric on the board.
-    - *orders*: signature → the order of the candidates by each validated evaluation LM (`lm_orders_of`).
+    - *orders*: signature → the order of the candidates by each validated evaluation LM (`read_lm_orders`).
     - *separations*: how well each metric separates reviews of the same paper from reviews of other papers (AUC).
     - *exposures*: which LMs may have seen the reviews.
     - *validations*: the validation records, of which a board prints only the part about the certificate.
@@ -114,7 +114,7 @@ def show_leaderboard(
             if group is None or every or len({row["group_name"] for row in own}) == 1:
                 _print_board(edition, list(members), signature, group, printed, orders.get(name, ()))
         _print_cautions(own, signature, exposures, gap.get(name))
-        screen.say_nonempty(_certificate_lines(validations, name))
+        screen.say_nonempty(_format_certificate_lines(validations, name))
         if details:
             _print_ties(own)
             _print_neighbour_differences(own, orders.get(name, ()))
@@ -126,7 +126,7 @@ def show_leaderboard(
         say("; ".join(_build_legend(boards[first], {row["metric"] for row in rows})), style="dim")
 
 
-def _certificate_lines(validations: Sequence[ValidationRow], signature_id: str) -> list[str]:
+def _format_certificate_lines(validations: Sequence[ValidationRow], signature_id: str) -> list[str]:
     """Returns what the certificate says about the metric with the signature *signature_id*, as lines."""
     details = (row["detail"].partition(CERTIFIED)[2] for row in validations if row["signature_id"] == signature_id)
     return [detail for detail in details if detail]
@@ -166,7 +166,7 @@ def show_refresh_summary(summary: Row, store: Store, brief: bool = False) -> Non
     rows, separations = store.read(LEADERBOARD, signature_ids=ids), store.read(SEPARATION, signature_ids=ids)
     brief = brief and summary["outcome"] == "done"
     exposures, wanted = store.read(EXPOSURES), headline_metric(store)
-    orders = orders_by_signature(store.read, rows)
+    orders = read_lm_orders_by_signature(store.read, rows)
     show_leaderboard(summary["edition"], rows, signatures, orders, separations, exposures, wanted=wanted, brief=brief)
     if not brief:
         screen.show_reasons(summary["reasons"])
@@ -336,7 +336,7 @@ def _print_basis(signature: SignatureRow, auc: SeparationRow | None, exposures: 
         f"{signature['dtype']}, judgments by {signature['writer']}, {signature['form']}",
         style="dim",
     )
-    if known := training_overlap_line(signature, exposures):
+    if known := describe_training_overlap(signature, exposures):
         say(f"learnt from these papers: {known}", style="dim")
     say("")
 

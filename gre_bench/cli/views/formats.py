@@ -11,7 +11,7 @@ from typing import Any
 
 from gre_bench.cli.views.screen import is_number, say
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.terminal import csv_table, markdown_cell, markdown_table
+from gre_bench.core.terminal import format_csv_table, format_markdown_cell, format_markdown_table
 from gre_bench.store import Row
 
 
@@ -40,11 +40,13 @@ def write_rows(rows: Sequence[Row], names: Sequence[str], form: Format, out: Pat
     if form is Format.json:
         text = json.dumps([{name: row[name] for name in names} for row in rows], indent=2, default=str) + "\n"
     elif form is Format.csv:
-        text = csv_table(names, ([row[name] for name in names] for row in rows), end="\r\n")
+        text = format_csv_table(names, ([row[name] for name in names] for row in rows), end="\r\n")
     else:
-        cells = ([markdown_cell(row[name]) for name in names] for row in rows)
+        cells = ([format_markdown_cell(row[name]) for name in names] for row in rows)
         numeric = [any(is_number(row[name]) for row in rows) for name in names]
-        text = "".join(f"{line}\n" for line in markdown_table(list(map(markdown_cell, names)), cells, numeric))
+        text = "".join(
+            f"{line}\n" for line in format_markdown_table(list(map(format_markdown_cell, names)), cells, numeric)
+        )
     if out is None:
         sys.stdout.write(text)
         return

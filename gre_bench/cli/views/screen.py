@@ -18,7 +18,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from gre_bench.core.terminal import counted, remove_control_characters
-from gre_bench.core.urls import without_accounts
+from gre_bench.core.urls import redact_accounts
 from gre_bench.store import Row
 
 PIPED_WIDTH = 110
@@ -122,7 +122,7 @@ def print_with_label(word: str, colour: str, text: str, console: Console | None 
 
 def print_error(text: str) -> None:
     """Prints *text* as one paragraph on standard error, without user names and passwords in URLs."""
-    print_with_label("error:", "red", without_accounts(text), err)
+    print_with_label("error:", "red", redact_accounts(text), err)
 
 
 def settle_encoding() -> None:

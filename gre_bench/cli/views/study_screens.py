@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.box import HEAVY_HEAD
 
-from gre_bench.board.committee_curve import committee_line
+from gre_bench.board.committee_curve import describe_committee_curve
 from gre_bench.board.words import format_p_value, format_with_half_width
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.screen import escape, print_grid, say
@@ -276,7 +276,7 @@ def show_committee(report: Row) -> None:
         if item["curve"] is None:
             say(f"{title}: no committee has been scored.")
         else:
-            say(committee_line(item["curve"]), style="bold")
+            say(describe_committee_curve(item["curve"]), style="bold")
             steps = [(row["reviewers"], format_with_half_width(row["value"], row["high"]), *row["added"])
                      for row in item["curve"]["steps"]]  # fmt: skip
             print_grid((title, "together", "joined by one half", "by the other"), steps, left=0, padding=(0, 2, 0, 0))

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gre_bench.catalogs.domains import Domain, domain_of
+from gre_bench.catalogs.domains import Domain, load_domain
 from gre_bench.core.errors import SourceError
 from gre_bench.core.records import HUMAN, Paper, Review
 from gre_bench.core.replies import parse_number
@@ -130,7 +130,7 @@ def read_graded_reviews(
     if column_of["grade"] not in columns:
         problem = f"there is no column {column_of['grade']}; name the grades' with --grade-column"
         raise SourceError(f"{path.name}: {problem}: {listed}")
-    domain = domain or domain_of(layout.domain)
+    domain = domain or load_domain(layout.domain)
     graded = GradedFile(layout.name, domain.name, column_of["grade"], imported)
     names = domain.grades if grades is None else tuple(grades)
     cells = [row.get(column_of["grade"]) for _, row in rows]

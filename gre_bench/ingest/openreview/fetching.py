@@ -36,13 +36,13 @@ from gre_bench.ingest.openreview.journal import (
     Kind,
     Note,
     Origin,
-    latest_notes,
-    listing_counts,
+    count_listed_notes,
+    iter_latest_notes,
     submissions_lacking_replies,
 )
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.records import versions
-from gre_bench.ingest.records.notes import confirm_form, fields_of, kind_at, read_notes
+from gre_bench.ingest.records.notes import check_review_form, kind_at, read_notes, unwrap_fields
 from gre_bench.ingest.records.sampling import draw_papers_and_roles
 from gre_bench.ingest.records.venues import Venue, venue_of
 from gre_bench.ingest.snapshot import Snapshot, make_snapshot
@@ -86,7 +86,7 @@ class FetchRequest:
     @property
     def folder(self) -> Path:
         """The folder of the fetch run with its journal."""
-        return budget_file(Path(self.state)).parent / self.run
+        return locate_budget_file(Path(self.state)).parent / self.run
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class FetchOutcome:
     message: str = ""
 
 
-def budget_file(state: Path) -> Path:
+def locate_budget_file(state: Path) -> Path:
     """Returns the path of the request budget's file, which all fetch runs in the folder *state* share."""
     return state / "openreview" / "budget.json"
 
@@ -119,7 +119,7 @@ def origin(settings: Settings) -> Origin:
 def choose_fetch_run_folder(settings: Settings, state: Path, again: bool = False) -> Path:
     """Returns the folder of the latest fetch run for *settings*, or a new folder; see `choose_run_folder`."""
     name = f"{settings.edition.venue}-{settings.edition.year}"
-    return journals.choose_run_folder(budget_file(state).parent, name, origin(settings), again)
+    return journals.choose_run_folder(locate_budget_file(state).parent, name, origin(settings), again)
 
 
 def fetch_notes_into_journal(request: FetchRequest, secret: Callable[[str], str]) -> FetchOutcome:
@@ -154,11 +154,11 @@ def fetch_papers_into_journal(request: FetchRequest, secret: Callable[[str], str
     edition, fetch, began = request.settings.edition, request.settings.fetch, request.began
     with Journal(request.folder, request.origin) as journal:
         if request.venue.unverified and request.settings.sources.unverified_venue == "confirm":
-            confirm_form(request.venue, read_notes(latest_notes(journal), request.venue))
+            check_review_form(request.venue, read_notes(iter_latest_notes(journal), request.venue))
         sampled = sample_papers_of_journal(journal, request.venue, edition)
         due, papers = items_of_snapshot(journal, request.venue, sampled, fetch.histories)
         journal.drop_damaged(sampled.papers)
-        if not _items_to_request(journal, "history", due, began) and not _items_to_request(
+        if not _select_items_to_request(journal, "history", due, began) and not _select_items_to_request(
             journal, "pdf", papers, began
         ):
             return FetchOutcome()
@@ -171,7 +171,7 @@ def fetch_papers_into_journal(request: FetchRequest, secret: Callable[[str], str
                 tell("versions", "edits", sum(item in journal.histories for item in due), len(due))
 
             refusals = _Refusals(journal, "history")
-            refusals.each(_items_to_request(journal, "history", due, began), request_history)
+            refusals.each(_select_items_to_request(journal, "history", due, began), request_history)
             refusals.end()
 
         def pdfs(client: OpenReview, tell: Tell) -> None:
@@ -205,7 +205,7 @@ def _run_parts(
         )
     if login == Login() and fetch.login.startswith("block:"):
         raise SettingsError(f"there is no {where['username']} and no {where['token']}; make such a Prefect Secret")
-    client = _open_session(request.origin, str(budget_file(Path(request.state)).resolve()), login, fetch)
+    client = _open_session(request.origin, str(locate_budget_file(Path(request.state)).resolve()), login, fetch)
     before, message, written = Counter(client.transport.sent), "", 0.0
     pauses: list[Paused] = []
 
@@ -295,7 +295,7 @@ def _fetch_listing(journal: Journal, client: OpenReview, request: FetchRequest, 
         tell("submissions", "notes", len(seen), max(count or 0, len(seen)))
 
 
-def _items_to_request(journal: Journal, kind: Kind, items: Iterable[str], began: float) -> list[str]:
+def _select_items_to_request(journal: Journal, kind: Kind, items: Iterable[str], began: float) -> list[str]:
     """Returns those *items* that a run must still request; they are ids of papers (``pdf``) or notes (``history``).
 
     *began*: when the run started (epoch seconds). Items that were refused before then come last. Items that were
@@ -366,7 +366,7 @@ class _Refusals:
 def _fetch_pdfs(
     journal: Journal, client: OpenReview, request: FetchRequest, papers: Mapping[str, Stated], tell: Tell
 ) -> None:
-    """Fetches the PDFs of those *papers* (see `items_of_snapshot`) that `_items_to_request` returns."""
+    """Fetches the PDFs of those *papers* (see `items_of_snapshot`) that `_select_items_to_request` returns."""
     kind, batch = ("attachment", min(request.settings.fetch.pdf_batch, BATCH)) if client.api == 2 else ("pdf", 1)
     refusals, archive = _Refusals(journal, "pdf"), NONE
 
@@ -379,7 +379,7 @@ def _fetch_pdfs(
         copies = (archive.files.get(paper_id), client.pdf(paper_id))
         add_pdf_to_journal(paper_id, max((data for data in copies if data is not None), key=len, default=None))
 
-    missing = _items_to_request(journal, "pdf", papers, request.began)
+    missing = _select_items_to_request(journal, "pdf", papers, request.began)
     refused = [paper_id for paper_id in missing if ("pdf", paper_id) in journal.refused]
     new = missing[: len(missing) - len(refused)]
     for start in range(0, len(new), batch):
@@ -416,7 +416,7 @@ class SampledPapers:
 
 def sample_papers_of_journal(journal: Journal, venue: Venue, edition: EditionSettings) -> SampledPapers:
     """Samples papers from the notes in the journal; raises `SourceError` if that is impossible."""
-    records = read_notes(latest_notes(journal), venue)
+    records = read_notes(iter_latest_notes(journal), venue)
     drawn = draw_papers_and_roles(records.papers, records.reviews, edition)
     return SampledPapers(frozenset(role.paper_id for role in drawn.roles), tuple(drawn.notes))
 
@@ -429,12 +429,12 @@ def items_of_snapshot(
     *histories*: whether versions are wanted at all. Items that are already in the journal are included.
     """
     due_notes, papers = list[str](), dict[str, Stated]()
-    for note in latest_notes(journal):
+    for note in iter_latest_notes(journal):
         if note.get("forum") not in sampled.papers:
             continue
         due = kind_at(note, venue) in venue.reviews and versions.needs_history(note, venue.rebuttal_ms)
         if note["id"] == note["forum"]:
-            number, stated = note.get("number"), fields_of(note).get("pdf")
+            number, stated = note.get("number"), unwrap_fields(note).get("pdf")
             number, stated = number if isinstance(number, int) else None, stated if isinstance(stated, str) else None
             papers[note["id"]] = number, stated
             due = due or versions.pdf_needs_history(note, venue.released_ms)
@@ -456,9 +456,12 @@ def make_snapshot_from_journal(request: FetchRequest) -> dict[str, Any]:
         sealed = journal.sealed or [
             digest for run in journals.earlier_journals(request.folder, request.origin) for digest in run.sealed
         ]
-        notes = list(latest_notes(journal))
+        notes = list(iter_latest_notes(journal))
         note_ids = {note["id"] for note in notes}
-        reviews, papers = list(_choose_review_versions(notes, journal, venue)), _papers(notes, journal, venue, sampled)
+        reviews, papers = (
+            list(_choose_review_versions(notes, journal, venue)),
+            _collect_papers(notes, journal, venue, sampled),
+        )
         shas = {name: fetched.sha256 for name, fetched in journal.pdfs.items() if name in sampled.papers}
         try:
             root.mkdir(parents=True, exist_ok=True)
@@ -514,7 +517,7 @@ def _list_snapshot_remarks(request: FetchRequest, journal: Journal, sampled: Sam
         yield venue.unverified
     yield from sampled.notes
     for name in venue.listings:
-        listed, count = listing_counts(journal, name)
+        listed, count = count_listed_notes(journal, name)
         if listed < count:
             yield f"listed {listed} of {count} that the service counts under {name}"
     if refused := Counter(kind for kind, _ in journal.refused):
@@ -538,11 +541,11 @@ def _choose_review_versions(notes: Iterable[Note], journal: Journal, venue: Venu
             }
 
 
-def _papers(notes: Iterable[Note], journal: Journal, venue: Venue, sampled: SampledPapers) -> dict[str, Note]:
+def _collect_papers(notes: Iterable[Note], journal: Journal, venue: Venue, sampled: SampledPapers) -> dict[str, Note]:
     decided = {}
     for note in notes:
         if kind_at(note, venue) in venue.decisions:
-            value = fields_of(note).get(venue.decision)
+            value = unwrap_fields(note).get(venue.decision)
             made = note.get("tcdate") or note.get("cdate")
             accepted = isinstance(value, str) and value.lower().startswith("accept")
             decided[note["forum"]] = made if accepted and isinstance(made, int) else None
@@ -573,7 +576,7 @@ def _count_snapshot_notes(
 ) -> dict[str, int]:
     outcomes = read_notes(notes, venue).counts
     mine = [papers[name] for name in sampled.papers]
-    listed = [listing_counts(journal, name) for name in venue.listings]
+    listed = [count_listed_notes(journal, name) for name in venue.listings]
     rules = Counter(f"reviews_{row['rule']}" for row in reviews if row["paper_id"] in sampled.papers)
     statuses = Counter(f"pdf_{row['pdf_version_status']}" for row in mine)
     return {

@@ -241,25 +241,25 @@ def open_journal_read_only(folder: Path) -> Journal:
     return journal
 
 
-def latest_notes(journal: Journal) -> Iterator[Note]:
+def iter_latest_notes(journal: Journal) -> Iterator[Note]:
     """Yields every note once, in its latest state, each submission before its replies."""
     newest: dict[str, tuple[int, int]] = {}
-    for index, note in enumerate(_all_received_notes(journal)):
+    for index, note in enumerate(_iter_received_notes(journal)):
         if isinstance(note.get("id"), str):
             dates = [date for name in ("tmdate", "mdate", "tcdate") if isinstance(date := note.get(name), int)]
             newest[note["id"]] = max(newest.get(note["id"], (-1, 0)), (max(dates, default=0), -index))
-    for index, note in enumerate(_all_received_notes(journal)):
+    for index, note in enumerate(_iter_received_notes(journal)):
         if not isinstance(note.get("id"), str) or newest[note["id"]][1] == -index:
             yield note
 
 
 def count_repeated_notes(journal: Journal) -> int:
     """Returns the number of repeated notes: notes received, minus distinct note ids."""
-    ids = [note.get("id") for note in _all_received_notes(journal)]
+    ids = [note.get("id") for note in _iter_received_notes(journal)]
     return len(ids) - len(set(map(str, ids)))
 
 
-def listing_counts(journal: Journal, invitation: str) -> tuple[int, int]:
+def count_listed_notes(journal: Journal, invitation: str) -> tuple[int, int]:
     """Returns (notes received, the service's latest count or 0 if it states none) for the listing of *invitation*."""
     pages = journal.listing(invitation)
     ids = {str(note.get("id")) for note in journal.submissions(pages)}
@@ -292,7 +292,7 @@ def _read_submission_details(note: Note) -> tuple[Note, int]:
     return details, count if isinstance(count, int) else 0
 
 
-def _all_received_notes(journal: Journal) -> Iterator[Note]:
+def _iter_received_notes(journal: Journal) -> Iterator[Note]:
     """Yields all received notes, including repeated ones: each submission of a listing, then its replies by date."""
     for note in journal.submissions():
         details, _ = _read_submission_details(note)
@@ -316,7 +316,7 @@ def runs_of(root: Path, name: str) -> list[Path]:
     return sorted(path for path in root.glob(f"{name}-[0-9][0-9][0-9][0-9]") if (path / JOURNAL).is_file())
 
 
-def origin_of(run: Path) -> Origin | None:
+def read_origin(run: Path) -> Origin | None:
     """Returns the origin that is stated in the journal in the folder *run*; None if there is none."""
     with (run / JOURNAL).open("rb") as file:
         line = file.readline()
@@ -333,7 +333,7 @@ def choose_run_folder(root: Path, name: str, origin: Origin, again: bool = False
     journal without an origin is treated as one from *origin*; opening it raises an error that says what is wrong.
     """
     known = runs_of(root, name)
-    mine = [path for path in known if origin_of(path) in (origin, None)]
+    mine = [path for path in known if read_origin(path) in (origin, None)]
     if mine and not (again and open_journal_read_only(mine[-1]).sealed):
         return mine[-1]
     last = int(known[-1].name.rpartition("-")[2]) if known else 0
@@ -343,4 +343,4 @@ def choose_run_folder(root: Path, name: str, origin: Origin, again: bool = False
 def earlier_journals(run: Path, origin: Origin) -> list[Journal]:
     """Returns the journals of the fetch runs before *run* that have its venue-year and *origin*, oldest first."""
     known = runs_of(run.parent, run.name.rpartition("-")[0])
-    return [open_journal_read_only(path) for path in known if path.name < run.name and origin_of(path) == origin]
+    return [open_journal_read_only(path) for path in known if path.name < run.name and read_origin(path) == origin]

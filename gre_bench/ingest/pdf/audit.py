@@ -20,7 +20,7 @@ import numpy as np
 import pymupdf
 
 from gre_bench.core.resources import load_patterns
-from gre_bench.ingest.pdf.hidden import Glyphs, PageVisibility, detect_hidden_text, glyphs_of, text_page
+from gre_bench.ingest.pdf.hidden import Glyphs, PageVisibility, build_text_page, detect_hidden_text, read_glyphs
 from gre_bench.ingest.pdf.text import Finding, round_box, show_invisible
 
 LONGEST = 2000
@@ -47,28 +47,28 @@ def audit_page(
             reason = " ".join(str(error).split())[:120]
             notes.append(f"page {number}: annotations or replacements cannot be read: {reason}")
     findings = [label_finding(finding) for finding in findings]
-    return sight, findings + _visible_instructions(sight, number), notes
+    return sight, findings + _find_visible_instructions(sight, number), notes
 
 
 def label_finding(finding: Finding) -> Finding:
     """Returns *finding* with its text truncated to `LONGEST` characters and the name of the first rule it matches."""
-    passages = instructions_in(" ".join(finding.text.split()), unseen=True)
+    passages = find_instructions(" ".join(finding.text.split()), unseen=True)
     text = finding.text if len(finding.text) <= LONGEST else f"{finding.text[:LONGEST]}…"
     return replace(finding, text=text, instructs=passages[0].rule if passages else None)
 
 
-def _visible_instructions(sight: PageVisibility, number: int) -> list[Finding]:
+def _find_visible_instructions(sight: PageVisibility, number: int) -> list[Finding]:
     """Returns a finding for each passage of the visible text of page *number* that instructs reviewers or models."""
-    text, places = _running_text(sight.glyphs, sight.hidden | sight.copies)
+    text, places = _join_visible_text(sight.glyphs, sight.hidden | sight.copies)
     findings = []
-    for passage in instructions_in(text):
+    for passage in find_instructions(text):
         inside = [index for index in places[passage.start : passage.end] if index is not None]
         box = sight.glyphs.bounds(inside)
         findings.append(Finding("instruction", number, box, text[passage.start : passage.end], passage.rule))
     return findings
 
 
-def _running_text(glyphs: Glyphs, unread: Any) -> tuple[str, list[int | None]]:
+def _join_visible_text(glyphs: Glyphs, unread: Any) -> tuple[str, list[int | None]]:
     """Returns (text of a page as one line without the characters *unread*, each character's index in *glyphs*).
 
     A word that is hyphenated at a line break is joined. The space that replaces a line break has the index None.
@@ -122,7 +122,10 @@ def find_replacement_texts(page: Any, number: int, glyphs: Glyphs) -> list[Findi
     streams = [page.read_contents(), *(page.parent.xref_stream(form[0]) or b"" for form in page.get_xobjects())]
     if not any(REPLACED.search(stream) for stream in streams):
         return []
-    texts = glyphs.join_characters(range(len(glyphs.text))), str(text_page(page, followed=True).extractText())
+    texts = (
+        glyphs.join_characters(range(len(glyphs.text))),
+        str(build_text_page(page, apply_actual_text=True).extractText()),
+    )
     plain, followed = (re.findall(r"[^\W\d_]+", text) for text in texts)
     if not Counter(followed) - Counter(plain):
         return []
@@ -145,7 +148,7 @@ def find_hidden_layers(data: bytes, document: Any, most: int) -> list[Finding]:
         opened = closed.tobytes()
     with pymupdf.open(stream=opened, filetype="pdf") as other:
         for number in range(min(document.page_count, most)):
-            shown, all_of = glyphs_of(document[number]), glyphs_of(other[number])
+            shown, all_of = read_glyphs(document[number]), read_glyphs(other[number])
             extra = Counter(all_of.signs()) - Counter(shown.signs())
             places = []
             for index, key in enumerate(all_of.signs()):
@@ -230,7 +233,7 @@ class InstructionPassage:
     end: int
 
 
-def instructions_in(text: str, *, unseen: bool = False) -> list[InstructionPassage]:
+def find_instructions(text: str, *, unseen: bool = False) -> list[InstructionPassage]:
     """Returns the passages of *text* that instruct reviewers or models, without overlaps.
 
     *unseen*: whether *text* is hidden, so that the looser rules apply too.

@@ -18,7 +18,7 @@ from typing import Any
 import pymupdf
 
 from gre_bench.ingest.pdf.audit import audit_page, find_hidden_layers, label_finding
-from gre_bench.ingest.pdf.matter import drop_back_matter, drop_contents, drop_floats, extract_abstract, title_of
+from gre_bench.ingest.pdf.matter import drop_back_matter, drop_contents, drop_floats, extract_abstract, find_title_rows
 from gre_bench.ingest.pdf.paragraphs import (
     CAPTION,
     count_row_words,
@@ -30,7 +30,7 @@ from gre_bench.ingest.pdf.paragraphs import (
 from gre_bench.ingest.pdf.rows import (
     Page,
     Row,
-    horizontal_bounds,
+    compute_horizontal_bounds,
     is_note_mark,
     list_undecided_rows,
     read_page,
@@ -43,9 +43,9 @@ from gre_bench.ingest.pdf.text import (
     PageWords,
     PdfText,
     Status,
+    explain_not_pdf,
+    explain_truncation,
     list_doubts,
-    why_not_pdf,
-    why_truncated,
 )
 
 _LOST = re.compile(r"zlib error|premature end|cannot read|unexpected eof|truncated|cannot find startxref in tail", re.I)
@@ -77,14 +77,14 @@ class _Pages:
 
 def read_pdf(data: bytes, *, max_pages: int = 200) -> PdfText:
     """Returns the text of the first *max_pages* pages of the PDF *data*, which is read in this process."""
-    refused = why_not_pdf(data)
+    refused = explain_not_pdf(data)
     if refused:
         return PdfText("not_a_pdf", notes=(refused,))
     if len(data) > LARGEST:
         return PdfText("too_long", notes=(f"the file has {len(data):,} bytes; at most {LARGEST:,} are read",))
     faults = (RuntimeError, ValueError, pymupdf.mupdf.FzErrorBase)  # pyrefly: ignore
     pymupdf.TOOLS.mupdf_display_errors(False)
-    cut = why_truncated(data)
+    cut = explain_truncation(data)
     try:
         with pymupdf.open(stream=data, filetype="pdf") as document:
             if document.needs_pass:
@@ -96,10 +96,10 @@ def read_pdf(data: bytes, *, max_pages: int = 200) -> PdfText:
             try:
                 read.findings += [label_finding(finding) for finding in find_hidden_layers(data, document, max_pages)]
             except faults as error:
-                read.notes.append(f"layers cannot be looked at: {_ascii_line(error)}")
+                read.notes.append(f"layers cannot be looked at: {_format_ascii_line(error)}")
             status = _decide_status(document, count, max_pages, read, cut)
     except faults as error:
-        notes = (f"cannot be opened: {_ascii_line(error)}", *([cut] if cut else []))
+        notes = (f"cannot be opened: {_format_ascii_line(error)}", *([cut] if cut else []))
         return PdfText("truncated" if cut else "empty", notes=notes)
     findings = sorted(read.findings, key=lambda finding: finding.page)
     if len(findings) > MOST_FINDINGS:
@@ -126,14 +126,14 @@ def _read_pages(document: Any, count: int, faults: tuple[type[Exception], ...]) 
             warnings = pymupdf.TOOLS.mupdf_warnings().splitlines()
             rows = read_page(sight, len(read.pages), number, (page.rect.width, page.rect.height))
         except (*faults, IndexError) as error:
-            read.notes.append(f"page {number} cannot be read: {_ascii_line(error)}")
+            read.notes.append(f"page {number} cannot be read: {_format_ascii_line(error)}")
             read.lost += 1
             continue
         if (loss := next(filter(_LOST.search, warnings), None)) or (sight.empty and document.is_repaired):
-            read.notes.append(f"page {number} is damaged: {_ascii_line(loss or 'nothing is left on it')}")
+            read.notes.append(f"page {number} is damaged: {_format_ascii_line(loss or 'nothing is left on it')}")
             read.lost += 1
         elif error := next(filter(_WRONG.search, warnings), None):
-            read.notes.append(f"page {number} is not all understood: {_ascii_line(error)}")
+            read.notes.append(f"page {number} is not all understood: {_format_ascii_line(error)}")
             read.wrong += 1
         read.pages.append(rows)
         read.notes += notes
@@ -181,10 +181,10 @@ def _extract_parts(pages: Sequence[Page], notes: list[str]) -> tuple[str | None,
     heights = [page.height for page in pages]
     drop_headers_and_footers(pages, measure_text_type([row for page in pages for row in page.rows]).size)
     drop_sidebars(pages)
-    rows = in_reading_order(pages)
+    rows = order_rows(pages)
     text_type = measure_text_type(rows)
     words = count_row_words(rows)
-    title = title_of(rows, heights[0])
+    title = find_title_rows(rows, heights[0])
     drop_contents(list_undecided_rows(rows), text_type)
     abstract = extract_abstract(list_undecided_rows(rows), text_type, words, heights, notes)
     drop_back_matter(list_undecided_rows(rows), text_type)
@@ -210,7 +210,7 @@ def _count_words_by_fate(pages: Sequence[Page], rows: Sequence[Row]) -> tuple[Pa
     return tuple(counted)
 
 
-def _ascii_line(message: object) -> str:
+def _format_ascii_line(message: object) -> str:
     """Returns MuPDF's *message* as one line of at most 200 ASCII characters, with ? for any other character."""
     return " ".join(str(message).encode("ascii", "replace").decode().split())[:200]
 
@@ -230,8 +230,8 @@ PAGE_NUMBER = re.compile(r"\W*(page\s*)?(\d{1,4}|[ivxlc]{1,6})(\s*(of|/)\s*\d{1,
 def drop_headers_and_footers(pages: Sequence[Page], text_size: float) -> None:
     """Drops line numbers, page numbers, running headers and footers, by their position and recurrence."""
     for page in pages:
-        set_fate(_line_numbers(page), "line numbers")
-    edges = [_edge_rows(page, text_size) for page in pages]
+        set_fate(_find_line_numbers(page), "line numbers")
+    edges = [_find_edge_rows(page, text_size) for page in pages]
     seen = Counter(key for rows in edges for key in {key for key, _ in rows})
     for index, (page, rows) in enumerate(zip(pages, edges, strict=True)):
         counted: set[Row] = set()
@@ -254,7 +254,7 @@ def drop_headers_and_footers(pages: Sequence[Page], text_size: float) -> None:
         set_fate(counted, "page numbers")
 
 
-def _edge_rows(page: Page, text_size: float) -> list[tuple[tuple[str, str], Row]]:
+def _find_edge_rows(page: Page, text_size: float) -> list[tuple[tuple[str, str], Row]]:
     """Returns (key, piece) for every piece of the three outermost rows at the top and at the bottom of *page*.
 
     The key is (``top`` or ``bottom``, the text in lower case without digits and signs); a running header has the same
@@ -285,9 +285,9 @@ def _stands_alone(number: Row, zone: str, page: Page) -> bool:
     return len(further) <= 2 and len(beside) <= 2
 
 
-def _line_numbers(page: Page) -> set[Row]:
+def _find_line_numbers(page: Page) -> set[Row]:
     """Returns the line numbers of *page*: five or more numbers in one margin that rise from top to bottom."""
-    left, right = horizontal_bounds(page.rows)
+    left, right = compute_horizontal_bounds(page.rows)
     numbers = sorted((row for row in page.rows if re.fullmatch(r"\s*\d{1,4}\s*", row.text)), key=lambda row: row.y0)
     sides = [row for row in numbers if row.x1 < left], [row for row in numbers if row.x0 > right]
     return {
@@ -301,7 +301,7 @@ def _line_numbers(page: Page) -> set[Row]:
 SPACED = re.compile(r"(?:[A-Z]\s){3,}[A-Z]")
 
 
-def in_reading_order(pages: Sequence[Page]) -> list[Row]:
+def order_rows(pages: Sequence[Page]) -> list[Row]:
     """Returns the undecided rows of *pages* in reading order: band by band, and each band column by column.
 
     A band is the part of a page between two rows that span the columns.
@@ -311,7 +311,9 @@ def in_reading_order(pages: Sequence[Page]) -> list[Row]:
     for page, own in zip(pages, gutters, strict=True):
         gutter = own if own is not None else usual
         rows = list_undecided_rows(page.rows)
-        ordered += _join_into_rows(rows, *horizontal_bounds(rows), 0) if gutter is None else _sort_bands(rows, gutter)
+        ordered += (
+            _join_into_rows(rows, *compute_horizontal_bounds(rows), 0) if gutter is None else _sort_bands(rows, gutter)
+        )
     return ordered
 
 
@@ -319,7 +321,9 @@ def drop_sidebars(pages: Sequence[Page]) -> None:
     """Drops sidebars next to a single text column on the first two pages; later pages give the column's bounds."""
     if _find_page_gutters(pages)[1] is not None:
         return
-    extents = [horizontal_bounds(rows) for page in pages[2:] if len(rows := list_undecided_rows(page.rows)) > 20]
+    extents = [
+        compute_horizontal_bounds(rows) for page in pages[2:] if len(rows := list_undecided_rows(page.rows)) > 20
+    ]
     if extents:
         left, right = (statistics.median(side) for side in zip(*extents, strict=True))
         for page in pages[:2]:
@@ -380,9 +384,9 @@ def _sort_bands(rows: Sequence[Row], gutter: float) -> list[Row]:
         if above:
             full.append(row)
             crossing.add(row)
-    left, right = horizontal_bounds(rows)
+    left, right = compute_horizontal_bounds(rows)
     columns = _split_into_columns([row for row in rows if row not in crossing], gutter)
-    bounds = [horizontal_bounds(column) for column in columns]
+    bounds = [compute_horizontal_bounds(column) for column in columns]
     ordered: list[Row] = []
     top = -1.0
     whole = _join_into_rows(full, left, right, 0)

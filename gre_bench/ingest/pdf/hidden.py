@@ -149,23 +149,26 @@ class PageVisibility:
     empty: bool
 
 
-def text_page(page: Any, followed: bool = False) -> Any:
-    """Returns PyMuPDF's text page of *page*. *followed*: whether to apply the file's replacement texts (ActualText)."""
+def build_text_page(page: Any, apply_actual_text: bool = False) -> Any:
+    """Returns PyMuPDF's text page of *page*.
+
+    *apply_actual_text*: whether to apply the file's replacement texts (ActualText).
+    """
     flags = pymupdf.TEXTFLAGS_TEXT & ~(pymupdf.TEXT_MEDIABOX_CLIP | pymupdf.TEXT_CLIP)
     sheet = mupdf.FzStextPage(mupdf.FzRect(-ENDLESS, -ENDLESS, ENDLESS, ENDLESS))
-    options = mupdf.FzStextOptions(flags if followed else flags | pymupdf.TEXT_IGNORE_ACTUALTEXT)
+    options = mupdf.FzStextOptions(flags if apply_actual_text else flags | pymupdf.TEXT_IGNORE_ACTUALTEXT)
     device = mupdf.fz_new_stext_device(sheet, options)
     mupdf.fz_run_page_contents(page.this, device, mupdf.FzMatrix(), mupdf.FzCookie())
     mupdf.fz_close_device(device)
     return pymupdf.TextPage(sheet)
 
 
-def glyphs_of(page: Any) -> Glyphs:
+def read_glyphs(page: Any) -> Glyphs:
     """Returns all characters in the contents of the PyMuPDF *page*, without its annotations and form fields.
 
     Includes characters that are off the page or clipped away. Ignores replacement texts (ActualText).
     """
-    blocks = text_page(page).extractRAWDICT()["blocks"]
+    blocks = build_text_page(page).extractRAWDICT()["blocks"]
     lines = [line for block in blocks for line in block["lines"]]
     spans = [(number, line, span) for number, line in enumerate(lines) for span in line["spans"]]
     chars = [char for _, _, span in spans for char in span["chars"]]
@@ -202,8 +205,8 @@ def stands_for_letters(sign: str) -> bool:
 
 def detect_hidden_text(page: Any, number: int) -> PageVisibility:
     """Returns what a reader sees of the PyMuPDF *page*. *number*: the page's number in the file, from 1."""
-    glyphs, log = glyphs_of(page), page.get_bboxlog()
-    pictured = _picture_share(page, log)
+    glyphs, log = read_glyphs(page), page.get_bboxlog()
+    pictured = _compute_picture_share(page, log)
     why = np.full(len(glyphs.text), "", dtype="U12")
     if not glyphs.text:
         return PageVisibility(glyphs, why != "", why != "", (), pictured >= SCAN, 0, pictured, not log)
@@ -217,7 +220,7 @@ def detect_hidden_text(page: Any, number: int) -> PageVisibility:
     why[tiny] = "tiny"
     why[outside] = "off_page"
     flat = (glyphs.box[:, 2] - glyphs.box[:, 0] < 0.01) & (glyphs.box[:, 3] - glyphs.box[:, 1] > 0.1) & glyphs.even
-    for start, end in runs_in_mask(flat):
+    for start, end in find_mask_runs(flat):
         if end - start >= 4:
             why[max(start - 1, 0) : end] = "packed"
     why[[ord(letter) in INVISIBLE for letter in glyphs.text]] = "zero_width"
@@ -251,13 +254,13 @@ def _mark_unseen_when_drawn(
 
     Letters that only clip later objects count as ``seen`` if something shows within them.
     """
-    band, clips = _measured_boxes(glyphs), np.flatnonzero(among & glyphs.clipping)
+    band, clips = _measure_glyph_boxes(glyphs), np.flatnonzero(among & glyphs.clipping)
     shown = clips[ink.measure_contrasts(glyphs.box[clips]) >= PALE]
     why[glyphs.clipping & np.isin(glyphs.line, glyphs.line[shown])] = "seen"
     drawn = among & glyphs.painted
     covers, under = _find_covers(log), np.zeros(len(drawn), dtype=bool)
     for _, box in covers:
-        under |= _inside_mask(glyphs.middle, box)
+        under |= _mask_points_inside(glyphs.middle, box)
     marks = np.where(drawn & glyphs.solid, ink.measure_text_changes(glyphs.box), 0)
     faint = np.maximum.reduceat(marks, np.flatnonzero(np.diff(glyphs.word, prepend=-1)))[glyphs.word] < 3 * PALE
     suspects = drawn & glyphs.solid & (faint | _find_pale(glyphs, np.full((len(drawn), 3), 255.0)))
@@ -285,11 +288,11 @@ def _mark_unseen_when_drawn(
 def _find_pale(glyphs: Glyphs, ground: Floats) -> Mask:
     """Returns the mask of the characters that hardly differ from their background *ground* (n × 3)."""
     shown = ground + glyphs.opacity[:, None] * (glyphs.color - ground)
-    step, ratio = np.abs(shown - ground).max(axis=1), contrast(shown, ground)
+    step, ratio = np.abs(shown - ground).max(axis=1), compute_contrast(shown, ground)
     return (step < PALE) | ((step < PALER) & (ratio < CONTRAST)) | (ratio < LEAST_CONTRAST)
 
 
-def contrast(colour: Floats, ground: Floats) -> Floats:
+def compute_contrast(colour: Floats, ground: Floats) -> Floats:
     """Returns the contrast ratio (1 to 21, as in WCAG 2.2) of each *colour* to the background in the same row.
 
     *colour*, *ground*: n × 3, red, green and blue in sRGB, from 0 to 255.
@@ -303,7 +306,7 @@ def contrast(colour: Floats, ground: Floats) -> Floats:
     return (np.maximum(first, second) + 0.05) / (np.minimum(first, second) + 0.05)
 
 
-def _measured_boxes(glyphs: Glyphs) -> Floats:
+def _measure_glyph_boxes(glyphs: Glyphs) -> Floats:
     """Returns the box (n × 4, in points) in which each character's mark and background colour are measured.
 
     For text from left to right, it is the middle of the character's lower half. Almost every letter has ink there, but
@@ -340,13 +343,13 @@ def _extend_to_words(glyphs: Glyphs, marked: Mask, among: Mask) -> Mask:
     out |= ~glyphs.solid & among & out[before] & out[after]
     seen = np.bincount(glyphs.line, glyphs.solid & ~out)
     lines = (np.bincount(glyphs.line, glyphs.solid & out) > seen) & bool((out & glyphs.letter).sum() >= PIECES)
-    for start, end in runs_in_mask(out):
+    for start, end in find_mask_runs(out):
         if glyphs.letter[start:end].sum() < LETTERS:
             out[start:end] &= whole[glyphs.word[start:end]] | lines[glyphs.line[start:end]]
     return out
 
 
-def runs_in_mask(mask: Mask) -> Iterator[tuple[int, int]]:
+def find_mask_runs(mask: Mask) -> Iterator[tuple[int, int]]:
     """Yields (start, end) of each run of marked characters in *mask*; the end is exclusive."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], mask.astype(np.int8), [0]])))
     return zip(edges[::2], edges[1::2], strict=True)
@@ -359,13 +362,13 @@ def _find_tiny(glyphs: Glyphs, log: list[Any]) -> Mask:
     if not (small & glyphs.solid).any():
         return np.zeros(len(small), dtype=bool)
     drawn = np.array([box for kind, box, *_ in log if not kind.endswith("-text")], dtype=float).reshape(-1, 4)
-    for start, end in runs_in_mask(small):
+    for start, end in find_mask_runs(small):
         part = np.flatnonzero(small[start:end] & (glyphs.size[start:end] >= TINY)) + start
         if glyphs.letter[start:end].sum() < LETTERS:
             small[part] = False
         elif len(part):
             left, top, right, bottom = glyphs.bounds(part)
-            near = drawn[_overlap_mask(drawn, (left - NEAR, top - NEAR, right + NEAR, bottom + NEAR))]
+            near = drawn[_mask_overlapping_boxes(drawn, (left - NEAR, top - NEAR, right + NEAR, bottom + NEAR))]
             sides = near[:, 2:].max(axis=0) - near[:, :2].min(axis=0) if len(near) else np.zeros(2)
             upright = near[:, 3] - near[:, 1] > RULE
             small[part] = len(near) < PARTS or upright.sum() < 2 or sides.min() < SIDE
@@ -382,7 +385,9 @@ def _find_covers(log: list[Any]) -> list[tuple[int, Any]]:
         if kind in COVERS and box[2] - box[0] > LEAST_COVER[0] and box[3] - box[1] > LEAST_COVER[1] and before[number]
     ]
     large.sort(key=lambda item: (item[1][0] - item[1][2]) * (item[1][3] - item[1][1]))
-    return [(number, box) for number, box in large[:MOST] if _overlap_mask(texts[: before[number]], box).any()]
+    return [
+        (number, box) for number, box in large[:MOST] if _mask_overlapping_boxes(texts[: before[number]], box).any()
+    ]
 
 
 def _find_overprinted(glyphs: Glyphs, page: Any, covers: list[tuple[int, Any]], among: Mask) -> Mask:
@@ -399,10 +404,10 @@ def _find_overprinted(glyphs: Glyphs, page: Any, covers: list[tuple[int, Any]], 
     drawn = np.array([order.get(sign, -1) for sign in glyphs.signs()])
     sign = np.array([ord(letter) for letter in glyphs.text])
     for number, box in covers:
-        inside = _inside_mask(glyphs.middle, box) & among & glyphs.solid & (drawn >= 0)
+        inside = _mask_points_inside(glyphs.middle, box) & among & glyphs.solid & (drawn >= 0)
         upper = np.flatnonzero(inside & (drawn > number))
         for lower in np.array_split(np.flatnonzero(inside & (drawn < number)), 1 + inside.sum() // 256):
-            over = _inside_mask(glyphs.middle[lower][:, None], glyphs.box[upper].T)
+            over = _mask_points_inside(glyphs.middle[lower][:, None], glyphs.box[upper].T)
             same = sign[lower][:, None] == sign[upper]
             out[lower] |= over.any(axis=1) & ~(over & same).any(axis=1)
     for number in np.unique(drawn[out]):
@@ -411,7 +416,7 @@ def _find_overprinted(glyphs: Glyphs, page: Any, covers: list[tuple[int, Any]], 
     return out
 
 
-def _picture_share(page: Any, log: list[Any]) -> float:
+def _compute_picture_share(page: Any, log: list[Any]) -> float:
     """Returns the sum of the areas of the page's pictures as a share of the page's area, at most 1."""
     sheet, total = page.rect, 0.0
     for kind, box, *_ in log:
@@ -422,11 +427,11 @@ def _picture_share(page: Any, log: list[Any]) -> float:
     return min(total / max(sheet.width * sheet.height, 1.0), 1.0)
 
 
-def _overlap_mask(boxes: Floats, box: Any) -> Mask:
+def _mask_overlapping_boxes(boxes: Floats, box: Any) -> Mask:
     return (boxes[:, 0] < box[2]) & (boxes[:, 2] > box[0]) & (boxes[:, 1] < box[3]) & (boxes[:, 3] > box[1])
 
 
-def _inside_mask(points: Floats, box: Any) -> Mask:
+def _mask_points_inside(points: Floats, box: Any) -> Mask:
     x, y = points[..., 0], points[..., 1]
     return (x > box[0]) & (x < box[2]) & (y > box[1]) & (y < box[3])
 

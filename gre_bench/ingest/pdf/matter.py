@@ -1,7 +1,7 @@
 """Keeps title and abstract, and drops what is not a paper's body: front and back matter, contents, figures, tables.
 
-The rules for rows use type and position. `body_of` cuts a user's text, in Markdown or plain text, by its headings
-alone.
+The rules for rows use type and position. `parse_abstract_and_body` cuts a user's text, in Markdown or plain text, by
+its headings alone.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from gre_bench.ingest.pdf.paragraphs import (
     STOPS,
     Paragraph,
     TextType,
+    compute_function_word_share,
     continues_caption,
     find_running_text,
-    function_word_share,
     is_directly_under,
     is_heading,
     join_rows,
@@ -58,7 +58,7 @@ SENTENCES = 50
 NOTICE = re.compile(r"appearing in|(?:in )?proceedings of|(?:©|c⃝|copyright)|permission to (?:make|copy)", re.I)
 
 
-def title_of(rows: Sequence[Row], height: float) -> list[Row]:
+def find_title_rows(rows: Sequence[Row], height: float) -> list[Row]:
     """Keeps and returns the rows of the title: those in the largest type on the upper half of the first page."""
     upper = [row for row in rows if row.page == 0 and row.y0 < 0.55 * height and len(row.text) > 3]
     largest = max((row.size for row in upper), default=0.0)
@@ -209,7 +209,7 @@ def drop_contents(rows: Sequence[Row], text_type: TextType) -> None:
     while start < len(rows):
         end, fewest = start, RUN
         if HEADING.fullmatch(strip_heading_number(rows[start].text)):
-            end, fewest = _contents_end(start + 1, rows, running), FEWEST + 1
+            end, fewest = _find_contents_end(start + 1, rows, running), FEWEST + 1
         else:
             while end < len(rows) and LEADER.search(rows[end].text):
                 end += 1
@@ -218,7 +218,7 @@ def drop_contents(rows: Sequence[Row], text_type: TextType) -> None:
         start = max(end, start + 1)
 
 
-def _contents_end(first: int, rows: Sequence[Row], running: Sequence[bool]) -> int:
+def _find_contents_end(first: int, rows: Sequence[Row], running: Sequence[bool]) -> int:
     """Returns the index after the last entry of the table of contents whose first entry is at index *first*.
 
     The entries end before running text or a row too long for an entry. They also end before a heading that repeats the
@@ -287,11 +287,11 @@ def drop_floats(rows: Sequence[Row], text_type: TextType) -> None:
             out |= above
         elif re.match("tab|表|표|ตาราง", row.text, re.I):
             out |= max(above, below, key=len)
-    out -= _prose_indices(out, rows, text_type)
+    out -= _find_prose_indices(out, rows, text_type)
     set_fate((rows[index] for index in out), "figures and tables")
 
 
-def _prose_indices(out: Collection[int], rows: Sequence[Row], text_type: TextType) -> set[int]:
+def _find_prose_indices(out: Collection[int], rows: Sequence[Row], text_type: TextType) -> set[int]:
     """Returns those indices in *out*, the indices of rows to be dropped, whose rows form paragraphs of prose."""
     indices: set[int] = set()
     block: list[int] = []
@@ -374,7 +374,7 @@ def begins_with_references(texts: Sequence[str]) -> bool:
     """Whether *texts* begin with lines of references: with years or places of publication, and few function words."""
     for first in (texts[:count] for count in LOOKED_AT):
         entries = sum(REFERENCE.search(text) is not None for text in first)
-        bare_list = function_word_share(" ".join(first)) < LISTED
+        bare_list = compute_function_word_share(" ".join(first)) < LISTED
         if entries >= max((FEW if bare_list else MANY) * len(first), 1):
             return True
     return False
@@ -438,7 +438,7 @@ class Body:
     doubts: tuple[str, ...] = ()
 
 
-def body_of(text: str) -> Body:
+def parse_abstract_and_body(text: str) -> Body:
     """Returns the abstract and the body of *text*, a paper in Markdown or plain text, with headings on their own lines.
 
     A text without such headings is returned whole. The references begin at the last references heading that is followed
@@ -453,7 +453,7 @@ def body_of(text: str) -> Body:
     lists = [
         match
         for match in _LIST.finditer(text, start + 1)
-        if begins_with_references(_non_blank_lines_from(text, match.end()))
+        if begins_with_references(_read_non_blank_lines(text, match.end()))
     ]
     appendix = _find_heading_before_text(_APPENDIX, text, start + 1)
     end = min(lists[-1].start() if lists else len(text), appendix.start() if appendix else len(text))
@@ -474,11 +474,11 @@ def _find_heading_before_text(heading: re.Pattern[str], text: str, start: int = 
     followed = [
         match
         for match in matches
-        if any(len(line) >= LONG_LINE for line in _non_blank_lines_from(text, match.end())[:NEAR])
+        if any(len(line) >= LONG_LINE for line in _read_non_blank_lines(text, match.end())[:NEAR])
     ]
     return next(iter(followed or matches), None)
 
 
-def _non_blank_lines_from(text: str, start: int) -> list[str]:
+def _read_non_blank_lines(text: str, start: int) -> list[str]:
     """Returns the non-blank lines among the 20,000 characters of *text* that begin at index *start*."""
     return [line for line in text[start : start + 20_000].splitlines() if line.strip()]

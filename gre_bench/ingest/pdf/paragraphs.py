@@ -222,11 +222,14 @@ def reads_as_prose(rows: Sequence[Row], text_type: TextType) -> bool:
         like > 0.5 * sum(len(row.text) for row in rows)
         and wide <= 0.3 * len(rows)
         and len(words) >= 4 * len(rows)
-        and (function_word_share(" ".join(words)) >= SHARE or len(re.findall(f"[{UNSPACED}]", text)) > 0.5 * len(text))
+        and (
+            compute_function_word_share(" ".join(words)) >= SHARE
+            or len(re.findall(f"[{UNSPACED}]", text)) > 0.5 * len(text)
+        )
     )
 
 
-def function_word_share(text: str) -> float:
+def compute_function_word_share(text: str) -> float:
     """Returns the share of function words, such as *the* and *of*, among the words of *text*, from 0 to 1."""
     words = re.findall(r"[^\W\d_]+", text.lower())
     return sum(word in FUNCTION_WORDS for word in words) / max(len(words), 1)

@@ -16,7 +16,7 @@ from pathlib import Path
 from queue import Empty, LifoQueue
 from typing import Any, Self, TypeVar
 
-from gre_bench.ingest.pdf.text import PdfText, why_not_pdf
+from gre_bench.ingest.pdf.text import PdfText, explain_not_pdf
 from gre_bench.ingest.records.isolated import Child, ChildDied, Message, serve_requests
 
 T = TypeVar("T")
@@ -104,7 +104,7 @@ class PdfReader:
                 raise
 
     def _ask(self, data: bytes, more: dict[str, Any]) -> tuple[PdfText, list[str]]:
-        refused = why_not_pdf(data)
+        refused = explain_not_pdf(data)
         if refused:
             return PdfText("not_a_pdf", notes=(refused,)), []
         while not self._over:

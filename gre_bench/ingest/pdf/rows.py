@@ -104,14 +104,14 @@ def read_page(sight: PageVisibility, index: int, number: int, size: tuple[float,
     If most letters are sideways, as in a landscape table, the page is rotated first. *index*: the page's index among
     the pages that could be read, from 0. *number*: its number in the file, from 1. *size*: width and height in points.
     """
-    turn = _main_direction(sight.glyphs.blocks)
+    turn = _find_main_direction(sight.glyphs.blocks)
     seen, unseen = sight.glyphs.words_by_line(sight.hidden, sight.copies)
     repeated = bool(sight.copies.any())
     start = number_of_line = 0
     lines: list[_Line] = []
     for block_number, block in enumerate(sight.glyphs.blocks):
         for line in block["lines"]:
-            spans, start = _seen_spans(line, sight, start)
+            spans, start = _select_visible_spans(line, sight, start)
             words, number_of_line = int(seen[number_of_line]), number_of_line + 1
             if not any(span.text.strip() for span in spans):
                 continue
@@ -135,7 +135,7 @@ def _name_direction(line: tuple[float, float]) -> Direction:
     return "right" if across > 0.99 else "up" if along < -0.99 else "down" if along > 0.99 else "other"
 
 
-def _main_direction(blocks: Sequence[dict[str, Any]]) -> Direction:
+def _find_main_direction(blocks: Sequence[dict[str, Any]]) -> Direction:
     """Returns the direction of most letters.
 
     It is sideways only if at least `TURNED_LETTERS` letters run that way, and more than twice as many as to the right.
@@ -200,7 +200,7 @@ class _Line:
         return True
 
 
-def _seen_spans(line: dict[str, Any], sight: PageVisibility, start: int) -> tuple[list[_Span], int]:
+def _select_visible_spans(line: dict[str, Any], sight: PageVisibility, start: int) -> tuple[list[_Span], int]:
     """Returns the visible spans of *line*, whose characters begin at index *start*, and the index after them."""
     spans = []
     for span in line["spans"]:
@@ -257,7 +257,7 @@ def is_note_mark(text: str, before: str) -> bool:
     return NOTE_MARK.fullmatch(text.strip()) is not None and AFTER_WORD.search(before) is not None
 
 
-def horizontal_bounds(rows: Sequence[Row]) -> tuple[float, float]:
+def compute_horizontal_bounds(rows: Sequence[Row]) -> tuple[float, float]:
     """Returns the left and right bounds (x in points) of the long *rows* without the outermost twentieth per side."""
     long = [row for row in rows if len(row.text) >= 25] or list(rows)
     if not long:

@@ -262,14 +262,14 @@ _OBJECT = re.compile(rb"\d\s+\d+\s+obj\b")
 _LENGTH = re.compile(rb"/Linearized\b[^>]{0,200}?/L\s+(\d+)|/L\s+(\d+)[^>]{0,200}?/Linearized\b")
 
 
-def why_not_pdf(data: bytes) -> str | None:
+def explain_not_pdf(data: bytes) -> str | None:
     """Returns the reason why *data* is not a PDF; None if it may be a PDF."""
     if MAGIC not in data[:HEAD]:
         return "the file does not begin as a PDF does"
     return None if _OBJECT.search(data) else "the file begins as a PDF does but holds no object of one"
 
 
-def why_truncated(data: bytes) -> str | None:
+def explain_truncation(data: bytes) -> str | None:
     """Returns the reason why *data* seems to be only the beginning of a longer file; None if it seems complete."""
     declared = _LENGTH.search(data[:HEAD])
     if declared and int(declared[1] or declared[2]) > len(data):

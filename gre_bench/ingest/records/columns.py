@@ -189,7 +189,7 @@ class PaperIds:
         return next((self._by_key[part] for part in parts if part in self._by_key), None)
 
 
-def as_id(value: str) -> str:
+def clean_id(value: str) -> str:
     """Returns *value*, such as a file name, as an id: without folder and extension, invalid characters as dashes."""
     text = _FORUM.sub(r"\1", value.strip())
     if _ENDING.search(text):
@@ -199,7 +199,7 @@ def as_id(value: str) -> str:
 
 
 def _matching_key(value: str) -> str:
-    text = as_id(value).casefold()
+    text = clean_id(value).casefold()
     return text.lstrip("0") or "0" if text.isdigit() else text
 
 
@@ -219,7 +219,7 @@ def rename_to_fields(
     were read as which fields; it is None if none were. Raises `UnsureError` if *reading* may guess, but the column of
     the paper id or of the review remains uncertain.
     """
-    headers_of = _headers_by_name(headers, wanted, reading)
+    headers_of = _match_headers(headers, wanted, reading)
     as_named = {name for name, columns in headers_of.items() if name not in reading.columns or columns == [name]}
     if reading.guess and table:  # an empty table means that each row was refused with its own reason
         search = _Search(file, table, headers, wanted, headers_of, papers)
@@ -233,7 +233,7 @@ def rename_to_fields(
     left = [header for header in headers if header not in used]
     rows = [
         (number, {header: row[header] for header in left if header in row}
-         | {name: _cell(name, row, columns) for name, columns in renamed.items()})
+         | {name: _read_cell(name, row, columns) for name, columns in renamed.items()})
         for number, row in table
     ]  # fmt: skip
     shown = {name: " + ".join(f'"{column}"' for column in headers_of[name]) for name in renamed if name not in as_named}
@@ -241,7 +241,7 @@ def rename_to_fields(
     return rows, [*left, *renamed], line
 
 
-def _headers_by_name(headers: Sequence[str], wanted: Collection[str], reading: ColumnNames) -> dict[str, list[str]]:
+def _match_headers(headers: Sequence[str], wanted: Collection[str], reading: ColumnNames) -> dict[str, list[str]]:
     """Returns field → its headers, for the *wanted* fields that the user stated or that a header names."""
     headers_of: dict[str, list[str]] = {}
     by_plain = {_normalise_header(header): header for header in headers}
@@ -284,7 +284,7 @@ def _normalise_header(header: str) -> str:
     return " ".join(header.split()).casefold()
 
 
-def _cell(name: str, row: Row, headers: Sequence[str]) -> Any:
+def _read_cell(name: str, row: Row, headers: Sequence[str]) -> Any:
     cells = [(header, row[header]) for header in headers if row.get(header) not in (None, "")]
     if len(headers) == 1 or name not in JOINED:
         return cells[0][1] if cells else None
@@ -381,7 +381,7 @@ class _Search:
     def tells_reviews_apart(self, header: str) -> bool:
         """Whether the column *header* numbers the reviews of each paper: no number occurs twice for one paper."""
         id_of = self.known.get("paper_id", ())
-        places = {(str(_cell("paper_id", row, id_of)), str(row.get(header))) for _, row in self.table}
+        places = {(str(_read_cell("paper_id", row, id_of)), str(row.get(header))) for _, row in self.table}
         return len(places) == len(self.table) and all(re.fullmatch(r"\d{1,4}", place) for _, place in places)
 
     def has_numbers(self, header: str) -> bool:

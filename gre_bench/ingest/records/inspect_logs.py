@@ -17,8 +17,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gre_bench.core.errors import SettingsError, SourceError, missing_file_error
-from gre_bench.core.incoming import Meter, check_depth, files_in, max_values_in, open_zip_archive, read_bytes
+from gre_bench.core.errors import SettingsError, SourceError, build_missing_file_error
+from gre_bench.core.incoming import (
+    Meter,
+    check_depth,
+    count_max_values,
+    list_regular_files,
+    open_zip_archive,
+    read_bytes,
+)
 from gre_bench.core.known_names import format_name_list
 from gre_bench.core.records import HUMAN, digest
 from gre_bench.core.replies import without_thinking
@@ -67,18 +74,18 @@ class LoggedSample:
 def is_log(path: Path) -> bool:
     """Whether *path* is a log (a ``.json`` file by its contents), or a folder with a log inside."""
     if path.is_dir():
-        return any(is_log(file) for file in files_in(path)[0])
+        return any(is_log(file) for file in list_regular_files(path)[0])
     if path.suffix == ".json" and path.is_file():
         with path.open("rb") as file:
             return bool(_HEADER.match(file.read(200)))
     return path.suffix == ".eval"
 
 
-def logs_in(path: Path) -> list[Path]:
+def list_log_files(path: Path) -> list[Path]:
     """Returns the log *path*, or all logs inside a folder, sorted; raises `SourceError` if there is none."""
     if not path.exists():
-        raise missing_file_error(path)
-    logs = [file for file in (files_in(path)[0] if path.is_dir() else [path]) if is_log(file)]
+        raise build_missing_file_error(path)
+    logs = [file for file in (list_regular_files(path)[0] if path.is_dir() else [path]) if is_log(file)]
     if not logs:
         raise SourceError(
             f"{path.absolute()} is or holds no log of inspect_ai (.eval, or .json as inspect_ai writes it)"
@@ -95,7 +102,7 @@ def read_logs(path: Path, imported: Imported, epoch: int | None = None) -> list[
     Raises `SettingsError` if inspect_ai is not installed. Raises `SourceError` if no log can be read, if two models or
     configurations share a candidate's name, or if no sample is of that epoch.
     """
-    files, logs = logs_in(path), []
+    files, logs = list_log_files(path), []
     if find_spec("inspect_ai") is None:
         raise SettingsError(f"{files[0].name} is a log of inspect_ai, and {EXTRA}")
     for number, (file, log) in enumerate(read_isolated(read_log, files), start=1):
@@ -105,7 +112,9 @@ def read_logs(path: Path, imported: Imported, epoch: int | None = None) -> list[
             raise log
         else:
             imported.refuse(number, f"log {file.name}", log)
-    for number, (entry, reason) in enumerate(files_in(path)[1] if path.is_dir() else (), start=len(files) + 1):
+    for number, (entry, reason) in enumerate(
+        list_regular_files(path)[1] if path.is_dir() else (), start=len(files) + 1
+    ):
         imported.refuse(number, f"file {entry.name}", reason)
     first: dict[str, tuple[Path, str]] = {}
     for file, log in logs:
@@ -146,8 +155,8 @@ def read_log(file: Path) -> dict[str, Any]:
     planned = len(log.eval.dataset.sample_ids or ()) * (log.eval.config.epochs or 1)
     if planned > MOST_SAMPLES:
         raise SourceError(f"{file.name} states {planned:,} samples, and at most {MOST_SAMPLES:,} are read; split it")
-    samples = [astuple(sample) for sample in _samples(file, log)]
-    return {"candidate": _candidate(log), "configuration": _configuration(log), "samples": samples}
+    samples = [astuple(sample) for sample in _iter_samples(file, log)]
+    return {"candidate": _name_candidate(log), "configuration": _digest_configuration(log), "samples": samples}
 
 
 def read_output(completion: str, stop_reason: str) -> tuple[str | None, str]:
@@ -178,12 +187,12 @@ def _check_contents(file: Path) -> None:
     try:
         if file.suffix == ".json":
             data = read_bytes(file)
-            meter.count_contents(size, max_values_in(data))
+            meter.count_contents(size, count_max_values(data))
             return check_depth(data)
         with open_zip_archive(file, meter) as archive:
             for entry in archive.infolist():
                 data = archive.read(entry)
-                meter.count_contents(0, max_values_in(data))
+                meter.count_contents(0, count_max_values(data))
                 check_depth(data)
                 meter.tick()
     except ValueError as error:
@@ -192,12 +201,12 @@ def _check_contents(file: Path) -> None:
         return  # inspect_ai's reader says what is wrong
 
 
-def _candidate(log: EvalLog) -> str:
+def _name_candidate(log: EvalLog) -> str:
     name = NOT_IN_A_NAME.sub("-", log.eval.model)[:200]
     return f"model/{name}" if name == HUMAN else name
 
 
-def _configuration(log: EvalLog) -> str:
+def _digest_configuration(log: EvalLog) -> str:
     """Returns a digest of everything that affects the reviews in *log*; the choice of papers and connection do not."""
     configs = [
         config.model_dump(mode="json", exclude_none=True, exclude=_CONNECTION_OPTIONS)
@@ -208,9 +217,9 @@ def _configuration(log: EvalLog) -> str:
     return digest([log.eval.model, repr(log.eval.model_args), log.eval.task, repr(arguments), repr(steps), configs])
 
 
-def _samples(file: Path, log: EvalLog) -> Iterator[LoggedSample]:
+def _iter_samples(file: Path, log: EvalLog) -> Iterator[LoggedSample]:
     """Yields every sample of *log*, and a `LoggedSample` with a problem for each missing sample."""
-    candidate, started = _candidate(log), str(log.eval.created)
+    candidate, started = _name_candidate(log), str(log.eval.created)
     papers = {}
     for sample in log.samples or ():
         papers[sample.id] = paper_id = sample_paper_id(sample.id, sample.metadata)

@@ -25,7 +25,15 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast
 
 from gre_bench.core.errors import SourceError
-from gre_bench.core.incoming import MB, Meter, limits, max_values_in, too_large_error, too_slow_error, use_file_limits
+from gre_bench.core.incoming import (
+    MB,
+    Meter,
+    count_max_values,
+    limits,
+    too_large_error,
+    too_slow_error,
+    use_file_limits,
+)
 from gre_bench.core.resources import PACKAGE
 
 STARTING = 120.0
@@ -206,13 +214,13 @@ def read_isolated(read: Callable[[Path], Any], files: Sequence[Path]) -> Iterato
             if isinstance(answer, ChildDied) or "problem" in answer[0]:
                 child.end()
                 child = None
-            yield file, _contents_or_error(file, answer)
+            yield file, _unpack_answer(file, answer)
     finally:
         if child is not None:
             child.end()
 
 
-def _contents_or_error(file: Path, answer: Message | ChildDied) -> Any:
+def _unpack_answer(file: Path, answer: Message | ChildDied) -> Any:
     if isinstance(answer, ChildDied):
         if answer.status == "timeout":
             return too_slow_error(file.name)
@@ -225,7 +233,7 @@ def _contents_or_error(file: Path, answer: Message | ChildDied) -> Any:
             too_large_error(file.name) if "memory" in problem else SourceError(f"{file.name} cannot be read: {problem}")
         )
     try:
-        Meter(file).count_contents(len(data), max_values_in(data))
+        Meter(file).count_contents(len(data), count_max_values(data))
     except SourceError as error:
         return error
     return json.loads(data)

@@ -72,7 +72,7 @@ class _Note:
     ai: str | None
 
 
-def new_records(notes: Notes, papers: Mapping[str, Paper], reviews: Mapping[str, Review]) -> Imported:
+def select_new_records(notes: Notes, papers: Mapping[str, Paper], reviews: Mapping[str, Review]) -> Imported:
     """Returns the new records among *notes*; refuses a record that differs from the known record of the same id.
 
     *papers*, *reviews*: the known records by id. Of a paper, only the title and the abstract are compared, because a
@@ -105,19 +105,19 @@ def unwrap_value(value: Any) -> Any:
     return value["value"] if isinstance(value, Mapping) and "value" in value else value
 
 
-def invitations_of(note: Mapping[str, Any]) -> list[str]:
+def list_invitations(note: Mapping[str, Any]) -> list[str]:
     """Returns the invitations, if they are texts, of a note of either API."""
     named = note.get("invitations") or [note.get("invitation")]
     return [entry for entry in named if isinstance(entry, str)] if isinstance(named, list) else []
 
 
-def creating_invitation(note: Mapping[str, Any]) -> str:
+def find_creating_invitation(note: Mapping[str, Any]) -> str:
     """Returns the invitation that created a note of either API: the first that is not an edit; empty if none is."""
-    named = invitations_of(note)
+    named = list_invitations(note)
     return next((invitation for invitation in named if kind_of(invitation) != "Edit"), named[0] if named else "")
 
 
-def fields_of(note: Mapping[str, Any]) -> dict[str, Any]:
+def unwrap_fields(note: Mapping[str, Any]) -> dict[str, Any]:
     """Returns {name of a field: its unwrapped value} for a note of either API; empty if it has no usable content."""
     content = note.get("content")
     return {name: unwrap_value(value) for name, value in content.items()} if isinstance(content, Mapping) else {}
@@ -127,7 +127,7 @@ def invitation_at(note: Mapping[str, Any], venue: Venue) -> str | None:
     """Returns the invitation that created *note*; None if it has none in the form of the venue's API."""
     named = [note.get("invitation")] if venue.api == 1 else note.get("invitations")
     sound = isinstance(named, list) and all(isinstance(entry, str) for entry in named)
-    return (creating_invitation({"invitations": named}) or None) if sound else None
+    return (find_creating_invitation({"invitations": named}) or None) if sound else None
 
 
 def kind_of(invitation: str) -> str:
@@ -374,7 +374,7 @@ def review_fields(notes: Iterable[Mapping[str, Any]], venue: Venue) -> list[Revi
         review_id = note.get("id")
         if not isinstance(review_id, str) or review_id not in human or review_id in by_review:
             continue
-        content = fields_of(note) if venue.api == 2 else note["content"]
+        content = unwrap_fields(note) if venue.api == 2 else note["content"]
         content = {name: _value_as_text(value) for name, value in content.items()}
         texts = {name: content.get(name, "") for name, _ in venue.text}
         scores = {name: score for name, field in known.items() if field and (score := content.get(field))}
@@ -394,7 +394,7 @@ ODD = 0.01
 """The largest accepted share of reviews with unexpected content: a few odd notes do not prove another form."""
 
 
-def confirm_form(venue: Venue, notes: Notes) -> None:
+def check_review_form(venue: Venue, notes: Notes) -> None:
     """Raises a `SourceError` that names each difference if *notes* do not have the form that *venue* assumes.
 
     A difference is unexpected content in more than 1% of the reviews, a section that no review has, or too few ratings.

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gre_bench.core.errors import SourceError
-from gre_bench.core.incoming import LONGEST_ROW, Meter, check_name, files_in, read_bytes
+from gre_bench.core.incoming import LONGEST_ROW, Meter, check_name, list_regular_files, read_bytes
 from gre_bench.ingest.records.cells import NOT_IN_A_NAME, Imported, Parts, Rows, shorten_cell
 from gre_bench.ingest.records.columns import header_letters
 from gre_bench.ingest.records.inspect_logs import COLUMNS, is_log, read_logs
@@ -29,7 +29,7 @@ _ITEMS = re.compile(r"^review_items_(.+)$")
 """Matches the file names of cmu-paper-reviewer, which contain the reviewer."""
 
 
-def local_path(path: Path) -> Path:
+def resolve_local_path(path: Path) -> Path:
     """Returns the local path of *path*; ``hf://datasets/OWNER/NAME[@REVISION]/PATH`` is fetched from the Hub.
 
     Raises `SourceError` if huggingface_hub is not installed, or if the file cannot be fetched.
@@ -77,7 +77,7 @@ Adapted = Callable[[str, Rows, str, Imported], tuple[Rows, Shape | None]]
 """`adapt_records`, or a function that leaves all records as they are."""
 
 
-def opened_rows(
+def open_rows(
     path: Path, imported: Imported, wanted: str, meant: Meant, chosen: Chosen,
     epoch: int | None = None, adapt: bool = True,
 ) -> OpenedRows:  # fmt: skip
@@ -137,7 +137,7 @@ def _read_folder(
     folder: Path, imported: Imported, opened: OpenedRows, meant: Meant, chosen: Chosen, read: Adapted
 ) -> None:
     """Adds the rows of all files in *folder* to *opened*, numbered consecutively; limits all of them like one file."""
-    files, refused = files_in(folder)
+    files, refused = list_regular_files(folder)
     meter, number, rows_of = Meter(folder), 0, list[tuple[Path, Rows]]()
     for file in files:
         meter.tick()

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core import incoming
-from gre_bench.core.errors import SourceError, missing_file_error
-from gre_bench.core.incoming import LONGEST_ROW, Meter, lines, max_values_in, open_decompressed, open_zip_archive
+from gre_bench.core.errors import SourceError, build_missing_file_error
+from gre_bench.core.incoming import LONGEST_ROW, Meter, count_max_values, lines, open_decompressed, open_zip_archive
 from gre_bench.core.strict import load_json
 from gre_bench.ingest.records.cells import LARGEST, Imported, RefusedError, Row, Rows, is_blank, is_name, is_text
 from gre_bench.ingest.records.isolated import read_isolated
@@ -69,12 +69,12 @@ def read_rows(path: Path, imported: Imported, quoted: bool = True) -> tuple[Rows
             f"{path} is a folder, where a file is expected; a folder of papers is for gre-bench new --papers"
         )
     if not path.is_file():
-        raise missing_file_error(path)
+        raise build_missing_file_error(path)
     kind, columns = _detect_format(path), None
     if kind in ("json", "lines"):
-        numbered = _json_lines(path) if kind == "lines" else _read_json_rows(path)
+        numbered = _read_json_lines(path) if kind == "lines" else _read_json_rows(path)
     elif kind in ("csv", "tsv"):
-        numbered, columns = _delimited(path, kind, quoted, imported)
+        numbered, columns = _read_delimited_file(path, kind, quoted, imported)
     else:
         ((_, table),) = read_isolated(read_parquet if kind == "parquet" else read_xlsx, [path])
         if isinstance(table, SourceError):
@@ -171,7 +171,7 @@ def read_ids(path: Path, kind: str = "paper") -> tuple[str, ...]:
     try:
         listed = incoming.read_text(path, "utf-8-sig").splitlines()
     except FileNotFoundError:
-        raise missing_file_error(path) from None
+        raise build_missing_file_error(path) from None
     except (OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{path.name} cannot be read as a list of {kind} ids: {error}") from None
     ids: dict[str, None] = {}
@@ -187,7 +187,7 @@ def read_ids(path: Path, kind: str = "paper") -> tuple[str, ...]:
     return tuple(ids)
 
 
-def _json_lines(path: Path) -> Found:
+def _read_json_lines(path: Path) -> Found:
     numbered: Found = []
     for number, _, line in lines(path):
         if not numbered and line.lstrip().startswith(b"["):
@@ -206,11 +206,11 @@ def _read_json_rows(path: Path) -> Found:
     try:
         with open_decompressed(path) as file:
             data = file.read()
-        meter.count_contents(len(data), max_values_in(data), 1)
+        meter.count_contents(len(data), count_max_values(data), 1)
         rows = load_json(data)
     except (OSError, EOFError, zlib.error, ValueError) as error:
         if "Extra data" in str(error) and data.lstrip().startswith(b"{"):
-            return _json_lines(path)
+            return _read_json_lines(path)
         raise SourceError(f"{path.name} cannot be read as JSON: {str(error)[:200]}") from None
     if isinstance(rows, dict) and rows:
         rows = [rows]
@@ -219,7 +219,7 @@ def _read_json_rows(path: Path) -> Found:
     return [(number, row if isinstance(row, dict) else "not a JSON object") for number, row in enumerate(rows, start=1)]
 
 
-def _delimited(path: Path, kind: str, quoted: bool, imported: Imported) -> Table:
+def _read_delimited_file(path: Path, kind: str, quoted: bool, imported: Imported) -> Table:
     """Returns the table in the CSV or TSV file *path*.
 
     The encoding is UTF-16 or UTF-32 if the file begins with their mark, else UTF-8, or else Windows-1252.
@@ -231,7 +231,7 @@ def _delimited(path: Path, kind: str, quoted: bool, imported: Imported) -> Table
         try:
             return _read_with_agreed_delimiter(path, kind, quoted, encoding)
         except UnicodeDecodeError:
-            words = _windows_1252_sample_words(path)
+            words = _sample_windows_1252_words(path)
         table = _read_with_agreed_delimiter(path, kind, quoted, "cp1252")
         imported.notes.append(f"{path.name} is not UTF-8 and was read as Windows-1252, with words such as {words}")
         return table
@@ -239,7 +239,7 @@ def _delimited(path: Path, kind: str, quoted: bool, imported: Imported) -> Table
         raise SourceError(f"{path.name} cannot be read as {kind.upper()}: {error}") from None
 
 
-def _windows_1252_sample_words(path: Path) -> str:
+def _sample_windows_1252_words(path: Path) -> str:
     """Returns some words of the Windows-1252 file *path*; raises `SourceError` if it seems to have another encoding.
 
     In Western languages, most non-ASCII letters occur singly; in other encodings, several occur together.
@@ -261,12 +261,12 @@ def _windows_1252_sample_words(path: Path) -> str:
 def _read_with_agreed_delimiter(path: Path, kind: str, quoted: bool, encoding: str) -> Table:
     """Returns the table in *path*, read with the only delimiter that gives all rows as many cells as the header."""
     csv.field_size_limit(LARGEST)
-    first = next(_decoded_lines(path, encoding), "")
+    first = next(_decode_lines(path, encoding), "")
     if stated := _SEPARATOR.fullmatch(first):
         return _read_with_detected_quoting(path, stated[1], quoted, encoding, skip=1)
     usual = "\t" if kind == "tsv" else ","
     headings = {
-        mark: next(filter(None, csv.reader(_decoded_lines(path, encoding), delimiter=mark)), []) for mark in DELIMITERS
+        mark: next(filter(None, csv.reader(_decode_lines(path, encoding), delimiter=mark)), []) for mark in DELIMITERS
     }
     marks = [mark for mark, heading in headings.items() if len(heading) > 1]
     if len(marks) < 2 or (kind == "tsv" and usual in marks):
@@ -291,7 +291,7 @@ def _read_with_detected_quoting(path: Path, mark: str, quoted: bool, encoding: s
     """
 
     def read(**how: Any) -> Table:
-        return _build_table(path, csv.reader(_decoded_lines(path, encoding, mark, skip), delimiter=mark, **how))
+        return _build_table(path, csv.reader(_decode_lines(path, encoding, mark, skip), delimiter=mark, **how))
 
     if mark != "\t":
         try:
@@ -354,7 +354,7 @@ def _build_table(path: Path, rows: Iterable[Sequence[Any]]) -> Table:
     return table, [*kept.values()]
 
 
-def _decoded_lines(path: Path, encoding: str, mark: str = ",", skip: int = 0) -> Iterator[str]:
+def _decode_lines(path: Path, encoding: str, mark: str = ",", skip: int = 0) -> Iterator[str]:
     """Yields the lines of *path* after the first *skip* lines, within the limits. *mark*: the delimiter of cells."""
     meter = Meter(path)
     with open_decompressed(path) as file:

@@ -20,7 +20,7 @@ from gre_bench.core.known_names import format_name_list
 from gre_bench.core.records import HUMAN, Paper, Review
 from gre_bench.core.settings import EditionSettings
 from gre_bench.core.terminal import counted
-from gre_bench.core.training_registers import PaperTexts, Register, named_registers
+from gre_bench.core.training_registers import PaperTexts, Register, load_named_registers
 from gre_bench.ingest.records.cells import Imported
 from gre_bench.ingest.records.notes import unwrap_value
 from gre_bench.ingest.records.row_files import read_ids, read_rows
@@ -81,12 +81,12 @@ def draw_papers_and_roles(papers: Sequence[Paper], reviews: Iterable[Review], se
         if review.review_id not in apart:
             human[review.paper_id].append(review)
     advice = "they were withdrawn, or are of another venue or year: remove them"
-    only = _ids_in(settings.only, "paper", (paper.paper_id for paper in papers), "that are kept here", advice)
+    only = _read_id_list(settings.only, "paper", (paper.paper_id for paper in papers), "that are kept here", advice)
     texts = [
         PaperTexts(paper.paper_id, paper.abstract, tuple(item.text for item in human[paper.paper_id] if item.text))
         for paper in papers
     ]
-    registers = named_registers(settings.avoid_trained_on)
+    registers = load_named_registers(settings.avoid_trained_on)
     trained_on = frozenset[str]().union(*(register.trained_on(texts) for register in registers))
     chosen = {paper.paper_id: _choose_reviews_for_roles(human[paper.paper_id], settings) for paper in papers}
     eligible = [
@@ -127,10 +127,12 @@ def _describe_needed_reviews(settings: EditionSettings, reviewed: int) -> str:
 def read_not_human_ids(reviews: Iterable[Review], file: Path | None) -> frozenset[str]:
     """Returns the ids in the list *file*; raises `SourceError` for ids that are not human reviews in *reviews*."""
     known = (review.review_id for review in reviews)
-    return frozenset(_ids_in(file, "review", known, "human reviews here", "correct or remove them") or ())
+    return frozenset(_read_id_list(file, "review", known, "human reviews here", "correct or remove them") or ())
 
 
-def _ids_in(file: Path | None, kind: str, known: Iterable[str], among: str, advice: str) -> dict[str, None] | None:
+def _read_id_list(
+    file: Path | None, kind: str, known: Iterable[str], among: str, advice: str
+) -> dict[str, None] | None:
     """Returns the ids in the list *file* as keys; None if there is no file; raises `SourceError` for unknown ids.
 
     *kind*, *among*, *advice*: words for the error message.
@@ -178,15 +180,15 @@ def read_evaluation_set(path: Path) -> Register:
         name = row.get("forum") or row.get("paper_id") or row.get("id")
         if not isinstance(name, str):
             raise SourceError(f"evaluation set {path.name}: row {number} names no paper (forum, paper_id or id)")
-        texts = [text for column in ("review", "text") if (text := _unwrapped_text(row.get(column)))]
-        entries |= PaperTexts(name, _unwrapped_text(row.get("abstract")), tuple(texts)).entries
+        texts = [text for column in ("review", "text") if (text := _unwrap_text(row.get(column)))]
+        entries |= PaperTexts(name, _unwrap_text(row.get("abstract")), tuple(texts)).entries
         if isinstance(content := row.get("content"), Mapping):
-            fields = (_unwrapped_text(value) for column, value in content.items() if column != "abstract")
+            fields = (_unwrap_text(value) for column, value in content.items() if column != "abstract")
             texts = [text for text in fields if text and len(text) >= _TEXT]
-            entries |= PaperTexts(name, _unwrapped_text(content.get("abstract")), tuple(texts)).entries
+            entries |= PaperTexts(name, _unwrap_text(content.get("abstract")), tuple(texts)).entries
     return Register(path.name, frozenset(entries))
 
 
-def _unwrapped_text(value: object) -> str | None:
+def _unwrap_text(value: object) -> str | None:
     text = unwrap_value(value)
     return text if isinstance(text, str) else None

@@ -99,7 +99,7 @@ def adapt_records(file: str, records: Rows, wanted: str, imported: Imported) -> 
             without += not adapted_rows
         except (RefusedError, AttributeError, IndexError, KeyError, TypeError) as error:
             reason = error if isinstance(error, RefusedError) else f"its fields are not those of {shape.name}"
-            imported.refuse(number, f"review {shorten_cell(_first_value(record, IDS))}", reason)
+            imported.refuse(number, f"review {shorten_cell(_find_first_value(record, IDS))}", reason)
     if without:
         imported.notes.append(f"{file}: {counted(without, 'record')} without a review")
     return (_join_points(rows) if shape.points and wanted == "review" else rows), shape
@@ -116,7 +116,7 @@ def _join_points(points: Rows) -> Rows:
     return list(reviews.values())
 
 
-def _first_value(record: Row, names: Iterable[str]) -> Any:
+def _find_first_value(record: Row, names: Iterable[str]) -> Any:
     """Returns the value of the first of *names* that *record* has; None if it has none of them.
 
     *names*: in the spelling that `header_letters` returns.
@@ -147,13 +147,13 @@ def _join_review(fields: Row) -> Row:
     return row if rating is None else row | {"rating": rating}
 
 
-def _paper_id_row(record: Row) -> Row:
+def _build_paper_id_row(record: Row) -> Row:
     """Returns a row with the ``paper_id`` of *record*; an empty row if no field names the paper."""
-    paper = _first_value(record, IDS)
+    paper = _find_first_value(record, IDS)
     return {} if paper is None else {"paper_id": paper}
 
 
-def _openaireview(record: Row) -> Iterator[Row]:
+def _adapt_openaireview(record: Row) -> Iterator[Row]:
     for name, method in record["methods"].items():
         about = {"paper_id": record["slug"], "candidate": NOT_IN_A_NAME.sub("-", name)}
         yield about | {"point": method.get("overall_feedback") or ""}
@@ -162,12 +162,12 @@ def _openaireview(record: Row) -> Iterator[Row]:
             yield about | {"point": "\n".join(text for text in texts if text)}
 
 
-def _cmu_item(record: Row) -> Iterator[Row]:
+def _adapt_cmu_item(record: Row) -> Iterator[Row]:
     parts = [record.get(name) for name in ("title", "claim_full", "claim", "evidence_full", "evidence")]
-    yield _paper_id_row(record) | {"point": "\n".join(part for part in parts if part) or record.get("text") or ""}
+    yield _build_paper_id_row(record) | {"point": "\n".join(part for part in parts if part) or record.get("text") or ""}
 
 
-def _peerreview_bench(record: Row) -> Iterator[Row]:
+def _adapt_peerreview_bench(record: Row) -> Iterator[Row]:
     paper, reviewer = record["paper_id"], NOT_IN_A_NAME.sub("-", str(record["reviewer_id"]))
     is_ai = str(record["reviewer_type"]).lower() == "ai"
     labels: Row = {}
@@ -180,7 +180,7 @@ def _peerreview_bench(record: Row) -> Iterator[Row]:
     yield {"paper_id": paper, **author, "point": record["review_content"] or "", **labels}
 
 
-def _nested_keys(record: Row) -> list[str]:
+def _list_nested_keys(record: Row) -> list[str]:
     def is_nested_list(name: str, cell: Any) -> bool:
         match = _NESTED.search(name)
         many = bool(match and (match["many"] or "_json" in name.lower()))
@@ -191,11 +191,11 @@ def _nested_keys(record: Row) -> list[str]:
     return [name for name, cell in record.items() if is_nested_list(name, cell)]
 
 
-def _rows_of_nested(record: Row) -> Iterator[Row]:
-    names = _nested_keys(record)
+def _adapt_nested(record: Row) -> Iterator[Row]:
+    names = _list_nested_keys(record)
     if len(names) > 1:
         raise RefusedError(f"it has reviews in {' and '.join(names)}; keep one of these columns")
-    cell, about = record[names[0]], _paper_id_row(record)
+    cell, about = record[names[0]], _build_paper_id_row(record)
     if isinstance(cell, str):
         try:
             cell = load_json(cell)
@@ -215,7 +215,7 @@ def _rows_of_nested(record: Row) -> Iterator[Row]:
         yield author | _join_review(inner) | about | own
 
 
-def _deep_review(record: Row) -> Row | None:
+def _find_deep_review(record: Row) -> Row | None:
     """Returns the output object of DeepReviewer or CycleReviewer: *record* itself or one of its fields; else None."""
     objects = [cell for cell in (record, *record.values()) if isinstance(cell, dict)]
     return next((cell for cell in objects if {"raw_text", "reviews"} <= cell.keys()), None)
@@ -227,9 +227,9 @@ def _find_deep_text(record: Row) -> str | None:
     return next(texts, None)
 
 
-def _deepreview(record: Row) -> Iterator[Row]:
-    inner, text = _deep_review(record), _find_deep_text(record)
-    about = _paper_id_row(record)
+def _adapt_deepreview(record: Row) -> Iterator[Row]:
+    inner, text = _find_deep_review(record), _find_deep_text(record)
+    about = _build_paper_id_row(record)
     if inner is not None:
         meta = inner.get("meta_review")
         final = meta.get("content") if isinstance(meta, dict) else meta
@@ -249,7 +249,7 @@ def _is_note(record: Row) -> bool:
     return {"forum", "content"} <= record.keys() and bool({"invitation", "invitations"} & record.keys())
 
 
-def _rows_of_note(record: Row) -> Iterator[Row]:
+def _adapt_note(record: Row) -> Iterator[Row]:
     invitations = record.get("invitations") or [record.get("invitation")]
     if any(str(name).lower().replace("_", " ").endswith(("official review", "/review")) for name in invitations):
         content = _join_review(_unwrap_content(record["content"]))
@@ -257,7 +257,7 @@ def _rows_of_note(record: Row) -> Iterator[Row]:
         yield {"paper_id": record["forum"], "review_id": record.get("id")} | fields
 
 
-def _text_of(message: Any) -> str:
+def _join_message_parts(message: Any) -> str:
     """Returns the text of a chat message, which may be a list of parts, without the parts that are thinking."""
     if isinstance(message, list):
         return "\n".join(part["text"] for part in message if part.get("type") in ("text", "output_text"))
@@ -269,16 +269,16 @@ def _is_batch(record: Row) -> bool:
     return "custom_id" in record and bool(answers) and all(isinstance(answer, dict | None) for answer in answers)
 
 
-def _rows_of_batch(record: Row) -> Iterator[Row]:
+def _adapt_batch(record: Row) -> Iterator[Row]:
     answer = record.get("response") or record.get("result") or {}
     body = answer.get("body") or answer.get("message") or {}
     if choices := body.get("choices"):
-        text = _text_of(choices[0].get("message", {}).get("content"))
+        text = _join_message_parts(choices[0].get("message", {}).get("content"))
     elif "output" in body:
-        texts = (_text_of(item.get("content")) for item in body["output"] if item.get("type") == "message")
+        texts = (_join_message_parts(item.get("content")) for item in body["output"] if item.get("type") == "message")
         text = "\n".join(texts)
     else:
-        text = _text_of(body.get("content"))
+        text = _join_message_parts(body.get("content"))
     if not text:
         failure = record.get("error") or answer.get("error") or body.get("error") or answer.get("type") or "no text"
         raise RefusedError(f"its request has no reply: {shorten_cell(failure)}")
@@ -289,13 +289,13 @@ def _is_sample(record: Row) -> bool:
     return {"doc_id", "doc"} <= record.keys() and bool({"filtered_resps", "resps"} & record.keys())
 
 
-def _rows_of_sample(record: Row) -> Iterator[Row]:
+def _adapt_sample(record: Row) -> Iterator[Row]:
     texts = record.get("filtered_resps") or record.get("resps") or [""]
     while isinstance(texts, list):
         if len(texts) != 1:
             raise RefusedError(f"its sample has {len(texts)} replies, and a paper takes one review")
         texts = texts[0]
-    yield _paper_id_row(record["doc"] if isinstance(record["doc"], dict) else {}) | {"review": texts}
+    yield _build_paper_id_row(record["doc"] if isinstance(record["doc"], dict) else {}) | {"review": texts}
 
 
 SHAPES = (
@@ -306,28 +306,28 @@ SHAPES = (
     ),
     Shape(
         "OpenAIReview's results", "ChicagoHAI/OpenAIReview at 30e54d1",
-        lambda record: "slug" in record and isinstance(record.get("methods"), dict), _openaireview, points=True,
+        lambda record: "slug" in record and isinstance(record.get("methods"), dict), _adapt_openaireview, points=True,
     ),
     Shape(
         "cmu-paper-reviewer's items", "prometheus-eval/cmu-paper-reviewer at 4e05df3",
         lambda record: "item_number" in record and bool({"claim", "claim_full"} & record.keys()),
-        _cmu_item, points=True,
+        _adapt_cmu_item, points=True,
     ),
     Shape(
         "PeerReview Bench's annotations", "prometheus-eval/cmu-paper-reviewer at 1fb3d87",
         lambda record: {"paper_id", "reviewer_id", "reviewer_type", "review_content"} <= record.keys(),
-        _peerreview_bench, points=True,
+        _adapt_peerreview_bench, points=True,
     ),
     Shape(
         "DeepReviewer's or CycleReviewer's outputs",
         "zhu-minjun/Researcher, the copy zhihang344/Researcher at edaf94e; hexuandeng/CoCoReviewBench at 4a43129",
-        lambda record: _deep_review(record) is not None or _find_deep_text(record) is not None, _deepreview,
+        lambda record: _find_deep_review(record) is not None or _find_deep_text(record) is not None, _adapt_deepreview,
     ),
-    Shape("OpenReview notes", "API v1 and v2 of openreview-py 2.9", _is_note, _rows_of_note),
-    Shape("a batch API's output", "OpenAI and Anthropic, as documented in 2026", _is_batch, _rows_of_batch),
-    Shape("lm-eval's samples", "lm-evaluation-harness 0.4", _is_sample, _rows_of_sample),
+    Shape("OpenReview notes", "API v1 and v2 of openreview-py 2.9", _is_note, _adapt_note),
+    Shape("a batch API's output", "OpenAI and Anthropic, as documented in 2026", _is_batch, _adapt_batch),
+    Shape("lm-eval's samples", "lm-evaluation-harness 0.4", _is_sample, _adapt_sample),
     Shape(
         "papers with their reviews", "dumps of OpenReview, and data sets of the Hub; no fixed schema",
-        lambda record: bool(_nested_keys(record)) and _deep_review(record) is None, _rows_of_nested,
+        lambda record: bool(_list_nested_keys(record)) and _find_deep_review(record) is None, _adapt_nested,
     ),
 )  # fmt: skip

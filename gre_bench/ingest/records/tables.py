@@ -41,8 +41,8 @@ from gre_bench.ingest.records.cells import (
     read_text,
     shorten_cell,
 )
-from gre_bench.ingest.records.columns import AS_NAMED, ColumnNames, PaperIds, as_id, rename_to_fields, suggest_fields
-from gre_bench.ingest.records.opening import opened_rows
+from gre_bench.ingest.records.columns import AS_NAMED, ColumnNames, PaperIds, clean_id, rename_to_fields, suggest_fields
+from gre_bench.ingest.records.opening import open_rows
 
 Record = TypeVar("Record", Paper, Review)
 
@@ -190,7 +190,7 @@ def read_table_rows(
     Raises `SourceError` if a required column is missing. The message names the column that was probably meant.
     """
     ids = papers or PaperIds(())
-    opened = opened_rows(
+    opened = open_rows(
         path,
         imported,
         next((name for name in ("review", "point") if name in columns), "paper"),
@@ -287,14 +287,14 @@ def read_new_papers(
 ) -> Imported:
     """Returns the new papers of the file *path*, compared with the *known* papers by id.
 
-    *rows*: as *keep* in `read_table_rows`. If *reading* may guess, `as_id` converts ids that are file names or contain
-    invalid characters.
+    *rows*: as *keep* in `read_table_rows`. If *reading* may guess, `clean_id` converts ids that are file names or
+    contain invalid characters.
     """
     imported, papers = Imported(), PaperIndex(known)
     for number, row in read_table_rows(path, PAPER_COLUMNS, rows, imported, reading=reading):
         try:
             if reading.guess and isinstance(row.get("paper_id"), str):
-                row["paper_id"] = as_id(row["paper_id"])
+                row["paper_id"] = clean_id(row["paper_id"])
             paper_id, title, abstract = (
                 read_name(row, "paper_id"),
                 read_prose(row, "title"),
@@ -445,7 +445,7 @@ class Point:
         return self.paper_id, self.review_id or self.candidate
 
 
-def ordered_labels(stated: Sequence[str]) -> dict[str, dict[str, float]]:
+def parse_ordered_labels(stated: Sequence[str]) -> dict[str, dict[str, float]]:
     """Returns label → {value: rank} from the texts *stated*, each ``LABEL=WORST,...,BEST``."""
     orders: dict[str, dict[str, float]] = {}
     for text in stated:
@@ -463,7 +463,7 @@ def read_new_points(
 ) -> tuple[list[Point], Imported]:  # fmt: skip
     """Returns (the points in *path* that are new or have new labels, the outcome of all rows).
 
-    *known*, *reviews*: the stored points and reviews by id. *orders*: as returned by `ordered_labels`.
+    *known*, *reviews*: the stored points and reviews by id. *orders*: as returned by `parse_ordered_labels`.
 
     `POINT_COLUMNS` identify a point. Any other column is a label if at least half of its values are numbers, true,
     false, yes or no, or if *orders* contains it. If a label contains one of these words, its numbers must be 0 or 1.

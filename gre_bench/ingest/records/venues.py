@@ -164,7 +164,7 @@ def _read(path: Path | None) -> tuple[Path, dict[str, Any]]:
 
 
 @cache
-def venues(path: Path | None = None) -> dict[tuple[str, int], Venue]:
+def load_venues(path: Path | None = None) -> dict[tuple[str, int], Venue]:
     """Returns {(venue, year): its entry} from the file *path* (None: ``data/venues.toml``); raises `SettingsError`."""
     file, tree = _read(path)
     if not isinstance(entries := tree.get("venue"), list):
@@ -184,11 +184,11 @@ def venues(path: Path | None = None) -> dict[tuple[str, int], Venue]:
 
 
 def venue_of(venue: str, year: int, path: Path | None = None) -> Venue:
-    """Returns the entry of *venue* and *year* in the file *path* (see `venues`); raises `SettingsError`.
+    """Returns the entry of *venue* and *year* in the file *path* (see `load_venues`); raises `SettingsError`.
 
     For a year after the venue's newest entry, returns a copy of that entry, unverified and without dates.
     """
-    known = venues(path)
+    known = load_venues(path)
     if (venue, year) in known:
         return known[venue, year]
     years = [entry for entry in known.values() if entry.venue == venue]
@@ -227,7 +227,7 @@ class Calendar(BaseModel, frozen=True, extra="forbid"):
 
 
 @cache
-def calendars() -> dict[str, Calendar]:
+def load_calendars() -> dict[str, Calendar]:
     """Returns {venue: its calendar} from ``data/venues.toml``; raises `SettingsError`."""
     file, tree = _read(None)
     try:
@@ -239,9 +239,9 @@ def calendars() -> dict[str, Calendar]:
     return {entry.venue: entry for entry in by_venue}
 
 
-def newest_year(venue: str, on: date) -> int:
+def find_newest_year(venue: str, on: date) -> int:
     """Returns the newest year of *venue* whose reviews are public on the day *on*; raises `SettingsError`."""
-    known = calendars()
+    known = load_calendars()
     if venue not in known:
         raise SettingsError(
             f"when the reviews of {venue} become public is not known; name the year, or add a [[calendar]] of it to "

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from gre_bench.ingest.records.notes import fields_of, invitations_of, unwrap_value
+from gre_bench.ingest.records.notes import list_invitations, unwrap_fields, unwrap_value
 
 Note = Mapping[str, Any]
 Rule = Literal["unedited", "before_rebuttal", "late", "no_date", "not_public", "not_asked"]
@@ -50,7 +50,7 @@ class ChosenVersion:
     rule: Rule
 
 
-def versions_of(history: Sequence[Note]) -> list[Version]:
+def list_versions(history: Sequence[Note]) -> list[Version]:
     """Returns the versions in *history* that change content and are not deleted, oldest first."""
     versions: list[Version] = []
     content: dict[str, Any] = {}
@@ -104,17 +104,17 @@ def choose_version(note: Note, history: Sequence[Note] | None, rebuttal_ms: int 
     """
     now = changed_at(note) or _find_first_date(note, "tcdate", "cdate")
     if not needs_history(note, rebuttal_ms):
-        return ChosenVersion(None, now, len(versions_of(history or ())) or 1, "unedited")
+        return ChosenVersion(None, now, len(list_versions(history or ())) or 1, "unedited")
     if history is None:
         return ChosenVersion(None, now, 1, "not_asked")
-    versions = versions_of(history)
+    versions = list_versions(history)
     if not versions:
         return ChosenVersion(None, now, 1, "not_public")
     if rebuttal_ms is None:
         return ChosenVersion(None, now, len(versions), "no_date" if len(versions) > 1 else "unedited")
     before = [version for version in versions if version.written_at < rebuttal_ms]
     chosen = before[-1] if before else versions[0]
-    if before and fields_of({"content": chosen.content}) == fields_of(note):
+    if before and unwrap_fields({"content": chosen.content}) == unwrap_fields(note):
         # What changed after the rebuttal opened was not the text, but the readers or a signature.
         return ChosenVersion(None, chosen.written_at, len(versions), "unedited")
     return ChosenVersion(chosen.version_id, chosen.written_at, len(versions), "before_rebuttal" if before else "late")
@@ -150,11 +150,11 @@ def pdf_version_status(
     if changed is None or (released_ms is not None and changed < released_ms):
         return "submitted"
     last, previous = None, None
-    for version in versions_of(history or ()):
+    for version in list_versions(history or ()):
         stated = unwrap_value(version.content.get("pdf"))
         if stated is not None and stated != previous:
             last, previous = version, stated
-    invitations = " ".join(invitations_of(note)) if not history else last.invitation if last else ""
+    invitations = " ".join(list_invitations(note)) if not history else last.invitation if last else ""
     if any(mark in invitations.lower() for mark in ("camera_ready", "camera-ready", "final_version")):
         return "camera_ready"
     if not history:

@@ -284,7 +284,7 @@ def engine_for(
     one_by_one, folder = OneByOneEngine(weights), weights.folder.name
     if name == "one-by-one":
         return one_by_one, None
-    if changing := _rotary_kinds(getattr(weights.model.config, "rope_parameters", None)) - STATIC:
+    if changing := _list_rotary_kinds(getattr(weights.model.config, "rope_parameters", None)) - STATIC:
         why = f"its positions ({', '.join(sorted(changing))}) depend on the longest text in a forward"
         return one_by_one, f"evaluation LM {folder} is run one text at a time: {why}"
     remark = None
@@ -324,10 +324,10 @@ def _describe_disagreement(weights: Weights, template: ChatTemplate, engine: Eng
     return f"computing texts together changed a log-probability by {worst:.2g} nats in a check"
 
 
-def _rotary_kinds(parameters: object) -> set[str]:
+def _list_rotary_kinds(parameters: object) -> set[str]:
     """Returns the rope types in a config's ``rope_parameters``, which are one table, or one for each kind of layer."""
     if not isinstance(parameters, dict):
         return set()
     if "rope_type" in parameters:
         return {parameters["rope_type"]}
-    return set().union(*(_rotary_kinds(each) for each in parameters.values()))
+    return set().union(*(_list_rotary_kinds(each) for each in parameters.values()))

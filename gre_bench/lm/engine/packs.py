@@ -114,7 +114,7 @@ class TokenTrie:
             targets.append(np.array(conversation.ids[conversation.first :]))
             slots.append(np.arange(offsets[number], offsets[number + 1]))
         self.ids, self.depths = np.array(ids), np.array(depths)
-        self.segments = _segments(sorted(heads - {len(ids)}), depths)
+        self.segments = _split_into_segments(sorted(heads - {len(ids)}), depths)
         self._starts, self._stops, self._ends = np.array([(s.start, s.stop, s.end) for s in self.segments]).T
         by_row = np.argsort(np.concatenate(rows), kind="stable")
         self.rows, self.targets, self.slots = (np.concatenate(each)[by_row] for each in (rows, targets, slots))
@@ -180,7 +180,7 @@ def _shared_prefix_length(first: tuple[int, ...], second: tuple[int, ...]) -> in
     return low
 
 
-def _segments(heads: Sequence[int], depths: Sequence[int]) -> list[Segment]:
+def _split_into_segments(heads: Sequence[int], depths: Sequence[int]) -> list[Segment]:
     """Divides a trie's tokens into segments. *heads*: each segment's first token. *depths*: each token's depth.
 
     A segment stops where the next begins. Its descendants are the segments after it, up to the first that begins no

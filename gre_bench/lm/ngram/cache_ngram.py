@@ -341,7 +341,7 @@ class KnownText:
         self._hats = _piecewise_linear_basis(self.idf)
         self._lift = arrays["lift"].astype(np.float64)
         numbers: dict[str, int] = {}
-        self._stems = np.array([numbers.setdefault(stem(word), len(numbers)) for word in vocabulary])
+        self._stems = np.array([numbers.setdefault(strip_ending(word), len(numbers)) for word in vocabulary])
         self._stem_numbers = numbers
         self._topical = arrays["topical"].astype(np.int64)
         self._topical_row = np.full(len(vocabulary), -1)
@@ -364,7 +364,9 @@ class KnownText:
         rest[2, ids] = np.log(max(len(ids), 1) / _TYPICAL_WORDS)
         shared = np.zeros(len(self._stem_numbers), dtype=bool)
         shared[self._stems[ids]] = True
-        shared[[self._stem_numbers[root] for root in map(stem, text.unknown) if root in self._stem_numbers]] = True
+        shared[[self._stem_numbers[root] for root in map(strip_ending, text.unknown) if root in self._stem_numbers]] = (
+            True
+        )
         rest[3] = shared[self._stems] & self.words & ~same
         rest[4] = rest[3] * self.idf / 4
         rest[7, ids] = self._lift[ids]
@@ -383,7 +385,7 @@ class KnownText:
         return np.where(words, np.where(text.ids == 0, self.unseen_idf, self.idf[text.ids]), 0.0)
 
 
-def stem(word: str) -> str:
+def strip_ending(word: str) -> str:
     """Returns *word* without the first of `_ENDINGS` whose removal leaves at least four characters."""
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= _STEM:

@@ -83,7 +83,7 @@ def is_word(token: str) -> bool:
     return token[:1].isalnum() or token[:1] == "_"
 
 
-def form_counts(texts: Iterable[str]) -> dict[str, np.ndarray]:
+def count_forms(texts: Iterable[str]) -> dict[str, np.ndarray]:
     """Counts the kinds of gaps and capitals in *texts*, and adds 1/2 to each count.
 
     - ``gaps``, shape (3, 4, 3): kind of the token before the gap (line start, word, mark), kind of the token after it
@@ -95,14 +95,14 @@ def form_counts(texts: Iterable[str]) -> dict[str, np.ndarray]:
     for text in texts:
         spelled = split(text)
         before, after = _kinds_of_tokens(spelled.words)
-        np.add.at(gaps, (before, after, np.array([_kind_of_gap(gap) for gap in spelled.gaps], dtype=int)), 1)
+        np.add.at(gaps, (before, after, np.array([_classify_gap(gap) for gap in spelled.gaps], dtype=int)), 1)
         kinds, letters = _kinds_of_capitals(spelled)
         np.add.at(capitals, (before[letters > 0], kinds[letters > 0]), 1)
     return {"gaps": gaps, "capitals": capitals}
 
 
 class GapAndCapitalModel:
-    """Computes the log-probabilities of gaps and capitals from *counts*, a result of `form_counts`.
+    """Computes the log-probabilities of gaps and capitals from *counts*, a result of `count_forms`.
 
     The probability of a gap depends on the kinds of the tokens on both sides of it. The probability of capitals depends
     on the kind of the previous token.
@@ -119,7 +119,7 @@ class GapAndCapitalModel:
         before, after = _kinds_of_tokens(spelled.words)
         # A gap is empty, one space, or a random string of white space whose length is geometric with parameter 1/2. If
         # the same gap can arise in several ways, their probabilities are added.
-        kinds = np.array([_kind_of_gap(gap) for gap in spelled.gaps])
+        kinds = np.array([_classify_gap(gap) for gap in spelled.gaps])
         lengths = np.array([len(gap) for gap in spelled.gaps])
         stop = np.where((before == _WORD) & (after == _WORD), 0.0, _LOG_HALF)
         anything = self._gaps[before, after, 2] + lengths * self._one_more_space + stop
@@ -144,7 +144,7 @@ def _kinds_of_tokens(words: list[str]) -> tuple[np.ndarray, np.ndarray]:
     return before, after
 
 
-def _kind_of_gap(gap: str) -> int:
+def _classify_gap(gap: str) -> int:
     return {"": 0, " ": 1}.get(gap, 2)
 
 

@@ -60,7 +60,7 @@ class Progress:
         self.store, self.run_id, self.shown, state = store, run_id, shown, store.folder.parent.parent
         self.clock = RunClock(spend_log(store), store.key, settings.budget) if shown else None
         self._log: Path | None = state / "logs" / f"{run_id}.jsonl"
-        self._secrets = secrets_of(settings)
+        self._secrets = list_secrets(settings)
         last: dict[str, Any] | None = None
         with suppress(StoreError):
             last = store.status() if shown else None
@@ -192,7 +192,7 @@ class Job:
         return Backends(self.settings.evaluation_lm, self.settings.embedder, self.writer_context)
 
 
-def last_run(store: Store) -> dict[str, Any] | None:
+def read_last_run(store: Store) -> dict[str, Any] | None:
     """Returns the status of the current or last run of *store*; None before the first.
 
     For an edition that was loaded, the state is ``loaded``, and the message names the release. For a run that was
@@ -221,7 +221,7 @@ def _build_repeat_command(store: Store) -> str:
     return shlex.join(["gre-bench", *words, "--state", str(store.folder.parent.parent.resolve())])
 
 
-def settings_of(store: Store) -> Settings:
+def read_last_settings(store: Store) -> Settings:
     """Returns the settings of the last refresh, from the copy for readers; the default settings if there is none."""
     last = store.read(LAST_SETTINGS)
     return load_recorded_settings(json.loads(last[0]["settings"]) if last else {}, edition_of(store.key).overrides)
@@ -287,7 +287,7 @@ def code_version() -> str:
         return "unknown"
 
 
-def secrets_of(settings: Settings) -> list[str]:
+def list_secrets(settings: Settings) -> list[str]:
     """Returns the secrets in the environment, the longest first: keys of LMs, logins of OpenReview and Prefect."""
     names = {"PREFECT_API_KEY", "PREFECT_API_AUTH_STRING", settings.evaluation_lm.key_env}
     with suppress(GreBenchError):  # another check reports a faulty models file

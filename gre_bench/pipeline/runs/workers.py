@@ -123,7 +123,7 @@ class Processes(Runner):
     def __enter__(self) -> Runner:
         from prefect.task_runners import ProcessPoolTaskRunner
 
-        threads, devices = max(1, len(os.sched_getaffinity(0)) // self._settings.workers), gpus()
+        threads, devices = max(1, len(os.sched_getaffinity(0)) // self._settings.workers), list_gpus()
         if devices and (visible := os.environ.pop(VISIBLE, None)) is not None:
             # Each worker sets this variable to its own GPU. With each step, Prefect copies this process's environment
             # to the worker, so a value here would overwrite the worker's value.
@@ -254,7 +254,7 @@ def why_no_cluster(address: str, tries_s: Sequence[float] = CLUSTER_TRIES_S) -> 
     )
 
 
-def runner_of(settings: RunSettings) -> Runner | None:
+def build_runner(settings: RunSettings) -> Runner | None:
     """Returns the runner that *settings* name, not yet started; None if this process does the scoring itself.
 
     Raises `SettingsError` if the settings contradict each other.
@@ -273,7 +273,7 @@ def runner_of(settings: RunSettings) -> Runner | None:
 
 def check_runner(settings: Settings) -> None:
     """Raises `SettingsError` if the runner's settings contradict each other or do not suit the evaluation LM."""
-    runner_of(settings.run)
+    build_runner(settings.run)
     if settings.run.runner == "threads" and not settings.evaluation_lm.elsewhere:
         raise SettingsError(
             f"run.runner = threads is for an evaluation LM behind HTTP, which {settings.evaluation_lm.backend} is not: "
@@ -281,7 +281,7 @@ def check_runner(settings: Settings) -> None:
         )
 
 
-def gpus(folder: Path = Path("/dev")) -> tuple[str, ...]:
+def list_gpus(folder: Path = Path("/dev")) -> tuple[str, ...]:
     """Returns the CUDA names of the GPUs that this process may use: ``CUDA_VISIBLE_DEVICES``, or all if it is unset.
 
     GPUs are counted by the NVIDIA driver's device files in *folder*, without loading torch.
@@ -330,7 +330,7 @@ class Workers:
 
     def __init__(self, settings: RunSettings):
         self._settings = settings
-        self._distributed = runner_of(settings) is not None
+        self._distributed = build_runner(settings) is not None
         elsewhere = self._distributed and settings.runner != "threads"
         if elsewhere and not is_in_flow_run():
             raise SettingsError(
@@ -386,7 +386,7 @@ class Workers:
     def _started(self) -> Runner:
         """Returns the runner; the first call starts it."""
         if self._runner is None:
-            runner = runner_of(self._settings)
+            runner = build_runner(self._settings)
             assert runner is not None
             self._runner = runner.__enter__()
         return self._runner

@@ -10,7 +10,7 @@ from typing import Any
 
 import duckdb
 
-from gre_bench.release.figures import families
+from gre_bench.release.figures import assign_family_marks
 from gre_bench.release.pages.board_page import Board, Entry
 from gre_bench.release.public_tables import rows
 from gre_bench.stats.families import PairTest
@@ -21,7 +21,7 @@ DIGITS = 4
 """The maximum number of digits of scores, which are scaled to whole numbers."""
 
 
-def board_data(boards: Sequence[Board], values: Mapping[str, Values], papers: Sequence[Row]) -> str:
+def build_board_data(boards: Sequence[Board], values: Mapping[str, Values], papers: Sequence[Row]) -> str:
     """Returns, as JSON, the data that the script of the boards' page needs.
 
     *values*: the scores by signature, candidate and (paper, reference). The keys of the JSON are:
@@ -40,14 +40,14 @@ def board_data(boards: Sequence[Board], values: Mapping[str, Values], papers: Se
     index_of = {paper["paper_id"]: index for index, paper in enumerate(papers)}
     units = sorted({unit for by_candidate in values.values() for scores in by_candidate.values() for unit in scores})
     return json.dumps({
-        "marks": {name: [mark.colour, mark.shape] for name, mark in families(boards).items()},
+        "marks": {name: [mark.colour, mark.shape] for name, mark in assign_family_marks(boards).items()},
         "papers": [[paper["title"] or paper["paper_id"], paper["href"]] for paper in papers],
         "units": [index_of[paper] for paper, _ in units],
-        "boards": [_board(board, values.get(board.signature_id, {}), units) for board in boards],
+        "boards": [_build_board_data(board, values.get(board.signature_id, {}), units) for board in boards],
     }, separators=(",", ":"))  # fmt: skip
 
 
-def _board(board: Board, values: Values, units: Sequence[Unit]) -> dict[str, Any]:
+def _build_board_data(board: Board, values: Values, units: Sequence[Unit]) -> dict[str, Any]:
     names = [entry.candidate for entry in board.entries]
     index_of = {name: index for index, name in enumerate(names)}
     largest = max((abs(value) for scores in values.values() for value in scores.values()), default=1.0)
@@ -100,7 +100,7 @@ Values = Mapping[str, Mapping[Unit, float]]
 """Candidate → (paper, reference) → score."""
 
 
-def pair_values(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, dict[Unit, float]]]:
+def read_pair_values(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, dict[Unit, float]]]:
     """Returns signature id → candidate → (paper, reference) → score, for the boards on the page.
 
     *connection*: a connection to a release's database.
@@ -129,7 +129,7 @@ def compare_all_pairs(values: Values) -> list[PairTest]:
         return tests
 
 
-def by_paper(values: Mapping[Unit, float]) -> dict[str, float]:
+def average_by_paper(values: Mapping[Unit, float]) -> dict[str, float]:
     """Returns paper → mean score; *values*: one candidate's scores by (paper, reference)."""
     scores_of: dict[str, list[float]] = {}
     for (paper, _), value in values.items():
@@ -143,7 +143,7 @@ def compute_leads(own: Mapping[Unit, float], other: Mapping[Unit, float]) -> dic
     *own*, *other*: the scores of two candidates by (paper, reference). References that lack a score of either candidate
     are ignored.
     """
-    return by_paper({unit: value - other[unit] for unit, value in own.items() if unit in other})
+    return average_by_paper({unit: value - other[unit] for unit, value in own.items() if unit in other})
 
 
 def _run_paired_tests(values: Values, names: Sequence[str]) -> list[PairTest]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from gre_bench.board.words import format_rank_range
-from gre_bench.core.terminal import csv_table
+from gre_bench.core.terminal import format_csv_table
 from gre_bench.stats.families import PairTest
 from gre_bench.store import Row
 
@@ -88,7 +88,7 @@ class Board:
       no test tells apart, and LMs that may have been trained on the reviews.
     - *groups*: group of candidates → the sentence on who leads in the group.
     - *tipping*: the sentence on AI-written references, if it was computed.
-    - *committee*: the curve of the committee of the board's LM candidates (`committee_of`), if it was scored.
+    - *committee*: the curve of the committee of the board's LM candidates (`read_committee_curve`), if it was scored.
     - *tests*: the board's family of tests, each of two candidates of one group; empty if the metric is not validated.
     - *auc*: the AUC and its interval as text. *about*: names and values of the signature's parts.
     - *place*: the metric's index in the catalogue. *papers*: the smallest number of scored papers of any ranked
@@ -145,17 +145,17 @@ _NAMES = {
 _COLUMNS = tuple(field.name for field in fields(Entry) if field.name not in ("flags", "href"))
 
 
-def as_csv(board: Board) -> str:
+def format_board_csv(board: Board) -> str:
     """Returns *board* as CSV in full precision, with one row per candidate and one column per field."""
     about = (board.metric, board.unit, board.signature_id)
     rows = ([*about, *(getattr(entry, name) for name in _COLUMNS)] for entry in board.entries)
     heads = (_NAMES.get(name, name) for name in _COLUMNS)
-    return csv_table(["metric", "unit", "signature_id", *heads], rows)
+    return format_csv_table(["metric", "unit", "signature_id", *heads], rows)
 
 
-def as_link(board: Board) -> str:
+def build_csv_link(board: Board) -> str:
     """Returns the CSV of *board* as a data URL, so that the download also works offline, in a saved page."""
-    return "data:text/csv;base64," + base64.b64encode(as_csv(board).encode()).decode()
+    return "data:text/csv;base64," + base64.b64encode(format_board_csv(board).encode()).decode()
 
 
 def format_signed_number(value: float | None, digits: int | None = None) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 
 from gre_bench.core.records import HUMAN
-from gre_bench.release.pages.board_data import Values, by_paper, compute_leads
+from gre_bench.release.pages.board_data import Values, average_by_paper, compute_leads
 from gre_bench.release.pages.board_page import Board, Entry, Flag, format_billions, format_number_without_plus, page_of
 from gre_bench.release.pages.rendering import page
 from gre_bench.release.public_tables import rows
@@ -113,7 +113,7 @@ def _list_papers(values: Values, candidate: str, human: str | None, lines: Mappi
     """
     ahead = compute_leads(values[candidate], values.get(human or "", {})) if candidate != human else {}
     scored = [{"paper": lines[paper], "score": score, "lead": ahead.get(paper)}
-              for paper, score in by_paper(values[candidate]).items()]  # fmt: skip
+              for paper, score in average_by_paper(values[candidate]).items()]  # fmt: skip
     return sorted(scored, key=lambda item: (item["lead"] is None and bool(ahead),
                       -(item["lead"] if ahead and item["lead"] is not None else item["score"])))  # fmt: skip
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedError
 from markupsafe import Markup
 
-from gre_bench.board.committee_curve import committee_line
+from gre_bench.board.committee_curve import describe_committee_curve
 from gre_bench.board.words import (
     FEW,
     RANKED_APART,
@@ -23,13 +23,13 @@ from gre_bench.board.words import (
     warn_of_other_signature,
     warn_of_small_samples,
 )
-from gre_bench.core.terminal import counted, without_controls
-from gre_bench.plots.drawing import CSS, compute_ticks, format_position, format_width, span_of
-from gre_bench.release.figures import board_picture, committee_picture, families
+from gre_bench.core.terminal import counted, replace_control_characters
+from gre_bench.plots.drawing import CSS, compute_axis_span, compute_ticks, format_position, format_width
+from gre_bench.release.figures import assign_family_marks, board_picture, committee_picture
 from gre_bench.release.pages.board_page import (
     Board,
     Entry,
-    as_link,
+    build_csv_link,
     format_billions,
     format_candidate_html,
     format_number_without_plus,
@@ -55,9 +55,9 @@ def board_page(contents: Mapping[str, Any], data: str = "") -> str:
     """Returns the HTML of the page with all boards of a release.
 
     *contents*: the release's ``name``, ``edition``, ``published`` and ``boards``, and any of the `SECTIONS`. *data*:
-    the JSON of `board_data`, for the page's script.
+    the JSON of `build_board_data`, for the page's script.
     """
-    values = {"contents": {**dict.fromkeys(SECTIONS, ()), **contents}, "marks": families(contents["boards"])}
+    values = {"contents": {**dict.fromkeys(SECTIONS, ()), **contents}, "marks": assign_family_marks(contents["boards"])}
     return page("board.html", ("page.js", "board.js", "cloud.js", "pair.js"), data, **values)
 
 
@@ -103,7 +103,7 @@ def _without_controls(value: object) -> object:
     """Returns *value* without control characters if it is a text. Titles, for example, may contain such characters."""
     if not isinstance(value, str):
         return value
-    clean = without_controls(value)
+    clean = replace_control_characters(value)
     return Markup(clean) if isinstance(value, Markup) else clean
 
 
@@ -134,21 +134,21 @@ def _environment() -> Environment:
         "kinds": list_candidate_kinds,
         "verdict": verdict,
         "changes": group_perturbations,
-        "as_link": as_link,
+        "as_link": build_csv_link,
         "states": count_pair_states,
         "passage": choose_passage_terms,
         "badges": build_badges,
         "groups": list_group_names,
-        "effects_span": effects_span,
-        "years_span": years_span,
-        "latest_first": latest_first,
+        "effects_span": compute_effects_span,
+        "years_span": compute_years_span,
+        "latest_first": order_latest_first,
         "moves": index_changes,
         "counted": counted,
         "few_in_years": few_in_years,
         "few_of": warn_of_small_samples,
         "other_signature": warn_of_other_signature,
         "board_picture": board_picture,
-        "committee_line": committee_line,
+        "committee_line": describe_committee_curve,
         "committee_picture": committee_picture,
     }
     environment.globals |= {"terms": TERMS, "all_states": STATES, "ranked_apart": RANKED_APART}  # pyrefly: ignore[bad-assignment]
@@ -256,18 +256,18 @@ def group_perturbations(validations: Sequence[Row]) -> dict[str, list[Row]]:
     }
 
 
-def effects_span(validations: Sequence[Row]) -> tuple[float, float]:
+def compute_effects_span(validations: Sequence[Row]) -> tuple[float, float]:
     effects = [item for row in validations for item in row["effects"]]
-    return span_of([end for item in effects for end in (item["low"], item["high"]) if end is not None])
+    return compute_axis_span([end for item in effects for end in (item["low"], item["high"]) if end is not None])
 
 
-def years_span(history: Row) -> tuple[float, float]:
+def compute_years_span(history: Row) -> tuple[float, float]:
     years = [year for _, line in history["lines"] for year in line]
     ends = [year[name] for year in years for name in ("difference", "low", "high")]
-    return span_of([end for end in ends if end is not None])
+    return compute_axis_span([end for end in ends if end is not None])
 
 
-def latest_first(history: Row) -> list[tuple[str, list[Row]]]:
+def order_latest_first(history: Row) -> list[tuple[str, list[Row]]]:
     """Returns (candidate, rows by year) for each line of *history*.
 
     The candidate with the largest difference in the latest edition comes first.

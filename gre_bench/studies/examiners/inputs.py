@@ -17,7 +17,7 @@ from gre_bench.core import strict
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.pretrained import resolve_model_ref
 from gre_bench.core.records import digest
-from gre_bench.core.resources import settings_file
+from gre_bench.core.resources import find_settings_file
 from gre_bench.core.settings import BudgetSettings, EmbedderSettings, EvaluationLMSettings
 from gre_bench.examiners.examiner import (
     Examiner,
@@ -34,7 +34,7 @@ from gre_bench.ingest.datasets.rated import GradedText, read_graded_texts
 from gre_bench.pipeline.importing import file_sha256
 from gre_bench.store import Store, missing_edition_error
 from gre_bench.store.queries import REVIEWS
-from gre_bench.studies.guidelines import whole_texts
+from gre_bench.studies.guidelines import read_whole_texts
 
 Baseline = Literal["length", "rouge_l", "bertscore"]
 
@@ -61,7 +61,7 @@ class PanelSettings(BaseModel, frozen=True, extra="forbid"):
     seed: int = Field(default=0, ge=0, description="seed of the sample of questions")
 
     @model_validator(mode="after")
-    def _ordered(self) -> PanelSettings:
+    def _check_bounds_order(self) -> PanelSettings:
         if self.human[0] >= self.human[1]:
             raise ValueError("human: write the lowest score first, such as [1, 5]")
         return self
@@ -96,7 +96,7 @@ class StudySettings(BaseModel, frozen=True, extra="forbid"):
     rationales: int = Field(default=36, ge=1, description="those sampled for each error sheet, as for Kim's Table 9")
 
     @model_validator(mode="after")
-    def _sound(self) -> StudySettings:
+    def _check_examiner_sources(self) -> StudySettings:
         if twice := set(self.examiners) & set(self.generated):
             raise ValueError(f"examiner {min(twice)} stands under examiners and under generated")
         if (self.probabilities == "evaluation_lm") != (self.evaluation_lm is not None):
@@ -110,7 +110,7 @@ def load_study(path: Path) -> StudySettings:
     Paths in the file are relative to the file's folder; a model's folder may be a pretrained model's name. Raises
     `SettingsError`.
     """
-    path = settings_file(path)
+    path = find_settings_file(path)
     try:
         tree = strict.read_table(path, "settings file")
     except FileNotFoundError:
@@ -167,7 +167,7 @@ def load_items_from_edition(state: Path, edition: str, limit: int | None = None)
     store = Store(state, edition)
     if not store.exists:
         raise missing_edition_error(state, edition)
-    sources = whole_texts(store)
+    sources = read_whole_texts(store)
     reviews = store.read(REVIEWS)
     graded = {row["paper_id"] for row in reviews if row["grade"] is not None}
     texts = [

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from gre_bench.core.terminal import counted, markdown_cell, markdown_table
+from gre_bench.core.terminal import counted, format_markdown_cell, format_markdown_table
 from gre_bench.examiners.panel import ExamResult
 from gre_bench.examiners.rater_results import (
     KINDS,
@@ -114,15 +114,15 @@ def markdown(sheets: Iterable[TextTable], reasons: Sequence[str]) -> str:
     """Returns *sheets* and *reasons*, the lines of `list_missing_grades`, as Markdown."""
     lines = []
     for sheet in sheets:
-        rows = (list(map(markdown_cell, row)) for row in sheet.rows)
-        table = markdown_table(list(map(markdown_cell, sheet.heads)), rows)
-        lines += [f"## {markdown_cell(sheet.title)}", "", *table, ""]
-        lines += [f"- {markdown_cell(note)}" for note in sheet.notes] + ([""] if sheet.notes else [])
-    lines += ["## Without a grade", "", *(f"- {markdown_cell(line)}" for line in reasons), ""] if reasons else []
+        rows = (list(map(format_markdown_cell, row)) for row in sheet.rows)
+        table = format_markdown_table(list(map(format_markdown_cell, sheet.heads)), rows)
+        lines += [f"## {format_markdown_cell(sheet.title)}", "", *table, ""]
+        lines += [f"- {format_markdown_cell(note)}" for note in sheet.notes] + ([""] if sheet.notes else [])
+    lines += ["## Without a grade", "", *(f"- {format_markdown_cell(line)}" for line in reasons), ""] if reasons else []
     return "\n".join(lines)
 
 
-def panel_sheet(panel: Panel) -> TextTable:
+def build_panel_sheet(panel: Panel) -> TextTable:
     """Returns a table with a row per examiner: its exam results, and the weights that the chair gives it."""
     rules = tuple(panel.weights)
     rows = tuple(
@@ -135,7 +135,7 @@ def panel_sheet(panel: Panel) -> TextTable:
     return TextTable("Qualification exam, and the chair's weights", heads, rows)
 
 
-def pairs_sheets(played: Sequence[Mapping[str, Any]]) -> Iterable[TextTable]:
+def build_pairs_sheets(played: Sequence[Mapping[str, Any]]) -> Iterable[TextTable]:
     """Yields the table of all LMs' preferences, then a table of player ratings for each of the reports *played*."""
     rows = []
     for report in played:
@@ -202,8 +202,8 @@ def write_examiner_study(
         problem = next(item for item in problems if item is not None and not item.final)
         message = f"{counted(missing, 'grade')} still missing: {problem.message}; run it again"
     sheets = [agreement_sheet(outcomes, tests), cost_sheet(outcomes)]
-    sheets += [panel_sheet(panel)] if panel else []
-    sheets += pairs_sheets(played) if played else []
+    sheets += [build_panel_sheet(panel)] if panel else []
+    sheets += build_pairs_sheets(played) if played else []
     sheets += [fill_published_table(published, rows, outcomes) for published, rows in grid.rows.items()]
     summary = {
         "study": name, "folder": str(folder), "outcome": "incomplete" if missing else "done",

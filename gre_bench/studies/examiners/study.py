@@ -31,9 +31,9 @@ from gre_bench.examiners.examiner import (
     GradingItem,
     ItemKind,
     build_grading_chats,
+    build_improvement_chat,
+    build_instruction_chat,
     filter_chat,
-    improving_chat,
-    writing_chat,
 )
 from gre_bench.examiners.grading import FREE, Grade, filter_sampling, list_sampling_settings
 from gre_bench.examiners.pairwise import (
@@ -49,11 +49,11 @@ from gre_bench.examiners.panel import (
     ExamResult,
     Measure,
     compute_exam_result,
+    compute_exam_weights,
     decide_by_weighted_mean,
-    exam_weights,
-    game_score,
     measure_answer_agreement,
     sample_exam_texts,
+    score_game,
     stretch_to_unit_scale,
 )
 from gre_bench.examiners.rater_results import RaterColumn
@@ -228,7 +228,7 @@ def run_panel(
     for rule in settings.rules:
         decisions: Sequence[float | Problem]
         try:
-            panel.weights[rule] = exam_weights(panel.exams, rule, settings.alpha)
+            panel.weights[rule] = compute_exam_weights(panel.exams, rule, settings.alpha)
             decisions = decide_by_weighted_mean(answers, panel.weights[rule])
         except SettingsError as error:
             panel.weights[rule] = {}
@@ -307,7 +307,7 @@ def build_game_reports(
         return rows
     for rule in panel.rules:
         try:
-            weight_of = exam_weights(exams, rule, panel.alpha)
+            weight_of = compute_exam_weights(exams, rule, panel.alpha)
         except SettingsError as error:
             rows.append(_build_game_report(f"panel, {rule} weights", [], settings, str(error)))
             continue
@@ -317,7 +317,7 @@ def build_game_reports(
         chaired = [
             Game(pair.first, pair.second, score)
             for pair, decision, examined in zip(pairs, decisions, in_exam, strict=True)
-            if not examined and (score := game_score(decision)) is not None
+            if not examined and (score := score_game(decision)) is not None
         ]
         rows.append(_build_game_report(f"panel of {len(weight_of)}, {rule} weights", chaired, settings))
     return rows
@@ -367,7 +367,7 @@ def obtain_instructions(
     unsound: dict[str, Problem] = {}
     for name, generated in settings.generated.items():
         own = generated.instructions
-        chat = improving_chat(own, generated.phrase) if own else writing_chat(kind)
+        chat = build_improvement_chat(own, generated.phrase) if own else build_instruction_chat(kind)
         reply = steps.write_instructions(generated.model, writer_context, chat).read
         if isinstance(reply, Problem):
             unsound[name] = replace(reply, code=f"instructions_{reply.code}")

@@ -12,7 +12,7 @@ import re
 from functools import lru_cache
 
 from gre_bench.core.resources import word_lists
-from gre_bench.core.review_text import heading_in, split_into_sections
+from gre_bench.core.review_text import find_heading, split_into_sections
 from gre_bench.writing.rules.stances import NONE, STANCES, Claim, load_shipped_model
 
 WRITER = "rule-judgments-4"
@@ -81,7 +81,7 @@ def claims_of(review: str) -> list[Claim]:
         for sign, sentence in zip(signs, section.sentences, strict=True):
             if section.kind == "mixed" and "+" in signs:
                 kind = "strengths" if sign == "+" else "weaknesses" if sign == "-" else kind
-            length, kind = heading_in(sentence.text, kind)
+            length, kind = find_heading(sentence.text, kind)
             text = " ".join(sentence.text[length:_LONGEST].split()).strip("*_ ")
             if text and kind != "references":
                 claims.append(Claim(text, kind))

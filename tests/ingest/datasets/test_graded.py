@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gre_bench.catalogs.domains import domain_of
+from gre_bench.catalogs.domains import load_domain
 from gre_bench.core.errors import SourceError
 from gre_bench.core.records import Paper, Review
 from gre_bench.ingest.datasets.graded import read_grade, read_graded_reviews
@@ -39,7 +39,7 @@ def graded(tmp_path, *rows, kind="jsonl", domain="proposals", papers=(), known=(
         written(tmp_path, *rows, kind=kind),
         {paper.paper_id: paper for paper in papers},
         {review.review_id: review for review in known},
-        domain_of(domain),
+        load_domain(domain),
         **options,
     )
 
@@ -166,12 +166,12 @@ def test_another_column_of_grades_needs_an_edition_of_its_own_and_names_can_be_g
 def test_a_file_that_cannot_be_used_is_one_line(tmp_path, name, content, part):
     (tmp_path / name).write_bytes(content)
     with one_line(part, kind=SourceError):
-        read_graded_reviews(tmp_path / name, {}, {}, domain_of("proposals"))
+        read_graded_reviews(tmp_path / name, {}, {}, load_domain("proposals"))
 
 
 @pytest.mark.shared
 def test_the_real_file_gives_all_reviews_with_their_human_grades_in_any_column():
-    found = read_graded_reviews(real(*ROTTEN), {}, {}, domain_of("review-quality"))
+    found = read_graded_reviews(real(*ROTTEN), {}, {}, load_domain("review-quality"))
     assert (found.layout, len(found.imported.papers), len(found.imported.reviews)) == ("rottenreviews", 97, 300)
     assert found.imported.refusals == []
     sizes = Counter(Counter(review.paper_id for review in found.imported.reviews).values())
@@ -180,5 +180,7 @@ def test_the_real_file_gives_all_reviews_with_their_human_grades_in_any_column()
     assert (min(grades), max(grades), sum(grades) / 300) == (12.0, 100.0, pytest.approx(69.87))
     assert all(paper.title and paper.abstract for paper in found.imported.papers)
     names = ("unfactual", "partially factual", "factual")
-    found = read_graded_reviews(real(*ROTTEN), {}, {}, domain_of("review-quality"), "Human_Factuality", names).imported
+    found = read_graded_reviews(
+        real(*ROTTEN), {}, {}, load_domain("review-quality"), "Human_Factuality", names
+    ).imported
     assert Counter(review.grade for review in found.reviews) == {3.0: 189, 2.0: 78, 1.0: 33}

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from gre_bench.core.errors import LockedError, SourceError
 from gre_bench.ingest.openreview import journal as journals
-from gre_bench.ingest.openreview.journal import Journal, Origin, choose_run_folder, latest_notes, open_journal_read_only
+from gre_bench.ingest.openreview.journal import (
+    Journal,
+    Origin,
+    choose_run_folder,
+    iter_latest_notes,
+    open_journal_read_only,
+)
 from tests.one_line import one_line, small_files
 
 HERE = Origin("http://127.0.0.1:3001", 2)
@@ -42,7 +48,7 @@ def test_what_was_added_is_there_when_it_is_opened_again(tmp_path):
         assert shown(again) == shown(first)
         assert again.pdf(again.pdfs["a"].sha256) == b"%PDF a"
         assert (again.pdfs["b"].sha256, again.pdfs["b"].problem) == (None, "none there")
-        assert [one["id"] for one in latest_notes(again)] == ["a", "ar", "b", "br", "c", "c2"]
+        assert [one["id"] for one in iter_latest_notes(again)] == ["a", "ar", "b", "br", "c", "c2"]
     assert shown(open_journal_read_only(tmp_path / "take")) == shown(first)
 
 
@@ -82,7 +88,7 @@ def test_a_damaged_line_or_page_is_named_also_to_who_only_looks(tmp_path):
     assert shown(open_journal_read_only(tmp_path / "take"))[-1] == ["0" * 64]
     (tmp_path / "take" / journal.pages[1].file).write_bytes(b"x")
     with one_line("pages/000001.json.gz is damaged; delete", kind=SourceError):
-        list(latest_notes(open_journal_read_only(tmp_path / "take")))
+        list(iter_latest_notes(open_journal_read_only(tmp_path / "take")))
     path.unlink()
     with one_line("cannot be read: No such file"):
         open_journal_read_only(tmp_path / "take")
@@ -115,9 +121,9 @@ def test_of_copies_that_differ_the_latest_counts_and_of_those_alike_the_first(tm
         journal.add_page("v/-/S", page(note("a", title="old"), note("b", tmdate=9, title="new")), 3, False)
         later = page(note("b", tmdate=8, title="older"), note("a", tmdate=2, title="changed"))
         journal.add_page("v/-/S", later, 3, True)
-        found = {one["id"]: one.get("title") for one in latest_notes(journal)}
+        found = {one["id"]: one.get("title") for one in iter_latest_notes(journal)}
         assert found == {"a": "changed", "ar": None, "b": "new", "br": None}
-        assert len(list(latest_notes(journal))) == 4
+        assert len(list(iter_latest_notes(journal))) == 4
         assert journals.count_repeated_notes(journal) == 4
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gre_bench.ingest.pdf.matter import body_of
+from gre_bench.ingest.pdf.matter import parse_abstract_and_body
 
 WHOLE = "# A TITLE\n\n# ABSTRACT\n\nWe do x.\n\n# 1 INTRODUCTION\n\nIt matters.\n\n# 6 CONCLUSION\n\nDone.\n"
 
@@ -24,7 +24,7 @@ WHOLE = "# A TITLE\n\n# ABSTRACT\n\nWe do x.\n\n# 1 INTRODUCTION\n\nIt matters.\
     ],
 )
 def test_abstract_and_body_are_found_and_the_rest_is_cut(text, abstract, first, last):
-    found = body_of(text)
+    found = parse_abstract_and_body(text)
     assert found.abstract == abstract
     assert found.text.startswith(first)
     assert found.text.endswith(last)
@@ -45,12 +45,12 @@ SECTIONS = f"# Introduction\n\n{PROSE}\n# Method\n\n{PROSE * 9}\nIt ends here.\n
     (SECTIONS + f"# References\n\n{CITED}\n\n# Methods\n\n{PROSE * 30}\nMore.\n\n# References\n\n{CITED}", "More."),
 ])  # fmt: skip
 def test_a_heading_in_a_table_of_contents_ends_nothing_and_begins_nothing(text, last):
-    found = body_of(text)
+    found = parse_abstract_and_body(text)
     assert found.text.startswith("# Introduction\n\nThe gradient") and found.text.endswith(last) and not found.doubts
 
 
 def test_every_word_of_a_text_is_kept_or_dropped_by_a_rule_in_linear_time_and_if_most_are_gone_it_is_doubtful():
     for text in (WHOLE, LISTED + SECTIONS + f"# References\n\n{CITED}\n", "", "No headings.", "word " * 400_000):
-        assert body_of(text).words.total == len(text.split())
-    found = body_of(SECTIONS + f"# References\n\n{CITED}\n" + PROSE * 200)
+        assert parse_abstract_and_body(text).words.total == len(text.split())
+    found = parse_abstract_and_body(SECTIONS + f"# References\n\n{CITED}\n" + PROSE * 200)
     assert found.words.words["references"] > 3000 and "most words are dropped" in found.doubts[0]

@@ -10,8 +10,8 @@ import pymupdf
 import pytest
 
 from gre_bench.ingest.pdf.extraction import read_pdf
-from gre_bench.ingest.pdf.hidden import find_repeated_characters, glyphs_of
-from gre_bench.ingest.pdf.matter import body_of
+from gre_bench.ingest.pdf.hidden import find_repeated_characters, read_glyphs
+from gre_bench.ingest.pdf.matter import parse_abstract_and_body
 from gre_bench.ingest.pdf.paragraphs import TextType, find_running_text, join_rows, reads_as_prose
 from gre_bench.ingest.pdf.rows import Row
 from gre_bench.ingest.pdf.text import PdfText, count_words, sum_by_fate
@@ -147,7 +147,7 @@ def test_letters_and_signs_that_stand_close_are_no_copies():
             page.insert_text(
                 (72 + pymupdf.get_text_length("the norm ", "helv", 10) + shift, 152), "|", fontsize=10, fontname="helv"
             )
-        glyphs = glyphs_of(page)
+        glyphs = read_glyphs(page)
         assert "|||" in glyphs.text
         assert not find_repeated_characters(glyphs, glyphs.painted).any()
 
@@ -228,6 +228,8 @@ def test_words_are_pieces_between_blanks_or_as_many_letters_as_a_word_has():
 
 
 def test_a_text_in_chinese_is_cut_at_its_headings_too():
-    body = body_of(f"# 题目\n\n## 摘要\n\n{ZH}。\n\n## 1 引言\n\n{20 * ZH}。\n\n## 参考文献\n\n[1] 张三. 学报, 2019.\n")
+    body = parse_abstract_and_body(
+        f"# 题目\n\n## 摘要\n\n{ZH}。\n\n## 1 引言\n\n{20 * ZH}。\n\n## 参考文献\n\n[1] 张三. 学报, 2019.\n"
+    )
     assert body.abstract == f"{ZH}。" and body.text.startswith("## 1 引言") and "张三" not in body.text
     assert not body.doubts

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gre_bench.ingest.pdf.extraction import in_reading_order, read_pdf
+from gre_bench.ingest.pdf.extraction import order_rows, read_pdf
 from gre_bench.ingest.pdf.hidden import detect_hidden_text
 from gre_bench.ingest.pdf.matter import extract_abstract
 from gre_bench.ingest.pdf.paragraphs import (
@@ -268,7 +268,7 @@ def test_the_marks_of_footnotes_do_not_stick_to_words_and_exponents_stay():
         page.insert_text((304.6, 57), "2", fontsize=5)
         sight = detect_hidden_text(page, 2)
         read = read_page(sight, 0, 2, (612, 792))
-    line = " ".join(row.text for row in in_reading_order([read]) if "remark" in row.text)
+    line = " ".join(row.text for row in order_rows([read]) if "remark" in row.text)
     assert "remark7" not in line and "remark" in line and "x2" in line
 
 

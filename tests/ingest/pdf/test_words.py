@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gre_bench.ingest.pdf.extraction import read_pdf
-from gre_bench.ingest.pdf.hidden import glyphs_of
+from gre_bench.ingest.pdf.hidden import read_glyphs
 from gre_bench.ingest.pdf.text import FATES, PageWords, PdfText, format_ranges, list_doubts, sum_by_fate
 from tests.conftest import SIXTEEN, real
 from tests.ingest.pdf.hiding import PHRASE, with_hidden
@@ -34,7 +34,7 @@ def words_on_pages(data: bytes) -> list[int]:
     counts = []
     with pymupdf.open(stream=data, filetype="pdf") as document:
         for page in document:
-            lines = [line for block in glyphs_of(page).blocks for line in block["lines"]]
+            lines = [line for block in read_glyphs(page).blocks for line in block["lines"]]
             texts = ["".join(char["c"] for span in line["spans"] for char in span["chars"]) for line in lines]
             counts.append(sum(any(map(str.isalnum, word)) for text in texts for word in text.split()))
     return counts
@@ -90,7 +90,7 @@ def test_hidden_words_are_counted_apart_and_a_word_is_hidden_where_no_letter_of_
     with pymupdf.open() as document:
         page = document.new_page()
         page.insert_text((72, 72), "one two . . . . three-four 5 =")
-        glyphs = glyphs_of(page)
+        glyphs = read_glyphs(page)
     hidden = np.array([letter in "otnet5" for letter in glyphs.text])
     seen, unseen = glyphs.words_by_line(hidden, np.zeros_like(hidden))
     # "one" has no letter left, "two" its w.

@@ -15,12 +15,12 @@ from gre_bench.core.errors import SourceError
 from gre_bench.core.records import Paper, Review
 from gre_bench.ingest.records.notes import (
     OUTCOMES,
-    creating_invitation,
+    find_creating_invitation,
     kind_of,
-    new_records,
     rating_of,
     read_notes,
     review_fields,
+    select_new_records,
 )
 from gre_bench.ingest.records.row_files import read_notes_file
 from gre_bench.ingest.records.tables import read_new_papers, read_new_reviews
@@ -96,7 +96,7 @@ def test_a_rating_is_the_number_its_form_opens_with(value, rating):
     ],
 )  # fmt: skip
 def test_the_kind_of_a_note_is_the_end_of_its_creating_invitation(invitations, kind):
-    assert kind_of(creating_invitation({"invitations": invitations})) == kind
+    assert kind_of(find_creating_invitation({"invitations": invitations})) == kind
 
 
 @pytest.mark.parametrize(
@@ -271,15 +271,15 @@ def test_notes_without_any_submission_of_the_venue_are_refused_in_one_line(notes
 def test_new_records_are_told_from_known_and_changed_ones():
     reviews = (v2(name, "Official_Review", REVIEW_V2) for name in "rs")
     found = read_notes([paper_v2("p"), paper_v2("q"), *reviews], V2)
-    first = new_records(found, {}, {})
+    first = select_new_records(found, {}, {})
     assert (first.papers, first.reviews) == (found.papers, found.reviews)
     assert (first.added, first.unchanged, first.refusals) == (4, 0, [])
     papers = {paper.paper_id: paper for paper in found.papers}
     reviews = {review.review_id: review for review in found.reviews}
-    again = new_records(found, papers, reviews)
+    again = select_new_records(found, papers, reviews)
     assert (again.papers, again.reviews, again.added, again.unchanged, again.refusals) == ([], [], 0, 4, [])
     papers |= {"p": Paper("p", "T", "A", "its text", 3), "q": Paper("q", "another", "A")}
-    changed = new_records(found, papers, {"r": Review("r", "p", "human", "other")})
+    changed = select_new_records(found, papers, {"r": Review("r", "p", "human", "other")})
     assert ([review.review_id for review in changed.reviews], changed.added, changed.unchanged) == (["s"], 1, 1)
     assert [(refusal.number, refusal.item) for refusal in changed.refusals] == [(2, "paper q"), (1, "review r")]
 

@@ -12,7 +12,7 @@ import pytest
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.records import Review
 from gre_bench.ingest.records.columns import ColumnNames, parse_conditions, parse_stated_columns
-from gre_bench.ingest.records.opening import local_path
+from gre_bench.ingest.records.opening import resolve_local_path
 from gre_bench.ingest.records.shapes import SHAPES
 from gre_bench.ingest.records.tables import read_new_points, read_new_reviews
 from tests.ingest.records.test_own_files import write
@@ -295,16 +295,16 @@ def test_a_file_of_the_hub_is_fetched_and_what_cannot_be_had_is_one_line(tmp_pat
         return str(path)
 
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", fetched)
-    assert local_path(Path("hf://datasets/lab/set@v1/data/rows.jsonl")) == path
-    assert local_path(path) == path
+    assert resolve_local_path(Path("hf://datasets/lab/set@v1/data/rows.jsonl")) == path
+    assert resolve_local_path(path) == path
     with one_line("hf://datasets/lab/set: gone.csv cannot be fetched: 404 Client Error.", kind=SourceError):
-        local_path(Path("hf://datasets/lab/set/gone.csv"))
+        resolve_local_path(Path("hf://datasets/lab/set/gone.csv"))
     assert asked == [("lab/set", "data/rows.jsonl", "v1"), ("lab/set", "gone.csv", None)]
     with one_line("write hf://datasets/OWNER/NAME/PATH", kind=SourceError):
-        local_path(Path("hf://lab/set"))
+        resolve_local_path(Path("hf://lab/set"))
     monkeypatch.setitem(__import__("sys").modules, "huggingface_hub", None)
     with one_line("huggingface_hub is not installed: pip install huggingface_hub", kind=SourceError):
-        local_path(Path("hf://datasets/lab/set/rows.jsonl"))
+        resolve_local_path(Path("hf://datasets/lab/set/rows.jsonl"))
 
 
 def test_a_data_frame_written_with_lists_as_python_prints_them_is_read_as_lists(tmp_path):

@@ -17,13 +17,13 @@ from gre_bench.ingest.records.columns import (
     ColumnNames,
     PaperIds,
     UnsureError,
-    as_id,
+    clean_id,
     parse_stated_columns,
     rename_to_fields,
 )
 from gre_bench.ingest.records.tables import (
     REVIEW_COLUMNS,
-    ordered_labels,
+    parse_ordered_labels,
     read_new_papers,
     read_new_points,
     read_new_reviews,
@@ -334,7 +334,7 @@ def test_every_id_means_itself_with_and_without_an_ending_and_a_name_in_part_the
     ids = PaperIds(names)
     for name in names:
         assert ids.match_known_id(name) == name
-        assert as_id(f"folder/{name}.pdf") == name.strip("-")
+        assert clean_id(f"folder/{name}.pdf") == name.strip("-")
 
 
 POINTED = {"h1": Review("h1", "p1", "human", "text"), "m1": Review("m1", "p1", "model", "text")}
@@ -346,7 +346,7 @@ def read_points(tmp_path, *rows, known=(), orders=(), head=HEAD):
     with path.open("w", newline="") as file:
         csv.writer(file).writerows([head, *rows])
     points = {point.point_id: point for point in known}
-    return read_new_points(path, points, POINTED, {"p1", "p2"}, ordered_labels(orders))
+    return read_new_points(path, points, POINTED, {"p1", "p2"}, parse_ordered_labels(orders))
 
 
 def test_labels_are_columns_of_numbers_and_of_words_in_a_stated_order(tmp_path):
@@ -424,7 +424,7 @@ def test_a_file_without_points_and_an_order_without_its_column_are_one_line(tmp_
         read_points(tmp_path, ("p1", "h1", "x", "1"), head=(*HEAD[:2], "point", "correct"), orders=("truth=no,yes",))
     for text in ("verdict", "verdict=wrong", "verdict=a,a", "=a,b", "verdict=a,,b"):
         with pytest.raises(SettingsError, match="write LABEL=WORST"):
-            ordered_labels([text])
+            parse_ordered_labels([text])
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.ingest.records.notes import confirm_form, read_notes
+from gre_bench.ingest.records.notes import check_review_form, read_notes
 from gre_bench.ingest.records.row_files import read_notes_file
-from gre_bench.ingest.records.venues import Venue, calendars, check_verified, newest_year, venue_of, venues
+from gre_bench.ingest.records.venues import (
+    Venue,
+    check_verified,
+    find_newest_year,
+    load_calendars,
+    load_venues,
+    venue_of,
+)
 from tests.conftest import ROOT, SIXTEEN
 from tests.one_line import one_line
 
@@ -72,15 +79,15 @@ def test_a_known_venue_year_is_as_its_reviews_were(venue, year, api, status, rat
 
 
 def test_an_entry_claims_no_more_evidence_than_there_is_and_a_documented_or_unknown_one_is_told():
-    evidence = {entry.name: entry.evidence for entry in venues().values() if entry.evidence != "documented"}
+    evidence = {entry.name: entry.evidence for entry in load_venues().values() if entry.evidence != "documented"}
     assert evidence == {
         **dict.fromkeys(
             ("ICLR 2020", "ICLR 2023", "ICLR 2024", "ICLR 2026", "Agents4Science 2025", "SAMPLE 2026"), "real notes"
         ),
         **dict.fromkeys(("ICLR 2018", "ICLR 2019", "ICLR 2021", "ICLR 2022", "ICLR 2025"), "recorded"),
     }
-    assert [entry.name for entry in venues().values() if entry.confidence is None] == ["ICLR 2020", "ICML 2025"]
-    for venue in venues().values():
+    assert [entry.name for entry in load_venues().values() if entry.confidence is None] == ["ICLR 2020", "ICML 2025"]
+    for venue in load_venues().values():
         check_verified(venue, True)
         assert bool(venue.unverified) == (venue.name not in evidence)
         if venue.unverified:
@@ -88,7 +95,7 @@ def test_an_entry_claims_no_more_evidence_than_there_is_and_a_documented_or_unkn
                 check_verified(venue, False)
         else:
             check_verified(venue, False)
-    with one_line("ICLR 1999", *(entry.name for entry in venues().values()), kind=SettingsError):
+    with one_line("ICLR 1999", *(entry.name for entry in load_venues().values()), kind=SettingsError):
         venue_of("ICLR", 1999)
 
 
@@ -100,7 +107,7 @@ def test_withdrawn_papers_are_listed_apart_under_api_v1_alone_and_days_are_told_
     assert datetime.fromtimestamp(venue.rebuttal_ms / 1000, UTC) == datetime(2024, 11, 12, tzinfo=UTC)
     assert venue.released_ms == venue.rebuttal_ms
     assert (venue_of("ICLR", 2018).released_ms, venue_of("ICLR", 2018).rebuttal_ms) == (None, None)
-    for venue in venues().values():
+    for venue in load_venues().values():
         assert not venue.rebuttal_opens or venue.reviews_released <= venue.rebuttal_opens
         assert not venue.rebuttal_opens or 0 <= venue.year - venue.rebuttal_opens.year <= 1
 
@@ -149,7 +156,7 @@ def test_a_year_is_added_by_an_entry_alone(tmp_path):
 def test_a_faulty_entry_is_refused_in_one_line_that_names_it(tmp_path, old, new, says):
     assert ENTRY.count(old) == 1
     with one_line(says, "entry 1 (CONF 2030)", kind=SettingsError):
-        venues(written(tmp_path, ENTRY.replace(old, new)))
+        load_venues(written(tmp_path, ENTRY.replace(old, new)))
 
 
 @pytest.mark.parametrize(
@@ -165,7 +172,7 @@ def test_a_faulty_entry_is_refused_in_one_line_that_names_it(tmp_path, old, new,
 )
 def test_a_faulty_file_is_refused_in_one_line(tmp_path, text, says):
     with one_line(says, kind=SettingsError):
-        venues(written(tmp_path, text))
+        load_venues(written(tmp_path, text))
 
 
 def test_the_file_explains_every_key_that_an_entry_may_have():
@@ -201,24 +208,24 @@ def next_year(*changes: tuple[str, str]) -> list[dict]:
     ],
 )
 def test_the_newest_year_is_the_one_whose_day_has_come(venue, on, year):
-    assert newest_year(venue, on) == year
+    assert find_newest_year(venue, on) == year
 
 
-@given(st.sampled_from(sorted(calendars())), st.dates(date(2000, 1, 1), date(2090, 1, 1)))
+@given(st.sampled_from(sorted(load_calendars())), st.dates(date(2000, 1, 1), date(2090, 1, 1)))
 def test_a_new_year_comes_once_a_year_and_none_is_left_out(venue, on):
-    days = [newest_year(venue, on + timedelta(days=more)) for more in range(366)]
+    days = [find_newest_year(venue, on + timedelta(days=more)) for more in range(366)]
     assert sorted(set(days)) in ([days[0]], [days[0], days[0] + 1]) and days == sorted(days)
-    assert newest_year(venue, on + timedelta(days=366)) >= days[0] + 1
+    assert find_newest_year(venue, on + timedelta(days=366)) >= days[0] + 1
 
 
 def test_no_year_is_taken_before_its_reviews_were_released_nor_of_a_venue_without_a_calendar():
-    known = [entry for entry in venues().values() if entry.reviews_released and entry.venue in ("ICLR", "SAMPLE")]
+    known = [entry for entry in load_venues().values() if entry.reviews_released and entry.venue in ("ICLR", "SAMPLE")]
     assert len(known) > 2
     for venue in known:
-        assert newest_year(venue.venue, venue.reviews_released - timedelta(days=1)) < venue.year
-        assert newest_year(venue.venue, venue.reviews_released + timedelta(days=20)) == venue.year
+        assert find_newest_year(venue.venue, venue.reviews_released - timedelta(days=1)) < venue.year
+        assert find_newest_year(venue.venue, venue.reviews_released + timedelta(days=20)) == venue.year
     with pytest.raises(SettingsError, match="reviews of ICML become public is not known; name the year"):
-        newest_year("ICML", date(2026, 1, 1))
+        find_newest_year("ICML", date(2026, 1, 1))
 
 
 def test_a_new_year_has_the_form_of_the_newest_entry_and_is_not_verified():
@@ -244,13 +251,13 @@ def test_a_new_year_has_the_form_of_the_newest_entry_and_is_not_verified():
 )
 def test_what_does_not_fit_is_one_line_that_names_it(change, says):
     with one_line(says, kind=SourceError):
-        confirm_form(NEXT, read_notes(next_year(change), NEXT))
+        check_review_form(NEXT, read_notes(next_year(change), NEXT))
 
 
 def test_notes_of_last_years_form_confirm_it_and_one_odd_note_is_no_other_form():
     notes = next_year()
-    confirm_form(NEXT, read_notes(notes, NEXT))
+    check_review_form(NEXT, read_notes(notes, NEXT))
     reviews = [note for note in notes if "rating" in note["content"]]
     many = [dict(note, id=f"{note['id']}x{n}", content=dict(note["content"])) for n in range(3) for note in reviews]
     many[0]["content"]["mood"] = {"value": "good"}
-    confirm_form(NEXT, read_notes(notes + many, NEXT))
+    check_review_form(NEXT, read_notes(notes + many, NEXT))

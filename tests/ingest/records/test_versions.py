@@ -7,7 +7,7 @@ import json
 import pytest
 
 from gre_bench.ingest.records import versions
-from gre_bench.ingest.records.versions import ChosenVersion, choose_version, pdf_version_status, versions_of
+from gre_bench.ingest.records.versions import ChosenVersion, choose_version, list_versions, pdf_version_status
 from tests.conftest import real
 
 REBUTTAL = 2000
@@ -39,7 +39,7 @@ def test_edits_are_laid_over_one_another_and_a_reference_is_as_old_as_its_last_c
         edit("b", 20, rating=value(5)),
         {"id": "d", "tcdate": 40, "note": {"id": "r", "readers": ["everyone"]}},
     ]
-    assert [(one.version_id, one.written_at, one.content) for one in versions_of(history)] == [
+    assert [(one.version_id, one.written_at, one.content) for one in list_versions(history)] == [
         ("a", 10, {"review": value("one"), "rating": value(3)}),
         ("b", 20, {"review": value("one"), "rating": value(5)}),
         ("c", 30, {"rating": value(5), "note": value("n")}),
@@ -49,7 +49,7 @@ def test_edits_are_laid_over_one_another_and_a_reference_is_as_old_as_its_last_c
         reference("a", 20, review="one"),
         reference("c", 60, review="x") | {"ddate": 70},
     ]
-    assert [(one.version_id, one.written_at) for one in versions_of(history)] == [("a", 20), ("b", 50)]
+    assert [(one.version_id, one.written_at) for one in list_versions(history)] == [("a", 20), ("b", 50)]
 
 
 OPEN = {"readers": {"delete": True}}
@@ -64,7 +64,7 @@ def test_an_edit_of_only_the_readers_of_a_field_keeps_its_value_and_of_only_its_
         edit("d", 40, weaknesses=value("two")),
         edit("e", 50, weaknesses={"value": {"delete": True}}, note=OPEN),
     ]
-    assert [(one.version_id, one.content) for one in versions_of(history)] == [
+    assert [(one.version_id, one.content) for one in list_versions(history)] == [
         ("a", {"weaknesses": few, "rating": value(3)}),
         ("b", {"weaknesses": value("one"), "rating": value(3)}),
         ("c", {"weaknesses": {"value": "one", "readers": ["everyone"]}, "rating": value(3)}),
@@ -72,7 +72,7 @@ def test_an_edit_of_only_the_readers_of_a_field_keeps_its_value_and_of_only_its_
         ("e", {"rating": value(3)}),
     ]
     # Where the edit that wrote the text is not public, the others make no empty review of it.
-    assert versions_of(history[1:2]) == []
+    assert list_versions(history[1:2]) == []
 
 
 def edits(*versions):
@@ -150,7 +150,7 @@ def test_the_version_of_a_pdf_is_told_by_the_change_that_brought_it(history, dec
 def test_real_forums_show_which_pdf_was_reviewed_and_that_a_review_was_written_over():
     forums = real("openreview", "v1-raw-forums", "example_output.json")
     first, second = json.loads(forums.read_text())[0]["submissions"]
-    assert [len(versions_of(paper["revisions"])) for paper in (first, second)] == [3, 5]
+    assert [len(list_versions(paper["revisions"])) for paper in (first, second)] == [3, 5]
     changed = next(note for note in second["notes"] if note["id"] == "rJgwAWZ0j7")
     made, last = changed["tcdate"], changed["tmdate"]
     assert choose_version(changed, changed["revisions"], last + 1).rule == "unedited"

@@ -33,8 +33,8 @@ from gre_bench.pipeline.runs.workers import (
     Processes,
     Threads,
     Workers,
-    gpus,
-    runner_of,
+    build_runner,
+    list_gpus,
 )
 from gre_bench.pipeline.runs.workers import _initialise_worker as begin_worker
 from gre_bench.store import Store
@@ -216,7 +216,7 @@ def handed_out(
     runner: ScriptedRunner, monkeypatch: pytest.MonkeyPatch, chunks: int
 ) -> dict[int, ScoringResult | LostChunk]:
     """What comes back for each of so many chunks, handed to *runner* by two workers."""
-    monkeypatch.setattr(workers_module, "runner_of", lambda settings: runner)
+    monkeypatch.setattr(workers_module, "build_runner", lambda settings: runner)
     monkeypatch.setattr(workers_module, "is_in_flow_run", lambda: True)
     with Workers(RunSettings(runner="processes", workers=2)) as workers:
         return dict(workers.score_chunks(iter(range(1, chunks + 1)), lambda chunk: {"chunk": chunk}))
@@ -232,7 +232,7 @@ def test_each_worker_has_at_most_two_chunks_and_each_chunk_comes_back_once(monke
 
 def test_a_chunk_is_prepared_only_when_it_is_handed_out(monkeypatch: pytest.MonkeyPatch) -> None:
     runner = ScriptedRunner()
-    monkeypatch.setattr(workers_module, "runner_of", lambda settings: runner)
+    monkeypatch.setattr(workers_module, "build_runner", lambda settings: runner)
     monkeypatch.setattr(workers_module, "is_in_flow_run", lambda: True)
     prepared = []
     with Workers(RunSettings(runner="processes", workers=1)) as workers:
@@ -302,24 +302,24 @@ def test_workers_are_given_the_gpus_in_turn(monkeypatch: pytest.MonkeyPatch) -> 
 )
 def test_the_gpus_are_those_that_the_environment_names(monkeypatch: pytest.MonkeyPatch, visible: str, found) -> None:
     monkeypatch.setenv(VISIBLE, visible)
-    assert gpus() == found
+    assert list_gpus() == found
 
 
 def test_the_gpus_are_those_of_the_driver_where_the_environment_names_none(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv(VISIBLE, raising=False)
-    assert gpus(tmp_path) == ()
+    assert list_gpus(tmp_path) == ()
     for name in ("nvidia2", "nvidia5", "nvidiactl", "nvidia-uvm"):
         (tmp_path / name).touch()
-    assert gpus(tmp_path) == ("0", "1")
+    assert list_gpus(tmp_path) == ("0", "1")
 
 
 def test_what_the_settings_for_ray_say_of_doing_without_it_can_be_done() -> None:
     text = (ROOT / "deployments" / "ray.toml").read_text()
     on_cpus = text.partition("on the CPUs of this machine:")[2].partition("\n\n")[0]
     settings = load(ROOT / "deployments" / "ray.toml", tuple(re.findall(r"--set (\S+)", on_cpus)))
-    assert isinstance(runner_of(settings.run), Processes)
+    assert isinstance(build_runner(settings.run), Processes)
     # The settings for Ray ask for a GPU for each worker and for what it is good at.
     assert (settings.evaluation_lm.device, settings.evaluation_lm.dtype) == ("cpu", "float32")
     settings = load(ROOT / "deployments" / "ray.toml")
