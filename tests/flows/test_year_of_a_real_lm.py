@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from pathlib import Path
 
@@ -62,7 +61,7 @@ LONG_S = 2400.0
 """SmolLM2 writes 0.5 to 20 tokens a second on a CPU, by what else it does."""
 
 
-def test_a_scheduled_year_of_a_real_lm_that_is_killed_twice_ends_in_a_gated_release_and_its_history(tmp_path):
+def test_a_scheduled_year_of_a_real_lm_that_is_killed_twice_ends_in_a_release_and_its_history(tmp_path):
     name = needed("smollm2-135m", "torch", "transformers", "accelerate", "fastapi", "uvicorn")
     command = transformers_command()
     if command is None:
@@ -96,18 +95,17 @@ def test_a_scheduled_year_of_a_real_lm_that_is_killed_twice_ends_in_a_gated_rele
             print(*run)
         gated = json.loads((release / "manifest.json").read_text())
         assert verify(release)["release"] == "SAMPLE-2026-r1"
-        assert [(row["metric"], row["verdict"]) for row in gated["hidden_boards"]] == [("gem", "fail")]
-        assert gated["validations"]["gem_s_abstract"]["verdict"] in ("pass", "undecided")
+        validated_on = {metric: row["edition"] for metric, row in gated["validations"].items()}
+        assert validated_on == {"gem": "SAMPLE-2026", "gem_s_abstract": "ICLR-2023+ICLR-2024"}, (
+            "the first has no record"
+        )
         rows = [row for row in compare_years(state, None, None, ["human"])["rows"] if row["kind"] == "model"]
         assert {(row["candidate"], row["year"]) for row in rows} == {(name, 2026)}
         pairs = outcomes(state)
         print(pairs)
         assert pairs[name]["scored"] + pairs[name]["failed"] + pairs[name]["excluded"] == pairs["human"]["scored"]
-        strict = ("edition.papers=4", "release.unvalidated=refuse")
-        refused = make_board(job(loopback.v2, str(tmp_path / "roster.toml"), state, *strict))
-    assert refused["outcome"] == "refused"
-    assert re.match(r"verdicts: nothing is published: gem: fail \(passes \d+ of 12 changes", refused["message"])
-    assert refused["stages"]["score"]["scored_now"] == 0
+        again = make_board(job(loopback.v2, str(tmp_path / "roster.toml"), state, "edition.papers=4"))
+    assert again["stages"]["score"]["scored_now"] == 0
     print(f"{time.monotonic() - began:.0f} s in all")
 
 

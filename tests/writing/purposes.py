@@ -30,7 +30,7 @@ from gre_bench.tasks import steps
 from gre_bench.writing import lm_writer
 from gre_bench.writing.spend_log import FILE
 from gre_bench.writing.writers import WriterContext, open_examiner
-from tests.conftest import SIXTEEN
+from tests.conftest import ROOT, SIXTEEN
 
 SAMPLE = SIXTEEN
 SEEDS = {"001": "DSBA", "003": "Little Giants", "000": "PRE"}
@@ -205,7 +205,9 @@ def _replies(context: WriterContext) -> Counter[str]:
 
 
 def _reviews(paper_id: str, characters: int | None) -> list[FieldedReview]:
-    rows = tomllib.loads((SAMPLE / "sources" / f"{paper_id}.reviews.toml").read_text(encoding="utf-8"))["review"]
+    rows = tomllib.loads(
+        (ROOT / "data" / "sample" / "sources" / f"{paper_id}.reviews.toml").read_text(encoding="utf-8")
+    )["review"]
     fields = [{name: str(value)[:characters] for name, value in row.items() if name != "judgments"} for row in rows]
     return [FieldedReview(row["id"], paper_id, texts) for row, texts in zip(rows, fields, strict=True)]
 
