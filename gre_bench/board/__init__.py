@@ -1,1 +1,1 @@
-"""The words of a board: the answer, the columns, notes and ties. Screens, pages and files use the same words."""
+"""The wording of a board: its answer, columns, notes and ties. Screens, pages and files use the same words."""

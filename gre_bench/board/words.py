@@ -534,7 +534,7 @@ def format_not_validated(validation: str) -> str:
     """States that a metric is not validated.
 
     Args:
-        validation: the column of that name of a board's row.
+        validation: the value in the column ``validation`` of the board's row.
 
     Returns:
         ``not validated``, followed by the reason if *validation* has one, such as ``(failed on ICLR-2020)``.
@@ -548,7 +548,7 @@ def describe_scoring_lm(evaluation_lm: str, validation: str) -> str:
 
     Args:
         evaluation_lm: the name of the LM; ``none`` for a metric that needs no LM.
-        validation: the column of that name of the board's rows.
+        validation: the value in the column ``validation`` of the board's rows.
 
     Returns:
         A phrase such as ``scored by NAME: validated on EDITION``.

@@ -18,7 +18,7 @@ from gre_bench.core.resources import resource
 from gre_bench.core.urls import base_url
 
 
-class Limits(BaseModel, frozen=True, extra="forbid"):
+class RateLimits(BaseModel, frozen=True, extra="forbid"):
     """The rate limits of one endpoint, shared by all its models. None as a limit per minute means no limit."""
 
     concurrency: int | None = Field(default=None, ge=1, le=1024, description="requests in flight at once; default: 8")
@@ -76,8 +76,8 @@ class Model(BaseModel, frozen=True, extra="forbid"):
     aliases: tuple[str, ...] = Field(default=(), description="other names of the same model")
     source: str = Field(default="", description="where cutoff, context and limits were read, and when")
     note: str = ""
-    limits: Limits = Field(
-        default=Limits(), exclude=True, description="limits of its endpoint, from the entry [[endpoint]]"
+    limits: RateLimits = Field(
+        default=RateLimits(), exclude=True, description="limits of its endpoint, from the entry [[endpoint]]"
     )
 
     @property
@@ -203,7 +203,7 @@ def load(path: Path | None = None) -> dict[str, Model]:
             if owner != model.name:
                 raise SettingsError(f"models file {path}: {alias!r} names both {owner} and {model.name}")
     limits = parse_endpoint_limits(path, endpoints, {model.server for model in models.values()})
-    return {name: model.model_copy(update={"limits": limits.get(model.server, Limits())})
+    return {name: model.model_copy(update={"limits": limits.get(model.server, RateLimits())})
             for name, model in models.items()}  # fmt: skip
 
 
@@ -213,19 +213,19 @@ def names_by_alias(models: Mapping[str, Model] | None = None) -> dict[str, str]:
     return {alias.lower(): model.name for model in models.values() for alias in (*model.aliases, model.name)}
 
 
-def parse_endpoint_limits(path: Path, endpoints: list[Any], known: set[str]) -> dict[str, Limits]:
+def parse_endpoint_limits(path: Path, endpoints: list[Any], known: set[str]) -> dict[str, RateLimits]:
     """Returns base URL → limits, from *endpoints*, the entries ``[[endpoint]]`` in the models file *path*.
 
     *known*: the URLs of the models. Raises `SettingsError` for an invalid entry, or for a URL that no model has.
     """
-    results: dict[str, Limits] = {}
+    results: dict[str, RateLimits] = {}
     for index, entry in enumerate(endpoints, 1):
         where = f"models file {path}, endpoint (entry {index})"
         entry = dict(entry) if isinstance(entry, dict) else {}
         try:
             url = str(entry.pop("url", ""))
             url = url if url in known else base_url(url)
-            limits = Limits.model_validate(entry)
+            limits = RateLimits.model_validate(entry)
         except ValidationError as error:
             raise SettingsError(f"{where}: {'; '.join(strict.faults(error, 'entry'))}") from None
         except ValueError as error:

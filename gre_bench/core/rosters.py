@@ -43,7 +43,7 @@ class Roster(BaseModel, frozen=True, extra="forbid", defer_build=True):
     scoring: dict[str, Any] = {}
     validation: dict[str, Any] = {}
 
-    def tree(self) -> dict[str, Any]:
+    def to_settings_tree(self) -> dict[str, Any]:
         names = [f"{model.name}@{model.guideline}" if model.guideline else model.name for model in self.model]
         sampling = {model.name: model.sampling for model in self.model if model.sampling}
         writing: dict[str, Any] = {"candidates": [*names, *self.controls]}
@@ -78,7 +78,7 @@ def load_roster_tree(file: Path) -> dict[str, Any]:
     for model in roster.model:
         if model.sampling and named[model.name] > 1:
             raise SettingsError(f"roster {file}: {model.name} has its own sampling, so it may occur only once")
-    return roster.tree()
+    return roster.to_settings_tree()
 
 
 def merge_settings(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:

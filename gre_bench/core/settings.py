@@ -300,7 +300,7 @@ class ScoringSettings(_Group, frozen=True):
         return (beyond,) if isinstance(beyond, str) else beyond
 
     @model_validator(mode="after")
-    def _check_beyond(self) -> ScoringSettings:
+    def _check_beyond_reviewers(self) -> ScoringSettings:
         if not self.beyond and any(name.startswith("gem_s_beyond") for name in self.metrics):
             raise ValueError("gem_s_beyond needs the name of a reviewer: --set scoring.beyond=NAME")
         if "human" in self.beyond and len(self.beyond) > 1:

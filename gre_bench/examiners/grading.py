@@ -146,7 +146,7 @@ def list_sampling_settings(examiner: Examiner, base: Sampling | None = None) -> 
     return [replace(sampling, seed=seed) for seed in range(examiner.times)] if examiner.times > 1 else [sampling]
 
 
-def filter_sampling(examiner: Examiner, base: Sampling | None = None) -> Sampling:
+def choose_filter_sampling(examiner: Examiner, base: Sampling | None = None) -> Sampling:
     """Returns the sampling options of the chat that filters redundant texts: one request for any aggregation."""
     return list_sampling_settings(examiner.model_copy(update={"aggregation": "direct"}), base)[0]
 
@@ -221,7 +221,7 @@ def filter_redundant_items(
     if not examiner.filtering:
         return {}, dict.fromkeys(range(len(items)), FREE)
     questions = [filter_chat(examiner, item) for item in items]
-    verdicts = ask_and_parse(asker, questions, filter_sampling(examiner, base), answers.parse_yes_or_no)
+    verdicts = ask_and_parse(asker, questions, choose_filter_sampling(examiner, base), answers.parse_yes_or_no)
     grades = {
         index: grade_filtered_item(examiner, items[index], verdict)
         for index, verdict in enumerate(verdicts)

@@ -323,7 +323,7 @@ def convert(entry: Pretrained, member: Path, folder: Path) -> str:
     Raises `LMError` or `SourceError` if the conversion fails.
     """
     folder.mkdir()
-    {"gguf": _from_gguf, "zip": _from_zip}[entry.conversion](entry, member, folder)
+    {"gguf": _convert_from_gguf, "zip": _extract_from_zip}[entry.conversion](entry, member, folder)
     made = "dequantised to float32" if entry.conversion == "gguf" else "unpacked"
     card = folder / "README.md"
     card.write_text(
@@ -342,7 +342,7 @@ def convert(entry: Pretrained, member: Path, folder: Path) -> str:
     return (folder_digest if entry.kind == "lm" else embedder_digest)(folder)
 
 
-def _from_gguf(entry: Pretrained, member: Path, folder: Path) -> None:
+def _convert_from_gguf(entry: Pretrained, member: Path, folder: Path) -> None:
     """Converts the GGUF file *member* into a transformers folder, with weights dequantised to float32."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -375,7 +375,7 @@ def _from_gguf(entry: Pretrained, member: Path, folder: Path) -> None:
         raise LMError(f"{entry.name} could not be converted: its file has no chat template")
 
 
-def _from_zip(entry: Pretrained, member: Path, folder: Path) -> None:
+def _extract_from_zip(entry: Pretrained, member: Path, folder: Path) -> None:
     """Unpacks the archive *member* into a sentence-transformers folder; skips files of unknown kinds.
 
     Raises `SourceError` if the archive is damaged, or if its contents exceed twice the size that *entry* states. Raises

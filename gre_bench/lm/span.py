@@ -79,7 +79,7 @@ class ChatTemplate:
         try:
             text = tokenizer.get_chat_template()
         except ValueError as error:
-            raise LMError(f"the tokenizer's chat template cannot be chosen: {_line(error)}") from error
+            raise LMError(f"the tokenizer's chat template cannot be chosen: {_format_error_line(error)}") from error
         added = {token: str(entry) for token, entry in tokenizer.added_tokens_decoder.items()}
         # Runs of blanks and single characters are not control tokens.
         control = {token: sign.strip() for token, sign in added.items() if len(sign.replace("▁", " ").strip()) > 1}
@@ -172,7 +172,7 @@ class ChatTemplate:
             )
             return cast(str, written)
         except Exception as error:  # a template is foreign code and may raise anything
-            raise SpanError("bad_span", f"the chat template raises: {_line(error)}") from error
+            raise SpanError("bad_span", f"the chat template raises: {_format_error_line(error)}") from error
 
     def _break_up_control_tokens(self, *texts: str) -> tuple[list[str], int]:
         """Breaks up each control token in *texts* by a space after its first character; returns texts and a count."""
@@ -187,5 +187,5 @@ class ChatTemplate:
         return broken, total
 
 
-def _line(error: Exception) -> str:
+def _format_error_line(error: Exception) -> str:
     return " ".join(f"{error or type(error).__name__}".split())[:150]

@@ -269,7 +269,7 @@ def compute_text_cost(texts: Sequence[Row], known: Mapping[str, Model], first: s
     """Returns the cost of one candidate's *texts*: numbers of requested and unusable texts, tokens, and USD.
 
     *first*: the kind of text that the candidate starts with, ``review`` or ``judgments``. Tokens and USD are None if
-    *texts* has none of this kind, because they were imported, or if a reply has no token count. USD is None if a price
+    the texts of this kind were imported, or if a reply has no token count. USD is None if a price
     is unknown. A text by rule costs nothing. A text from the reply archive costs what its request cost originally.
     """
     bought = [row for row in texts if not row["writer"].startswith(("rule", "extractive"))]

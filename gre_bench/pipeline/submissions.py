@@ -112,7 +112,7 @@ class CheckedSubmission:
     notes: list[str] = field(default_factory=list)
 
 
-def form_of(answers: dict[str, str | None], reviews: Sequence[Review]) -> SubmissionForm:
+def build_submission_form(answers: dict[str, str | None], reviews: Sequence[Review]) -> SubmissionForm:
     """Returns the form with *answers* for *reviews*; raises one `SettingsError` that lists all missing answers."""
     missing = [f"--{name}".replace("_", "-") for name, answer in answers.items() if answer is None]
     if missing:

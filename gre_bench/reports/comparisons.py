@@ -1,4 +1,4 @@
-"""Compares two boards, or two sets of effects, of editions, files, releases or published tables.
+"""Compares two boards or two sets of effects. Each comes from an edition, a file, a release or a published table.
 
 Each side is read as a list of figures. A figure is a number, such as a candidate's mean score or a perturbation's
 effect.
@@ -66,7 +66,7 @@ def compare_rankings(first: ComparedSide, second: ComparedSide) -> dict[str, Any
     if (first.signatures is None) != (second.signatures is None):
         figures = ([figure for figure in side.figures if figure.metric in metrics] for side in (first, second))
         beside = [asdict(row) for row in published_boards.pair_printed_and_computed(*figures)]
-        if not _same_lms(*((first, second) if first.signatures is None else (second, first)), metrics):
+        if not _have_same_lms(*((first, second) if first.signatures is None else (second, first)), metrics):
             # The scores have different signatures: ranks can be compared, but differences mean nothing.
             no_difference = {"difference": None, "overlap": None, "within": None}
             beside = [{**row, **no_difference} for row in beside]
@@ -74,7 +74,7 @@ def compare_rankings(first: ComparedSide, second: ComparedSide) -> dict[str, Any
     return result
 
 
-def _same_lms(table: ComparedSide, run: ComparedSide, metrics: Sequence[str]) -> bool:
+def _have_same_lms(table: ComparedSide, run: ComparedSide, metrics: Sequence[str]) -> bool:
     """Returns whether, in all *metrics*, *run* used the same evaluation LM and writer as the published *table*."""
     models = load_models()
     wanted = published_boards.LMS.get(table.name)

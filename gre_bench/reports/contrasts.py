@@ -391,7 +391,7 @@ def compare_candidates(state: Path, edition: str, names: Sequence[str], metrics:
         row["validated"], row["validation"] = is_validated(board), board[0]["validation"] if board else ""
         row["evaluation_lm"] = signature["evaluation_lm"]
         orders = read_lm_orders(store.read, signature_id, board)[1:] if tested else []
-        row["other_lms"] = [own for each in orders if (own := _test_by_other_lm(each, names))]
+        row["other_lms"] = [own for each in orders if (own := _find_other_lm_test(each, names))]
         rows.append(row)
     about = {row["candidate"]: describe_candidate(row) for board in boards.values() for row in reversed(board)}
     notes = [about[name] for name in names if about.get(name)]
@@ -428,7 +428,7 @@ def _find_board_test(tests: HolmFamily, names: Sequence[str]) -> dict[str, Any] 
     return {"p_holm": test.p_holm, "tests": tests.size, "surely_ahead": _find_surely_ahead(test)} if test else None
 
 
-def _test_by_other_lm(lm_order: CandidateOrder, names: Sequence[str]) -> dict[str, Any] | None:
+def _find_other_lm_test(lm_order: CandidateOrder, names: Sequence[str]) -> dict[str, Any] | None:
     """Returns the test of *names* by another evaluation LM, without the difference, which is on that LM's own scale."""
     if (test := lm_order.tests.between(*names)) is None:
         return None

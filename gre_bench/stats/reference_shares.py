@@ -181,7 +181,8 @@ def trim_ai_like_references(
     """Returns, for each of *shares*, the mean difference after that share of the most AI-like references is left out.
 
     The mean is over papers; the value of a paper is the mean over its references that are not left out. A paper that
-    has no references left does not count. A reference of unknown likeness is never left out, not even at random.
+    has no references left does not count. For comparison, as many random references are left out. References of unknown
+    likeness always stay.
 
     Args:
         differences: (references,) the difference of two candidates on each reference, in the metric's unit.

@@ -141,10 +141,12 @@ def load(path: Path | None, overrides: tuple[str, ...] = ()) -> TuningSettings:
     try:
         return TuningSettings.model_validate(tree)
     except ValidationError as error:
-        raise SettingsError(f"{path or 'settings'}: " + "; ".join(_line(item) for item in error.errors())) from None
+        raise SettingsError(
+            f"{path or 'settings'}: " + "; ".join(_format_setting_error(item) for item in error.errors())
+        ) from None
 
 
-def _line(error: Any) -> str:
+def _format_setting_error(error: Any) -> str:
     name = ".".join(str(part) for part in error["loc"])
     if error["type"] != "extra_forbidden":
         return f"setting {name}: {error['msg']}" if name else error["msg"]

@@ -22,7 +22,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from gre_bench.catalogs.models import Limits
+from gre_bench.catalogs.models import RateLimits
 from gre_bench.core.errors import LockedError
 from gre_bench.core.records import digest
 from gre_bench.core.whole_files import convert_os_errors, hold_file_lock
@@ -40,7 +40,7 @@ class RateLimiter:
     if the folder cannot be used.
     """
 
-    def __init__(self, endpoint: str, limits: Limits, folder: Path, concurrency: int):
+    def __init__(self, endpoint: str, limits: RateLimits, folder: Path, concurrency: int):
         host = re.sub(r"[^a-z0-9.-]", "_", urlsplit(endpoint).hostname or endpoint)
         self.limits = limits
         self.concurrency = limits.concurrency or concurrency

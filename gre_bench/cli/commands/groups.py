@@ -54,7 +54,7 @@ def make_command(work: Callable[..., CommandResult | None]) -> Callable[..., Non
     for name, parameter in own.items():
         if name not in (*shared, "quiet"):
             parameters += CHOSEN if name == "chosen" else [parameter.replace(kind=Parameter.KEYWORD_ONLY)]
-    parameters += _make_parameters(*((name, options.repeat_program_option(name), None) for name in shared))
+    parameters += _make_parameters(*((name, options.redeclare_program_option(name), None) for name in shared))
 
     def command(context: typer.Context, **given: Any) -> None:
         program = context.find_root()

@@ -74,7 +74,7 @@ PROGRAM: dict[str, Any] = {"state": State, "no_prefect": NoPrefect, "wait": Wait
 """Parameter → option."""
 
 
-def repeat_program_option(name: str) -> Any:
+def redeclare_program_option(name: str) -> Any:
     """Returns the option *name* of `PROGRAM` for use in a command: hidden in its help, and None if it is not given."""
     kind, stated = get_args(PROGRAM[name])
     stated = copy(stated)

@@ -48,7 +48,7 @@ def submit(
     form about them. Nothing is scored: the board's organiser does that.
     """
     from gre_bench.ingest.records.tables import read_new_reviews
-    from gre_bench.pipeline.submissions import find_text_faults, form_of, write_submission
+    from gre_bench.pipeline.submissions import build_submission_form, find_text_faults, write_submission
     from gre_bench.release.loading import find_release
     from gre_bench.reports.board_rows import papers_of_release, release_folder
 
@@ -63,7 +63,7 @@ def submit(
         "name": name, "model": model, "model_version": model_version, "date": date, "prompt": prompt,
         "licence": licence, "contact": contact, "release": about,
     }  # fmt: skip
-    form, faults = form_of(answers, own), find_text_faults(own)
+    form, faults = build_submission_form(answers, own), find_text_faults(own)
     if not faults:
         write_submission(form, own, out)
     lacking = sorted({*sampled} - {review.paper_id for review in own})

@@ -356,7 +356,7 @@ def find_mask_runs(mask: Mask) -> Iterator[tuple[int, int]]:
 
 
 def _find_tiny(glyphs: Glyphs, log: list[Any]) -> Mask:
-    """Returns the mask of the characters that are too small to read, except those in figures and stray letters."""
+    """Returns the mask of the characters that are too small to read, except stray letters and characters in figures."""
     usual = float(np.median(glyphs.size[glyphs.solid])) if glyphs.solid.any() else 0.0
     small = glyphs.size < max(READ, OF_BODY * usual)
     if not (small & glyphs.solid).any():

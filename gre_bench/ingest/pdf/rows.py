@@ -201,7 +201,10 @@ class _Line:
 
 
 def _select_visible_spans(line: dict[str, Any], sight: PageVisibility, start: int) -> tuple[list[_Span], int]:
-    """Returns the visible spans of *line*, whose characters begin at index *start*, and the index after them."""
+    """Returns the visible spans of *line*, and the index after its last character.
+
+    *start*: the index of its first character among those of the page.
+    """
     spans = []
     for span in line["spans"]:
         chars, end = span["chars"], start + len(span["chars"])

@@ -35,7 +35,7 @@ from gre_bench.examiners.examiner import (
     build_instruction_chat,
     filter_chat,
 )
-from gre_bench.examiners.grading import FREE, Grade, filter_sampling, list_sampling_settings
+from gre_bench.examiners.grading import FREE, Grade, choose_filter_sampling, list_sampling_settings
 from gre_bench.examiners.pairwise import (
     Game,
     Preference,
@@ -172,7 +172,7 @@ def estimate(job: ExaminerJob) -> dict[str, Any]:
             asking += [(writer, item_chats, sampling) for sampling in list_sampling_settings(examiner, plain.sampling)]
             if examiner.filtering:
                 filters = [filter_chat(examiner, item) for item in items]
-                asking.append((plain.writer, filters, filter_sampling(examiner, plain.sampling)))
+                asking.append((plain.writer, filters, choose_filter_sampling(examiner, plain.sampling)))
         asking.append((plain.writer, pairwise.build_pairwise_chats(pairs, material.kind), pairwise.SAMPLING))
         rows.append(estimate_request_cost(name, asking))
     return {
