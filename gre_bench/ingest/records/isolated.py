@@ -20,9 +20,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from datetime import time as time_of_day
+from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast
+from uuid import UUID
 
 from gre_bench.core.errors import SourceError
 from gre_bench.core.incoming import (
@@ -240,10 +242,18 @@ def _unpack_answer(file: Path, answer: Message | ChildDied) -> Any:
 
 
 def replace_non_json(value: object) -> object:
-    """Returns a date or time as a text; for another type that JSON lacks, a placeholder that no reader accepts."""
+    """Returns a value that JSON lacks as a text or a number: dates, times, decimals, and bytes in UTF-8.
+
+    Returns for any other value a list of lists, which no reader accepts.
+    """
     if isinstance(value, datetime) and value.time() == time_of_day():
         value = value.date()
-    return str(value) if isinstance(value, date | time_of_day) else {type(value).__name__: str(value)[:100]}
+    if isinstance(value, Decimal):
+        return int(value) if value.is_finite() and value == int(value) else float(value)
+    if isinstance(value, bytes):
+        with suppress(UnicodeDecodeError):
+            return value.decode()
+    return str(value) if isinstance(value, date | time_of_day | UUID) else [[type(value).__name__]]
 
 
 def _answer_request(request: dict[str, Any], _: bytes) -> Message:

@@ -27,6 +27,7 @@ from gre_bench.ingest.records.cells import (
     EMPTY,
     NO_PATH,
     SECOND,
+    SHOWN_ROWS,
     UNKNOWN,
     Imported,
     RefusedError,
@@ -87,6 +88,11 @@ class MergeIndex:
             for review in reviews.values()
             if _find_review_position(review)
         }
+        self.human_texts = {
+            (review.paper_id, review.text): review
+            for review in reviews.values()
+            if review.candidate == HUMAN and review.text
+        }
 
     def complete_review(self, review: Review, named: bool) -> Review:
         """Returns *review*, completed with the fields of the known review of the same id.
@@ -94,6 +100,11 @@ class MergeIndex:
         *named*: whether the row names a candidate; if not, it may match a review by any candidate.
         """
         old = self.reviews.get(review.review_id, review)
+        if old.paper_id != review.paper_id:
+            raise RefusedError(
+                f"review id {review.review_id} belongs to a review of paper {old.paper_id}; give each review an id of "
+                "its own"
+            )
         merged = complete_record(old, review if named else replace(review, candidate=old.candidate))
         if merged is None:
             code = SECOND if review.review_id in self.new_reviews else CONFLICT
@@ -112,6 +123,11 @@ class MergeIndex:
             position = " ".join(str(part) for part in _find_review_position(review)[1:])
             code = SECOND if holder in self.new_reviews else CONFLICT
             raise RefusedError(f"{position} already has review {holder} of paper {review.paper_id}", code)
+
+    def find_equal_human(self, review: Review) -> Review | None:
+        """Returns another human review of the same paper with the text of *review*; None if there is none."""
+        equal = self.human_texts.get((review.paper_id, review.text or ""))
+        return equal if equal and equal.review_id != review.review_id else None
 
     def next_slot(self, paper_id: object) -> int:
         """Returns the next free slot, from 1, of the human reviews of the paper."""
@@ -140,6 +156,8 @@ class MergeIndex:
         if differs:
             self.reviews[review.review_id] = self.new_reviews[review.review_id] = review
             self.positions[_find_review_position(review)] = review.review_id
+            if review.candidate == HUMAN and review.text:
+                self.human_texts.setdefault((review.paper_id, review.text), review)
         imported.review_ids.add(review.review_id)
         return changed
 
@@ -199,6 +217,12 @@ def read_table_rows(
         epoch,
         adapt="review" not in reading.columns,
     )
+    for header in ids.ids.intersection(opened.columns):
+        if any(row.get(header) in ids.ids for _, row in opened.rows):
+            raise SourceError(
+                f"{path.name}: its first row holds the paper id {header}; add a row of column names above it, such as "
+                "paper_id and review"
+            )
     table, present, line = rename_to_fields(path.name, opened.rows, opened.columns, columns, reading, papers)
     imported.notes += [line] if line else []
     spelt: dict[str, str] = {}
@@ -320,11 +344,13 @@ def read_new_reviews(
     - *by*: the candidate of rows that name none. Without *by*, such a row may only complete a known review, so that
       nothing becomes a human review by accident. *only*: whether to import only the reviews by *by*.
     - *writer*: the writer of judgments in rows that name none.
-    - *rows*, *epoch*, *reading*: as *keep*, *epoch*, *reading* in `read_table_rows`. If *reading* may guess, a human
-      review without an id or a slot gets the next slot.
+    - *rows*, *epoch*, *reading*: as *keep*, *epoch*, *reading* in `read_table_rows`. If *reading* may guess, ids that
+      repeat between papers get the paper's id in front. A human review without an id or a slot gets the next slot,
+      unless it repeats another one of its paper word for word.
 
-    An unknown id may refer to a known paper (`PaperIds`); a note says how many do. Raises `SourceError` if the file has
-    no usable form, or if nothing names a candidate.
+    Notes count the rows that repeat another row, and those with the text of a human review of their paper. An unknown
+    id may refer to a known paper (`PaperIds`); a note says how many do. Raises `SourceError` if the file has no usable
+    form, or if nothing names a candidate.
     """
     imported = Imported()
     merge_index = MergeIndex(known, known_judgments, papers)
@@ -343,15 +369,29 @@ def read_new_reviews(
     imported.unnamed = sum(not has_value(row, "candidate") for _, row in table)
     kept = _rows_of_candidate(path, table, by) if only and by is not None else table
     imported.left_out |= {"by other candidates": len(table) - len(kept)} if len(kept) < len(table) else {}
+    repeated, equal = 0, []
+    id_prefixed = reading.guess and _do_ids_repeat_between_papers(kept)
+    if id_prefixed:
+        imported.notes.append("review ids repeat between papers, so each gets its paper's id in front, such as p1:R1")
     for number, row in kept:
         try:
+            if id_prefixed and has_value(row, "review_id"):
+                row["review_id"] = f"{read_name(row, 'paper_id')}:{read_name(row, 'review_id')}"
             human = (row.get("candidate") or by) == HUMAN
-            if reading.guess and human and not (has_value(row, "review_id") or has_value(row, "slot")):
+            guessed = reading.guess and human and not (has_value(row, "review_id") or has_value(row, "slot"))
+            if guessed:
                 row["slot"] = merge_index.next_slot(read_name(row, "paper_id"))
             review, judgments = _review(row, by, writer, merge_index.reviews, imported)
+            if (twin := merge_index.find_equal_human(review)) and guessed:
+                review = replace(review, review_id=twin.review_id, slot=twin.slot)
+                judgments = judgments and replace(judgments, review_id=twin.review_id)
             review = merge_index.complete_review(review, named=by is not None or has_value(row, "candidate"))
             merge_index.check(review, make_papers)
-            imported.count(merge_index.put(imported, review, judgments, read_integer(row, "row")))
+            is_new = review.review_id not in imported.review_ids
+            changed = merge_index.put(imported, review, judgments, read_integer(row, "row"))
+            imported.count(changed)
+            repeated += not changed and not is_new
+            equal += [review] if twin and not guessed and is_new else []
         except RefusedError as reason:
             item, paper = row.get("review_id") or row.get("paper_id"), str(row.get("paper_id"))
             imported.refuse(number, f"review {shorten_cell(item)}", reason, reason.code, paper)
@@ -366,7 +406,21 @@ def read_new_reviews(
         )
     imported.papers, imported.reviews = list(merge_index.new_papers.values()), list(merge_index.new_reviews.values())
     imported.note_thinking()
+    imported.notes += [f"{counted(repeated, 'row')} repeat another row; each review counts once"] if repeated else []
+    if equal:
+        examples = ", ".join(dict.fromkeys(review.paper_id for review in equal[:SHOWN_ROWS]))
+        more = ", ..." if len(equal) > SHOWN_ROWS else ""
+        imported.notes.append(
+            "word for word a human review of the same paper, so scored against its own text: "
+            f"{counted(len(equal), 'review')} ({examples}{more})"
+        )
     return imported
+
+
+def _do_ids_repeat_between_papers(table: Rows) -> bool:
+    papers: dict[str, str] = {}
+    ids = ((str(row["review_id"]), str(row.get("paper_id"))) for _, row in table if has_value(row, "review_id"))
+    return any(papers.setdefault(review_id, paper) != paper for review_id, paper in ids)
 
 
 def _check_all_human(path: Path, table: Rows, columns: Iterable[str]) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
-from datetime import date
+from datetime import date, timedelta
+from decimal import Decimal
+from uuid import UUID
 
 import openpyxl
 import pandas as pd
@@ -86,6 +88,68 @@ def test_a_row_with_an_object_or_a_nested_list_in_a_chosen_column_is_refused_by_
     found = read(write(tmp_path, rows), ["review=Points"])
     assert [review.paper_id for review in found.reviews] == ["p2"]
     assert said(found)[0][1].startswith("review is not ")
+
+
+@pytest.mark.parametrize("name", ["review", "Weaknesses", "outputs"])
+def test_a_cell_of_bytes_is_its_text_in_utf_8_or_its_row_is_refused(tmp_path, name):
+    rows = [{"paper_id": "p1", name: f"é {LONG} {LONG}".encode()}, {"paper_id": "p2", name: b"\xff" + LONG.encode()}]
+    found = read(write(tmp_path, rows, "rows.parquet"), [] if name.startswith("review") else [f"review={name}"])
+    assert [(review.paper_id, review.text) for review in found.reviews] == [("p1", f"é {LONG} {LONG}")]
+    ((number, reason),) = said(found)
+    assert number == 2 and "bytes" in reason
+
+
+def test_decimals_and_uuids_are_numbers_and_ids_and_another_type_is_none():
+    identity = UUID(int=7)
+    cells = [Decimal("6"), Decimal("6.5"), Decimal("NaN"), identity, timedelta(1), {1}]
+    found = json.loads(json.dumps(cells, default=replace_non_json))
+    assert found[:2] == [6, 6.5] and isinstance(found[0], int) and found[2] != found[2]
+    assert found[3:] == [str(identity), [["timedelta"]], [["set"]]]
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.tsv"])
+@pytest.mark.parametrize("by", ["human", "m"])
+def test_a_table_without_a_row_of_column_names_is_one_line_and_loses_no_row(tmp_path, name, by):
+    path = write(tmp_path, [{"p1": "p2", LONG: LONG}, {"p1": "p1", LONG: f"{LONG} Again."}], name)
+    with one_line("its first row holds the paper id p1; add a row of column names", kind=SourceError):
+        read(path, by=by)
+
+
+def test_a_human_review_that_a_file_repeats_counts_once_whether_in_one_import_or_two(tmp_path):
+    rows = [{"paper_id": paper, "review": f"{LONG} {text}"} for paper in ("p1", "p2") for text in "abab"]
+    found = read(write(tmp_path, rows, "rows.csv"), by="human")
+    assert sorted(review.review_id for review in found.reviews) == ["p1:1", "p1:2", "p2:1", "p2:2"]
+    assert found.notes[-1] == "4 rows repeat another row; each review counts once" and not found.refusals
+    known = {review.review_id: review for review in found.reviews}
+    more = write(tmp_path, [{"paper_id": "p1", "review": f"{LONG} {text}"} for text in "ca"], "more.csv")
+    again = read_new_reviews(more, known, {}, ("p1", "p2"), by="human", reading=ColumnNames({}, True))
+    assert [(review.review_id, review.text) for review in again.reviews] == [("p1:3", f"{LONG} c")]
+    assert (again.added, again.unchanged, again.notes) == (1, 1, [])
+
+
+@pytest.mark.parametrize("by", ["human", "m"])
+def test_a_text_that_a_human_review_of_the_paper_has_is_told(tmp_path, by):
+    known = {f"{paper}:1": Review(f"{paper}:1", paper, "human", LONG, 1) for paper in ("p1", "p2")}
+    rows = [{"paper_id": paper, "review_id": f"{paper}-x", "review": text} for paper, text in
+            (("p1", LONG), ("p2", f"{LONG} Else."))]  # fmt: skip
+    found = read_new_reviews(write(tmp_path, rows), known, {}, ("p1", "p2"), by=by, reading=ColumnNames({}, True))
+    assert len(found.reviews) == 2
+    assert found.notes == [
+        "word for word a human review of the same paper, so scored against its own text: 1 review (p1)"
+    ]
+
+
+def test_ids_that_repeat_between_papers_get_the_paper_in_front_and_alone_stay_as_they_are(tmp_path):
+    rows = [{"paper_id": paper, "review_id": f"R{place}", "review": f"{LONG} {paper} {place}"}
+            for paper in ("p1", "p2") for place in (1, 2)]  # fmt: skip
+    found = read(write(tmp_path, rows), by="human")
+    assert [review.review_id for review in found.reviews] == ["p1:R1", "p1:R2", "p2:R1", "p2:R2"]
+    assert found.notes == ["review ids repeat between papers, so each gets its paper's id in front, such as p1:R1"]
+    assert [review.review_id for review in read(write(tmp_path, rows[:2]), by="human").reviews] == ["R1", "R2"]
+    refused = read(write(tmp_path, rows), by="human", guess=False)
+    assert [reason for _, reason in said(refused)] == [
+        f"review id R{place} belongs to a review of paper p1; give each review an id of its own" for place in (1, 2)
+    ]
 
 
 WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\u2028\u2029\x85"), max_size=20)
