@@ -124,10 +124,10 @@ class MergeIndex:
             code = SECOND if holder in self.new_reviews else CONFLICT
             raise RefusedError(f"{position} already has review {holder} of paper {review.paper_id}", code)
 
-    def find_equal_human(self, review: Review) -> Review | None:
-        """Returns another human review of the same paper with the text of *review*; None if there is none."""
+    def has_human_text(self, review: Review) -> bool:
+        """Whether another review of the same paper, which is human, has the text of *review*."""
         equal = self.human_texts.get((review.paper_id, review.text or ""))
-        return equal if equal and equal.review_id != review.review_id else None
+        return equal is not None and equal.review_id != review.review_id
 
     def next_slot(self, paper_id: object) -> int:
         """Returns the next free slot, from 1, of the human reviews of the paper."""
@@ -217,12 +217,7 @@ def read_table_rows(
         epoch,
         adapt="review" not in reading.columns,
     )
-    for header in ids.ids.intersection(opened.columns):
-        if any(row.get(header) in ids.ids for _, row in opened.rows):
-            raise SourceError(
-                f"{path.name}: its first row holds the paper id {header}; add a row of column names above it, such as "
-                "paper_id and review"
-            )
+    _check_first_row_is_header(path, opened.rows, opened.columns, ids)
     table, present, line = rename_to_fields(path.name, opened.rows, opened.columns, columns, reading, papers)
     imported.notes += [line] if line else []
     spelt: dict[str, str] = {}
@@ -256,6 +251,16 @@ def read_table_rows(
             yield number, cells
         else:
             imported.not_chosen += 1
+
+
+def _check_first_row_is_header(path: Path, rows: Rows, headers: Sequence[str], ids: PaperIds) -> None:
+    """Raises `SourceError` if one of *headers* and a cell below it are ids of known papers."""
+    for header in ids.ids.intersection(headers):
+        if any(row.get(header) in ids.ids for _, row in rows):
+            raise SourceError(
+                f"{path.name}: its first row holds the paper id {header}; add a row of column names above it, such as "
+                "paper_id and review"
+            )
 
 
 def has_value(row: Row, name: str) -> bool:
@@ -369,29 +374,20 @@ def read_new_reviews(
     imported.unnamed = sum(not has_value(row, "candidate") for _, row in table)
     kept = _rows_of_candidate(path, table, by) if only and by is not None else table
     imported.left_out |= {"by other candidates": len(table) - len(kept)} if len(kept) < len(table) else {}
-    repeated, equal = 0, []
-    id_prefixed = reading.guess and _do_ids_repeat_between_papers(kept)
+    repeated, id_prefixed = 0, reading.guess and _do_ids_repeat_between_papers(kept)
     if id_prefixed:
         imported.notes.append("review ids repeat between papers, so each gets its paper's id in front, such as p1:R1")
     for number, row in kept:
         try:
-            if id_prefixed and has_value(row, "review_id"):
-                row["review_id"] = f"{read_name(row, 'paper_id')}:{read_name(row, 'review_id')}"
-            human = (row.get("candidate") or by) == HUMAN
-            guessed = reading.guess and human and not (has_value(row, "review_id") or has_value(row, "slot"))
-            if guessed:
-                row["slot"] = merge_index.next_slot(read_name(row, "paper_id"))
+            if reading.guess:
+                _guess_review_id(row, by, id_prefixed, merge_index)
             review, judgments = _review(row, by, writer, merge_index.reviews, imported)
-            if (twin := merge_index.find_equal_human(review)) and guessed:
-                review = replace(review, review_id=twin.review_id, slot=twin.slot)
-                judgments = judgments and replace(judgments, review_id=twin.review_id)
             review = merge_index.complete_review(review, named=by is not None or has_value(row, "candidate"))
             merge_index.check(review, make_papers)
-            is_new = review.review_id not in imported.review_ids
+            has_row = review.review_id in imported.review_ids
             changed = merge_index.put(imported, review, judgments, read_integer(row, "row"))
             imported.count(changed)
-            repeated += not changed and not is_new
-            equal += [review] if twin and not guessed and is_new else []
+            repeated += has_row and not changed
         except RefusedError as reason:
             item, paper = row.get("review_id") or row.get("paper_id"), str(row.get("paper_id"))
             imported.refuse(number, f"review {shorten_cell(item)}", reason, reason.code, paper)
@@ -407,14 +403,37 @@ def read_new_reviews(
     imported.papers, imported.reviews = list(merge_index.new_papers.values()), list(merge_index.new_reviews.values())
     imported.note_thinking()
     imported.notes += [f"{counted(repeated, 'row')} repeat another row; each review counts once"] if repeated else []
-    if equal:
-        examples = ", ".join(dict.fromkeys(review.paper_id for review in equal[:SHOWN_ROWS]))
-        more = ", ..." if len(equal) > SHOWN_ROWS else ""
-        imported.notes.append(
-            "word for word a human review of the same paper, so scored against its own text: "
-            f"{counted(len(equal), 'review')} ({examples}{more})"
-        )
+    imported.notes += _note_human_texts(merge_index)
     return imported
+
+
+def _guess_review_id(row: Row, by: str | None, id_prefixed: bool, merge_index: MergeIndex) -> None:
+    """Completes the review id of *row*, or its slot if it is a human review that has neither.
+
+    *id_prefixed*: whether ids get the paper's id in front.
+    """
+    if has_value(row, "review_id"):
+        if id_prefixed:
+            row["review_id"] = f"{read_name(row, 'paper_id')}:{read_name(row, 'review_id')}"
+    elif (row.get("candidate") or by) == HUMAN and not has_value(row, "slot"):
+        paper_id = read_name(row, "paper_id")
+        equal = merge_index.human_texts.get((paper_id, read_prose(row, "review") or ""))
+        if equal:
+            row |= {"review_id": equal.review_id, "slot": equal.slot}
+        else:
+            row["slot"] = merge_index.next_slot(paper_id)
+
+
+def _note_human_texts(merge_index: MergeIndex) -> list[str]:
+    """Returns a note on the new reviews whose text another human review of the same paper has, if there are any."""
+    papers = [review.paper_id for review in merge_index.new_reviews.values() if merge_index.has_human_text(review)]
+    if not papers:
+        return []
+    examples = ", ".join(dict.fromkeys(papers[:SHOWN_ROWS])) + (", ..." if len(papers) > SHOWN_ROWS else "")
+    return [
+        "word for word a human review of the same paper, so scored against its own text: "
+        f"{counted(len(papers), 'review')} ({examples})"
+    ]
 
 
 def _do_ids_repeat_between_papers(table: Rows) -> bool:
