@@ -457,3 +457,4 @@ def _show_judgment_counts(judged: Row, edition: str) -> None:
                 f"{judged['writer']} makes of its reviews before you trust its score",
                 screen.err,
             )
+    screen.say_nonempty(judged["losses"])
