@@ -111,11 +111,13 @@ class LockedError(StoreError): ...
 def build_missing_file_error(path: Path | str) -> SourceError:
     """Returns the error for the missing file *path*, with its absolute path and the most similar name in its folder.
 
-    If *path* is a folder, the message says so.
+    If *path* is a folder, a pipe or a device, the message says so.
     """
     given, absolute = Path(path), Path(path).absolute()
     if given.is_dir():
         return SourceError(f"{given} is a folder, where a file is expected")
+    if os.path.exists(given) and not given.is_file():
+        return SourceError(f"{given} is not a regular file; name a file")
     try:
         near = difflib.get_close_matches(given.name, os.listdir(absolute.parent), n=1, cutoff=0.75)
     except OSError:

@@ -145,11 +145,7 @@ def open_regular_file(path: Path) -> io.FileIO:
     if stat.S_ISREG(kind):
         return io.FileIO(handle, "rb")
     os.close(handle)
-    raise (
-        build_missing_file_error(path)
-        if stat.S_ISDIR(kind)
-        else SourceError(f"{path} is not a regular file; name a file")
-    )
+    raise build_missing_file_error(path)
 
 
 def check_name(path: Path) -> None:
@@ -252,9 +248,12 @@ class _Metered(io.RawIOBase):
 def why_not_regular(path: Path) -> str | None:
     """Returns why *path*, an entry of a folder that a user named, is not read; None for a regular file.
 
-    Links are never followed.
+    Links are never followed. An entry that has vanished since the folder was listed is not read either.
     """
-    kind = os.lstat(path).st_mode
+    try:
+        kind = os.lstat(path).st_mode
+    except OSError as error:
+        return f"it cannot be read: {error.strerror}"
     if stat.S_ISREG(kind):
         return None
     return (

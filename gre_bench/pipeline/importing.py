@@ -311,9 +311,9 @@ def summarise_judgments(
     *judgments*: the imported judgments; if there are none, the writer ``rule`` extracts them here. *known*: the reviews
     that were stored before. In the summary, ``candidates`` has one row per candidate (from the query
     ``described_judgments``) with an example. It is empty if only an LM could write the judgments, because an import
-    never pays for replies.
+    never pays for replies. ``losses`` has the lines of `describe_losses`.
     """
-    from gre_bench.writing.rules.judgments import WRITER, judgments_of
+    from gre_bench.writing.rules.judgments import WRITER, describe_losses, judgments_of
 
     if not imported:
         return None
@@ -325,18 +325,17 @@ def summarise_judgments(
         last = store.rows(queries.LAST_SETTINGS)
         writer = (json.loads(last[0]["settings"])["writing"]["judgments"] if last else None) or "rule"
         if not is_rule(writer):
-            return {"writer": writer, "candidates": []}
+            return {"writer": writer, "candidates": [], "losses": []}
         writer, texts = WRITER, {}
     rows = []
-    for name in sorted({review.candidate for review in imported} | {HUMAN}):
-        for review in [item for item in (*imported, *known) if item.candidate == name][:MOST_READ]:
-            if judgments and review.review_id not in texts:
-                continue
-            text = texts[review.review_id] if judgments else judgments_of(review.text or "")
-            rows.append(
-                {"candidate_id": name, "review_id": review.review_id, "review": review.text, "judgments": text,
-                 "lines": count_judgments(text or "")[0]}
-            )  # fmt: skip
+    for review in _list_first_reviews(imported, known):
+        if judgments and review.review_id not in texts:
+            continue
+        text = texts[review.review_id] if judgments else judgments_of(review.text or "")
+        rows.append(
+            {"candidate_id": review.candidate, "review_id": review.review_id, "review": review.text, "judgments": text,
+             "lines": count_judgments(text or "")[0]}
+        )  # fmt: skip
     columns = {key: [row[key] for row in rows] for key in rows[0]} if rows else {}
     summaries = store.rows(queries.DESCRIBED_JUDGMENTS, **columns) if rows else []
     text_of = {row["review_id"]: row["judgments"] or "" for row in rows}
@@ -345,7 +344,18 @@ def summarise_judgments(
         # The example is the first line of the longest judgments that the candidate has for one review.
         lines = str(text_of.get(row.pop("longest_id"), "")).splitlines()
         candidates.append(row | {"example": lines[0] if lines else None})
-    return {"writer": writer, "candidates": candidates}
+    read = [] if judgments else _list_first_reviews(imported)
+    losses = describe_losses([(review.paper_id, review.text or "") for review in read])
+    return {"writer": writer, "candidates": candidates, "losses": losses}
+
+
+def _list_first_reviews(imported: Sequence[Review], known: Sequence[Review] = ()) -> list[Review]:
+    """Returns the first `MOST_READ` reviews of humans and of each candidate in *imported*, by candidate."""
+    return [
+        review
+        for name in sorted({review.candidate for review in imported} | {HUMAN})
+        for review in [item for item in (*imported, *known) if item.candidate == name][:MOST_READ]
+    ]
 
 
 def import_yelp(

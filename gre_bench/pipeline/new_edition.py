@@ -33,6 +33,8 @@ from gre_bench.pipeline.reading import snapshots
 from gre_bench.pipeline.runs.job import record_run
 from gre_bench.store import Store, now, queries
 from gre_bench.store.files import edition_lock, is_lock_held
+from gre_bench.writing.rules.judgments import describe_losses
+from gre_bench.writing.writers import is_rule
 
 PDF = ".pdf"
 LOCK = "lock"
@@ -289,6 +291,9 @@ def describe_parsed_files(understood: ParsedFiles, settings: Settings) -> list[s
         if imported.ignored_columns:
             lines.append(f"  not read: {', '.join(imported.ignored_columns)}")
         lines += [f"  {imported.row_counts}"] if imported.row_counts else []
+        if is_rule(settings.writing.judgments or ""):
+            read = [(review.paper_id, review.text) for review in imported.reviews if review.text]
+            lines += [f"  {loss}" for loss in describe_losses(read)]
     lines += _described_papers(understood, settings)
     writers = (item.writer for _, imported in understood.reviews for item in imported.judgments)
     writer = settings.writing.judgments or next(writers, "nobody")

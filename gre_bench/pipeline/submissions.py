@@ -43,7 +43,11 @@ SHOWN_PAPERS = 3
 READING = ColumnNames({"paper_id": ["paper_id"], "review": ["review"]})
 """How a packed file of reviews is read: only by these two column names."""
 _HIDDEN = {code: chr(code - 0xE0000) for code in TAGS} | {code: None for code in INVISIBLE - {*TAGS}}
-_TAGS = frozenset(map(chr, TAGS))
+_REFUSED = re.compile(r"[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
+"""Matches embeddings, overrides and isolates of the direction of text, and tag characters.
+
+With these a text can read otherwise than it looks. Other invisible characters are common in honest texts.
+"""
 _INSTRUCTIONS = re.compile(r"\b(?:ignore|disregard|forget)\s+(?:\w+\s+){0,3}instructions?\b", re.I)
 
 
@@ -142,7 +146,7 @@ def write_submission(form: SubmissionForm, reviews: Sequence[Review], folder: Pa
 
 
 def find_text_faults(reviews: Sequence[Review]) -> list[str]:
-    """Returns why the texts of *reviews* are refused: a duplicate text, or an instruction to whoever reads it."""
+    """Returns why the texts of *reviews* are refused: duplicates, instructions to the reader, hiding characters."""
     faults, papers = [], {}
     for review in reviews:
         papers.setdefault(_digest_words(review.text or ""), []).append(review.paper_id)
@@ -159,8 +163,8 @@ def find_text_faults(reviews: Sequence[Review]) -> list[str]:
         if spans:
             quoted = ascii(" ".join(seen[spans[0][0] : spans[0][1]].split())[:80])
             faults.append(f"{review.paper_id}: an instruction to the review's reader: {quoted}")
-        elif not _TAGS.isdisjoint(text):
-            faults.append(f"{review.paper_id}: letters that no reader sees")
+        elif match := _REFUSED.search(text):
+            faults.append(f"{review.paper_id}: a character that hides or reorders text: U+{ord(match[0]):04X}")
     return faults
 
 

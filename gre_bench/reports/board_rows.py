@@ -125,12 +125,19 @@ def load_candidate(store: Store, name: str) -> dict[str, Any]:
     Returns:
         *rows*: one per board, validated metrics first; *of*: the number of ranked candidates in its group. *human*: the
         human baseline on the first board on which the candidate has scores. *papers*: its `read_paper_leads` there.
+        *lacking*: ``no_review`` and ``no_judgments``, each with the papers that have no score there for this reason (on
+        the first board of all if it has scores on none).
     """
     signatures = store.read(CURRENT_SIGNATURES)
     rows = store.read(LEADERBOARD, signature_ids=[row["signature_id"] for row in signatures])
     ranked = Counter((row["signature_id"], row["group_name"]) for row in rows if row["rank"] is not None)
     own = [row | {"of": ranked[row["signature_id"], row["group_name"]]} for row in rows if row["candidate"] == name]
     first = next((row for row in own if row["scored"]), None)
+    lacking: dict[str, list[str]] = {"no_review": [], "no_judgments": []}
+    for board in [first] if first else own[:1]:
+        for row in store.read(CANDIDATE_PAIRS, signature_id=board["signature_id"], candidates=[name]):
+            if row["reason"] in lacking and row["paper_id"] not in lacking[row["reason"]]:
+                lacking[row["reason"]].append(row["paper_id"])
     human = next((row for row in rows if first and row["signature_id"] == first["signature_id"]
                   and row["candidate"] == HUMAN), None)  # fmt: skip
     return {
@@ -139,6 +146,7 @@ def load_candidate(store: Store, name: str) -> dict[str, Any]:
         "rows": own,
         "human": human,
         "papers": read_paper_leads(store, str(first["signature_id"]), name) if first else [],
+        "lacking": lacking,
         "signatures": signatures,
     }
 

@@ -58,18 +58,19 @@ SNAPSHOT, UNREAD, TEXT_STATES, TEXT_WORDS, IMPORTED_DOMAIN, IMPORTED_FILES, POIN
     "snapshot", "unread", "text_states", "text_words", "imported_domain", "imported_files", "points"
 )
 ImportRow = TypedDict("ImportRow", {
-    "number": int, "run_id": str, "file": str, "happened_at": datetime, "papers": int, "reviews": int, "judgments": int,
-    "points": int, "candidates": list[str],
+    "number": int, "run_id": str, "file": str, "happened_at": datetime, "added": int, "papers": int, "reviews": int,
+    "judgments": int, "points": int, "candidates": list[str],
 })
 IMPORTS = Query("imports", ImportRow)
 
 # plan.sql
 (
     DRAW, SAMPLE, CANDIDATES, KNOWN_CANDIDATES, UNDONE_CANDIDATES, CANDIDATE_MODELS, CHANGE_MAKERS, CANDIDATE_COUNTS,
-    PLANNED_CANDIDATE, PLANNED_CANDIDATES, WAITING_TEXTS
+    PLANNED_CANDIDATE, PLANNED_CANDIDATES, UNPLANNED_REVIEWS, WAITING_TEXTS
 ) = define_queries(
     "draw", "sample", "candidates", "known_candidates", "undone_candidates", "candidate_models", "change_makers",
-    "candidate_counts", "planned_candidate", "planned_candidates", "waiting_texts"
+    "candidate_counts", "planned_candidate", "planned_candidates", "unplanned_reviews",
+    "waiting_texts"
 )
 SignatureRow = TypedDict("SignatureRow", {
     "signature_id": str, "metric": str, "prompt_sha256": str, "evaluation_lm": str, "lm_digest": str, "dtype": str,

@@ -122,8 +122,8 @@ from points
 order by paper_id, review_id nulls last, candidate, place;
 
 -- name: imports
--- one row per imported file, the earliest first: its number, how many of the records that it added still exist, and the
--- candidates that wrote these reviews
+-- one row per imported file, the earliest first: its number, how many of its rows added a record, how many of the
+-- records that it added still exist, and the candidates that wrote these reviews
 with left_over as (
     select
         a.run_id,
@@ -142,6 +142,7 @@ select
     i.run_id,
     i.file,
     i.happened_at,
+    i.added,
     coalesce(max(l.records) filter (l.kind = 'paper'), 0) as papers,
     coalesce(max(l.records) filter (l.kind = 'review'), 0) as reviews,
     coalesce(max(l.records) filter (l.kind = 'judgments'), 0) as judgments,
@@ -149,7 +150,7 @@ select
     coalesce(max(l.candidates) filter (l.kind = 'review'), []) as candidates
 from imports i
 left join left_over l using (run_id, file)
-group by i.run_id, i.file, i.happened_at
+group by i.run_id, i.file, i.happened_at, i.added
 order by number;
 
 -- name: name_undone

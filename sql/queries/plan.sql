@@ -221,6 +221,20 @@ where state = 'waiting' and reason <> 'no_review' and candidate_id in (select un
 group by reason
 order by papers desc, reason;
 
+-- name: unplanned_reviews
+-- one row per candidate with reviews of the board's papers that came after the last plan: the number of these reviews
+select r.candidate, count(*) as reviews
+from reviews r
+where r.candidate <> 'human'
+  and r.paper_id in (select paper_id from plan)
+  and not exists (
+      select 1
+      from plan p
+      where p.candidate_id = r.candidate and p.paper_id = r.paper_id and p.reason is distinct from 'no_review'
+  )
+group by r.candidate
+order by r.candidate;
+
 -- name: uncovered
 -- one row per candidate that lacks reviews of planned papers: the number of planned papers, the number of those without
 -- a review, and the first three of these

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 
 import pytest
 from hypothesis import given
@@ -20,6 +21,8 @@ from gre_bench.core.incoming import (
     read_bytes,
     use_file_limits,
 )
+from gre_bench.ingest.records.cells import Imported
+from gre_bench.ingest.records.row_files import read_rows
 
 JSON = st.recursive(
     st.none() | st.text(alphabet='a"\\[]{},\n') | st.integers(),
@@ -78,11 +81,13 @@ def test_a_file_beyond_a_setting_is_refused_in_a_line_that_names_the_setting(mem
     assert len(list(lines(tmp_path / "a.jsonl"))) == 100 and incoming.limits() == incoming.DEFAULT
 
 
-@pytest.mark.parametrize("name", ["/dev/zero", "/dev/null", "folder"])
-def test_what_is_no_regular_file_is_never_read(name, tmp_path):
+@pytest.mark.parametrize("name", ["/dev/zero", "/dev/null", "folder", "pipe.csv"])
+@pytest.mark.parametrize("read", [read_bytes, lambda path: read_rows(path, Imported())])
+def test_what_is_no_regular_file_is_never_read(name, read, tmp_path):
     (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe.csv")
     with pytest.raises(SourceError, match="is not a regular file|is a folder"):
-        read_bytes(tmp_path / name)
+        read(tmp_path / name)
 
 
 def test_a_folder_has_its_regular_files_and_says_what_else_is_in_it(tmp_path):
@@ -93,3 +98,21 @@ def test_a_folder_has_its_regular_files_and_says_what_else_is_in_it(tmp_path):
     found, refused = list_regular_files(tmp_path / "in")
     assert [path.name for path in found] == ["a.eval"]
     assert [(path.name, reason) for path, reason in refused] == [("up", "it is a link")]
+
+
+def test_a_file_that_vanishes_while_its_folder_is_listed_is_named_as_refused(tmp_path, monkeypatch):
+    for name in ("a.txt", "gone.txt"):
+        (tmp_path / name).touch()
+    look = os.lstat
+
+    def look_late(path):
+        if path.name == "gone.txt":
+            path.unlink()
+        return look(path)
+
+    monkeypatch.setattr(os, "lstat", look_late)
+    found, refused = list_regular_files(tmp_path)
+    assert [path.name for path in found] == ["a.txt"]
+    assert [(path.name, reason) for path, reason in refused] == [
+        ("gone.txt", "it cannot be read: No such file or directory")
+    ]

@@ -373,10 +373,32 @@ def test_any_import_is_taken_back_human_reviews_too_and_the_same_board_comes_aga
     assert "the next refresh draws the sample and scores it again" in out
     assert {review["candidate"] for review in store.read(REVIEWS)} == {"mine", "extractive-full", "extractive-abstract"}
     assert store.read(SAMPLE) == []
-    assert "nothing left to take back" in call("import", "undo", "OWN-2026", "2", "--yes")[2]
+    assert "nothing left to take back: taken back or replaced" in call("import", "undo", "OWN-2026", "2", "--yes")[2]
     assert call("import", "reviews", "human.csv", "-e", "OWN-2026", "--human", *COLUMNS)[0] == GOOD
     assert call("refresh", "--edition", "OWN-2026", "--no-prefect")[0] == GOOD
     assert scores() == pytest.approx(before)
+
+
+def test_an_import_that_added_nothing_is_not_called_taken_back(made):
+    (made / "unknown.json").write_text(json.dumps([{"Paper": "zz", "Review text": "The proof is wrong."}]))
+    columns = ("--columns", "paper_id=Paper", "--columns", "review=Review text")
+    for file in ("mine.json", "unknown.json"):
+        call("import", "reviews", file, "-e", "OWN-2026", "--as", "mine", *columns)
+    assert call("import", "undo", "OWN-2026", "3", "--yes")[0] == GOOD
+    out = call("import", "undo", "OWN-2026")[1]
+    assert re.search(r"  3 .* mine.json: taken back or replaced\n", out)
+    assert re.search(r"  4 .* mine.json: added nothing\n", out) and re.search(
+        r"  5 .* unknown.json: added nothing\n", out
+    )
+    assert "nothing left to take back: added nothing" in call("import", "undo", "OWN-2026", "4", "--yes")[2]
+
+
+def test_what_the_rule_cannot_read_is_told_before_an_edition_is_made(files):
+    rows = [{"Paper": paper, "Review text": f"<p>{text_of(paper, 3)}</p>"} for paper in PAPERS]
+    (files / "mine.json").write_text(json.dumps(rows))
+    told = " ".join(call(*NEW, "--dry-run")[1].split())
+    assert "5 of 5 reviews with HTML tags, which rule-judgments-4 reads as text" in told
+    assert "HTML" not in call(*NEW, "--dry-run", "--set", "writing.judgments=some-lm")[1]
 
 
 def test_what_killed_runs_left_is_cleared_unless_another_process_fills_it(files):

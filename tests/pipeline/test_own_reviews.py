@@ -273,6 +273,51 @@ def test_rank_reads_a_folder_of_texts_and_names_what_is_missing(ruled):
     assert "1 row of 1 paper that SAMPLE-2026 does not know, such as zz" in " ".join(out.split())
 
 
+def test_what_the_rule_cannot_read_is_told_with_its_papers_and_no_review_is_called_missing(ruled, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "400")
+    lost = {
+        "s01": "这篇论文缺少基线比较。",
+        "s02": "- no baselines",
+        "s03": "The proof is wrong, " + "and slow, " * 300,
+    }
+    rows = [row | {"review": lost.get(row["paper_id"], f"<p>{row['review']}</p>")} for row in rows_of()]
+    file = written("odd.jsonl", rows)
+    code, out, _ = rank(file)
+    assert code == DONE
+    losses = (
+        "1 sentence longer than 2,000 characters: rule-judgments-4 reads no further (s03)",
+        "13 of 16 reviews with HTML tags, which rule-judgments-4 reads as text: ",
+        "no judgment in 2 reviews (s01, s02): rule-judgments-4 reads English sentences",
+    )
+    assert all(f"\n{loss}" in out for loss in losses)
+    assert "found no judgment in the reviews of s01, s02: give reviews that judge these papers, or let an LM" in out
+    assert f"gre-bench refresh --edition {EDITION} --set writing.judgments=NAME" in out and "missing" not in out
+    report = json.loads(rank(file, "--json")[1])
+    assert report["lacking"] == {"no_review": [], "no_judgments": ["s01", "s02"]}
+    code, out, _ = rank(written("few.jsonl", rows[1:]), name="few")
+    assert "found no judgment in the reviews of s02: give reviews that judge these papers, and add the 1 missing" in out
+    _, out, _ = rank(written("none.jsonl", [row | {"review": lost["s01"]} for row in rows]), name="none")
+    assert "only 0 of 32 pairs scored; rule-judgments-4, which reads English sentences, found no judgment in" in out
+    out = call("import", "reviews", file, "--edition", EDITION, "--as", "other")[1]
+    assert all(f"\n{loss}" in out for loss in losses)
+
+
+def test_reviews_that_are_stored_and_not_scored_name_the_command_that_scores_them(ruled, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "400")
+    add = ("import", "reviews", written("mine.jsonl", rows_of()), "--edition", EDITION, "--as", "m")
+    score = f"next: gre-bench refresh --edition {EDITION}"
+    assert "not scored yet" not in call("status")[1]
+    assert call(*add)[1].endswith(f"{score}   # score and rank them\n")
+    out = call("status", EDITION)[1]
+    assert "not scored yet: 16 reviews by m\n" in out and f"{score}\n" in out
+    assert "next:" not in call(*add)[1], "nothing was added"
+    assert call("refresh", "--no-prefect", "-e", EDITION)[0] == DONE
+    assert "not scored yet" not in call("status", EDITION)[1]
+    papers = written("p.csv", [{"paper_id": "a", "title": "A"}])
+    out = call("import", "papers", papers, "-e", "ICLR-2031", "--new")[1]
+    assert out.endswith("next: gre-bench import reviews FILE --edition ICLR-2031   # their reviews\n")
+
+
 @pytest.mark.parametrize("end", ["paper_id\treview\ns01\tOne.\nTwo.\n", "paper_id\treview\ns01\tOne.\ns02\n"])
 def test_rank_stores_nothing_of_a_file_with_a_row_that_cannot_be_used_until_it_is_told_to(ruled, end):
     good = written("mine.jsonl", rows_of())

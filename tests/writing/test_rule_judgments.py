@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gre_bench.core.judgments import is_judgment
-from gre_bench.writing.rules.judgments import judgments_of, judgments_of_passage
+from gre_bench.writing.rules.judgments import describe_losses, judgments_of, judgments_of_passage
 
 
 def lines(review: str) -> list[str]:
@@ -125,3 +125,23 @@ def test_a_passage_is_judged_from_a_place_after_the_beginning_until_it_is_long_e
     longer = judgments_of_passage(text, 600, 1)
     assert longer.startswith(found[1]) and len(longer) > len(found[1])
     assert judgments_of_passage("", 100, 1) == judgments_of_passage("A few words.", 100, 1) == ""
+
+
+LONG = f"Weaknesses:\n- The proof is wrong, {'and the bound is loose, ' * 100}and the seeds are few.\n"
+
+
+@pytest.mark.parametrize(
+    ("reviews", "told"),
+    [
+        (["The proof is wrong.", "Weaknesses:\n- The bound holds for <x, y> and p<q>r only."], []),
+        ([LONG, "The proof is wrong.", LONG * 2],
+         ["3 sentences longer than 2,000 characters: rule-judgments-4 reads no further (p0, p2)"]),
+        (["<h3>Weaknesses</h3><ul><li>The proof is wrong.</li></ul>", "The proof<br/>is wrong.", "The proof is wrong."],
+         ["2 of 3 reviews with HTML tags, which rule-judgments-4 reads as text: convert them to plain text or Markdown first"]),
+        (["The proof is wrong.", *["Hello."] * 7],
+         ["no judgment in 7 reviews (p1, p2, p3, p4, p5 and 2 more): rule-judgments-4 reads English sentences"]),
+        ([f"References:\n{'Smith, ' * 500}", ""], ["no judgment in 2 reviews (p0, p1): rule-judgments-4 reads English sentences"]),
+    ],
+)  # fmt: skip
+def test_text_that_the_rule_loses_is_told_in_one_line_for_each_way(reviews, told):
+    assert describe_losses([(f"p{n}", review) for n, review in enumerate(reviews)]) == told

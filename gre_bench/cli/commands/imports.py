@@ -31,6 +31,11 @@ SHOWN_COLUMNS = 12
 SHOWN_NAMES = 5
 FEW_LINES = 0.5
 """A share of the judgments per human review; a candidate with fewer per review is flagged, as on the board."""
+NEXT_COMMANDS = {
+    "papers": ("import reviews FILE", "their reviews"),
+    "points": ("study points", "compare them with their labels"),
+}
+"""The command that goes on from an import of this kind, and what it does; other imports are refreshed."""
 ROWS = "A table (CSV, TSV, XLSX, JSON or Parquet) with paper_id"
 
 New = Annotated[bool, option("--new", "Start the edition if it does not exist yet.")]
@@ -263,7 +268,7 @@ def undo(
         raise SettingsError(f"{store.key} has no import {number}; its imports: gre-bench import undo {store.key}")
     name, lost = Path(row["file"]).name, _format_record_counts(row)
     if not lost:
-        raise SettingsError(f"import {number} of {store.key} has nothing left to take back")
+        raise SettingsError(f"import {number} of {store.key} has nothing left to take back: {_explain_no_records(row)}")
     if not yes:
         confirm(f"take back {name} from {store.key}: {lost}, and their scores")
 
@@ -281,9 +286,13 @@ def _show_imports(known: list[ImportRow], edition: str, state: Path) -> None:
         when, name = f"{row['happened_at']:%Y-%m-%d %H:%M}", Path(row["file"]).name
         names = [*row["candidates"][:SHOWN_NAMES], *(["..."] if len(row["candidates"]) > SHOWN_NAMES else [])]
         by = f" by {', '.join(names)}" if names else ""
-        say(f"{row['number']:3} {when} {name}: {_format_record_counts(row) or 'taken back or replaced'}{by}")
+        say(f"{row['number']:3} {when} {name}: {_format_record_counts(row) or _explain_no_records(row)}{by}")
     undo = f"take one back: gre-bench import undo {edition} NUMBER{screen.format_state_option(state)}"
     say(undo if known else f"{edition}: no import")
+
+
+def _explain_no_records(row: ImportRow) -> str:
+    return "taken back or replaced" if row["added"] else "added nothing"
 
 
 def _format_record_counts(row: ImportRow) -> str:
@@ -391,10 +400,10 @@ def run_import(
             store.discard()
     is_unfinished = {refusal["code"] for refusal in report["refusals"]} == {UNFINISHED}
     code = INCOMPLETE if is_unfinished else BAD_INPUT if report["refused"] else DONE
-    return CommandResult(report, lambda report: _show_imported(report, store.key), code)
+    return CommandResult(report, lambda report: _show_imported(report, store.key, state), code)
 
 
-def _show_imported(report: Row, edition: str) -> None:
+def _show_imported(report: Row, edition: str, state: Path) -> None:
     kinds = ("papers", "reviews", "judgments", "synopses", "points")
     added = ", ".join(f"{report[kind]} {kind}" for kind in kinds if report.get(kind) or kind == report["kind"])
     added = added or "nothing"
@@ -423,6 +432,9 @@ def _show_imported(report: Row, edition: str) -> None:
         say(f"and {len(others) - SHOWN_REFUSALS} more", screen.err)
     if report["refused"]:
         say(f"all refused rows: {report['refusals_file']}", screen.err)
+    if any(report.get(kind) for kind in kinds):
+        then, what = NEXT_COMMANDS.get(report["kind"], ("refresh", "score and rank them"))
+        say(f"next: gre-bench {then} --edition {edition}{screen.format_state_option(state)}   # {what}")
 
 
 def _show_judgment_counts(judged: Row, edition: str) -> None:
@@ -445,3 +457,4 @@ def _show_judgment_counts(judged: Row, edition: str) -> None:
                 f"{judged['writer']} makes of its reviews before you trust its score",
                 screen.err,
             )
+    screen.say_nonempty(judged["losses"])

@@ -14,6 +14,7 @@ from gre_bench.cli.views import screen
 from gre_bench.cli.views.bar import show_run_progress
 from gre_bench.cli.views.fitted import Column, print_columns
 from gre_bench.cli.views.screen import format_or_dash, say
+from gre_bench.core.known_names import format_name_list
 from gre_bench.core.metrics import ALPHA, recipe_of
 from gre_bench.core.records import HUMAN
 from gre_bench.core.settings import Settings
@@ -125,6 +126,7 @@ def _show_understood(report: Row) -> None:
         share = f"in {own['judged']} of {counted(own['reviews'], 'review')}"
         median = medians[report["candidate"]]
         say(f"judgments a review: {median}{human}, {share}, by {report['judged']['writer']}")
+        screen.say_nonempty(report["judged"]["losses"])
 
 
 def _show_ranked_candidate(report: dict[str, Any], state: Path) -> None:
@@ -236,7 +238,7 @@ def _list_next_commands(report: dict[str, Any], first: Row, in_state: str) -> li
     name, edition, metric = report["candidate"], report["edition"], first["metric"]
     lines = []
     if first["rank"] is None:
-        lines.append(f"no rank: {first['unranked']}; add the missing reviews to the file and give the command again")
+        lines += _explain_no_rank(report, first, in_state)
     if first["few_lines"]:
         lines.append("few judgments a review: see what the writer makes of the reviews first")
     if first["surely_above_chance"] is False:
@@ -248,6 +250,22 @@ def _list_next_commands(report: dict[str, Any], first: Row, in_state: str) -> li
         lines.append(f"gre-bench compare {name} human --edition {edition}{in_state}")
     lines.append(f"gre-bench leaderboard {edition} --metric {metric}{in_state}")
     return lines
+
+
+def _explain_no_rank(report: dict[str, Any], first: Row, in_state: str) -> list[str]:
+    """Returns why a candidate has no rank, and what gives it one: reviews, or judgments in the reviews that it has."""
+    why, missing, silent = f"no rank: {first['unranked']}", *report["lacking"].values()
+    if not silent:
+        return [f"{why}; add the missing reviews to the file and give the command again" if missing else why]
+    writer = next(row["writer"] for row in report["signatures"] if row["metric"] == first["metric"])
+    also = f", and add the {counted(len(missing), 'missing review')}" if missing else ""
+    by_rule = writer.startswith("rule-")
+    return [
+        f"{why}; {writer}{', which reads English sentences,' if by_rule else ''} found no judgment in the reviews of "
+        f"{format_name_list(silent, SHOWN_PAPERS)}: give reviews that judge these papers{also}"
+        + (", or let an LM write all judgments:" if by_rule else ""),
+        *([f"gre-bench refresh --edition {report['edition']} --set writing.judgments=NAME{in_state}"] * by_rule),
+    ]
 
 
 def remove(

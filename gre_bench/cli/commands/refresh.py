@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,13 @@ from gre_bench.cli.commands.running import BAD_INPUT, DEMO, DONE, choose_exit_co
 from gre_bench.cli.views import board_screen, screen
 from gre_bench.cli.views.bar import show_run_progress
 from gre_bench.cli.views.screen import format_duration, say
+from gre_bench.core.errors import SettingsError, StoreError
+from gre_bench.core.known_names import format_name_list
 from gre_bench.core.settings import Settings, load
 from gre_bench.core.terminal import counted
 from gre_bench.pipeline.runs.prefect_engine import configure_prefect, run_flow_or_plain
 from gre_bench.store import INCLUDED_EDITION, Row, Store, find_editions, missing_edition_error
+from gre_bench.store.queries import UNPLANNED_REVIEWS
 
 
 def refresh(
@@ -156,14 +160,19 @@ def status(state: Path, edition: options.AnyEdition = None) -> CommandResult:
             "metrics": [],
             "message": "nothing was run yet",
         }
-        editions.append(current | {"edition": store.key} | spending.summarise_spending(store))
+        unplanned: list[Row] = []
+        if not store.is_loaded:
+            with suppress(SettingsError, StoreError):  # no copy for readers yet, or a damaged one
+                unplanned = store.read(UNPLANNED_REVIEWS)
+        more = {"edition": store.key, "unplanned_reviews": unplanned}
+        editions.append(current | more | spending.summarise_spending(store))
     rows = [] if edition else running_studies.study_rows(state)
 
     def print_answer(_: Any) -> None:
         if not editions:
             say(f"no editions in {state.absolute()}; try: gre-bench refresh")
         for current in editions:
-            _show_status(current)
+            _show_status(current, state)
         for row in rows:
             screen.print_with_label(
                 f"{row['study']}:", "bold", row["state"] + (f". {row['message']}" if row["message"] else "")
@@ -173,7 +182,7 @@ def status(state: Path, edition: options.AnyEdition = None) -> CommandResult:
     return CommandResult([*editions, *rows], print_answer)
 
 
-def _show_status(current: Row) -> None:
+def _show_status(current: Row, state: Path) -> None:
     line = current["state"]
     if current["state"] == "running":
         line += (
@@ -185,6 +194,10 @@ def _show_status(current: Row) -> None:
     screen.print_with_label(f"{current['edition']}:", "bold", line)
     if current["metrics"]:
         screen.show_counts(current["metrics"])
+    if unplanned := current["unplanned_reviews"]:
+        reviews = counted(sum(row["reviews"] for row in unplanned), "review")
+        say(f"not scored yet: {reviews} by {format_name_list(row['candidate'] for row in unplanned)}")
+        say(f"next: gre-bench refresh --edition {current['edition']}{screen.format_state_option(state)}")
     if current["spent"]["requests"]:
         for row in current["texts"]:
             if row["outcome"] != "ok":

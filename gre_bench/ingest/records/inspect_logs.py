@@ -12,6 +12,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import astuple, dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -76,7 +77,7 @@ def is_log(path: Path) -> bool:
     if path.is_dir():
         return any(is_log(file) for file in list_regular_files(path)[0])
     if path.suffix == ".json" and path.is_file():
-        with path.open("rb") as file:
+        with suppress(OSError), path.open("rb") as file:  # it may vanish; whoever reads it says so
             return bool(_HEADER.match(file.read(200)))
     return path.suffix == ".eval"
 

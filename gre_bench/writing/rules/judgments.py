@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
+from gre_bench.core.known_names import format_name_list
 from gre_bench.core.resources import word_lists
 from gre_bench.core.review_text import find_heading, split_into_sections
+from gre_bench.core.terminal import counted
 from gre_bench.writing.rules.stances import NONE, STANCES, Claim, load_shipped_model
 
 WRITER = "rule-judgments-4"
@@ -41,12 +44,21 @@ _FUNCTION_SHARE = 0.15
 _PASSAGE = 25
 """The fewest words of a paragraph of prose in a paper."""
 
+_NAMED = 5
+"""The most papers that a line on lost text names."""
+
 _FUNCTION = frozenset(word_lists()["function"])
 _NO_JUDGMENT = re.compile(
     r"\bthank(?:s|ful)?\b|^\W*(?:please )?(?:see|refer to) (?:the )?(?:above|below|strengths?|weakness\w*)\b", re.I
 )
 """Matches thanks, and mere references to other parts of the review."""
 _WORD = re.compile(r"[a-z][\w'-]*")
+_HTML = re.compile(
+    r"</?(?:p|div|section|h[1-6]|[ou]l|li|d[ldt]|br|hr|table|t[rdh]|blockquote|pre)(?:\s[^<>]*)?/?>|"
+    r"</(?:b|strong|i|em|u|a|span|font)\s*>",
+    re.I,
+)
+"""Matches tags that give an HTML text its headings, lists and paragraphs; a letter in angle brackets is none."""
 
 
 @lru_cache(_REMEMBERED)
@@ -86,6 +98,43 @@ def claims_of(review: str) -> list[Claim]:
             if text and kind != "references":
                 claims.append(Claim(text, kind))
     return claims
+
+
+def describe_losses(reviews: Sequence[tuple[str, str]]) -> list[str]:
+    """Returns a line for each way in which `judgments_of` loses text of *reviews*, pairs of a paper's id and a review.
+
+    The ways are sentences that are cut, HTML tags, and reviews without a judgment.
+    """
+    cut = {paper: count for paper, text in reviews if (count := _count_cut_sentences(text))}
+    tagged = sum(bool(_HTML.search(text)) for _, text in reviews)
+    silent = [paper for paper, text in reviews if not judgments_of(text)]
+    lines = []
+    if cut:
+        lines.append(
+            f"{counted(sum(cut.values()), 'sentence')} longer than {_LONGEST:,} characters: {WRITER} reads no further "
+            f"({format_name_list(cut, _NAMED)})"
+        )
+    if tagged:
+        lines.append(
+            f"{tagged:,} of {counted(len(reviews), 'review')} with HTML tags, which {WRITER} reads as text: convert "
+            "them to plain text or Markdown first"
+        )
+    if silent:
+        lines.append(
+            f"no judgment in {counted(len(silent), 'review')} ({format_name_list(silent, _NAMED)}): {WRITER} reads English "
+            "sentences"
+        )
+    return lines
+
+
+def _count_cut_sentences(review: str) -> int:
+    sections = split_into_sections(review) if len(review) > _LONGEST else ()
+    return sum(
+        len(sentence.text) > _LONGEST
+        for section in sections
+        if section.kind != "references"
+        for sentence in section.sentences
+    )
 
 
 def judgments_of_passage(text: str, size: int, seed: int) -> str:
