@@ -537,7 +537,7 @@ create table if not exists profiles (
     at_length_high double,
     asked          integer not null,     -- number of requested texts: its reviews and their judgments
     unusable       integer not null,     -- of these, texts that cannot be used: refused, empty, cut, no judgment
-    judged         integer not null,     -- reviews with judgments by the signature's writer
+    judged         integer not null,     -- reviews that the signature's writer judged
     unparsable     integer not null,     -- of these, reviews without any judgment
     lines          integer not null,     -- lines of these judgments
     strays         integer not null,     -- of these, lines with none of the four openings
@@ -548,7 +548,7 @@ create table if not exists profiles (
     run_id         varchar not null,
     median_lines   double,               -- median number of judgments per review, over reviews with judgments
     human_lines    double,               -- the same for the human baseline
-    covered        double,               -- mean share of the distinct words of a review that its judgments keep
+    covered        double,               -- mean share of a review's distinct words that its judgments keep; 0 without any
     primary key (signature_id, candidate_id)
 );
 

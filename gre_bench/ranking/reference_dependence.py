@@ -249,13 +249,25 @@ def compute_trimmed_order(pairs: ScoredPairs, stand_ins: StandIns, first: str, s
     return trim_ai_like_references([row[2] for row in rows], [row[0] for row in rows], values, TRIMS)
 
 
-def shifts_without_each_reviewer(pairs: ScoredPairs, position_of: Mapping[str, int]) -> list[LeadShift]:
+def shifts_without_each_reviewer(
+    pairs: ScoredPairs, position_of: Mapping[str, int], groups: Sequence[Sequence[str]]
+) -> list[LeadShift]:
     """Returns how far each candidate's lead and rank move if the references of one human reviewer are left out.
 
     *position_of*: reference → the position of its reviewer among the paper's reviewers, such as 1 or 2. Each position
-    is left out in turn, on all papers; references without a position always stay. Returns [] if all references have the
-    same position.
+    is left out in turn, on all papers; references without a position always stay. *groups*: the candidates that are
+    ranked together, group by group; other candidates have no rank. Returns [] if all references have the same position.
     """
+
+    def rank_groups(scored: ScoredPairs) -> dict[str, int]:
+        scored_groups = (scored.of_candidates(group) for group in groups)
+        return {
+            name: rank
+            for own in scored_groups
+            if len(own.values) > 1
+            for name, rank in ranks(own.values, own.papers, own.candidates).items()
+        }
+
     leads = _compute_leads_by_reference(pairs)
     known = sorted(set(position_of.values()))
     shifts = []
@@ -263,7 +275,7 @@ def shifts_without_each_reviewer(pairs: ScoredPairs, position_of: Mapping[str, i
         kept = pairs.select_positions(
             [index for index, name in enumerate(pairs.references) if position_of.get(name) != position]
         )
-        before, after = (ranks(each.values, each.papers, each.candidates) for each in (pairs, kept))
+        before, after = rank_groups(pairs), rank_groups(kept)
         left = _compute_leads_by_reference(kept)
         for name in (name for name in leads if name in left):
             shared = {key: lead for key, lead in leads[name].items() if key[0] in {paper for paper, _ in left[name]}}

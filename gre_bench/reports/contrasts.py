@@ -361,8 +361,7 @@ def compare_candidates(state: Path, edition: str, names: Sequence[str], metrics:
     - *chance*, *above_chance*: the same test on each part that `split_by_chance` returns; None if there are no parts.
     - *validated*, *validation*: whether the metric is validated with its evaluation LM and writer; the same in words.
     - *other_lms*: the same test by each other validated *evaluation_lm* that has ranked both candidates.
-
-    *notes* has what a reader must know about the two candidates.
+    - *notes*: what a reader of the metric's board must know about each of the two candidates; "" if nothing.
     """
     store = Store(state, edition)
     names = [resolve_candidate(store, name) for name in names]
@@ -392,10 +391,10 @@ def compare_candidates(state: Path, edition: str, names: Sequence[str], metrics:
         row["evaluation_lm"] = signature["evaluation_lm"]
         orders = read_lm_orders(store.read, signature_id, board)[1:] if tested else []
         row["other_lms"] = [own for each in orders if (own := _find_other_lm_test(each, names))]
+        about = {each["candidate"]: describe_candidate(each) for each in board}
+        row["notes"] = [about.get(name, "") for name in names]
         rows.append(row)
-    about = {row["candidate"]: describe_candidate(row) for board in boards.values() for row in reversed(board)}
-    notes = [about[name] for name in names if about.get(name)]
-    return {"edition": store.key, "compared": list(names), "candidates": rows, "notes": notes}
+    return {"edition": store.key, "compared": list(names), "candidates": rows}
 
 
 def _compare_by_metric(store: Store, signature: SignatureRow, names: Sequence[str]) -> dict[str, Any]:

@@ -11,14 +11,14 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from itertools import accumulate, islice
+from itertools import accumulate, chain, islice
 from operator import sub
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from gre_bench.board.family import pairs_of
+from gre_bench.board.family import group_ranked_rows, pairs_of
 from gre_bench.board.tipping import tipping_points_of
 from gre_bench.board.words import LIKELY, choose_headline_signature
 from gre_bench.core.errors import SettingsError, SourceError
@@ -99,7 +99,8 @@ def report_of(
     - *orders*: one row per pair of LM candidates. *trimmed*: their orders without the most AI-like references.
     - *human*: why the human baseline has no row.
     - *likeness*: quantiles, over all references, of how AI-like they are.
-    - *reviewers*, *strata*: how far leads over the human baseline shift.
+    - *reviewers*, *strata*: how far leads over the human baseline shift, of the candidates that the board ranks.
+    - *unranked*: name of each other candidate → why the board does not rank it.
     """
     pairs = pairs_of(store.read, signature["signature_id"])
     place_of = {row["review_id"]: row["place"] for row in store.read(SAMPLE) if row["role"] == "reference"}
@@ -108,6 +109,8 @@ def report_of(
     points = tipping_points_of(store.read, signature["signature_id"], board)
     like = compute_reference_likeness(pairs, stand_ins)[0]
     known = [value for value in like.values() if not math.isnan(value)]
+    groups = [[row["candidate"] for row in group] for group in group_ranked_rows(board)]
+    ranked = pairs.of_candidates([HUMAN, *chain.from_iterable(groups)])
     return {
         "metric": signature["metric"],
         "signature_id": signature["signature_id"],
@@ -125,8 +128,11 @@ def report_of(
             if known
             else {},
         },
-        "reviewers": [asdict(row) for row in shifts_without_each_reviewer(pairs, place_of)],
-        "strata": [] if likely is None else [asdict(row) for row in shifts_by_lm_likelihood(pairs, likely, threshold)],
+        "reviewers": [asdict(row) for row in shifts_without_each_reviewer(ranked, place_of, groups)],
+        "strata": [] if likely is None else [asdict(row) for row in shifts_by_lm_likelihood(ranked, likely, threshold)],
+        "unranked": {
+            row["candidate"]: row["unranked"] for row in board if row["rank"] is None and row["kind"] != "control"
+        },
     }
 
 

@@ -75,8 +75,8 @@ order by all;
 
 -- name: board_judgments
 -- one row per candidate: how many of its reviews one writer judged, and how many of these in vain; how many lines the
--- writer wrote, and how many of these are no judgments; the median number of judgments per review; and the share of a
--- review's distinct words that its judgments keep
+-- writer wrote, and how many of these are no judgments; the median number of judgments of the reviews with any; and
+-- the share of a review's distinct words that its judgments keep: 0 for a review without judgments
 -- A review is judged in vain if nothing in its text makes a judgment, or if an LM's reply could not be read as
 -- judgments.
 with texts as (
@@ -92,18 +92,21 @@ judged as (
     union all
     select item, 0, 0, null
     from replies
-    where task = 'judgments' and writer = $writer and outcome = 'unparsable'
+    where task = 'judgments' and writer = $writer and outcome in ('no_judgments', 'unparsable')
 )
 select
-    t.candidate_id,
+    j.candidate_id,
     count(*) as judged,
     count(*) filter (j.lines = 0) as unparsable,
     sum(j.lines + j.strays)::integer as lines,
     sum(j.strays)::integer as strays,
     median(j.lines) filter (j.lines > 0) as median_lines,
-    avg(words_kept(t.text, j.judgments) order by words_kept(t.text, j.judgments)) filter (j.lines > 0) as covered
-from texts t
-join judged j using (review_id)
+    avg(j.kept order by j.kept) as covered
+from (
+    select *, case when lines > 0 then words_kept(text, judgments) when text is not null then 0 end as kept
+    from texts
+    join judged using (review_id)
+) j
 group by all
 order by all;
 

@@ -5,22 +5,25 @@ from judgments
 order by review_id, writer;
 
 -- name: described_judgments
--- one row per candidate of the given reviews: how many have judgments, the median number of judgments, and the share of
--- a review's words that its judgments keep
+-- one row per candidate of the given reviews: how many have judgments, the median number of judgments of these, and the
+-- share of a review's distinct words that its judgments keep: 0 for a review without judgments
 select
     candidate_id,
     count(*) as reviews,
     count(*) filter (lines > 0) as judged,
     median(lines) filter (lines > 0) as median_lines,
-    avg(words_kept(review, judgments) order by words_kept(review, judgments)) filter (lines > 0) as covered,
+    avg(kept order by kept) as covered,
     arg_max(review_id, (lines, review_id)) as longest_id
 from (
-    select
-        unnest($candidate_id::varchar[]) as candidate_id,
-        unnest($review_id::varchar[]) as review_id,
-        unnest($review::varchar[]) as review,
-        unnest($judgments::varchar[]) as judgments,
-        unnest($lines::integer[]) as lines
+    select *, case when lines > 0 then words_kept(review, judgments) else 0 end as kept
+    from (
+        select
+            unnest($candidate_id::varchar[]) as candidate_id,
+            unnest($review_id::varchar[]) as review_id,
+            unnest($review::varchar[]) as review,
+            unnest($judgments::varchar[]) as judgments,
+            unnest($lines::integer[]) as lines
+    )
 )
 group by all
 order by candidate_id;

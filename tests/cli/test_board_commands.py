@@ -195,6 +195,48 @@ def test_validated_metrics_come_first_in_every_form(state, tmp_path):
     assert next(csv.DictReader(io.StringIO(call("leaderboard", "-f", "csv")[1])))["metric"] == "gem_raw"
 
 
+@pytest.fixture
+def altered(state, tmp_path):
+    """A function that runs statements on a copy of the state, in which every metric is validated, and the command."""
+    store = Store(shutil.copytree(state, tmp_path / "altered"), EDITION)
+
+    def altered(*statements):
+        passed = "insert or replace into validations select signature_id, 'pass', 'X-2020', '', now() from signatures"
+        with store.lock("test"):
+            with store.transaction() as connection:
+                for statement in (passed, *statements):
+                    connection.execute(statement)
+            store.copy_for_readers()
+        return lambda *arguments: shown(*arguments, "--state", tmp_path / "altered")
+
+    return altered
+
+
+def test_a_caution_in_a_comparison_names_the_metrics_that_are_on_the_screen_and_no_other(altered):
+    of_raw = (
+        "candidate_id = 'model-a' and signature_id {} in (select signature_id from signatures where metric = 'gem_raw')"
+    )
+    few = "update profiles set median_lines = 1, human_lines = 9 where "
+    call = altered("update profiles set median_lines = 9, human_lines = 9", few + of_raw.format(""))
+    compare, caution = ("compare", "model-a", "model-b", "--edition", EDITION), "model-a: few judgments (1, human 9)"
+    assert f"GEM-raw: {caution}" in call(*compare)[1].splitlines()
+    assert call(*compare)[1].count("few judgments") == 1
+    assert "few judgments" not in call(*compare, "--metric", "gem")[1]
+    assert caution in call(*compare, "--metric", "gem_raw")[1].splitlines()
+    assert caution in altered(few + of_raw.format("not"))(*compare)[1].splitlines(), "it holds under every metric"
+
+
+def test_of_equal_scores_no_side_is_said_to_have_the_higher_mean(altered):
+    twin = "(select value from scores s where s.candidate_id = 'model-a' and s.signature_id = scores.signature_id and s.reference_id = scores.reference_id)"
+    call = altered(
+        f"update scores set value = {twin} where candidate_id = 'model-b'", "update pair_tests set p_holm = 1"
+    )
+    for names in (("model-a", "model-b"), ("model-b", "model-a")):
+        code, told = call("compare", *names, "--edition", EDITION, "--details")
+        assert code == 0 and told.count("; the scores are equal on all 16 papers") == 2
+        assert "higher" not in told
+
+
 def test_a_reader_who_has_enough_is_no_fault(call, state):
     command = f"{sys.executable} -m gre_bench.cli.app leaderboard {EDITION} --details --state {state} | head -1; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=ROOT)

@@ -45,9 +45,16 @@ def test_columns_come_in_their_order_as_long_as_there_is_room(capsys):
     assert "600/600" not in printed(60, capsys) and "600/600" in printed(120, capsys)
 
 
+def test_a_column_that_is_left_out_for_width_is_named_below_the_table(capsys):
+    note = "left out for width: pairs; see --json, or a wider terminal"
+    assert note in printed(60, capsys).splitlines() and "left out" not in printed(120, capsys)
+    assert "left out" not in printed(20, capsys), "a record has all columns"
+
+
 def test_a_column_without_any_cell_is_left_out(capsys):
-    print_columns("", [Column("candidate", ["a"], kind="name"), Column("above chance", [""])], [""], 80)
-    assert "above" not in capsys.readouterr().out
+    print_columns("", [Column("candidate", ["a"], kind="name"), Column("above chance", [""], 1)], [""], 80)
+    told = capsys.readouterr().out
+    assert "above" not in told and "left out" not in told
 
 
 def test_names_that_would_look_alike_are_wrapped_and_not_shortened(capsys):

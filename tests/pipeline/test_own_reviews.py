@@ -21,7 +21,7 @@ from gre_bench.pipeline import own_reviews
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.store import INCLUDED_EDITION, TABLES, Store
-from gre_bench.store.queries import KNOWN_CANDIDATES
+from gre_bench.store.queries import BOARD_JUDGMENTS, KNOWN_CANDIDATES
 from gre_bench.tasks import steps
 from tests.cli.calling import call, shown
 from tests.flows.refreshing import (
@@ -269,7 +269,11 @@ def test_rank_reads_a_folder_of_texts_and_names_what_is_missing(ruled):
     )
     code, out, _ = rank("mine", "--partial", name="my-model")
     assert code == DONE
-    assert "papers: 4 of the 16" in out and "without a review: 12 (" in out and "no rank: only 8 of 32 pairs" in out
+    assert (
+        "papers: 4 of the 16" in out
+        and "without a review: 12 (" in out
+        and "no rank under GEM: only 8 of 32 pairs" in out
+    )
     assert "1 row of 1 paper that SAMPLE-2026 does not know, such as zz" in " ".join(out.split())
 
 
@@ -467,6 +471,27 @@ def test_an_import_describes_judgments_against_the_humans_and_warns_of_few_and_o
     out, err = bring(state, TERSE, "given", **given)
     assert "somebody finds judgments in 16 of 16 reviews; judgments a review: 1;" in out
     assert "fewer than half" not in err, "no human review has judgments by somebody"
+
+
+def test_reviews_that_judge_nothing_count_as_no_judgment_and_as_no_word_kept_whoever_judges(ruled):
+    """Four of a file's 16 reviews are blank to the rule. A review that an LM could not judge counts the same."""
+    rows = rows_of(candidate="half") + rows_of(candidate="full")
+    for place, text in zip(range(4), ("nan", "N/A", "NULL", "None"), strict=True):
+        rows[place]["review"] = text
+    path = written("half.jsonl", rows)
+    _, out, _ = call("import", "reviews", path, "--edition", EDITION)
+    run(ruled, "writing.judgments=rule", "scoring.metrics=['gem', 'gem_s_abstract']", "scoring.chance=true")
+    columns = "candidate, asked, unusable, judged, unparsable, median_lines, covered"
+    found = query(ruled, f"select {columns} from leaderboard where metric = 'gem' and candidate in ('half', 'full')")
+    of = {name: row for name, *row in found}
+    assert of["full"][:5] == [16, 0, 16, 0, 2.0]
+    assert of["half"][:5] == [16, 4, 16, 4, 2.0]
+    assert of["half"][5] == pytest.approx(of["full"][5] * 12 / 16, abs=0.01)
+    assert f"words kept: {of['half'][5]:.0%}" in out and f"words kept: {of['full'][5]:.0%}" in out
+    query(ruled, "update replies set outcome = 'unparsable' where outcome = 'no_judgments'")
+    writer = query(ruled, "select distinct writer from judgments")[0][0]
+    judged = {row["candidate_id"]: row for row in Store(ruled, EDITION).rows(BOARD_JUDGMENTS, writer=writer)}
+    assert (judged["half"]["unparsable"], judged["half"]["covered"]) == (4, of["half"][5])
 
 
 def test_where_an_lm_writes_nothing_is_bought_to_be_described(tmp_path):

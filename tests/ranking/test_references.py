@@ -38,16 +38,25 @@ def test_a_reviewer_who_alone_likes_a_candidate_takes_its_lead_along():
     worth = {"human": {1: 0, 2: 0}, "a": {1: 1, 2: 1}, "b": {1: 4, 2: 0}}
     found = {
         (row.what, row.candidate): row
-        for row in shifts_without_each_reviewer(board(lambda n, p, k: worth[n][k] + p), PLACES)
+        for row in shifts_without_each_reviewer(board(lambda n, p, k: worth[n][k] + p), PLACES, [["human", "a", "b"]])
     }
     gone = found["without reviewer 1", "b"]
     assert (gone.lead, gone.shift, gone.low, gone.high, gone.rank, gone.new_rank) == (2, -2, -2, -2, 1, 2)
     assert found["without reviewer 1", "a"].shift == 0
     assert found["without reviewer 1", "a"].new_rank == 1
     assert found["without reviewer 2", "b"].shift == 2
-    assert shifts_without_each_reviewer(board(lambda n, p, k: p), dict.fromkeys(PLACES, 1)) == [], (
+    assert shifts_without_each_reviewer(board(lambda n, p, k: p), dict.fromkeys(PLACES, 1), []) == [], (
         "one alone cannot be left out"
     )
+
+
+def test_without_a_reviewer_candidates_have_ranks_only_within_their_group_on_the_board():
+    worth = {"human": 0, "a": 1, "b": 4, "c": 3, "unranked": 9}
+    pairs = board(lambda n, p, k: worth[n] + p, tuple(worth))
+    found = shifts_without_each_reviewer(pairs, PLACES, [["human", "a", "b"], ["c"]])
+    assert {row.candidate: (row.rank, row.new_rank) for row in found} == {
+        "a": (2, 2), "b": (1, 1), "c": (1, 1), "unranked": (None, None)
+    }  # fmt: skip
 
 
 def test_strata_compare_leads_within_and_between_papers():
@@ -92,8 +101,8 @@ def test_references_that_are_harder_for_everybody_move_no_lead(seed, harder):
     values = {
         key: random.normal() for key in ((n, p, k) for n in ("human", "a", "b") for p in range(4) for k in (1, 2))
     }
-    plain = shifts_without_each_reviewer(board(lambda n, p, k: values[n, p, k]), PLACES)
-    moved = shifts_without_each_reviewer(board(lambda n, p, k: values[n, p, k] + harder * (k == 1)), PLACES)
+    plain = shifts_without_each_reviewer(board(lambda n, p, k: values[n, p, k]), PLACES, [])
+    moved = shifts_without_each_reviewer(board(lambda n, p, k: values[n, p, k] + harder * (k == 1)), PLACES, [])
     assert [row.shift for row in moved] == pytest.approx([row.shift for row in plain], abs=1e-9)
 
 
@@ -228,7 +237,7 @@ def test_a_reference_that_no_reviewer_place_has_stays_when_reviewers_are_left_ou
     more = ScoredPairs(*([*column, *extra] for column, extra in zip(
         pairs.columns, (["a"] * 4, [f"p{p}" for p in range(4)], [f"own-{p}" for p in range(4)], [9.0] * 4), strict=True
     )))  # fmt: skip
-    rows = shifts_without_each_reviewer(more, PLACES)
+    rows = shifts_without_each_reviewer(more, PLACES, [])
     assert [(row.what, row.lead, row.shift) for row in rows] == [
         ("without reviewer 1", 1, 0), ("without reviewer 2", 1, 0)
     ]  # fmt: skip

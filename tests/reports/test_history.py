@@ -162,9 +162,10 @@ def test_a_paper_that_a_candidate_lost_is_never_among_its_best():
         "metric": "gem", "problem": None, "validated": True, "validation": "validated on ICLR-2020",
         "evaluation_lm": "lm", "other_lms": [], "won": 0, "lost": 9, "most": [], "chance": None, "above_chance": None,
         "least": [{"paper_id": "s1", "difference": -4.0}], "board": {"p_holm": 0.09, "tests": 6},
+        "notes": ["", ""],
     }  # fmt: skip
     with screen.out.capture() as captured:
-        about = {"compared": ["a", "human"], "edition": EDITION, "candidates": [row], "notes": []}
+        about = {"compared": ["a", "human"], "edition": EDITION, "candidates": [row]}
         show_candidates(about, details=True)
     told = " ".join(captured.get().split())
     assert "a leads on no paper" in told and "human leads most on: s1 by 4.00" in told
@@ -175,23 +176,23 @@ def test_a_paper_that_a_candidate_lost_is_never_among_its_best():
     )
 
 
-def told_of(*rows, notes=()) -> str:
+def told_of(*rows, notes=("", "")) -> str:
     """Returns the words of the screen for rows of *metric*, corrected p, whether validated, and other LMs."""
     row = {"problem": None, "evaluation_lm": "lm", "difference": 2.0, "low": 1.0, "high": 3.0, "p": 0.001, "papers": 40,
            "won": 30, "lost": 10}  # fmt: skip
     told = [
         row | {"metric": metric, "validated": is_validated, "other_lms": others,
                "validation": "validated on ICLR-2020" if is_validated else "unvalidated: fail on ICLR-2020",
-               "board": {"p_holm": p, "tests": 6, "surely_ahead": "a"}}
+               "board": {"p_holm": p, "tests": 6, "surely_ahead": "a"}, "notes": notes}
         for metric, p, is_validated, others in rows
     ]  # fmt: skip
     with screen.out.capture() as captured:
-        show_candidates({"compared": ["a", "human"], "edition": EDITION, "candidates": told, "notes": notes})
+        show_candidates({"compared": ["a", "human"], "edition": EDITION, "candidates": told})
     return " ".join(captured.get().split())
 
 
 def test_a_comparison_says_who_scores_higher_how_sure_what_is_unvalidated_and_what_human_is():
-    told = told_of(("gem_s_abstract", 0.002, True, []), ("gem", 0.001, False, []), notes=["human: a note"])
+    told = told_of(("gem_s_abstract", 0.002, True, []), ("gem", 0.001, False, []), notes=["", "human: a note"])
     assert "GEM-S (abstract): a scores higher (p 0.002, corrected for the board's 6 tests), by 2.00 nats" in told
     assert "(90% interval 1.00 to 3.00), on 30 of 40 papers GEM: no order, not validated (failed on ICLR-2020)" in told
     assert (

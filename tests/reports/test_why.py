@@ -220,6 +220,24 @@ def test_the_papers_of_a_candidate_are_ordered_by_its_lead_over_human_and_the_la
     )
 
 
+def test_where_lead_is_not_score_less_human_a_line_says_on_which_references_it_is_taken(state):
+    line = "score: over all references of a paper; human, lead: only over those that human is scored on too"
+    asked = (state, EDITION, "model-a", "--metric", "gem", "--no-recount")
+    assert line not in " ".join(call(*asked)[1].split())
+    some = "select min(reference_id) from scores where paper_id <> 's04' group by paper_id"
+    tamper(state, f"delete from scores where candidate_id = 'human' and reference_id in ({some})")
+    for more, told in (((), True), (("--paper", "s03"), True), (("--paper", "s04"), False)):
+        assert (line in " ".join(call(*asked, *more)[1].split())) == told
+
+
+@pytest.mark.parametrize(("more", "listed"), [((), 10), (("--checks",), 30), (("--paper", "s04"), 2)])
+def test_of_pairs_without_a_score_it_is_said_how_many_more_there_are(state, more, listed):
+    tamper(state, "delete from scores where candidate_id = 'model-a' and paper_id <> 's03'")
+    _, out = call(state, EDITION, "model-a", "--metric", "gem", "--no-recount", *more)
+    assert sum(line.startswith("missing: paper ") for line in out.splitlines()) == listed
+    assert (f"and {30 - listed} more pairs without a score" in out) == (listed < 30)
+
+
 def query_rows(state):
     signature = next(row for row in Store(state, EDITION).read(PLANNED_SIGNATURES) if row["metric"] == "gem")
     return Store(state, EDITION).read(

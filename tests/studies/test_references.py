@@ -147,6 +147,26 @@ def test_strata_come_from_a_file(call, state, tmp_path):
     assert "an LM likely wrote" in call("-m", "gem", "--likelihood", file)[1]
 
 
+def test_who_has_no_rank_on_the_board_takes_no_part_in_shifts_and_is_named_with_the_reason(state, tmp_path):
+    use(OverlapLM())
+    again = shutil.copytree(state, tmp_path / "again")
+    rows = [row | {"judgments": SAID["model-a"].format(n=1)} for row in reviews_by("half", range(1, 9))]
+    add_reviews(again, rows)
+    run(again)
+    file = tmp_path / "likelihood.csv"
+    references = query(again, "select review_id, place from sample where role = 'reference'")
+    file.write_text("review_id,likelihood\n" + "".join(f"{name},{place - 1}\n" for name, place in references))
+    asked = ("study", "references", EDITION, "-m", "gem", "--likelihood", file, "--state", again)
+    (found,) = json.loads(shown(*asked, "--json")[1])["metrics"]
+    for part in ("reviewers", "strata"):
+        assert {row["candidate"] for row in found[part]} == set(MODELS)
+    board = dict(query(again, "select candidate, rank from leaderboard where metric = 'gem' and rank is not null"))
+    assert {row["candidate"]: row["rank"] for row in found["reviewers"]} == {name: board[name] for name in MODELS}
+    assert found["unranked"] == {"half": "only 16 of 32 pairs scored"}
+    said = "left out, because the board does not rank them: half (only 16 of 32 pairs scored)"
+    assert said in " ".join(shown(*asked)[1].split())
+
+
 @pytest.mark.parametrize(
     ("content", "part"),
     [

@@ -236,13 +236,13 @@ def _describe_best_and_worst_papers(papers: list[Row]) -> str | None:
 def _list_next_commands(report: dict[str, Any], first: Row, in_state: str) -> list[str]:
     """Returns the commands to run next, most urgent first; *first*: the row of the first metric with scores."""
     name, edition, metric = report["candidate"], report["edition"], first["metric"]
-    lines = []
+    title, lines = recipe_of(metric).title, []
     if first["rank"] is None:
         lines += _explain_no_rank(report, first, in_state)
     if first["few_lines"]:
         lines.append("few judgments a review: see what the writer makes of the reviews first")
     if first["surely_above_chance"] is False:
-        lines.append("not above chance: the reviews say little of their papers, or the papers are few")
+        lines.append(f"not above chance under {title}: the reviews say little of their papers, or the papers are few")
     if report["papers"]:
         worst = ([row for row in report["papers"] if row["lead"] is not None] or report["papers"])[-1]["paper_id"]
         lines.append(f"gre-bench why {edition} {name} --metric {metric} --paper {worst}{in_state}")
@@ -254,9 +254,10 @@ def _list_next_commands(report: dict[str, Any], first: Row, in_state: str) -> li
 
 def _explain_no_rank(report: dict[str, Any], first: Row, in_state: str) -> list[str]:
     """Returns why a candidate has no rank, and what gives it one: reviews, or judgments in the reviews that it has."""
-    why, missing, silent = f"no rank: {first['unranked']}", *report["lacking"].values()
+    why = f"no rank under {recipe_of(first['metric']).title}: {first['unranked']}"
+    missing, silent = report["lacking"].values()
     if not silent:
-        return [f"{why}; add the missing reviews to the file and give the command again" if missing else why]
+        return [f"{why}; add the missing reviews to the file and repeat this" if missing else why]
     writer = next(row["writer"] for row in report["signatures"] if row["metric"] == first["metric"])
     also = f", and add the {counted(len(missing), 'missing review')}" if missing else ""
     by_rule = writer.startswith("rule-")

@@ -85,6 +85,7 @@ def print_explanation(explanation: Why, store: Store, state: Path, texts: bool =
     chosen = [row for row in explanation.papers if of_pairs == {row["paper_id"]}]
     if chosen:
         say(_describe_paper_score(chosen[0], len(explanation.pairs)))
+        screen.say_nonempty([_explain_lead_of_other_references(chosen)])
     say(f"{'all papers: ' if chosen else ''}{_describe_board_score(explanation)}")
     if signature["signature_id"] == headline_signature(store)["signature_id"]:
         say(f"the board: {format_leader_sentence(store)}")
@@ -95,9 +96,7 @@ def print_explanation(explanation: Why, store: Store, state: Path, texts: bool =
         _print_pairs(explanation.pairs, whole=bool(details))
     elif not chosen:
         _print_papers(explanation)
-    for row in explanation.pairs:
-        if row["state"] != "scored":
-            say(f"{row['state']}: paper {row['paper_id']}, reference {row['reference_id']}: {row['reason']}")
+    _print_lost_pairs(explanation, every=checks)
     if explanation.judgments:
         _print_judgments(explanation.judgments, texts)
     for index, detail in enumerate(details):
@@ -195,6 +194,27 @@ def _print_papers(explanation: Why) -> None:
         for row in shown
     ]
     fitted.print_text_table(("paper", "score", "human", "lead"), cells, names=("paper",), title=title)
+    screen.say_nonempty([_explain_lead_of_other_references(shown)])
+
+
+def _explain_lead_of_other_references(papers: Sequence[Row]) -> str | None:
+    """Returns a line on which references lead and human are taken; None if each lead is the score less human's."""
+    known = [row for row in papers if row["lead"] is not None]
+    if all(abs(row["mean"] - row["human"] - row["lead"]) < 1e-9 for row in known):
+        return None
+    return "score: over all references of a paper; human, lead: only over those that human is scored on too"
+
+
+def _print_lost_pairs(explanation: Why, every: bool) -> None:
+    """Prints the pairs without a score and why, *every* one or the first ones, and how many more the board has."""
+    lost = [row for row in explanation.pairs if row["state"] != "scored"]
+    shown = lost if every else lost[: 2 * SHOWN_PAIRS]
+    for row in shown:
+        say(f"{row['state']}: paper {row['paper_id']}, reference {row['reference_id']}: {row['reason']}")
+    board = explanation.board
+    total = sum(board[state] or 0 for state in ("failed", "missing", "excluded")) if board else len(lost)
+    if shown and total > len(shown):
+        say(f"and {counted(total - len(shown), 'more pair')} without a score; --checks without --paper lists all")
 
 
 def _print_pairs(pairs: Sequence[Row], whole: bool) -> None:

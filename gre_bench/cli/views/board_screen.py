@@ -380,10 +380,10 @@ def show_details(rows: Sequence[LeaderboardRow]) -> None:
         say(
             f"at human length: the score at {at:.0f} words, the human length, with half of its 90% interval; blank: it "
             f"would be a guess, for under {FEWEST_PAPERS} papers, or no text of the candidate's is as short or as "
-            "long; lines: median of judgments a review; kept: share "
-            "of a review's words that its judgments keep; unusable: of the texts asked for, those without use; no "
-            "judgment: of the reviews, those that judge nothing or whose judgments could not be read; strays: of the "
-            "lines of judgments, those that open otherwise; –: nobody here knows"
+            "long; lines: median of judgments, over reviews with any; kept: mean share of a review's distinct words "
+            "that its judgments keep; unusable: of the reviews and judgments that a writer, also a rule, was asked "
+            "for, those without use; no judgment: of the reviews, those that judge nothing or whose judgments could "
+            "not be read; strays: of the lines of judgments, those that open otherwise; –: nobody here knows"
         )
     flat = [
         f"{row['candidate']} {format_with_half_width((low + high) / 2, high)}"

@@ -74,7 +74,8 @@ def show_candidates(report: Row, details: bool = False) -> None:
     rows = report["candidates"]
     say(f"{report['edition']} · {first} against {other}, on the papers that both review", style="bold")
     ordered = [row for row in rows if row["validated"] or row["problem"]]
-    for row in rows if details or not ordered else ordered:
+    printed = rows if details or not ordered else ordered
+    for row in printed:
         say(f"{_metric_title(row['metric'])}: {_describe_lead(row, first, other)}")
         if details and not row["problem"]:
             _print_difference_parts(row, first, other)
@@ -93,8 +94,23 @@ def show_candidates(report: Row, details: bool = False) -> None:
     say_nonempty(_describe_scoring_lms(shown))
     if any(row["validated"] for row in shown) and not any(row["other_lms"] for row in shown):
         say(f"{ONE_LM} Another may order the two otherwise.")
-    say_nonempty(report["notes"])
+    say_nonempty(_list_candidate_notes(rows, printed))
     say_nonempty([warn_of_few_papers(row["papers"] for row in rows if not row["problem"])])
+
+
+def _list_candidate_notes(rows: Sequence[Row], printed: Sequence[Row]) -> list[str]:
+    """Returns the notes on each candidate under the metrics of the *printed* rows.
+
+    A note names these metrics, unless it is the same under the metrics of all *rows*.
+    """
+    lines = []
+    for index in range(2):
+        of_all = {row["notes"][index] for row in rows}
+        titles: dict[str, list[str]] = {}
+        for row in printed:
+            titles.setdefault(row["notes"][index], []).append(_metric_title(row["metric"]))
+        lines += [note if len(of_all) == 1 else f"{', '.join(own)}: {note}" for note, own in titles.items() if note]
+    return lines
 
 
 def _describe_lead(row: Row, first: str, other: str) -> str:
@@ -107,13 +123,18 @@ def _describe_lead(row: Row, first: str, other: str) -> str:
     unit = "" if not is_known(row["metric"]) else f" {recipe_of(row['metric']).unit}"
     leader, sign, won = (first, 1, row["won"]) if row["difference"] > 0 else (other, -1, row["lost"])
     ends = sorted((sign * row["low"], sign * row["high"]))
-    by = f"by {abs(row['difference']):.2f}{unit} (90% interval {ends[0]:.2f} to {ends[1]:.2f})"
-    on = f"on {won} of {counted(row['papers'], 'paper')}"
+    papers = counted(row["papers"], "paper")
+    by = f" by {abs(row['difference']):.2f}{unit} (90% interval {ends[0]:.2f} to {ends[1]:.2f}), on {won} of {papers}"
+    if not row["won"] and not row["lost"]:
+        mean = f"; the scores are equal on all {papers}"
+    elif not row["difference"]:
+        mean = f"; the means over {papers} are equal"
+    else:
+        mean = f"; {leader} has the higher mean{by}"
     if not row["validated"]:
-        return f"no order, {format_not_validated(row['validation'])}; {leader} has the higher mean {by}, {on}"
+        return f"no order, {format_not_validated(row['validation'])}{mean}"
     outcome = _describe_significance(row, leader)
-    mean = "," if f"{leader} scores higher" in outcome else f"; {leader} has the higher mean"
-    sentence = f"{outcome}{mean} {by}, {on}"
+    sentence = f"{outcome},{by}" if f"{leader} scores higher" in outcome else f"{outcome}{mean}"
     others = [
         f"by {each['evaluation_lm']}, {_describe_significance(each, each['leader'])}" for each in row["other_lms"]
     ]

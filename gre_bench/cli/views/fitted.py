@@ -1,6 +1,7 @@
 """Prints tables that fit the width of the terminal without cutting a number.
 
-Optional columns that do not fit are left out. If even the required columns do not fit, each row is printed as a record.
+Optional columns that do not fit are left out, and named below the table. If even the required columns do not fit, each
+row is printed as a record.
 """
 
 from __future__ import annotations
@@ -86,8 +87,12 @@ def print_columns(
         cells = [_wrap_cell(column, column.cells[index], cells) for column, cells in zip(chosen, widths, strict=True)]
         for line in zip_longest(*cells, fillvalue=""):
             _print_line(_format_row(chosen, line, widths), style)
+    shown = [column.head for column in chosen]
+    if left_out := [column.head for column in columns if column.head not in shown]:
+        note = f"left out for width: {', '.join(left_out)}; see --json, or a wider terminal"
+        _print_line("\n".join(textwrap.wrap(note, room, subsequent_indent="  ")), "dim")
     _print_line("")
-    return [column.head for column in chosen]
+    return shown
 
 
 def print_text_table(

@@ -264,6 +264,9 @@ def show_references(report: Row) -> None:
             if item[kind]:
                 say(f"\n{title}")
                 _show_shifts(item[kind])
+        if item["unranked"]:
+            others = ", ".join(f"{name} ({why})" for name, why in item["unranked"].items())
+            say(f"left out, because the board does not rank them: {others}")
         if item["missing"]:
             say(f"{counted(item['missing'], 'case')} could not be scored; run it again")
         say("")
