@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gre_bench.catalogs.models import Limits, load
+from gre_bench.catalogs.models import RateLimits, load
 from gre_bench.core.errors import BudgetReached, StoreError
 from gre_bench.core.records import Chat, Sampling
 from gre_bench.core.settings import BudgetSettings
@@ -142,7 +142,7 @@ SENT = st.lists(st.tuples(st.integers(0, 500), st.integers(-50, 500), st.floats(
 
 @given(SENT, st.floats(1, 6000), st.floats(100, 1e6))
 def test_what_is_owed_is_what_was_sent_less_the_time_that_passed(tmp_path_factory, sent, per_minute, tokens_per_minute):
-    limits = Limits(requests_per_minute=per_minute, tokens_per_minute=tokens_per_minute)
+    limits = RateLimits(requests_per_minute=per_minute, tokens_per_minute=tokens_per_minute)
     folder, moment = tmp_path_factory.mktemp("gate"), 1e9
     requests = tokens = 0.0
     with pytest.MonkeyPatch.context() as clock:
@@ -158,7 +158,7 @@ def test_what_is_owed_is_what_was_sent_less_the_time_that_passed(tmp_path_factor
 
 @pytest.mark.parametrize("ahead", [-86_400.0, 86_400.0])
 def test_a_clock_that_jumps_neither_stops_the_gate_nor_breaks_it(tmp_path, monkeypatch, ahead):
-    rate_limiter = RateLimiter("http://host/v1", Limits(requests_per_minute=600), tmp_path, 8)
+    rate_limiter = RateLimiter("http://host/v1", RateLimits(requests_per_minute=600), tmp_path, 8)
     turn(rate_limiter)
     moment = time.time()
     monkeypatch.setattr(time, "time", lambda: moment + ahead)
@@ -167,7 +167,7 @@ def test_a_clock_that_jumps_neither_stops_the_gate_nor_breaks_it(tmp_path, monke
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"at": 1}', '{"at": "x", "requests": 0, "tokens": 0}'])
 def test_a_torn_pace_is_none(tmp_path, content):
-    rate_limiter = RateLimiter("http://host/v1", Limits(requests_per_minute=60), tmp_path, 8)
+    rate_limiter = RateLimiter("http://host/v1", RateLimits(requests_per_minute=60), tmp_path, 8)
     turn(rate_limiter)
     (rate_limiter.folder / "pace.json").write_text(content)
     assert turn(rate_limiter) == 0.0
@@ -176,11 +176,11 @@ def test_a_torn_pace_is_none(tmp_path, content):
 def test_a_gate_that_cannot_be_kept_is_one_line(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(StoreError, match="the rate limiter .* cannot be used: Not a directory"):
-        turn(RateLimiter("http://host/v1", Limits(), tmp_path / "file", 8))
+        turn(RateLimiter("http://host/v1", RateLimits(), tmp_path / "file", 8))
 
 
 def test_limits_are_no_part_of_who_a_model_is(tmp_path):
     limited(tmp_path, "http://h/v1", concurrency=2)
     known = load(tmp_path / "models.toml")
-    assert known["one"].limits == known["two"].limits == Limits(concurrency=2)
+    assert known["one"].limits == known["two"].limits == RateLimits(concurrency=2)
     assert "limits" not in known["one"].model_dump()
