@@ -42,7 +42,16 @@ from gre_bench.ingest.records.cells import (
     read_text,
     shorten_cell,
 )
-from gre_bench.ingest.records.columns import AS_NAMED, ColumnNames, PaperIds, clean_id, rename_to_fields, suggest_fields
+from gre_bench.ingest.records.columns import (
+    AS_NAMED,
+    USUAL,
+    ColumnNames,
+    PaperIds,
+    clean_id,
+    header_letters,
+    rename_to_fields,
+    suggest_fields,
+)
 from gre_bench.ingest.records.opening import open_rows
 
 Record = TypeVar("Record", Paper, Review)
@@ -254,8 +263,11 @@ def read_table_rows(
 
 
 def _check_first_row_is_header(path: Path, rows: Rows, headers: Sequence[str], ids: PaperIds) -> None:
-    """Raises `SourceError` if one of *headers* and a cell below it are ids of known papers."""
-    for header in ids.ids.intersection(headers):
+    """Raises `SourceError` if no header names paper ids, and one is a known paper's id above others."""
+    known = ids.ids.intersection(headers)
+    if any(header_letters(header) in USUAL["paper_id"] for header in headers if header not in known):
+        return
+    for header in known:
         if any(row.get(header) in ids.ids for _, row in rows):
             raise SourceError(
                 f"{path.name}: its first row holds the paper id {header}; add a row of column names above it, such as "

@@ -109,10 +109,17 @@ def test_decimals_and_uuids_are_numbers_and_ids_and_another_type_is_none():
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.tsv"])
 @pytest.mark.parametrize("by", ["human", "m"])
-def test_a_table_without_a_row_of_column_names_is_one_line_and_loses_no_row(tmp_path, name, by):
-    path = write(tmp_path, [{"p1": "p2", LONG: LONG}, {"p1": "p1", LONG: f"{LONG} Again."}], name)
-    with one_line("its first row holds the paper id p1; add a row of column names", kind=SourceError):
-        read(path, by=by)
+@pytest.mark.parametrize("ids", [("p1", "p2"), ("paper1", "paper2"), ("1", "2")])
+def test_a_table_without_a_row_of_column_names_is_one_line_and_loses_no_row(tmp_path, name, by, ids):
+    first, second = ids
+    path = write(tmp_path, [{first: second, LONG: LONG}, {first: first, LONG: f"{LONG} Again."}], name)
+    with one_line(f"its first row holds the paper id {first}; add a row of column names", kind=SourceError):
+        read(path, by=by, papers=ids)
+
+
+def test_columns_of_numbers_beside_a_named_column_of_ids_are_no_missing_header(tmp_path):
+    rows = [{"Paper ID": paper, "review": f"{LONG} {paper}", "1": "2", "2": "1"} for paper in ("1", "2")]
+    assert len(read(write(tmp_path, rows, "rows.csv"), papers=("1", "2")).reviews) == 2
 
 
 def test_a_human_review_that_a_file_repeats_counts_once_whether_in_one_import_or_two(tmp_path):
