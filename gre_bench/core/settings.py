@@ -330,11 +330,21 @@ class ValidationSettings(_Group, frozen=True):
     )
     splitter: Literal["authors", "linguistic"] = _field("authors", "how reviews are split into sentences")
     headings: tuple[str, ...] | None = _field(None, "headings of the reviews; default: the venue's")
+    degrees: tuple[int, ...] = _field(
+        tuple(range(10, 101, 10)), "degrees of each harm of a certificate in percent: multiples of 10, rising"
+    )
     seed: int = _field(0, "seed of random choices in changes, and of the bootstrap", ge=0, le=2**31 - 1)
     resamples: int = _field(10_000, "resamples of the bootstrap by paper", ge=200, le=1_000_000)
     together_with: tuple[str, ...] = _field(
         (), "further editions in the state whose pairs count too, such as ICLR-2023"
     )
+
+    @field_validator("degrees")
+    @classmethod
+    def _check_degrees(cls, degrees: tuple[int, ...]) -> tuple[int, ...]:
+        if not degrees or list(degrees) != sorted({*degrees} & {*range(10, 101, 10)}):
+            raise ValueError("name multiples of 10, from 10 to 100, each once and rising")
+        return degrees
 
 
 class BoardSettings(_Group, frozen=True):

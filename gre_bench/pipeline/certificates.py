@@ -21,7 +21,7 @@ from gre_bench.core.records import Signature, digest, signature_of
 from gre_bench.core.resources import resource
 from gre_bench.core.strict import load_json
 from gre_bench.core.whole_files import write_file
-from gre_bench.perturbations.harms import HARMS
+from gre_bench.perturbations.harms import DEGREES, HARMS
 
 FOLDER = Path("validations", "certificates")
 SHIPPED = resource("data", *FOLDER.parts)
@@ -36,7 +36,7 @@ class Certificate:
     - *edition*: the edition whose reviews were damaged. *seed*: the seed of the harms and of the bootstrap.
     - *harms*: harm → its curve (`gre_bench.stats.degrees.DegreeCurve`, with JSON's types), in the order of `HARMS`.
     - *untried*: harm → why it is left out or has no curve.
-    - *registers*, *left_out*: as in a validation record.
+    - *registers*, *left_out*: as in a validation record. *degrees*: the degrees of the curves, in tenths.
     """
 
     signature_id: str
@@ -47,6 +47,7 @@ class Certificate:
     untried: dict[str, str] = field(default_factory=dict)
     registers: dict[str, str] = field(default_factory=dict)
     left_out: int = 0
+    degrees: list[int] = field(default_factory=lambda: list(DEGREES))
 
     @property
     def sentence(self) -> str:

@@ -67,13 +67,12 @@ def chosen_perturbations(settings: Settings) -> dict[str, str]:
 def list_harm_degrees(settings: Settings) -> tuple[dict[str, str], dict[str, str]]:
     """Returns perturbation → id of its candidate, for each degree of each harm; and harm → why it is left out.
 
-    A harm is left out if the evaluation LM was trained to detect it.
+    The degrees are those of ``validation.degrees``. A harm is left out if the evaluation LM was trained to detect it.
     """
     trained_on = trained_on_perturbations(settings.evaluation_lm)
     left_out = {name: trained_on[name] for name in HARMS if name in trained_on}
-    return {
-        name: perturbed_candidate_name(name, "judgments") for name in GRADED if name.rpartition("-")[0] not in left_out
-    }, left_out
+    names = (f"{harm}-{degree}" for harm in HARMS if harm not in left_out for degree in settings.validation.degrees)
+    return {name: perturbed_candidate_name(name, "judgments") for name in names}, left_out
 
 
 def count_harm_degrees(store: Store) -> int:

@@ -13,6 +13,7 @@ Holm's correction for all steps or all degrees.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,7 +31,7 @@ RESAMPLES = 2000
 
 @dataclass(frozen=True, slots=True)
 class DegreeCurve:
-    """How scores change with the degree of a harm; degrees count from 1.
+    """How scores change with the degree of a harm.
 
     - *papers*: the number of papers. *means*, *lows*, *highs*, *sds*: by degree, the mean difference with its 95%
       interval by paper, and the standard deviation over papers.
@@ -52,20 +53,22 @@ class DegreeCurve:
     power: dict[str, float | None]
 
 
-def compute_degree_curve(differences: Array, seed: int = 0) -> DegreeCurve:
+def compute_degree_curve(differences: Array, degrees: Sequence[int] = range(1, 11), seed: int = 0) -> DegreeCurve:
     """Returns how scores change with the degree of a harm.
 
     Args:
-        differences: (papers, degrees) the score of a paper after a harm less its score before, in the metric's unit;
-            the first column is degree 1.
+        differences: (papers, degrees) the score of a paper after a harm less its score before, in the metric's unit.
+        degrees: the degree of each column, rising. *told* and *pays* of the curve are among them.
         seed: the seed of the bootstrap.
 
     Returns:
         The curve; its means, interval ends and standard deviations are in the unit of *differences*.
 
     Raises:
-        ValueError: there are fewer than two papers, or a difference is not finite.
+        ValueError: there are fewer than two papers, a difference is not finite, or a column has no degree.
     """
+    if len(degrees) != differences.shape[1]:
+        raise ValueError(f"{differences.shape[1]} columns for {len(degrees)} degrees")
     tests = [paired_test(column, level=1 - ALPHA) for column in differences.T]
     sds = differences.std(axis=0, ddof=1)
     steps = [paired_test(step) for step in np.diff(differences, axis=1, prepend=0.0).T]
@@ -76,11 +79,12 @@ def compute_degree_curve(differences: Array, seed: int = 0) -> DegreeCurve:
     for papers in PAPERS:
         falls = [test.value < 0 and -test.value >= smallest_detectable_difference(sd, papers, ALPHA, POWER)
                  for test, sd in zip(tests, sds, strict=True)]  # fmt: skip
-        missed = max((degree for degree, fall in enumerate(falls, start=1) if not fall), default=0)
-        least = by_papers[str(papers)] = missed + 1 if missed < len(falls) else None
-        power[str(papers)] = None if least is None else _estimate_power(differences[:, least - 1], papers, seed)
+        least = max((number for number, fall in enumerate(falls, start=1) if not fall), default=0)
+        told = least < len(falls)
+        by_papers[str(papers)] = degrees[least] if told else None
+        power[str(papers)] = _estimate_power(differences[:, least], papers, seed) if told else None
     means, lows, highs = (tuple(float(getattr(test, name)) for test in tests) for name in ("value", "low", "high"))
-    pays = rises.index(True) + 1 if any(rises) else None
+    pays = degrees[rises.index(True)] if any(rises) else None
     return DegreeCurve(
         len(differences), means, lows, highs, tuple(map(float, sds)), len(turns) < 2, pays, by_papers, power
     )

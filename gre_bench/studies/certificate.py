@@ -19,8 +19,9 @@ import numpy as np
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN
+from gre_bench.core.settings import ValidationSettings
 from gre_bench.core.whole_files import write_file
-from gre_bench.perturbations.harms import DEGREES, HARMS
+from gre_bench.perturbations.harms import HARMS
 from gre_bench.pipeline.certificates import Certificate, write_certificate
 from gre_bench.pipeline.pair_scoring import end_run
 from gre_bench.pipeline.perturbed_reviews import list_harm_degrees
@@ -75,10 +76,11 @@ def certify(job: Job) -> dict[str, Any]:
             rows = merge_edition_scores(
                 [scores_of(store, job, work, metric), *(other.scores[metric] for other in beside)]
             ).rows
-            curves, untried = compute_curves(rows, job.perturbations, settings.validation.seed)
+            curves, untried = compute_curves(rows, job.perturbations, settings.validation)
             certificates[metric] = Certificate(
                 signature.signature_id, join_edition_names(store, beside), asdict(signature), settings.validation.seed,
                 curves, left_out | untried, trained_on.registers, len(trained_on.papers),
+                [degree // 10 for degree in settings.validation.degrees],
             )  # fmt: skip
         summary = end_run(store, work, progress, certificates=[
             asdict(item) | {"metric": metric, "line": item.sentence}
@@ -91,18 +93,19 @@ def certify(job: Job) -> dict[str, Any]:
 
 
 def compute_curves(
-    rows: Rows, changes: Mapping[str, str], seed: int
+    rows: Rows, changes: Mapping[str, str], settings: ValidationSettings
 ) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:  # fmt: skip
     """Returns harm → its curve (`DegreeCurve` as JSON), and harm → why it has no curve, for the harms in *changes*."""
     curves, untried = dict[str, dict[str, Any]](), dict[str, str]()
+    degrees = [degree // 10 for degree in settings.degrees]
     for name in HARMS:
-        if f"{name}-{DEGREES[0]}0" not in changes:
+        if f"{name}-{settings.degrees[0]}" not in changes:
             continue
-        differences = paper_differences_from_human(rows, [changes[f"{name}-{degree}0"] for degree in DEGREES])
+        differences = paper_differences_from_human(rows, [changes[f"{name}-{degree}"] for degree in settings.degrees])
         if len(differences) < 2:
             untried[name] = "fewer than two papers have scores of all degrees"
         else:
-            curve = asdict(compute_degree_curve(differences, seed))
+            curve = asdict(compute_degree_curve(differences, degrees, settings.seed))
             curves[name] = {key: list(value) if isinstance(value, tuple) else value for key, value in curve.items()}
     return curves, untried
 
@@ -129,7 +132,7 @@ def draw_certificates(certificates: Sequence[Mapping[str, Any]], path: Path, tit
         HARMS[name].said: [
             Curve(
                 recipe_of(item["signature"]["metric"]).title,
-                [(0.0, 0.0), *_yield_curve_points(item["harms"][name])],
+                [(0.0, 0.0), *_yield_curve_points(item["degrees"], item["harms"][name])],
                 look,
             )
             for item, look in zip(certificates, ("main", "second", "pale", "level"), strict=False)
@@ -147,6 +150,6 @@ def draw_certificates(certificates: Sequence[Mapping[str, Any]], path: Path, tit
     return path
 
 
-def _yield_curve_points(curve: Mapping[str, Any]) -> Iterator[tuple[float, float]]:
-    for degree, mean, sd in zip(DEGREES, curve["means"], curve["sds"], strict=True):
+def _yield_curve_points(degrees: Sequence[int], curve: Mapping[str, Any]) -> Iterator[tuple[float, float]]:
+    for degree, mean, sd in zip(degrees, curve["means"], curve["sds"], strict=True):
         yield 10.0 * degree, mean / sd if sd else math.nan

@@ -55,6 +55,17 @@ def test_differences_that_do_not_vary_are_told_unless_they_are_zero():
         compute_degree_curve(np.zeros((1, 10)))
 
 
+def test_a_curve_of_some_degrees_names_these_degrees():
+    means = [-0.06 * degree for degree in range(1, 11)]
+    some = (2, 5, 10)
+    curve = compute_degree_curve(made(means)[:, [degree - 1 for degree in some]], some)
+    assert curve.means == pytest.approx([means[degree - 1] for degree in some])
+    assert curve.told == {"60": 10, "113": 5, "300": 5}
+    assert compute_degree_curve(made([0, 0.5, 0.6]), some).pays == 5
+    with pytest.raises(ValueError, match="10 columns for 3 degrees"):
+        compute_degree_curve(made(means), some)
+
+
 def test_equal_differences_give_equal_curves():
     differences = made([-0.2] * 10)
-    assert compute_degree_curve(differences, 3) == compute_degree_curve(differences, 3)
+    assert compute_degree_curve(differences, seed=3) == compute_degree_curve(differences, seed=3)

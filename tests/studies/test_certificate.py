@@ -82,6 +82,26 @@ def test_a_certificate_made_twice_is_the_same_file_and_asks_the_lm_nothing(made,
     assert files(tmp_path / "anew") == before
 
 
+def test_a_certificate_of_some_degrees_has_the_curve_of_these_degrees(made, tmp_path, scripted):
+    summary = run(tmp_path, "validation.degrees=[20, 50, 100]")
+    some = [1, 4, 9]
+    for row, whole in zip(summary["certificates"], made[1]["certificates"], strict=True):
+        assert row["degrees"] == [2, 5, 10] and whole["degrees"] == list(range(1, 11))
+        for name, curve in row["harms"].items():
+            assert curve["means"] == [whole["harms"][name]["means"][index] for index in some]
+            assert {*curve["told"].values(), curve["pays"]} <= {None, 2, 5, 10}
+    assert query(tmp_path, "select count(*) from candidates where candidate_id like '%garbling%'") == [(3,)]
+    asked = len(scripted.asked)
+    run(tmp_path)
+    assert files(tmp_path) == files(made[0]) and len(scripted.asked) > asked
+
+
+@pytest.mark.parametrize("degrees", ["[]", "[25]", "[50, 20]", "[20, 20]", "[0, 10]", "[110]"])
+def test_degrees_are_rising_multiples_of_ten(degrees):
+    with pytest.raises(SettingsError, match=r"validation\.degrees: .*multiples of 10, from 10 to 100"):
+        demo(f"validation.degrees={degrees}")
+
+
 def test_a_stopped_certificate_goes_on_from_the_scores_it_has(made, tmp_path, scripted):
     run(tmp_path, limit=3)
     pilot = len(scripted.asked)

@@ -51,7 +51,8 @@ def validate(
 
     A metric passes if every degradation of human reviews lowers it and no manipulation raises it. The verdict holds
     for one metric with one evaluation LM and one writer, and every board of that combination shows it. With
-    --certificate, reviews are harmed in ten degrees instead, to find the smallest degree that each metric detects.
+    --certificate, reviews are harmed in ten degrees instead (validation.degrees), to find the smallest degree that each
+    metric detects.
     """
     from gre_bench.cli.views.study_screens import show_certificates, show_validation
 

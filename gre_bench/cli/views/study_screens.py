@@ -120,7 +120,7 @@ def show_certificates(summary: Row) -> None:
 
     for row in summary["certificates"]:
         print_grid(
-            ("Harm", *map(str, PAPERS), "nats at 100%", "pays from", "monotone"),
+            ("Harm", *map(str, PAPERS), f"nats at {10 * row['degrees'][-1]}%", "pays from", "monotone"),
             [
                 (HARMS[name].said, *(_format_degree(curve["told"][str(papers)]) for papers in PAPERS),
                  f"{curve['means'][-1]:+.1f} ±{(curve['highs'][-1] - curve['lows'][-1]) / 2:.1f}",
