@@ -1,4 +1,4 @@
-"""Sets up a Prefect server for this project, besides its deployments: work pools, secrets, automations.
+"""Sets up a Prefect server for this project, except its deployments: work pools, secrets, automations.
 
     PREFECT_API_URL=http://127.0.0.1:4200/api python deployments/server_setup.py [--tell URL]
 
@@ -30,7 +30,7 @@ from prefect.workers.process import ProcessWorker
 from pydantic import SecretStr
 
 POOLS = {"gre-bench-cpu": 2, "gre-bench-gpu": 1}
-"""Work pool → how many flow runs it runs at once; a GPU holds one evaluation LM."""
+"""Work pool → the maximum number of simultaneous flow runs; a GPU holds one evaluation LM."""
 LOGIN = {"openreview-username": "OPENREVIEW_USERNAME", "openreview-password": "OPENREVIEW_PASSWORD"}
 HEARTBEAT_S = 30
 """Seconds between two heartbeats of a flow run; Prefect accepts no less."""
@@ -44,9 +44,9 @@ RUN = "prefect.flow-run."
 """Prefix of the names of a flow run's events; the rest is the name of a state, or ``heartbeat``."""
 Action = TypeVar("Action", ChangeFlowRunState, RunDeployment)
 EVERY, ALONE, SCHEDULED, ANNUAL = "gre-bench*", "gre-bench", "gre-bench-scheduled", "annual"
-"""Tags: of every run, of runs that are no stage of another run, of scheduled runs, and of the runs of a year."""
+"""Tags of every run, of runs that are not a stage of another run, of scheduled runs, and of runs of flow `year`."""
 BEGUN = "Running Retrying Completed Failed Crashed Cancelled Cancelling Scheduled AwaitingRetry"
-"""Events of which one must follow once a worker has taken a run (Pending). Other states until then are no progress."""
+"""The events that show progress; one of them must follow when a worker has taken a run (event Pending)."""
 PARAMETERS = {
     "__prefect_kind": "json",
     "value": {
@@ -56,20 +56,20 @@ PARAMETERS = {
 }
 """Template of the parameters of a flow run. If it cannot be filled in, Prefect runs nothing."""
 REFUSED = "Deployment concurrency limit reached."
-"""What Prefect says of a run that it cancels because another one holds the deployment."""
+"""Prefect's message when it cancels a run because another run occupies the deployment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waits:
     """How many seconds the server waits before it acts on a run.
 
-    *silence*: a run that a worker has taken, without any event for this long, counts as crashed. A few heartbeats may
-    get lost while the server's database is locked, so this allows for several.
+    *silence*: if a worker has taken a run and no event follows for this long, the run counts as crashed. A few
+    heartbeats may get lost while the server's database is locked, so this wait spans several heartbeats.
     *rest*: a crashed run is restarted after this time. A run that always crashes at once is thus tried six times an
     hour.
     *late*: a run that should have begun this long ago is reported.
-    *once*: a run is restarted, and a notice of it is sent, once in this time. Prefect may set a final state again or
-    evaluate one event up to four times, if its database was locked.
+    *once*: within this time, a run is restarted at most once, and at most one notification of it is sent. Prefect may
+    set a final state again or evaluate one event up to four times if its database was locked.
     """
 
     silence: float = 4.0 * HEARTBEAT_S
@@ -81,10 +81,11 @@ class Waits:
 def events(tag: str, expect: str, after: str = "", within_s: float = 0.0, message: str = "") -> EventTrigger:
     """Returns a trigger on the events of flow runs that have the tag *tag*.
 
-    If *after* is empty, it fires when one of the events *expect* happens, but for each run only once in *within_s*
-    seconds. Otherwise it fires when none of *expect* happens within *within_s* seconds after one of the events *after*.
+    If *after* is empty, the trigger fires when one of the events *expect* happens, but for each run only once in
+    *within_s* seconds. Otherwise the trigger fires when none of the events *expect* happens within *within_s* seconds
+    after one of the events *after*.
     *expect*, *after*: names of events without the prefix `RUN`, separated by blanks; ``*`` means any event.
-    *message*: that of the run's new state; empty means any.
+    *message*: the message that the run's new state must have; empty means any message.
     """
     return EventTrigger(
         expect={RUN + name for name in expect.split()},
@@ -113,7 +114,7 @@ def action(kind: type[Action], **fields: Any) -> Action:
 def automations(notification_block: UUID | None, waits: Waits) -> Iterator[AutomationCore]:
     """Yields the automations for this project's runs. *waits*: how long the server waits before it acts.
 
-    *notification_block*: id of the Prefect block that sends notifications; None: no automation that sends any.
+    *notification_block*: id of the Prefect block that sends notifications; None: yield no automation that notifies.
     """
     silence = f"no sign of life for {waits.silence:.0f} s"
     for name, after, expect, state in (

@@ -12,7 +12,7 @@ from gre_bench.studies.review_quality import QualityJob, grade
 
 @flow(name="review-quality", flow_run_name="{job.name}", validate_parameters=False, persist_result=False)
 def review_quality(job: QualityJob) -> dict[str, Any]:
-    """Gives points to reviews, groups them, and samples each group, as *job* says.
+    """Gives points to reviews, groups the reviews by points, and samples each group, as *job* says.
 
     Returns a summary with counts. Files in the study's folder hold each review's points and the sampled reviews.
     """

@@ -21,7 +21,7 @@ def validate_metrics(
     retry_failed: bool = False,
     wait_s: float = 0.0,
 ) -> dict[str, Any]:
-    """Validates the metrics of the settings on one edition; the summary has every effect and verdict.
+    """Validates the metrics that the settings name on one edition; the summary has every effect and verdict.
 
     Parameters: see `annual_refresh`. A pilot (*limit*) writes no validation record.
     """

@@ -1,4 +1,4 @@
-"""The board of a year, from OpenReview to a release, as a Prefect flow whose stages are flow runs within it."""
+"""The board of a year, from OpenReview to a release, as a Prefect flow whose stages are subflows."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def year(
     on: date | None = None,
     strict: bool = False,
 ) -> Summary:
-    """Makes the board of a venue's year and publishes it; the summary has the summaries of all stages.
+    """Makes and publishes the board of one year of a venue; the summary has the summaries of all stages.
 
     Args:
-        venue: Its key in data/venues.toml, such as ICLR.
+        venue: The venue's key in data/venues.toml, such as ICLR.
         roster: The models to rank: a file, or a name in data/rosters. Default: those that the settings name, or yearly.
         year: Default: the newest year whose reviews are public on the day *on*.
         settings: Settings that replace those of the roster.
@@ -55,11 +55,11 @@ def year(
         strict: Whether an outcome that needs attention fails the flow run. A pause or a wait never does.
     """
 
-    def work() -> Summary:
+    def run_year_job() -> Summary:
         job = year_job(venue, roster, year, settings or Settings(), state, gpu, retry_failed, on)
         return make_board(job, run_as_flow)
 
-    return to_prefect_state(work, strict=strict)
+    return to_prefect_state(run_year_job, strict=strict)
 
 
 def run_as_flow(name: str, stage: Callable[[], Summary]) -> Summary:

@@ -46,7 +46,7 @@ IN_PYTHON = {
     "--state FOLDER": "state=FOLDER",
     "--where ": "where ",
 }
-"""Term of the command line in an error message → its counterpart in Python."""
+"""Words about the command line in an error message → the words that replace them for users of Python."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class OpenedLM:
 
 
 @contextmanager
-def _errors_for_python() -> Iterator[None]:
+def _reword_errors_for_python() -> Iterator[None]:
     try:
         yield
     except GreBenchError as error:
@@ -125,7 +125,7 @@ def open_lm(name: str | Path = "cache-ngram", **settings: Any) -> OpenedLM:
 
 
 def judgments(review: str) -> list[str]:
-    """Returns the judgments in a review, extracted by rule without an LM.
+    """Returns the judgments in a review. Rules extract them, without an LM.
 
     Args:
         review: the text of a review.
@@ -134,7 +134,7 @@ def judgments(review: str) -> list[str]:
         One text per judgment, in the review's order; empty if the review contains no judgment.
 
     Raises:
-        SettingsError: *review* is not a text, such as an empty cell of a data frame.
+        SettingsError: *review* is not a string, for example because a cell of a data frame is empty.
     """
     if not isinstance(review, str):
         raise SettingsError(f"a review is a text, not {type(review).__name__}")
@@ -186,7 +186,7 @@ SHOWN = (
 """The columns of a board without details."""
 
 
-@_errors_for_python()
+@_reword_errors_for_python()
 def leaderboard(
     edition: str | Path, metric: str | None = None, state: str | Path = "state", *, details: bool = False
 ) -> pandas.DataFrame:
@@ -211,18 +211,18 @@ def leaderboard(
     if (folder := release_folder(str(edition), Path(state))) is not None:
         rows = release_boards(folder, metric)
     else:
-        store = _find_store(edition, state)
+        store = _open_existing_store(edition, state)
         ids = [row["signature_id"] for row in shown_signatures(store, [metric] if metric else None)]
         rows = store.read(LEADERBOARD, signature_ids=ids)
-    frame = _board_class()(_rows_to_frame(rows))
+    frame = _make_board_frame_class()(_rows_to_frame(rows))
     return frame if details or frame.empty else frame.filter(SHOWN)
 
 
-@_errors_for_python()
+@_reword_errors_for_python()
 def pairs(
     edition: str | Path, metric: str, candidate: str | None = None, state: str | Path = "state"
 ) -> pandas.DataFrame:
-    """Returns the planned pairs (paper, candidate, reference) of a metric.
+    """Returns a metric's planned pairs. A pair is a candidate and a reference review of one paper.
 
     Args:
         edition: as in `leaderboard`.
@@ -241,7 +241,7 @@ def pairs(
     if (folder := release_folder(str(edition), Path(state))) is not None:
         rows = release_pairs(folder, metric, candidate)
     else:
-        store = _find_store(edition, state)
+        store = _open_existing_store(edition, state)
         (signature,) = shown_signatures(store, [metric])
         known = [row["candidate"] for row in store.read(KNOWN_CANDIDATES)]
         names = [resolve_candidate(store, candidate)] if candidate else known
@@ -249,7 +249,7 @@ def pairs(
     return _rows_to_frame(rows).drop(columns="unit").rename(columns={"candidate_id": "candidate", "value": "score"})
 
 
-@_errors_for_python()
+@_reword_errors_for_python()
 def why(edition: str, candidate: str, metric: str | None = None, state: str | Path = "state") -> pandas.DataFrame:
     """Returns the scores of a candidate by paper, with the largest lead over the human baseline first.
 
@@ -267,13 +267,13 @@ def why(edition: str, candidate: str, metric: str | None = None, state: str | Pa
     Raises:
         SettingsError: there is no such edition, metric or candidate.
     """
-    store = _find_store(edition, state)
+    store = _open_existing_store(edition, state)
     signature = headline_signature(store) if metric is None else shown_signatures(store, [metric])[0]
     rows = read_paper_leads(store, signature["signature_id"], resolve_candidate(store, candidate))
     return _rows_to_frame(rows).rename(columns={"mean": "score"})
 
 
-@_errors_for_python()
+@_reword_errors_for_python()
 def compare(
     first: str, second: str, edition: str, metric: str | None = None, state: str | Path = "state"
 ) -> pandas.DataFrame:
@@ -298,7 +298,7 @@ def compare(
     """
     from gre_bench.reports.contrasts import compare_candidates
 
-    _find_store(edition, state)
+    _open_existing_store(edition, state)
     report = compare_candidates(Path(state), edition, [first, second], [metric] if metric else None)
     names = ("metric", "validated", "difference", "low", "high", "p", "papers", "won", "lost", "problem")
     return _rows_to_frame(
@@ -309,7 +309,7 @@ def compare(
     )
 
 
-@_errors_for_python()
+@_reword_errors_for_python()
 def remove(edition: str, candidate: str, state: str | Path = "state") -> dict[str, int]:
     """Removes a candidate from an edition, with its reviews, judgments and scores.
 
@@ -330,13 +330,13 @@ def remove(edition: str, candidate: str, state: str | Path = "state") -> dict[st
     from gre_bench.pipeline.own_reviews import remove as remove_from
     from gre_bench.pipeline.runs.job import read_last_settings
 
-    store = _find_store(edition, state)
+    store = _open_existing_store(edition, state)
     name = find_candidate(store, candidate)["candidate"]
     report = remove_from(store, read_last_settings(store), Path(state).resolve(), name)
     return {name: report[name] for name in ("reviews", "judgments", "scores")}
 
 
-@_errors_for_python()
+@_reword_errors_for_python()
 def publish(
     edition: str, state: str | Path = "state", out: str | Path | None = None, *, scores_only: bool = False
 ) -> Path:
@@ -359,12 +359,12 @@ def publish(
     from gre_bench.release.release_store import ReleaseStore
     from gre_bench.reports.publish_editions import publish_edition
 
-    store = _find_store(edition, state)
+    store = _open_existing_store(edition, state)
     releases = ReleaseStore(Path(out) if out else Path(state) / "releases", store.key)
     return publish_edition(store, releases, scores_only=scores_only).folder
 
 
-@_errors_for_python()
+@_reword_errors_for_python()
 def rank(
     reviews: str | Path | pandas.DataFrame,
     on: str,
@@ -408,7 +408,7 @@ def rank(
     from gre_bench.pipeline.refreshing import check_job, refresh
     from gre_bench.pipeline.runs.job import Job, read_last_settings
 
-    store = _find_store(on, state)
+    store = _open_existing_store(on, state)
     with tempfile.TemporaryDirectory(prefix="gre-bench-") as folder:
         if not isinstance(reviews, str | Path):
             if not hasattr(reviews, "to_parquet"):
@@ -453,7 +453,7 @@ def _join_judgments(title: str, given: Text) -> str:
     return text
 
 
-def _find_store(name: str | Path, state: str | Path) -> Store:
+def _open_existing_store(name: str | Path, state: str | Path) -> Store:
     store = Store(Path(state), str(name))
     if not store.exists:
         raise missing_edition_error(Path(state), store.key)
@@ -461,7 +461,7 @@ def _find_store(name: str | Path, state: str | Path) -> Store:
 
 
 @cache
-def _board_class() -> type[pandas.DataFrame]:
+def _make_board_frame_class() -> type[pandas.DataFrame]:
     """Returns a data frame class that shows a chart of the first metric above the table in a notebook."""
     import pandas
 

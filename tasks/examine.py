@@ -99,7 +99,7 @@ def grade_items(
     name: str | None, writer_context: WriterContext, examiner: Examiner, items: Sequence[GradingItem],
     evaluation_lm: EvaluationLMSettings | None = None,
 ) -> list[Grade]:  # fmt: skip
-    """Returns one unbinned grade or problem per item, in order; parameters as in `build_grader`."""
+    """Returns one grade (before binning) or problem per item, in order; parameters as in `build_grader`."""
     return build_grader(examiner, name, writer_context, evaluation_lm)[0](items)
 
 

@@ -61,9 +61,9 @@ def read_papers(snapshot: str, paper_ids: Sequence[str]) -> list[dict[str, Any]]
     """Returns the texts of papers in the snapshot folder *snapshot*, as rows of the table ``texts``.
 
     A paper without a PDF or a text has no row. The text is None if the PDF is unusable, for example because it
-    belongs to another paper. Each row also has *title*, which may be None, and *words*. *words* lists for each page its
-    number, and reason → the number of words kept or dropped for that reason. A text without pages has only page 0.
-    PDFs are read in child processes with limits, one per core.
+    belongs to another paper. Each row also has *title*, which may be None, and *words*. *words* lists, for each page,
+    the page number and a mapping: reason → the number of words kept or dropped for that reason. A text without pages
+    counts as one page, 0. PDFs are read in child processes with limits, one per core.
     """
     opened = Snapshot.open(Path(snapshot))
     rows: dict[str, dict[str, Any] | None] = dict.fromkeys(paper_ids)

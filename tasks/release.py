@@ -15,7 +15,9 @@ def show_leaderboard(edition: str, markdown: str) -> None:
         return
     from prefect.artifacts import create_markdown_artifact
 
-    create_markdown_artifact(key=_key(f"leaderboard-{edition}"), markdown=markdown, description=f"GRE-bench {edition}")
+    create_markdown_artifact(
+        key=_make_artifact_key(f"leaderboard-{edition}"), markdown=markdown, description=f"GRE-bench {edition}"
+    )
 
 
 @make_step("show history", None, 1 / 12, "report", retries=1)
@@ -26,10 +28,12 @@ def show_history(venue: str, rows: Sequence[Mapping[str, Any]]) -> None:
     from prefect.artifacts import create_table_artifact
 
     description = f"GRE-bench {venue}: differences to the human baseline"
-    create_table_artifact(key=_key(f"history-{venue}"), table=build_artifact_rows(rows), description=description)
+    create_table_artifact(
+        key=_make_artifact_key(f"history-{venue}"), table=build_artifact_rows(rows), description=description
+    )
 
 
-def _key(name: str) -> str:
+def _make_artifact_key(name: str) -> str:
     return "".join(mark if mark.isalnum() else "-" for mark in name.lower())
 
 
@@ -38,8 +42,8 @@ SIX = ("metric", "candidate", "edition", "difference", "low", "high")
 
 def build_artifact_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Returns the columns `SIX` of *rows* in Prefect's form: "" for None, numbers with two decimals."""
-    return [{name: _cell(row[name]) for name in SIX} for row in rows]
+    return [{name: _format_cell(row[name]) for name in SIX} for row in rows]
 
 
-def _cell(value: Any) -> Any:
+def _format_cell(value: Any) -> Any:
     return round(value, 2) if isinstance(value, float) else "" if value is None else value

@@ -77,13 +77,13 @@ def score_papers(
     name: str, backends: Backends, scoring: ScoringSettings, works: Sequence[MetricWork],
     known: Mapping[str, SpanLogprob],
 ) -> ScoringResult:  # fmt: skip
-    """Returns the scores of *works*, which are the cases of some papers, by metric.
+    """Returns the scores of *works*, each of which holds the cases of one metric on some papers.
 
-    A case is the texts of one paper, candidate and reference. *name*: what the task run's name calls these papers.
-    *known*: digest of a prediction → its log-probabilities, if they are already computed.
+    A case consists of the texts of one paper, one candidate and one reference. *name*: what the task run's name calls
+    these papers. *known*: digest of a prediction → its log-probabilities, if they are already computed.
     """
 
-    def other(recipe: Recipe, signature_id: str) -> Metric:
+    def open_other_metric(recipe: Recipe, signature_id: str) -> Metric:
         return _open_other_backend(recipe, backends, scoring)[1](signature_id)
 
-    return score(works, scoring, lambda: open_lm(backends.evaluation_lm), other, known)
+    return score(works, scoring, lambda: open_lm(backends.evaluation_lm), open_other_metric, known)

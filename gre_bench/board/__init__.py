@@ -1,1 +1,1 @@
-"""The wording of a board: its answer, columns, notes and ties. Screens, pages and files use the same words."""
+"""What a board says in words, such as who leads and who ties. Screens, pages and files use the same words."""

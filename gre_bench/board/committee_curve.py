@@ -1,4 +1,7 @@
-"""Computes how a committee's score grows with its reviewers, from an edition or from a release."""
+"""Reads how a committee's score grows with its members. A committee's review joins the reviews of several LMs.
+
+The scores come from an edition or from a release.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +31,10 @@ def list_ranked_models(board: Sequence[LeaderboardRow]) -> list[str]:
 def read_committee_curve(read: Read, signature_id: str, board: Sequence[LeaderboardRow]) -> dict[str, Any] | None:
     """Returns the curve of the *board*'s committee; None unless ``study committee`` has scored the whole committee.
 
-    - *papers*, *steps*, *human*: as in `CommitteeCurve`. *references*: the number of reviews that were predicted.
-    - *left_out*: reason → number of excluded papers. *repeats*: the number of repeated lines; each counts only once.
+    - *papers*, *steps*, *human*: as in `CommitteeCurve`.
+    - *references*: the number of human reviews against which the whole committee was scored.
+    - *left_out*: reason → number of excluded papers.
+    - *repeats*: how many lines of the joined reviews repeat another line; a repeated line is joined only once.
     """
     rows = read(COMMITTEES, signature_id=signature_id)
     if not rows:
@@ -53,9 +58,10 @@ def read_committee_curve(read: Read, signature_id: str, board: Sequence[Leaderbo
 def group_committee_scores(
     read: Read, signature_id: str, rows: Sequence[Any], names: Sequence[str]
 ) -> tuple[dict[Members, dict[str, float]], list[str], dict[str, str]]:
-    """Returns the scores of committees of *names* (`Told`), the papers, and paper → the problem that excludes it.
+    """Returns the scores of committees, the papers on which they were scored, and paper → the problem that excludes it.
 
-    *rows*: rows of the table ``committees``. The scores of single reviewers are taken from the board.
+    Scores are a dictionary: members → paper → mean score over the paper's references. *rows*: rows of the table
+    ``committees``. *names*: the reviewers. The scores of single reviewers are taken from the board.
     """
     references = {(row["paper_id"], row["reference_id"]) for row in rows}
     values: dict[Members, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))

@@ -1,9 +1,11 @@
 """Builds the family of significance tests that a board's order rests on: one family per metric and evaluation LM.
 
-Board, page, JSON, `compare` and planned contrasts all read this family, so they cannot contradict each other.
+The board, its web page, the JSON output, the command ``compare`` and planned contrasts all use this family. Therefore
+they cannot contradict each other. A *signature* stands for a metric with everything that its scores depend on, such as
+the evaluation LM, the prompt and the writer of judgments, but not the texts.
 
-Contrasts are ordinary members of the family. If instead they were gatekeepers, tested before all other pairs, a single
-contrast without a difference would leave the board without any order.
+Contrasts are ordinary members of the family. The alternative is to test them first, and the other pairs only if all
+contrasts are significant. Then a single contrast that is not significant would leave the board without any order.
 """
 
 from __future__ import annotations
@@ -25,7 +27,10 @@ Read = Callable[..., list[Any]]
 
 
 def read_holm_family(read: Read, signature_id: str, rows: Sequence[LeaderboardRow], board: str = "clean") -> HolmFamily:
-    """Returns the stored family of tests of one signature's *board*; *rows*: the board's rows, ranked or not."""
+    """Returns the stored family of tests of a signature's board.
+
+    *board*: ``clean`` or ``all``. *rows*: the rows of that board, ranked or not.
+    """
     tests = tuple(PairTest(**row) for row in read(PAIR_TESTS, signature_id=signature_id, board=board))
     above = {row["candidate"]: p for row in rows if (p := row["above_chance_p_holm"]) is not None}
     alone = {
@@ -66,7 +71,7 @@ def read_lm_orders(
 def read_lm_orders_by_signature(
     read: Read, rows: Sequence[LeaderboardRow], board: str = "clean"
 ) -> dict[str, list[CandidateOrder]]:
-    """Returns signature id → the result of `read_lm_orders` for its board. *rows*: the rows of several boards."""
+    """Returns signature id → the result of `read_lm_orders` for its board. *rows*: the rows of one or more boards."""
     boards: dict[str, list[LeaderboardRow]] = defaultdict(list)
     for row in rows:
         boards[row["signature_id"]].append(row)

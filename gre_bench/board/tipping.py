@@ -1,4 +1,4 @@
-"""Computes, for an edition or a release, how much AI-written text in the references a board's order withstands."""
+"""Computes up to which share of AI-written references a board's order holds, for an edition or a release."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
 
 def tipping_points_of(read: Read, signature_id: str, rows: Sequence[LeaderboardRow]) -> list[TippingPoint]:
-    """Returns the tipping points of a board, group by group; *rows*: the rows of the board.
+    """Returns the tipping points of a board, group by group: up to which share of AI-written references an order holds.
 
-    Returns [] if ``study references`` has scored no stand-in under this signature.
+    *rows*: the rows of the board. Returns [] if ``study references`` has not scored any candidate under this signature
+    against LM-written reviews in place of human references.
     """
     stand_ins = read(STAND_INS, signature_id=signature_id)
     if not stand_ins:
@@ -30,7 +31,7 @@ def tipping_points_of(read: Read, signature_id: str, rows: Sequence[LeaderboardR
 
 
 def format_tipping_line(read: Read, signature_id: str, rows: Sequence[LeaderboardRow]) -> str | None:
-    """Returns the board's line on AI-written references.
+    """Returns one line that says up to which share of AI-written references the board's order holds.
 
     Returns None if the board's metric is not validated, or if there are no tipping points.
     """

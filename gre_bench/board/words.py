@@ -1,7 +1,7 @@
 """Puts a board into words: who leads, which candidates no test tells apart, who has no rank and why.
 
-Unless stated otherwise, *rows* are rows of the view ``leaderboard`` (`LeaderboardRow`) for one metric. The answer
-covers the candidates that belong to no group; each group is ranked separately.
+Unless stated otherwise, *rows* are rows of the view ``leaderboard`` (`LeaderboardRow`) for one metric.
+`format_board_answer` covers only candidates that belong to no group, because each group is ranked separately.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gre_bench.stats.families import HolmFamily
 
 MOST_NAMED = 4
-"""The maximum number of candidates that a list names. A longer list names only two, and counts the others."""
+"""A sentence lists at most this many candidates. If there are more, it names only two and counts the others."""
 FEW = 30
 """An interval from fewer papers than this is shown with a warning.
 
@@ -41,9 +41,10 @@ FEW_MEANS = (
 
 @dataclass(frozen=True, slots=True)
 class BoardColumn:
-    """A column of a board: its heading, which is the same everywhere, its *meaning*, and the function for its cells.
+    """A column of a board. *head*: its heading, the same on screens, pages and in files.
 
-    Columns are shown in the order of `COLUMNS`. If the screen is too narrow, the last columns are left out.
+    *meaning*: what the column shows. *cell*: the function that returns the text of a row's cell. Columns are shown in
+    the order of `COLUMNS`. If the screen is too narrow, the last columns are left out.
     """
 
     head: str
@@ -74,7 +75,7 @@ FEWEST_PAPERS = 20
 
 
 def get_score_at_human_length(row: LeaderboardRow) -> float | None:
-    """Returns the score at the length of human reviews.
+    """Returns the score that the candidate of *row* would have with texts as long as human ones.
 
     Returns None if this score is unknown or extrapolated, or if there are fewer than `FEWEST_PAPERS` papers.
     """
@@ -103,7 +104,7 @@ def format_rank_range(rank: int | None, low: int | None, high: int | None) -> st
 
 
 def format_row_rank_range(row: LeaderboardRow) -> str:
-    """Returns the `format_rank_range` of *row*; a dash if the row has no rank or the metric is not validated."""
+    """Formats the rank of *row* with its range; returns a dash if there is no rank or the metric is not validated."""
     if not is_validated([row]):
         return "–"
     return format_rank_range(row["rank"], row["rank_low"], row["rank_high"]) or "–"
@@ -169,7 +170,7 @@ CONTROLS = (
 
 @dataclass(frozen=True, slots=True)
 class CandidateOrder:
-    """The order of candidates by one evaluation LM: its name, the *rows* of its board, and the board's *tests*."""
+    """The order of candidates by one evaluation LM (*lm*), with the *rows* and the *tests* of its board."""
 
     lm: str
     rows: Sequence[LeaderboardRow]
@@ -177,7 +178,7 @@ class CandidateOrder:
 
 
 def format_board_answer(rows: Sequence[LeaderboardRow], lm_orders: Sequence[CandidateOrder] = ()) -> str:
-    """Answers the question of one board: who leads, which candidates no test tells apart, who is not ranked and why.
+    """Sums up one board in sentences: who leads, which candidates no test tells apart, who is not ranked and why.
 
     Args:
         rows: the rows of the board.
@@ -208,14 +209,14 @@ LIKELY = "where papers have one human review each, it is the reference"
 
 
 def format_missing_pairs(metric: str, candidates: Sequence[str]) -> str:
-    """Explains that a metric has no pair of some candidates.
+    """States that a metric has no pairs for some candidates.
 
     Args:
         metric: the name of the metric.
-        candidates: the names of the candidates that have no pair.
+        candidates: the names of the candidates that have no pairs.
 
     Returns:
-        A phrase. If ``human`` is one of the candidates, it includes the likely reason.
+        A phrase. If ``human`` is one of the candidates, the phrase includes the likely reason.
     """
     reason = f" ({LIKELY})" if HUMAN in candidates else ""
     return f"{metric} has no pair of candidate {', '.join(candidates)}{reason}"
@@ -270,7 +271,7 @@ def choose_headline_signature(rows: Sequence[LeaderboardRow], wanted: str | None
         wanted: the headline metric of the settings, if any.
 
     Returns:
-        The id of the signature of *wanted*'s board; if there is no such board, of the first board of *rows*.
+        The id of the signature of the metric *wanted*; if *wanted* has no board, the id of the first row's signature.
     """
     return next((row["signature_id"] for row in rows if row["metric"] == wanted), rows[0]["signature_id"])
 
@@ -329,7 +330,7 @@ def format_contamination_gap(gap: CleanGapRow | None) -> str:
 
 
 def is_small(evaluation_lm: str) -> bool:
-    """Whether *evaluation_lm* is the included count model. Its scores cannot be compared with those of a large LM."""
+    """Whether *evaluation_lm* is the included n-gram model. Its scores cannot be compared with a large LM's scores."""
     return evaluation_lm.startswith("cache-ngram")
 
 
@@ -338,7 +339,7 @@ ROLES = {"evaluation_lm": "evaluation LM", "writer": "writer", "synopsis_writer"
 
 
 def format_contaminated_lms(signature: SignatureRow, exposures: Iterable[ContaminationRow]) -> Iterator[str]:
-    """Finds the LMs of a signature that may have been trained on the reviews or papers of an edition.
+    """Yields warnings about LMs of a signature that may have been trained on an edition's reviews or papers.
 
     Args:
         signature: the signature of a board.
@@ -366,7 +367,7 @@ def describe_training_overlap(signature: Mapping[str, Any], exposures: Iterable[
         exposures: the rows of the edition's table ``exposures``.
 
     Returns:
-        A list in words, which leaves out LMs and rules without a known number; "" if no number is known.
+        A comma-separated list without the LMs and rules whose number is unknown; "" if no number is known.
     """
     return ", ".join(
         f"{row['name']} {row['learnt']:,} of {counted(row['papers'] or 0, 'paper')}"
@@ -376,7 +377,7 @@ def describe_training_overlap(signature: Mapping[str, Any], exposures: Iterable[
 
 
 def _format_order(ranked: Sequence[LeaderboardRow], lm_orders: Sequence[CandidateOrder]) -> list[str]:
-    """Returns sentences on who leads, where human stands, and which neighbours in rank no test tells apart."""
+    """Returns sentences on who leads, where the human baseline stands, and which neighbours no test tells apart."""
     models = [row["candidate"] for row in ranked if row["kind"] == "model"]
     tops = [_find_top_model(lm_order, models) for lm_order in lm_orders]
     leader = tops[0][0] if tops and len(models) > 1 and all(top == (tops[0][0], []) for top in tops) else None
@@ -399,7 +400,7 @@ def _format_order(ranked: Sequence[LeaderboardRow], lm_orders: Sequence[Candidat
 
 
 def _find_top_model(lm_order: CandidateOrder, models: Sequence[str]) -> tuple[str, list[str]]:
-    """Returns the best of the *models* by one evaluation LM, and the models that it is not surely ahead of.
+    """Returns the top-ranked of *models* by one evaluation LM, and the models that the top one is not surely ahead of.
 
     A model is surely ahead of another if it leads by the mean and by the trimmed mean, and is ahead on more papers
     (`PairTest.surely_ahead`).
@@ -411,12 +412,13 @@ def _find_top_model(lm_order: CandidateOrder, models: Sequence[str]) -> tuple[st
 
 
 def _format_lead(leader: str, ranked: Sequence[LeaderboardRow], lm_orders: Sequence[CandidateOrder]) -> str:
-    """Returns who leads by which LMs, the next model, and how many words the leader's texts and human texts have.
+    """Returns sentences: who leads, by which LMs, ahead of whom, and how long the leader's and human texts are.
 
-    Numbers of words are given because scores grow with length. The human baseline never leads: it is the yardstick.
+    Lengths are given in words per paper, because scores grow with length. The human baseline never leads: models are
+    measured against it.
     """
     by = f" by {_join_names([each.lm for each in lm_orders])}" if len(lm_orders) > 1 else ""
-    sentence = f"{_drop_maker(leader)} leads{by}{_format_ahead(leader, ranked, lm_orders[0])}."
+    sentence = f"{_drop_maker(leader)} leads{by}{_format_lead_over_next_model(leader, ranked, lm_orders[0])}."
     sentence += "" if by else f" {ONE_LM}"
     words = {row["candidate"]: row["words"] for row in ranked}
     metric, own, human = ranked[0]["metric"], words[leader], words.get(HUMAN)
@@ -426,8 +428,8 @@ def _format_lead(leader: str, ranked: Sequence[LeaderboardRow], lm_orders: Seque
     return f"{sentence} {_drop_maker(leader)}'s {texts} have {own:.0f} words per paper, human's {human:.0f}."
 
 
-def _format_ahead(leader: str, ranked: Sequence[LeaderboardRow], lm_order: CandidateOrder) -> str:
-    """Returns the test of *leader* against the next model: ``, ahead of NEXT (p = 0.012) on 81 of 113 papers``."""
+def _format_lead_over_next_model(leader: str, ranked: Sequence[LeaderboardRow], lm_order: CandidateOrder) -> str:
+    """Returns a phrase on *leader* and the next model: ``, ahead of NEXT (p = 0.012) on 81 of 113 papers``."""
     after = next(row["candidate"] for row in ranked if row["kind"] == "model" and row["candidate"] != leader)
     test = lm_order.tests.between(leader, after)
     if test is None:
@@ -439,7 +441,7 @@ def _format_ahead(leader: str, ranked: Sequence[LeaderboardRow], lm_order: Candi
 def _format_no_lead(
     models: Sequence[str], lm_orders: Sequence[CandidateOrder], tops: Sequence[tuple[str, list[str]]]
 ) -> str:
-    """Returns a sentence that says that no model leads, and why, by evaluation LM."""
+    """Returns a sentence that says that no model leads, and gives the reason for each evaluation LM."""
     lms_by_answer: dict[str, list[str]] = {}
     for lm_order, (first, level) in zip(lm_orders, tops, strict=True):
         tests = [test for test in lm_order.tests.tests if {test.first, test.second} <= set(models)]
@@ -457,16 +459,17 @@ def _format_no_lead(
 
 
 def _format_human_position(human: LeaderboardRow, models: Sequence[str], lm_orders: Sequence[CandidateOrder]) -> str:
-    """Returns a sentence that says, by evaluation LM, above and below how many models the human baseline scores.
+    """Returns a sentence that says how many models the human baseline scores above and below, by evaluation LM.
 
-    If the baseline has a note, such as one on whose wording it has, the sentence includes the note.
+    Only significant differences count. If the settings have a note on the baseline, such as who worded its
+    judgments, the sentence includes the note.
     """
     lms_by_answer: dict[str, list[str]] = {}
     for lm_order in lm_orders:
         tests = [test for name in models if (test := lm_order.tests.between(HUMAN, name))]
         apart = [test for test in tests if test.p_holm < ALPHA]
         above = sum(test.difference > 0 for test in apart)
-        parts = [f"{where} {_share_of(count, len(models))}" for where, count in
+        parts = [f"{where} {_format_share_of_models(count, len(models))}" for where, count in
                  (("above", above), ("below", len(apart) - above)) if count]  # fmt: skip
         what = (
             f"scores significantly {' and '.join(parts)}"
@@ -482,7 +485,7 @@ def _format_human_position(human: LeaderboardRow, models: Sequence[str], lm_orde
     return f"The human baseline{wording} {', and '.join(by)}."
 
 
-def _share_of(count: int, models: int) -> str:
+def _format_share_of_models(count: int, models: int) -> str:
     return f"all {models} models" if count == models > 1 else f"{count} of {counted(models, 'model')}"
 
 
@@ -499,10 +502,10 @@ def _drop_maker(name: str) -> str:
 def _find_tied_runs(
     ranked: Sequence[LeaderboardRow], leader: str | None, tests: HolmFamily
 ) -> list[tuple[list[LeaderboardRow], bool]]:
-    """Returns the runs of two or more neighbours in rank, best first, in which no test tells a candidate from the next.
+    """Returns the runs of neighbours in rank, best first, in which no test tells a candidate from the next one.
 
-    A leader belongs to no run, and ends the run before it. With each run comes whether no test tells any two of its
-    candidates apart.
+    A run has two or more rows. It is returned as (rows, whether no test tells any two of its candidates apart). The
+    leader belongs to no run, and ends the run before it.
     """
     runs: list[list[LeaderboardRow]] = []
     for row in ranked:
@@ -520,7 +523,7 @@ def _is_tied(first: LeaderboardRow, second: LeaderboardRow, tests: HolmFamily) -
 
 
 def _join_names(names: Sequence[str]) -> str:
-    """Returns *names* as a list in words, without the makers of models; of many names, only the first two appear."""
+    """Joins *names* with commas and "and", without the makers of models; of many names, only the first two appear."""
     if len(names) == 1:
         return _drop_maker(names[0])
     short = [_drop_maker(name) for name in names]
@@ -575,11 +578,11 @@ def warn_of_few_papers(counts: Iterable[int | None]) -> str | None:
 
 
 def warn_of_small_samples(papers: Iterable[tuple[str, int]], most: int = 20) -> str:
-    """Warns of everything that has fewer than `FEW` papers.
+    """Warns of samples that have fewer than `FEW` papers.
 
     Args:
-        papers: (name, number of papers) for each edition or the like.
-        most: the maximum number of names in the warning, which only counts the others.
+        papers: (name, number of papers) for each sample, such as an edition or an area.
+        most: how many samples the warning names at most. It only counts the others.
 
     Returns:
         The warning; "" if no number is below `FEW`.
@@ -603,10 +606,10 @@ def describe_interval_coverage(papers: int) -> str:
 
 
 def warn_of_other_signature(metrics: Sequence[str]) -> str:
-    """Warns that planted flaws were scored with other signatures than the board's.
+    """Warns that reviews of flawed papers were scored with another LM, prompt or writer than the board.
 
     Args:
-        metrics: the metrics whose signatures differ.
+        metrics: the metrics for which this is so.
 
     Returns:
         The warning, without a full stop.

@@ -1,8 +1,8 @@
-"""Compares editions side by side: each candidate's difference from the anchors, and how it changed.
+"""Compares editions side by side: each candidate's difference from the anchors, and how this difference changed.
 
-A row has *edition*, *venue*, *metric*, *signature_id*, *candidate*, *kind*, *difference*, its standard error *se*,
-*papers*, and *units*: the number of independent units, which are papers or exchanges of reviews. Rows of one series are
-in the order of their editions.
+An anchor is a candidate that every edition scores. A row has *edition*, *venue*, *metric*, *signature_id*, *candidate*,
+*kind*, *difference*, its standard error *se*, *papers*, and *units*. *units* is the number of independent units. A unit
+is a paper, or a group of papers that exchange reviews. A candidate's rows are in the order of their editions.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gre_bench.store import Row
 def tabulate_editions(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """Returns one table of *rows* per venue, sample, metric and signature, because only such rows are comparable.
 
-    A line of a table holds a candidate's row for each of the table's *editions*, or None.
+    A line of a table belongs to one candidate. Its *years* has the candidate's row for each edition, or None.
     """
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
@@ -43,8 +43,8 @@ def tabulate_editions(rows: Sequence[Row]) -> list[dict[str, Any]]:
 def compute_changes(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """Returns how each candidate's difference from the anchors changed from one edition to the next.
 
-    Controls are left out. Only editions of one venue, sample and signature are compared. *p_holm*: corrected over all
-    changes.
+    Controls are left out. Only editions of one venue, sample and signature are compared. *p_holm*: the p-value,
+    Holm-corrected over all changes.
     """
     series: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:

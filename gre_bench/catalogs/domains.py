@@ -26,7 +26,7 @@ PEER_REVIEW = "peer-review"
 """The domain of an edition whose settings name no domain."""
 
 GIVEN = "given"
-"""The name of the writer if a synopsis was imported with the item and no LM wrote it."""
+"""Stands for the writer of a synopsis that no LM wrote, because it was imported with its item."""
 
 
 class Domain(strict.NamedEntry, frozen=True):
@@ -123,7 +123,7 @@ def load_domains(path: Path | None = None) -> dict[str, Domain]:
 
 
 def load_domain(name: str, path: Path | None = None) -> Domain:
-    """Returns the domain *name* of the file *path*; if there is none, raises a `SettingsError` that lists all."""
+    """Returns the domain *name* of the file *path*; raises `SettingsError`, with all names, if there is none."""
     known = load_domains(path)
     if name not in known:
         raise SettingsError(f"no domain {name!r}; the domains are: {', '.join(known)}; add it to data/domains.toml")

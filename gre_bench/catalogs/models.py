@@ -19,7 +19,7 @@ from gre_bench.core.urls import base_url
 
 
 class RateLimits(BaseModel, frozen=True, extra="forbid"):
-    """The rate limits of one endpoint, shared by all its models. None as a limit per minute means no limit."""
+    """The rate limits of one endpoint, shared by all its models. A limit per minute that is None means no limit."""
 
     concurrency: int | None = Field(default=None, ge=1, le=1024, description="requests in flight at once; default: 8")
     requests_per_minute: float | None = Field(default=None, gt=0, description="requests, evenly spaced")
@@ -27,7 +27,7 @@ class RateLimits(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def seconds(self) -> tuple[float, float]:
-        """(seconds per request, seconds per token): the shortest average intervals allowed; 0 if there is no limit."""
+        """The shortest allowed (seconds per request, seconds per token), on average; 0 if there is no limit."""
         requests, tokens = self.requests_per_minute, self.tokens_per_minute
         return 60 / requests if requests else 0.0, 60 / tokens if tokens else 0.0
 
@@ -87,7 +87,7 @@ class Model(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def server(self) -> str:
-        """The server whose rate limits its models share: the endpoint, or the provider, as ``inspect/anthropic``."""
+        """What the rate limits apply to: the endpoint's URL, or a provider such as ``inspect/anthropic``."""
         return self.endpoint or f"inspect/{self.model.partition('/')[0]}"
 
     @field_validator("name")
@@ -106,14 +106,14 @@ class Model(BaseModel, frozen=True, extra="forbid"):
 
     @field_validator("model")
     @classmethod
-    def _with_provider(cls, model: str, entry: ValidationInfo) -> str:
+    def _check_provider_prefix(cls, model: str, entry: ValidationInfo) -> str:
         if entry.data.get("provider") == "inspect" and not all(model.partition("/")):
             raise ValueError("write it with its provider, as in anthropic/NAME")
         return model
 
     @field_validator("sampling", mode="before")
     @classmethod
-    def _replace_none(cls, table: Any) -> Any:
+    def _parse_none_values(cls, table: Any) -> Any:
         if not isinstance(table, dict):
             return table
         return {name: None if value == "none" and name != "max_tokens" else value for name, value in table.items()}

@@ -79,7 +79,7 @@ class Bill:
     def rows(self, models: Mapping[str, Model]) -> list[dict[str, Any]]:
         """Returns one row per model: requests, tokens, and USD (None if unknown).
 
-        Requests to a model with guidelines and without them are added up.
+        A model's requests with reviewer guidelines and without them share a row.
         """
         rows: dict[str, dict[str, Any]] = {}
         for line in self.lines:

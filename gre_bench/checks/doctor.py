@@ -48,7 +48,7 @@ from gre_bench.store.queries import LAST_SETTINGS
 OLDEST_PYTHON = (3, 11)
 GIB = 2**30
 MOST_SLOWER = 3
-"""A precision gets a warning if this CPU computes more than this many times slower in it than in float32."""
+"""A dtype gets a warning if this CPU computes more than this many times slower in that dtype than in float32."""
 MOST_BEHIND_S = 120.0
 """The most seconds that the clock may be behind the newest file."""
 MOST_APART_S = 60.0
@@ -212,7 +212,7 @@ def check_database(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def check_validation(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Reports which metrics a year's board would leave out, judging by the validation records on this machine."""
+    """Reports which metrics ``gre-bench year`` would leave out, by the validation records on this machine."""
     todo = "release.unvalidated decides; gre-bench study validate makes a record"
     for row in expected_verdicts(settings, state):
         line, fine = format_gate_decision(row, settings), row["verdict"] in ("pass", "undecided")

@@ -1,6 +1,7 @@
 """Estimates what a refresh would do, and how long it would take, by running its stages on a copy of the store.
 
-The copy is deleted afterwards. This costs nothing: texts and grades by LMs are counted and priced, but not requested.
+The copy is deleted afterwards. An estimate costs nothing: LMs are asked for no texts and no grades. These requests are
+only counted and priced.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def estimate(job: Job, scratch: Path) -> dict[str, Any]:
     trial = replace(
         job,
         state=scratch,
-        in_place_of=lambda step, kind: _count_instead_of_write(step, bill, "reviews" if kind == "review" else kind),
+        in_place_of=lambda step, kind: _count_instead_of_writing(step, bill, "reviews" if kind == "review" else kind),
     )
     try:
         with copy.lock("dry run"), record_run(copy, "dry run", job.settings) as progress:
@@ -108,12 +109,13 @@ def _estimate_seconds(job: Job, due: dict[str, Any], work: Any, bill: Bill) -> t
     return round((time.monotonic() - began) * pairs / tried_pairs, 1), f"at the pace of {tried_pairs} pairs tried now"
 
 
-def _count_instead_of_write(
+def _count_instead_of_writing(
     step: Callable[[str, WriterContext, Sequence[Any]], list[WrittenText]], bill: Bill, kind: str
 ) -> Callable[[str, WriterContext, Sequence[Any]], list[WrittenText]]:
-    """Returns a step that runs *step* only if a rule writes; if an LM writes, it adds the requests to *bill*.
+    """Returns a replacement for *step*, a step that writes texts of the kind *kind*.
 
-    The LM's texts are returned as texts that are yet to be written. *kind*: the kind of text.
+    The replacement calls *step* only if the writer is a rule. If the writer is an LM, it adds the requests to *bill*,
+    and returns a placeholder for each text.
     """
 
     def counted(name: str, writer_context: WriterContext, items: Sequence[Any]) -> list[WrittenText]:

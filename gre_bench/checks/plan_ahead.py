@@ -56,13 +56,14 @@ SUBMISSIONS = 12_000
 REVIEWS_A_PAPER = 4
 
 More = Callable[[int], tuple[list[PlannedRequests], int]]
-"""Number of papers → (texts that LMs write, pairs that are scored), both in addition to the work of a refresh."""
+"""Number of papers → (requests for texts, number of pairs to score), both in addition to the work of a refresh."""
 
 
 def plan_year(settings: Settings, state: Path, rates: Path | None = None) -> dict[str, Any]:
     """Returns the plan of `plan_ahead`, and adds the validation of each metric that has no validation record.
 
-    The plan's ``verdicts`` say which metrics have a record. Records are found by comparing names only.
+    The plan's ``verdicts`` say which metrics have a record. Records are matched by the names of metric, evaluation LM
+    and writer only.
     """
     new = [row["metric"] for row in expected_verdicts(settings, state) if row["verdict"] == "missing"]
     changes = list(chosen_perturbations(settings)) if new else []
@@ -94,7 +95,7 @@ def plan_ahead(
 
     - *rates*: the file with the output of ``gre-bench models bench scoring --json`` on the machine that will score.
     - *again*: whether to count the requests of a fetch as if nothing had been fetched.
-    - *more*: a function that returns texts and pairs to add to those of a refresh.
+    - *more*: a function that returns requests and pairs to add to those of a refresh (`More`).
 
     The seconds of fetching are computed from the service's known limits. Tokens and USD are stated for each LM; None
     means unknown. Raises `SettingsError` for an LM that is not in the models file, or for an unreadable file *rates*.
@@ -112,9 +113,9 @@ def plan_ahead(
         papers, drawn = len(sample_papers_of_journal(journal, venue, edition).papers), True
     fetching = _plan_fetch(settings, state, venue, None if again else journal, assumed) if has_host else None
     more_texts, pairs = more(papers) if more else ([], 0)
-    texts = [*_plan_writing(settings, store, papers, assumed), *more_texts]
+    texts = [*_plan_written_texts(settings, store, papers, assumed), *more_texts]
     models = load_models(settings.writing.models)
-    writing = [_plan_row(item, models) for item in texts]
+    writing = [_build_plan_row(item, models) for item in texts]
     # A text takes one request; in the budget, models are named without guidelines.
     bought = [row | {"model": split_condition(row["model"])[0], "requests": row["texts"]} for row in writing]
     amounts = [row["usd"] for row in writing]
@@ -201,8 +202,8 @@ def _find_existing_data(state: Path, venue: Venue, store: Store, journal: Journa
     }
 
 
-def _plan_writing(settings: Settings, store: Store, papers: int, assumed: list[str]) -> list[PlannedRequests]:
-    """Returns the texts that LMs (not rules) would write for *papers* papers, including texts that exist already."""
+def _plan_written_texts(settings: Settings, store: Store, papers: int, assumed: list[str]) -> list[PlannedRequests]:
+    """Returns the requests for texts that LMs (not rules) write for *papers* papers; existing texts are included."""
     texts = [len(row["text"]) for row in store.read(TEXTS) if row["text"]] if store.is_readable else []
     tokens = round(sum(texts) / len(texts) / CHARACTERS_A_TOKEN) if texts else PAPER_TOKENS
     if not texts:
@@ -217,7 +218,7 @@ def _plan_writing(settings: Settings, store: Store, papers: int, assumed: list[s
     return planned
 
 
-def _plan_row(item: PlannedRequests, models: dict[str, Model]) -> dict[str, Any]:
+def _build_plan_row(item: PlannedRequests, models: dict[str, Model]) -> dict[str, Any]:
     """Returns *item* as a row of the plan: tokens, USD at the prices of *models*, and whether the prompt fits."""
     model = models.get(split_condition(item.name)[0])
     if model is None:
@@ -256,7 +257,7 @@ def _count_models(settings: Settings, store: Store) -> int:
 def _count_committee_scores(settings: Settings, store: Store) -> int:
     """Returns how many scores ``study committee`` needs at most, per paper and metric.
 
-    It tries every remaining candidate as the next member, and then a human review.
+    The study tries every remaining LM candidate as the next member, and then a human review.
     """
     models = _count_models(settings, store)
     return settings.edition.likely_references * (models * (models + 1) // 2) if models > 1 else 0
@@ -265,7 +266,7 @@ def _count_committee_scores(settings: Settings, store: Store) -> int:
 def _count_reference_study_scores(settings: Settings, store: Store) -> int:
     """Returns how many scores ``study references`` needs per paper and metric.
 
-    It scores LMs against LMs, and humans against humans.
+    The study scores LM reviews against other LMs' reviews, and human reviews against other human reviews.
     """
     models = _count_models(settings, store)
     people = settings.edition.likely_references + 1

@@ -1,8 +1,8 @@
 """Ends a command on Ctrl-C or SIGTERM: the first signal shuts it down cleanly, and the second kills it at once.
 
 A command ends at most `LONGEST_S` seconds after the first signal. A sudden end loses only unfinished work, because
-finished work is already committed. A thread reads the signals from a wakeup pipe, because the main thread may not
-notice them. It may be inside a library that has its own signal handlers, such as Prefect.
+finished work is already committed. A thread reads the signals from a wakeup pipe. The main thread may not notice them,
+because it may be inside a library with its own signal handlers, such as Prefect.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def print_stopped_and_exit() -> NoReturn:
     if not _heard.is_set():
         print(LINE, file=sys.stderr)
         sys.exit(EXIT_CODE)
-    _print_once()
-    _end_children()
+    _print_stopped_once()
+    _kill_child_processes()
     os._exit(EXIT_CODE)
 
 
@@ -101,14 +101,14 @@ def _watch_signals(reading: int) -> None:
     print_stopped_and_exit()
 
 
-def _print_once() -> None:
+def _print_stopped_once() -> None:
     """Prints once that the command was stopped. Bypasses `sys.stderr`, because another thread may hold its lock."""
     if _printed.acquire(blocking=False):
         with suppress(OSError):
             os.write(2, (_SHOW_CURSOR if os.isatty(2) else b"") + f"{LINE}\n".encode())
 
 
-def _end_children() -> None:
+def _kill_child_processes() -> None:
     """Kills all child processes that still run. No data is lost, because none of them commits anything. Linux only."""
     for task in Path("/proc/self/task").glob("*/children"):
         with suppress(OSError, ValueError):

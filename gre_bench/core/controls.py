@@ -35,5 +35,5 @@ T = TypeVar("T")
 
 
 def pick_other_item(items: Sequence[T], index: int) -> T:
-    """Returns the item that is half of *items* away from position *index*; positions wrap around at the end."""
+    """Returns the item that lies half the length of *items* after *index*; after the end, counting restarts at 0."""
     return items[(index + max(1, len(items) // 2)) % len(items)]

@@ -79,8 +79,8 @@ class PerturbationError(GreBenchError):
 class SpanError(GreBenchError):
     """Why a log-probability could not be computed. Functions return this error instead of the log-probability.
 
-    *code*: the reason, stored with the pair. *final*: whether a retry is useless. *broken*: whether the evaluation LM
-    itself misbehaves; a run then reports a fault.
+    *code*: the reason, stored with the pair. *final*: whether another try would fail too. *broken*: whether the
+    evaluation LM itself misbehaves; a run then reports a fault.
     """
 
     def __init__(self, code: str, message: str, *, final: bool = True, broken: bool = False):
@@ -133,7 +133,7 @@ NO_MEMORY = "no memory left"
 OF_THE_MACHINE = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
 )
-"""Error numbers that mean a fault of the machine: a full, failing or read-only disk, no memory, no file handles."""
+"""Error numbers that mean a fault of the machine: a full, failing or read-only disk, no memory, too many open files."""
 
 OF_A_PATH = frozenset(
     {errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EILSEQ}

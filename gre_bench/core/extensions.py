@@ -1,8 +1,8 @@
 """Entries that installed packages add to the program's catalogues: metrics, evaluation LMs, perturbations, prompts.
 
 A package declares its additions as entry points, in one group per catalogue. Every process that the program starts
-therefore finds them, and no file of the program is edited. A package's modules are imported only when somebody looks
-up a name that the program itself does not define.
+therefore finds them, and no file of the program needs a change. A package's modules are imported only when somebody
+looks up a name that the program itself does not define.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Catalogue(Mapping[str, T]):
-    """A mapping of the program's own entries by name, followed by the entries of installed packages.
+    """A mapping of name → entry: first the program's own entries, then those of installed packages.
 
     - *group*: the group of entry points, such as ``gre_bench.metrics``. An entry point has the name of its entry.
     - *own*: name → entry of the program itself.

@@ -1,4 +1,4 @@
-"""Opens and reads all files from outside, within limits: tables, notes, logs, snapshots, settings.
+"""Opens and reads all files from outside the program, within limits: tables, notes, logs, snapshots, settings.
 
 Only regular files are read, never a device or a pipe. Four limits are constants: `DEPTH`, `EXPANSION`, `LONGEST_ROW`
 and `MOST_ROWS`. Two are settings, ``inputs.memory`` and ``inputs.seconds``, which `use_file_limits` sets. All are
@@ -27,13 +27,13 @@ from gre_bench.core.errors import SourceError, build_missing_file_error
 
 MB = 1_000_000
 DEPTH = 100
-"""The most levels to which arrays and objects may be nested."""
+"""The largest number of levels to which arrays and objects may be nested."""
 EXPANSION, FREE = 200, 64 * MB
-"""A compressed file may unpack to `EXPANSION` times its size, and every file may unpack to `FREE` bytes."""
+"""A compressed file may unpack to `FREE` bytes or to `EXPANSION` times its size, whichever is more."""
 LONGEST_ROW, MOST_ROWS = 64 * 2**20, 2_000_000
-"""The most bytes of a table row or of a line, and the most rows of a table that is kept in memory."""
+"""The maximum number of bytes in a table row or a line, and of rows in a table that is kept in memory."""
 LONGEST_TEXT = 16 * MB
-"""The most bytes of a file that is read as one text, such as a settings file."""
+"""The maximum size in bytes of a file that is read as one text, such as a settings file."""
 VALUE = 100
 """The bytes of memory counted for each value (a cell, a list element, a field), in addition to its text."""
 
@@ -101,7 +101,10 @@ def too_slow_error(name: str) -> SourceError:
 
 
 def check_expansion(name: str, packed: int, unpacked: int) -> None:
-    """Raises `SourceError` if *unpacked* bytes are more than the *packed* bytes of the file *name* may unpack to."""
+    """Raises `SourceError` if the file *name* has *packed* bytes but unpacks to too many (*unpacked*) bytes.
+
+    The limit is `FREE` bytes or `EXPANSION` times *packed*, whichever is more.
+    """
     if unpacked > max(FREE, EXPANSION * packed):
         raise SourceError(f"{name} unpacks to more than {EXPANSION} times its size; give it unpacked if it is sound")
 
@@ -116,7 +119,10 @@ def open_zip_archive(path: Path, meter: Meter) -> zipfile.ZipFile:
 
 
 def count_max_values(text: bytes) -> int:
-    """Returns the most values that the row *text* can have: it counts separators and brackets, even quoted ones."""
+    """Returns an upper bound on the number of values in the row *text*.
+
+    The bound is one more than the number of commas and opening brackets, including quoted ones.
+    """
     return 1 + text.count(b",") + text.count(b"[") + text.count(b"{")
 
 
@@ -185,7 +191,7 @@ def open_decompressed(path: Path) -> BinaryIO:
     Raises `SourceError` if there is no such file. Reading raises it at the limits `EXPANSION` and ``inputs.seconds``.
     """
     try:
-        return io.BufferedReader(_Metered(path, open_regular_file(path)), 2**20)
+        return io.BufferedReader(_MeteredFile(path, open_regular_file(path)), 2**20)
     except FileNotFoundError:
         raise build_missing_file_error(path) from None
 
@@ -193,7 +199,7 @@ def open_decompressed(path: Path) -> BinaryIO:
 def lines(path: Path, kept: bool = True) -> Iterator[tuple[int, int, bytes]]:
     """Yields (line number from 1, offset in unpacked bytes, bytes) of every line of *path* that is not blank.
 
-    *kept*: whether the caller keeps all lines. Then ``inputs.memory`` limits all lines together, else each line alone.
+    *kept*: whether the caller keeps all lines. If so, ``inputs.memory`` limits their total, otherwise each single line.
     Raises `SourceError` if the file is missing or damaged, or exceeds a limit.
     """
     meter, offset, number = Meter(path), 0, 0
@@ -211,7 +217,7 @@ def lines(path: Path, kept: bool = True) -> Iterator[tuple[int, int, bytes]]:
         raise SourceError(f"{path.name} cannot be read after line {number}: {error}") from None
 
 
-class _Metered(io.RawIOBase):
+class _MeteredFile(io.RawIOBase):
     """The unpacked contents of a file; reading raises `SourceError` above a limit."""
 
     def __init__(self, path: Path, file: BinaryIO):
@@ -246,9 +252,10 @@ class _Metered(io.RawIOBase):
 
 
 def why_not_regular(path: Path) -> str | None:
-    """Returns why *path*, an entry of a folder that a user named, is not read; None for a regular file.
+    """Returns the reason not to read *path*; None for a regular file.
 
-    Links are never followed. An entry that has vanished since the folder was listed is not read either.
+    *path* is an entry of a folder that a user named. Links are never followed. An entry that has vanished since the
+    folder was listed is not read either.
     """
     try:
         kind = os.lstat(path).st_mode

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from gre_bench.core.errors import SettingsError
 
 SHOWN = 12
-"""The most names listed in one line."""
+"""The maximum number of names listed in one line."""
 
 
 def sort_by_similarity(name: str, known: Iterable[str]) -> list[str]:
@@ -19,7 +19,9 @@ def sort_by_similarity(name: str, known: Iterable[str]) -> list[str]:
     """
 
     def distance_to(other: str) -> tuple[float, str]:
-        whole, end = (difflib.SequenceMatcher(None, name.lower(), part.lower()) for part in (other, _last_part(other)))
+        whole, end = (
+            difflib.SequenceMatcher(None, name.lower(), part.lower()) for part in (other, _get_part_after_slash(other))
+        )
         return -max(whole.ratio(), end.ratio()), other
 
     return sorted(set(known), key=distance_to)
@@ -48,7 +50,7 @@ def format_name_list(names: Iterable[str], most: int = SHOWN) -> str:
 def resolve_name(name: str, known: Iterable[str], subject: str) -> str:
     """Returns the result of `find_matching_name`.
 
-    If no known name matches, raises `SettingsError` that begins with *subject*.
+    If no known name matches, raises `SettingsError`, whose message begins with *subject*.
     """
     names = set(known)
     if match := find_matching_name(name, names):
@@ -64,13 +66,13 @@ def find_matching_name(name: str, known: Iterable[str]) -> str | None:
     names = set(known)
     if name in names:
         return name
-    ends = sorted(other for other in names if _last_part(other) == name)
+    ends = sorted(other for other in names if _get_part_after_slash(other) == name)
     if len(ends) > 1:
         raise SettingsError(f"{name} may be {' or '.join(ends)}: name one of them in full")
     return ends[0] if ends else None
 
 
-def _last_part(name: str) -> str:
+def _get_part_after_slash(name: str) -> str:
     return name.rpartition("/")[2]
 
 

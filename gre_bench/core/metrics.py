@@ -1,7 +1,8 @@
 """The catalogue of all metrics, by name (Xu et al. 2025, §3.2, §4, D.1).
 
-Each entry states which texts a metric reads and how the metric is computed. The entry of a metric that compares words
-names its `Measure`. Installed packages add metrics as entry points of the group ``gre_bench.metrics``.
+Each entry states which texts a metric reads and how the metric is computed. If no model is needed, the entry also names
+a `Measure`, which computes the score from words. Installed packages add metrics as entry points of the group
+``gre_bench.metrics``.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ class Recipe:
 
     *title*: the metric's name on pages.
     *source*: whether the metric reads reviews as written, or judgments.
-    *synopsis*: the text about the paper that the metric reads. ``beyond``: the judgments of the reviewers that
-    ``scoring.beyond`` names, which have their own prompt.
+    *synopsis*: the text about the paper that the metric reads. ``beyond`` means the judgments of the reviewers whom
+    the setting ``scoring.beyond`` names; they are presented by a prompt of their own.
     *asks*: the kind of model that computes the metric; ``nothing``: no model.
     *formula*: how the score is computed from log-probabilities; None for a metric that uses none. ``specific``
     subtracts the score of the candidate's review of another paper.
-    *needs_reference*: whether there is one score per (candidate's review, reference), or one per candidate's review.
+    *needs_reference*: True: one score for each pair of candidate's review and reference; False: one for each review.
     *measure*: ``module:name`` of a `gre_bench.metrics.overlap.Measure`, if the metric needs no model.
     """
 
@@ -46,10 +47,10 @@ class Recipe:
 ALPHA = 0.05
 """The significance level of a board's tests."""
 SPECIFIC = "_specific"
-"""Suffix of the name of a metric's specific form: its score minus the score by chance."""
+"""Suffix of the name of a metric's specific form: the score minus that of the candidate's review of another paper."""
 
 
-def _add_specific_form(recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
+def _derive_specific_form(recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
     if recipe.formula == "pmi":
         name, title = recipe.name + SPECIFIC, f"{recipe.title}, specific"
         yield name, replace(recipe, name=name, title=title, formula="specific")
@@ -79,7 +80,7 @@ METRICS = Catalogue(
     "gre_bench.metrics",
     {recipe.name: recipe for recipe in _OWN},
     lambda name, entry: isinstance(entry, Recipe) and entry.name == name,
-    _add_specific_form,
+    _derive_specific_form,
 )
 
 
@@ -88,7 +89,10 @@ EXAMINER = "examiner."
 
 
 def is_known(name: str) -> bool:
-    """Whether `recipe_of` has an entry for the metric *name*; the package that adds the metric may be missing here."""
+    """Whether *name* is in the catalogue or has the form ``examiner.NAME``.
+
+    False for a metric of a package that is not installed.
+    """
     return name.startswith(EXAMINER) or name in METRICS
 
 
@@ -106,15 +110,15 @@ def recipe_of(name: str) -> Recipe:
 
 
 def sort_metric_names(names: Iterable[str]) -> list[str]:
-    """Returns the distinct metric *names* in table order: first as in `METRICS`, then the rest by name."""
+    """Returns the distinct metric *names*, as tables list them: in the order of `METRICS`, then all others by name."""
     order = {name: index for index, name in enumerate(METRICS)}
     return sorted(set(names), key=lambda name: (order.get(name, len(order)), name))
 
 
 def find_specific_signature(signature: Mapping[str, Any], signatures: Sequence[Mapping[str, Any]]) -> str | None:
-    """Returns the id of the signature in *signatures* that is the specific form of *signature*; None if there is none.
+    """Returns the id of the signature in *signatures* for the specific form of the metric in *signature*.
 
-    The two signatures differ only in the metric and in *chance*.
+    The two signatures differ only in *metric* (see `SPECIFIC`) and *chance*. Returns None if there is none.
     """
     rest = signature.keys() - {"metric", "chance", "signature_id"}
     for row in signatures:

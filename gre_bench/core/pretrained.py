@@ -69,12 +69,12 @@ class Pretrained(strict.NamedEntry, frozen=True):
 
 
 def load_pretrained_models() -> dict[str, Pretrained]:
-    """Returns name → pretrained model; raises `SettingsError` for a wrong entry of `FILE`."""
-    return _read(FILE)
+    """Returns name → pretrained model; raises `SettingsError` for an invalid entry of `FILE`."""
+    return _read_pretrained_entries(FILE)
 
 
 def find_pretrained_model(name: str) -> Pretrained:
-    """Returns the pretrained model *name*; raises `SettingsError`, which suggests similar names, if it is unknown."""
+    """Returns the pretrained model *name*; for an unknown name, raises `SettingsError` with a hint."""
     known = load_pretrained_models()
     if name not in known:
         near = difflib.get_close_matches(name.lower(), known, n=1)
@@ -89,7 +89,7 @@ def find_pretrained_model(name: str) -> Pretrained:
 
 
 @lru_cache(maxsize=8)
-def _read(path: Path) -> dict[str, Pretrained]:
+def _read_pretrained_entries(path: Path) -> dict[str, Pretrained]:
     return strict.read_entries(path, "file of pretrained models", "model", Pretrained)
 
 
@@ -113,8 +113,9 @@ class CachedModel:
     def fault(self, thorough: bool = False) -> str | None:
         """Returns what is wrong with the model's files, in words; None if nothing is wrong.
 
-        The folder must hold exactly the files that `SUMS` lists, because a loader may read others too. The SHA-256 of
-        each file is compared. Weights are hashed only if *thorough*: `refuse_changed` checks them once they are loaded.
+        The folder must hold exactly the files that `SUMS` lists, because a loader may read others too. Compares the
+        SHA-256 of each file. Weights are compared only if *thorough*, because `refuse_changed` checks them when they
+        are loaded.
         """
         paths = [path for path in self.folder.rglob("*") if path.is_symlink() or not path.is_dir()]
         if added := sorted({path.relative_to(self.folder).as_posix() for path in paths} - {*self.files, SUMS}):
@@ -211,7 +212,7 @@ def hub_model(name: str) -> tuple[str, str] | None:
 
 
 def name_of_model(folder: Path) -> str:
-    """Returns the name that signatures give to the model in *folder*: ``OWNER/NAME@COMMIT`` for a Hub model."""
+    """Returns the name of the model in *folder* for signatures: ``OWNER/NAME@COMMIT``, or else the folder's name."""
     *_, repository, snapshots, commit = ("", "", *folder.absolute().parts)
     if snapshots == "snapshots" and repository.startswith("models--"):
         return f"{repository.removeprefix('models--').replace('--', '/', 1)}@{commit}"
@@ -235,12 +236,15 @@ def _cached_hub_folder(name: str, repository: str, commit: str) -> Path:
 
 
 def find_pretrained(folder: Path) -> Pretrained | None:
-    """Returns the pretrained model that *folder*, a result of `resolve_model_ref`, names; None if it is a path."""
+    """Returns the pretrained model that *folder* names; None if *folder* is a path or the name of no such model.
+
+    *folder*: a result of `resolve_model_ref`.
+    """
     return None if folder.is_absolute() or len(folder.parts) != 1 else load_pretrained_models().get(str(folder))
 
 
 def model_path(folder: Path, kind: Kind) -> Path:
-    """Returns the path of the model *folder*, a result of `resolve_model_ref`.
+    """Returns the path of the model that *folder* states, a result of `resolve_model_ref`.
 
     A model's name becomes a path in the cache; a path is returned unchanged. Raises `LMError` if a pretrained model is
     not of the needed *kind*, was not fetched, or is incomplete.

@@ -1,4 +1,4 @@
-"""What a process asks of the system: to end with its parent, even a killed one, and to take back freed memory."""
+"""System calls of a process: to be stopped when its parent ends or is killed, and to give back freed memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def die_with_parent(parent: int, sign: signal.Signals = signal.SIGTERM) -> Calla
     """Returns a function that makes the calling process receive the signal *sign* when its parent process ends.
 
     *parent*: the process id of the parent. If the parent has already ended, the calling process exits at once. The
-    function works only on Linux; elsewhere it does nothing. It may be called between fork and exec (``preexec_fn``).
+    returned function does nothing except on Linux. It may be called between fork and exec (``preexec_fn``).
     """
     if not sys.platform.startswith("linux"):
         return lambda: None
@@ -31,9 +31,9 @@ def die_with_parent(parent: int, sign: signal.Signals = signal.SIGTERM) -> Calla
 
 
 def return_freed_memory() -> None:
-    """Returns the memory of deleted objects to the system; otherwise the C library glibc keeps it for new objects.
+    """Gives the memory of deleted objects back to the system; otherwise the C library glibc keeps that memory.
 
-    Other C libraries lack the function; nothing happens then.
+    Does nothing with other C libraries, which lack ``malloc_trim``.
     """
     with suppress(AttributeError, OSError):
         ctypes.CDLL(None).malloc_trim(0)

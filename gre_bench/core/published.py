@@ -11,9 +11,9 @@ from gre_bench.core.resources import resource
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A number printed in a paper, with *digits* decimals. *items*: how many texts or papers it is based on.
+    """A number printed in a paper, with *digits* decimals. *items*: how many texts or papers the number is based on.
 
-    *anomaly*: a code if the printed number is doubtful. *note*: the explanation. Both are usually empty.
+    *anomaly*: a code for what makes the number doubtful. *note*: the explanation. Both are usually empty.
     """
 
     row: str

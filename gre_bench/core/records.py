@@ -143,7 +143,7 @@ class Synopsis:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One pair to score: the texts of a candidate's review of a paper, and of a reference for the same paper.
+    """One pair of texts to score: a candidate's review of a paper, and a reference for the same paper.
 
     *synopsis*: None if the metric reads no synopsis.
     *moved*: the candidate's review of another paper, whose score is subtracted as chance; None if there is none.
@@ -164,7 +164,7 @@ class Case:
         return f"paper {self.paper_id}, candidate {self.candidate_id}, reference {self.reference_id}"
 
 
-_OF_THE_MACHINE = re.compile(r", (?:\d+ tokens|one text) on [a-z]+$|\+unicode-[\d.]+$")
+_MACHINE_PART = re.compile(r", (?:\d+ tokens|one text) on [a-z]+$|\+unicode-[\d.]+$")
 """The end of an engine's version that states how and where it computed."""
 
 
@@ -199,29 +199,28 @@ class Signature:
     @property
     def signature_id(self) -> str:
         """The signature's id: the first 16 hex digits of the SHA-256 of all fields."""
-        return _signature_id(self)
+        return _compute_signature_id(self)
 
     @property
     def validated_as(self) -> Signature:
-        """Returns the signature whose validation also counts for this one.
+        """The signature under which validations are shared: this one without what only affects rounding.
 
-        It lacks what only affects rounding: the precision of the evaluation LM's weights, and the part of the engine's
-        version that describes the machine. That part states how the work is divided, the device, and Python's Unicode
-        tables.
+        The precision of the evaluation LM's weights is left out. The part of the engine's version that describes the
+        machine is left out too: how the work is divided, the device, and Python's Unicode tables.
         """
-        engine = _OF_THE_MACHINE.sub("", self.engine_version)
+        engine = _MACHINE_PART.sub("", self.engine_version)
         return self if self.evaluation_lm == "none" else replace(self, dtype="any", engine_version=engine)
 
 
 def signature_of(row: Mapping[str, Any]) -> Signature:
-    """Returns the signature in *row*, a row of a store that holds the signature's fields and its id."""
+    """Returns the signature whose fields (and id) are the columns of *row*, a row from a store."""
     fields: dict[str, Any] = {name: value for name, value in row.items() if name != "signature_id"}
     fields["chance"] = row.get("chance") or "none"
     return Signature(**fields)
 
 
 @cache
-def _signature_id(signature: Signature) -> str:
+def _compute_signature_id(signature: Signature) -> str:
     fields = asdict(signature)
     if signature.chance == "none":
         # Signatures from before this field keep their ids.
@@ -274,7 +273,7 @@ def make_score(signature_id: str, case: Case, result: float | Problem, predictio
 
 
 def explain_missing_text(case: Case) -> Problem | None:
-    """Returns why an LM that reads the paper cannot grade *case*; None if it can."""
+    """Returns the problem if the candidate's text or the paper's text (*synopsis*) of *case* is missing, else None."""
     if not (case.synopsis or "").strip():
         return Problem("no_paper", "there is no text of the paper to grade the review by")
     return None if case.candidate.strip() else Problem("empty_text", "the candidate's text is empty")
@@ -282,9 +281,9 @@ def explain_missing_text(case: Case) -> Problem | None:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """The texts of one log-probability: an evaluation LM predicts *reply*, given a review *x* and a *synopsis*.
+    """The texts of one prediction: an evaluation LM predicts *reply*, given a review *x* and a *synopsis*.
 
-    *prompt*: the name of the prompt that presents these texts.
+    *prompt*: the name of the prompt that presents the three texts.
     """
 
     x: str | None

@@ -37,7 +37,7 @@ _NEAR = 40
 _CHANNELS = re.compile(r"\s*(?:<\|start\|>assistant)?<\|channel\|>")
 _FINAL = re.compile(r"<\|channel\|>final\b[^<]*<\|message\|>(.*?)(?:<\|(?:end|return|start)\|>|\Z)", re.DOTALL)
 _BARE_CHANNELS = re.compile(r"\s*analysis.*?assistantfinal", re.DOTALL)
-"""The channels of gpt-oss: the start of any, the final one, and what is left if a server drops special tokens."""
+"""Channels of gpt-oss: the start of one, the final one, and the words that remain if special tokens are dropped."""
 
 _DECIMAL_COMMA = re.compile(r"([+-]?)(\d+),(\d+)")
 _LABELLED = re.compile(
@@ -45,7 +45,7 @@ _LABELLED = re.compile(
     r"(?!(?:or|to|and|of|out|bis|oder|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\b)(?P<label>[^\W\d_].*)",
     re.DOTALL | re.IGNORECASE,
 )
-"""A number and its label. Spreadsheets turn ``7-8`` into ``8-Jul``."""
+"""A number and its label. A month is no label, because spreadsheets turn ``7-8`` into ``8-Jul``."""
 _PERCENTAGE = re.compile(r"\d+(?:[.,]\d+)?\s*%")
 _GOES_ON = re.compile(
     r"\s*(?:[-–—~/&+,:\u2212]|\.{2,}|…|(?:to|or|and|of|out of)\b)\s*[+-]?\d|[.,'’·]?\d|\s*[½¼¾%]", re.IGNORECASE
@@ -126,15 +126,15 @@ def without_thinking(text: str) -> tuple[str, int]:
     - It ends at the first closing tag that no sentence mentions, or else at the first closing tag. A block that is not
       closed runs to the end of the text.
     - The opening tag may be missing, because some chat templates write it. Then all text before the closing tag is
-      removed, unless a sentence mentions the tag. After a block, such a closing tag must start a line.
+      removed, unless a sentence mentions the tag. If a block precedes, the lone closing tag must start a line.
     """
     if _CHANNELS.match(text):
         visible = "".join(_FINAL.findall(text)).strip()
         return visible, len(text) - len(visible)
     bare = _BARE_CHANNELS.match(text)
     kept, start, mentioned = [], bare.end() if bare else 0, 0
-    text_start = _after_blanks(text, start)
-    tags = [_Tag.read(match) for match in _TAG.finditer(text, start)]
+    text_start = _skip_blanks(text, start)
+    tags = [_Tag.from_match(match) for match in _TAG.finditer(text, start)]
     index = 0
     while index < len(tags):
         tag = tags[index]
@@ -153,7 +153,7 @@ def without_thinking(text: str) -> tuple[str, int]:
         else:
             mentioned += 1
             continue
-        text_start = _after_blanks(text, start)
+        text_start = _skip_blanks(text, start)
     kept.append(text[start:])
     visible = "".join(kept)
     if len(visible) == len(text):
@@ -173,7 +173,7 @@ class _Tag:
     mentioned: bool
 
     @classmethod
-    def read(cls, match: re.Match[str]) -> _Tag:
+    def from_match(cls, match: re.Match[str]) -> _Tag:
         before = match.string[max(0, match.start() - _NEAR) : match.start()]
         after = match.string[match.end() : match.end() + _NEAR]
         mentioned = any(left.search(before) and right.match(after) for left, right in (_IN_SENTENCE, _QUOTED))
@@ -182,7 +182,7 @@ class _Tag:
         return cls(groups["name"].lower(), "close" in groups, *match.span(), starts_line, mentioned)
 
 
-def _after_blanks(text: str, start: int) -> int:
+def _skip_blanks(text: str, start: int) -> int:
     blanks = _BLANK.match(text, start)
     return blanks.end() if blanks else start
 
@@ -191,7 +191,7 @@ def _find_closing_tag(tags: Sequence[_Tag], first: int, name: str) -> int:
     """Returns the index after the tag that closes the block *name*, or ``len(tags) + 1`` if no tag closes the block.
 
     The search starts at the index *first*. A closing tag that a sentence merely mentions counts only if there is no
-    other. Once one has occurred, the search ends at the next opening tag that starts a line.
+    other. After such a mention, the search ends at the next opening tag that starts a line.
     """
     mention = None
     for index in range(first, len(tags)):
@@ -206,7 +206,7 @@ def _find_closing_tag(tags: Sequence[_Tag], first: int, name: str) -> int:
 
 
 def parse_number(value: object) -> float | None:
-    """Returns *value* if it is a finite number, or the number in a text that holds nothing else; else None.
+    """Returns *value* as a number if it is a finite number or a text that holds only a number; else None.
 
     A text may have a decimal comma. Returns None if three digits follow the comma, which may then separate thousands.
     """

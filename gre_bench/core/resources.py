@@ -23,22 +23,22 @@ def _resolve_package_folder(package: Path, name: str) -> Path:
 
 
 def load_patterns(name: str) -> dict[str, Any]:
-    """Returns the table of ``data/rules/NAME.toml`` after substituting the patterns of its table ``parts``.
+    """Returns the contents of ``data/rules/NAME.toml``, with the patterns of its table ``parts`` filled in.
 
-    In the file, ``<NAME>`` in capitals stands for the pattern of that name.
+    In a pattern, ``<PART>`` in capitals stands for the pattern *PART* of that table.
     """
     import tomllib
 
     tree = tomllib.loads(resource("data", "rules", f"{name}.toml").read_text("utf-8"))
 
-    def filled(value: Any) -> Any:
+    def fill_in_parts(value: Any) -> Any:
         if isinstance(value, str):
-            return re.sub("<([A-Z]{2,})>", lambda part: filled(tree["parts"][part[1]]), value)
+            return re.sub("<([A-Z]{2,})>", lambda part: fill_in_parts(tree["parts"][part[1]]), value)
         if isinstance(value, list):
-            return [filled(item) for item in value]
-        return {key: filled(item) for key, item in value.items()}
+            return [fill_in_parts(item) for item in value]
+        return {key: fill_in_parts(item) for key, item in value.items()}
 
-    return filled(tree)
+    return fill_in_parts(tree)
 
 
 @cache

@@ -140,7 +140,7 @@ def split_into_sections(text: str) -> tuple[Section, ...]:
 
 
 def join_sections(sections: Iterable[Section]) -> str:
-    """Returns the text of *sections* (as `split_into_sections` gives); sentences may have been removed or changed."""
+    """Returns the text of *sections*, as `split_into_sections` returns them or with sentences removed or changed."""
     return "".join(
         section.heading + "".join(sentence.mark + sentence.text + sentence.gap for sentence in section.sentences)
         for section in sections
@@ -171,20 +171,21 @@ def _match_heading(line: str, before: Kind) -> tuple[int, Kind] | None:
         if kind := _find_section_kind(_strip_heading_marks(line)):
             dressed = bare[-1] in ":*_]=-#" or bare[0] in "#*_[=-+"
             if dressed or bare[0].isupper() or len(bare) <= 20:
-                return len(line), _section_kind_under(kind, before, _strip_heading_marks(line))
+                return len(line), _choose_section_kind(kind, before, _strip_heading_marks(line))
         if _WHOLE.match(line) and bare[-1] not in "?!.":
             return len(line), before
     if (inline := _INLINE.match(line, 0, _LONGEST_HEADING)) and (
         kind := _find_section_kind(_strip_heading_marks(inline[1]))
     ):
-        return inline.end(), _section_kind_under(kind, before, _strip_heading_marks(inline[1]))
+        return inline.end(), _choose_section_kind(kind, before, _strip_heading_marks(inline[1]))
     return None
 
 
-def _section_kind_under(kind: Kind, before: Kind, core: str) -> Kind:
-    """Returns the kind of the section that a heading opens: *kind*, the kind of its words *core*, with one exception.
+def _choose_section_kind(kind: Kind, before: Kind, core: str) -> Kind:
+    """Returns the kind of the section that a heading with the words *core* opens. This is *kind*, with one exception.
 
-    A single aspect, such as "Clarity", within strengths, weaknesses or questions continues the section *before*.
+    A heading of a single aspect, such as "Clarity", may follow strengths, weaknesses or questions. It then continues
+    the section *before*.
     """
     several = re.search(r",|/|&| and ", core)
     return before if kind == "aspects" and not several and before in ("strengths", "weaknesses", "questions") else kind

@@ -33,7 +33,11 @@ class RosterModel(BaseModel, frozen=True, extra="forbid", defer_build=True):
 
 
 class Roster(BaseModel, frozen=True, extra="forbid", defer_build=True):
-    """The contents of a roster file: what it is for, the models to rank, candidates made by rule, and settings."""
+    """The contents of a roster file.
+
+    *about*: what the roster is for. *model*: the models to rank. *controls*: candidates that write reviews by rule,
+    without an LM. The other fields are settings.
+    """
 
     about: str = Field(min_length=1)
     model: tuple[RosterModel, ...] = ()

@@ -49,10 +49,10 @@ def _field(default: Any, description: str, **limits: Any) -> Any:
     return Field(default=default, description=description, **limits)
 
 
-class _Group(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True):
+class _SettingsGroup(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True):
     @model_validator(mode="before")
     @classmethod
-    def _lists_of_one(cls, tree: Any) -> Any:
+    def _wrap_single_texts(cls, tree: Any) -> Any:
         """Wraps a text in a list where a list of texts is expected, as in ``scoring.metrics = "gem"``."""
         if not isinstance(tree, dict):
             return tree
@@ -60,7 +60,7 @@ class _Group(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False, defer_
         return {name: [value] if name in lists and isinstance(value, str) else value for name, value in tree.items()}
 
 
-class EditionSettings(_Group, frozen=True):
+class EditionSettings(_SettingsGroup, frozen=True):
     """The papers that are scored: a venue-year, and a sample of its papers. A drawn sample never changes."""
 
     venue: str = _field("SAMPLE", "venue name, such as ICLR", pattern=NAME)
@@ -121,15 +121,18 @@ class EditionSettings(_Group, frozen=True):
     def likely_references(self) -> int:
         """The likely number of references per paper for the human candidate, for estimates.
 
-        For ``all`` it is 3, because ICLR papers have 4 reviews. For ``all`` with ``min_reviews = 1`` it is 0, because
-        such venues have one review per paper, and no human candidate.
+        With ``references = "all"``, this is 3, because ICLR papers have 4 reviews. If ``min_reviews = 1`` too, this is
+        0, because such venues have one review per paper, and no human candidate.
         """
         if self.references != "all":
             return self.references
         return 0 if self.fewest_reviews == 1 else 3
 
     def estimate_pairs_per_paper(self, others: int) -> int:
-        """Returns how many pairs the human and *others* more candidates are likely to have per paper and metric."""
+        """Returns the likely number of pairs per paper and metric.
+
+        *others*: the number of candidates in addition to the human candidate.
+        """
         return self.likely_references + others * (self.likely_references + (self.references == "all"))
 
     @property
@@ -137,7 +140,7 @@ class EditionSettings(_Group, frozen=True):
         return Edition(self.venue, self.year, self.sample)
 
 
-class SourceSettings(_Group, frozen=True):
+class SourceSettings(_SettingsGroup, frozen=True):
     """Files that `refresh` imports first. Importing a file again changes nothing."""
 
     papers: Path | None = _field(None, "papers to import (.jsonl, .csv or .parquet)")
@@ -163,7 +166,7 @@ class SourceSettings(_Group, frozen=True):
     )
 
 
-class FetchSettings(_Group, frozen=True):
+class FetchSettings(_SettingsGroup, frozen=True):
     """How OpenReview is queried."""
 
     host: str | None = _field(None, "host to use instead of the venue's", pattern=r"^https?://[^/]+$")
@@ -198,7 +201,7 @@ class FetchSettings(_Group, frozen=True):
         return {name: f"{self.login}-{name.replace('_', '-')}" for name in _SECRETS}
 
 
-class WritingSettings(_Group, frozen=True):
+class WritingSettings(_SettingsGroup, frozen=True):
     """Writers of the texts that scores need: ``rule`` (built in, no LM) or the name of a model in the models file."""
 
     judgments: str | None = _field(None, "writer of the judgments of all reviews; none: only imported judgments")
@@ -220,7 +223,7 @@ class WritingSettings(_Group, frozen=True):
     )
 
 
-class EvaluationLMSettings(_Group, frozen=True):
+class EvaluationLMSettings(_SettingsGroup, frozen=True):
     """The LM from whose log-probabilities the scores are computed."""
 
     backend: str = _field("cache-ngram", "kind of evaluation LM")
@@ -254,14 +257,14 @@ class EvaluationLMSettings(_Group, frozen=True):
         return self.backend == "vllm"
 
 
-class EmbedderSettings(_Group, frozen=True):
+class EmbedderSettings(_SettingsGroup, frozen=True):
     """The embedder of sentences or tokens for BERTScore."""
 
     backend: str = _field("hashed-ngrams", "kind of embedder: hashed-ngrams or sentence-transformers")
     folder: Path | None = _field(None, "sentence-transformers: model folder, or a name from gre-bench models list")
 
 
-class ScoringSettings(_Group, frozen=True):
+class ScoringSettings(_SettingsGroup, frozen=True):
     """What is scored, and how the texts are read (Xu et al. 2025, §3.2 and C.2)."""
 
     metrics: tuple[str, ...] = _field(
@@ -318,7 +321,7 @@ class ScoringSettings(_Group, frozen=True):
         return self
 
 
-class ValidationSettings(_Group, frozen=True):
+class ValidationSettings(_SettingsGroup, frozen=True):
     """How a metric is validated: which perturbations of human reviews, by which writers, and what counts as passing."""
 
     perturbations: tuple[str, ...] | None = _field(None, "perturbations of reviews; default: all that the level allows")
@@ -347,7 +350,7 @@ class ValidationSettings(_Group, frozen=True):
         return degrees
 
 
-class BoardSettings(_Group, frozen=True):
+class BoardSettings(_SettingsGroup, frozen=True):
     """How a board is laid out. These settings do not affect scores."""
 
     groups: dict[str, tuple[str, ...]] = _field(
@@ -360,7 +363,7 @@ class BoardSettings(_Group, frozen=True):
     )
 
 
-class RunSettings(_Group, frozen=True):
+class RunSettings(_SettingsGroup, frozen=True):
     """How the work is divided and scheduled. These settings do not affect scores."""
 
     chunk_papers: int = _field(8, "papers scored and committed together", ge=1)
@@ -375,7 +378,7 @@ class RunSettings(_Group, frozen=True):
     )
 
 
-class QuerySettings(_Group, frozen=True):
+class QuerySettings(_SettingsGroup, frozen=True):
     """The limits of one query of ``gre-bench sql``. They do not affect scores. One MB is 1,000,000 bytes."""
 
     seconds: float = _field(60.0, "seconds after which a query is stopped", gt=0, le=86_400)
@@ -384,14 +387,14 @@ class QuerySettings(_Group, frozen=True):
     result: int = _field(100, "size of a query's result as text, in MB", ge=1)
 
 
-class InputSettings(_Group, frozen=True):
+class InputSettings(_SettingsGroup, frozen=True):
     """The limits for each imported file: tables, notes, logs, snapshots. They do not affect scores."""
 
     memory: int = _field(int(DEFAULT.memory), "memory in MB that the contents of one file may take", ge=1_000)
     seconds: float = _field(DEFAULT.seconds, "seconds to read one file", gt=0, le=86_400)
 
 
-class ReleaseSettings(_Group, frozen=True):
+class ReleaseSettings(_SettingsGroup, frozen=True):
     """What ``gre-bench year`` publishes of metrics that failed validation or were not validated."""
 
     unvalidated: Literal["hide", "show", "refuse"] = _field(
@@ -401,7 +404,7 @@ class ReleaseSettings(_Group, frozen=True):
     )
 
 
-class Bounds(_Group, frozen=True):
+class Bounds(_SettingsGroup, frozen=True):
     """Spending limits. A limit that is not set does not apply."""
 
     requests: int | None = _field(None, "requests to LMs; 0: use only archived replies", ge=0)
@@ -417,7 +420,7 @@ class BudgetSettings(Bounds, frozen=True):
     models: dict[str, Bounds] = _field({}, "limits for single models of the models file")
 
 
-class Settings(_Group, frozen=True):
+class Settings(_SettingsGroup, frozen=True):
     """All settings of a run, in groups; each field here is a table of the settings file, except *roster*."""
 
     edition: EditionSettings = Field(default_factory=EditionSettings)
@@ -471,16 +474,16 @@ def load(path: Path | None, overrides: tuple[str, ...] = ()) -> Settings:
     path in the file starts from the file's folder, and in an override from the current folder. Raises `SettingsError`
     for a missing file or an invalid setting.
     """
-    tree = _read(path) if path else {}
+    tree = _read_settings_file(path) if path else {}
     for override in overrides:
-        _override(tree, override)
+        _apply_override(tree, override)
     return parse(tree, str(path) if path else "settings")
 
 
 def load_recorded_settings(tree: dict[str, Any], overrides: tuple[str, ...] = ()) -> Settings:
     """Returns the settings in *tree* (group → setting → value), such as recorded ones, with *overrides*.
 
-    An override that names a snapshot replaces recorded notes, PDFs and texts, and vice versa. Settings in *tree* that
+    An override of the snapshot also removes recorded notes, PDFs and texts, and vice versa. Settings in *tree* that
     this version lacks are ignored, because another version may have recorded them. Raises `SettingsError` for an
     invalid setting.
     """
@@ -494,7 +497,7 @@ def load_recorded_settings(tree: dict[str, Any], overrides: tuple[str, ...] = ()
     kept = {name: value for name, value in sources if f"sources.{name}" not in replaced - overridden}
     tree = tree | {"sources": kept}
     for override in overrides:
-        _override(tree, override)
+        _apply_override(tree, override)
     return parse(tree)
 
 
@@ -535,7 +538,7 @@ def parse(tree: dict[str, Any], origin: str = "settings") -> Settings:
         ) from None
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read_settings_file(path: Path) -> dict[str, Any]:
     path = find_settings_file(path)
     try:
         tree = strict.read_toml(path)
@@ -565,15 +568,18 @@ def _load_roster_absolute(name: str, beside: Path) -> dict[str, Any]:
 
 
 def _override_one_group(tree: dict[str, Any], overrides: tuple[str, ...], what: str, example: str) -> Settings:
-    """Returns the settings in *tree*, changed by *overrides*, which must belong to the same group as *example*."""
+    """Returns the settings in *tree*, changed by *overrides*, which must belong to the same group as *example*.
+
+    *what*: the name of the group in the error message.
+    """
     for override in overrides:
         if not override.startswith(example.partition(".")[0] + "."):
             raise SettingsError(f"--set {override}: only {what} can be set here, such as {example}")
-        _override(tree, override)
+        _apply_override(tree, override)
     return parse(tree)
 
 
-def _override(tree: dict[str, Any], override: str) -> None:
+def _apply_override(tree: dict[str, Any], override: str) -> None:
     key, sign, value = override.partition("=")
     if key.strip() == "roster" and value:
         tree |= merge_settings(tree, _load_roster_absolute(value, Path.cwd()))

@@ -96,8 +96,8 @@ def read_entries(path: Path, title: str, key: str, kind: type[Kind], named: bool
 def faults(error: ValidationError, whole: str = "") -> list[str]:
     """Returns one line for each fault in *error*: the field and the reason.
 
-    The value is never included, because a user may have pasted a secret into a wrong field. *whole*: what to write
-    instead of the field for a fault of the whole entry.
+    The value is never included, because a user may have pasted a secret into a wrong field. *whole*: the text in place
+    of the field if a fault concerns the whole entry.
     """
     named = ((".".join(map(str, item["loc"])) or whole, item["msg"]) for item in error.errors())
     return [f"{field}: {reason}" if field else reason for field, reason in named]

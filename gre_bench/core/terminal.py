@@ -52,7 +52,10 @@ def format_csv_table(names: Sequence[str], rows: Iterable[Sequence[Any]], end: s
 
 
 def format_markdown_cell(value: Any) -> str:
-    """Returns *value* as one line of plain Markdown text: markup, HTML, bars and control characters are neutralised."""
+    """Returns *value* as one line of plain Markdown text: markup, HTML and pipes are escaped.
+
+    Control characters are removed.
+    """
     if value is None:
         return ""
     text = f"{value:.6g}" if isinstance(value, float) else " ".join(remove_control_characters(value).split("\n"))

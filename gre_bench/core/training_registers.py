@@ -1,15 +1,15 @@
 """Registers of the papers and reviews that a model or a rule was trained on: ``learnt_from.txt`` next to its weights.
 
-Each line is a kind and the first 16 hex digits of a SHA-256; the lines are sorted. Three kinds are entries:
+Each line is a kind and the first 16 hex digits of a SHA-256; the lines are sorted. Lines of three kinds are entries:
 
 - ``review``: the text of a review, not its judgments.
 - ``abstract``: the abstract of a paper.
 - ``paper``: the id of a paper as its source gives it, such as a forum id of OpenReview.
 
 Digests of texts ignore case, Unicode form (NFKC) and white space. A paper counts as trained on if any of its entries is
-registered: texts alone miss a review that was edited later, and ids alone miss another file of the same paper. Two more
-lines protect the register: ``artefact`` is the digest of the weights to which it belongs, and ``register`` is the
-digest of all other lines.
+registered. Texts alone would miss a review that was edited later. Ids alone would miss the same paper under another id.
+Two more lines protect the register: ``artefact`` is the digest of the weights to which it belongs, and ``register`` is
+the digest of all other lines. An artefact is a model or a rule that was trained.
 """
 
 from __future__ import annotations
@@ -49,13 +49,16 @@ class PaperTexts:
     def entries(self) -> frozenset[str]:
         """The register entries of this paper; a blank text has no entry."""
         texts = [("abstract", self.abstract or ""), *(("review", text) for text in self.reviews)]
-        named = {f"{kind} {_digest(folded)}" for kind, text in texts if (folded := _normalise_text(text))}
-        return frozenset(named | {f"paper {_digest(self.paper_id)}"})
+        named = {f"{kind} {_digest_text(folded)}" for kind, text in texts if (folded := _normalise_text(text))}
+        return frozenset(named | {f"paper {_digest_text(self.paper_id)}"})
 
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """The register of the artefact *name*: its entries, or a *problem* that says why its training data is unknown."""
+    """The register of the artefact (model or rule) *name*.
+
+    *entries*: None if the training data is unknown. *problem*: why it is unknown. *digest*: the digest of the register.
+    """
 
     name: str
     entries: frozenset[str] | None
@@ -69,14 +72,14 @@ class Register:
 
 
 def write_register(folder: Path, papers: Iterable[PaperTexts], others: Iterable[str] = ()) -> None:
-    """Writes the register of the artefact in *folder*, whose weights must be there already.
+    """Writes the register of the artefact in *folder*, which must already hold the artefact's weights.
 
     *papers*: the papers that the artefact was trained on. *others*: entries from the registers of other artefacts that
     produced its training data, such as the rule that wrote the judgments.
     """
     lines = {entry for paper in papers for entry in paper.entries} | set(others)
-    lines.add(f"artefact {_artefact_digest(folder)}")
-    lines.add(f"register {_seal_digest(lines)}")
+    lines.add(f"artefact {_digest_weight_files(folder)}")
+    lines.add(f"register {_digest_lines(lines)}")
     (folder / FILE).write_text("".join(f"{line}\n" for line in sorted(lines)), encoding="utf-8")
 
 
@@ -88,7 +91,7 @@ def read_register(folder: Path, name: str) -> Register:
             (file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in (path, *_list_weight_files(folder))
         )
     except OSError:
-        return _unknown_register(name, f"no {FILE} beside its weights says what it was learnt from")
+        return _make_unknown_register(name, f"no {FILE} beside its weights says what it was learnt from")
     return _read_register_file(folder, name, stamp)
 
 
@@ -110,19 +113,19 @@ def _read_register_file(folder: Path, name: str, _: object) -> Register:
         lines = read_bytes(folder / FILE).decode().splitlines()
         entries = {line for line in lines if not line.startswith("register ")}
         kept = frozenset(line for line in entries if not line.startswith("artefact "))
-        seal = _seal_digest(entries)
+        seal = _digest_lines(entries)
         if set(lines) - entries != {f"register {seal}"} or lines != sorted(set(lines)):
             raise ValueError
         if not all(map(_LINE.fullmatch, lines)):
             raise ValueError
-        if entries - kept != {f"artefact {_artefact_digest(folder)}"}:
-            return _unknown_register(name, f"its {FILE} is that of other weights")
+        if entries - kept != {f"artefact {_digest_weight_files(folder)}"}:
+            return _make_unknown_register(name, f"its {FILE} is that of other weights")
     except (OSError, ValueError, SourceError):
-        return _unknown_register(name, f"its {FILE} is damaged: restore it")
+        return _make_unknown_register(name, f"its {FILE} is damaged: restore it")
     return Register(name, kept, seal)
 
 
-def _unknown_register(name: str, why: str) -> Register:
+def _make_unknown_register(name: str, why: str) -> Register:
     return Register(name, None, None, f"it is unknown what {name} was learnt from: {why}")
 
 
@@ -130,7 +133,7 @@ def _list_weight_files(folder: Path) -> list[Path]:
     return sorted({file for pattern in WEIGHTS for file in folder.glob(pattern)})
 
 
-def _artefact_digest(folder: Path) -> str:
+def _digest_weight_files(folder: Path) -> str:
     whole = hashlib.sha256()
     for file in _list_weight_files(folder):
         with open_regular_file(file) as stream:
@@ -138,13 +141,13 @@ def _artefact_digest(folder: Path) -> str:
     return whole.hexdigest()[:16]
 
 
-def _seal_digest(lines: Iterable[str]) -> str:
-    return _digest("\n".join(sorted(lines)))
+def _digest_lines(lines: Iterable[str]) -> str:
+    return _digest_text("\n".join(sorted(lines)))
 
 
 def _normalise_text(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
-def _digest(text: str) -> str:
+def _digest_text(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Writes files atomically, even if the process is killed, and locks files that processes share."""
+"""Writes files completely or not at all, even if the process is killed, and locks files that processes share."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def hold_file_lock(
     The file and its folder are created if they do not exist. The system releases the lock if the process ends.
 
     Args:
-        owner: the name of the file's owner in error messages.
+        owner: what error messages call the thing that the file protects.
         busy: the error's message if another process holds the lock, or a function that returns the message.
         wait_s: how many seconds to wait for the lock; None: without a limit.
         remove: whether to remove the file before the lock is released.

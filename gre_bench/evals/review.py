@@ -110,8 +110,8 @@ class ReviewBoard:
     def score(self, metric: str, paper_id: str, review: str) -> ReviewScore:
         """Converts *review* to judgments and scores it by *metric* against the references of the paper *paper_id*.
 
-        If it cannot be scored, the result states the problem. Calls from several threads run one at a time, because
-        they share one LM.
+        If the review cannot be scored, the result states the problem. Calls from several threads run one at a time,
+        because they share one LM.
         """
         entry = self._entries.get(paper_id)
         if entry is None:
@@ -122,9 +122,9 @@ class ReviewBoard:
             )
             if not written.text:
                 return ReviewScore(problem=written.outcome, detail=written.detail)
-            return self._scored(metric, entry, review, written.text)
+            return self._score_judgments(metric, entry, review, written.text)
 
-    def _scored(self, metric: str, entry: Entry, review: str, judgments: str) -> ReviewScore:
+    def _score_judgments(self, metric: str, entry: Entry, review: str, judgments: str) -> ReviewScore:
         response = Response(f"{entry.paper.paper_id}:{REVIEWER}", review, {self._writer: judgments})
         planned_pairs = plan_entry_pairs(
             [replace(entry, responses={REVIEWER: response})],
@@ -203,19 +203,19 @@ def gem(edition: str, state: str = "state") -> Scorer:
 
     *state*: the folder that holds everything a run makes.
     """
-    return _scorer("gem", edition, state)
+    return _make_scorer("gem", edition, state)
 
 
 @scorer(metrics=[mean(), stderr()])
 def gem_s_abstract(edition: str, state: str = "state") -> Scorer:
     """Returns the inspect_ai scorer GEM-S: like `gem`, but the evaluation LM also reads the paper's abstract (§3.2)."""
-    return _scorer("gem_s_abstract", edition, state)
+    return _make_scorer("gem_s_abstract", edition, state)
 
 
 SCORERS = {"gem": gem, "gem_s_abstract": gem_s_abstract}
 
 
-def _scorer(name: str, edition: str, state: str) -> Scorer:
+def _make_scorer(name: str, edition: str, state: str) -> Scorer:
     with errors_for_users():
         board = open_board(edition, state)
         if name not in board.metrics:
@@ -247,7 +247,10 @@ def _build_inspect_score(scored: ReviewScore, signature_id: str) -> Score:
 
 
 def _split_values_and_papers(scores: list[SampleScore]) -> tuple[list[float], list[str]]:
-    """Returns (values, paper ids), one item per (review, reference) pair; the value is the review's mean score."""
+    """Returns (values, paper ids), two lists with one item per (review, reference) pair.
+
+    The value of each pair is the mean score of its review.
+    """
     values: list[float] = []
     papers: list[str] = []
     for index, item in enumerate(scores):

@@ -45,7 +45,7 @@ _ANSWER = re.compile(r"^[ \t]*Answer[ \t]*:", re.IGNORECASE | re.MULTILINE)
 class Binning(BaseModel, frozen=True, extra="forbid"):
     """Makes close scores equal: all scores in a bin are replaced by one value.
 
-    ``equal_width``: bins of equal width divide the scale. ``quantile``: all bins hold equally many scores.
+    ``equal_width``: bins of equal width divide the scale. ``quantile``: all bins hold about equally many scores.
     """
 
     method: Literal["equal_width", "quantile"] = Field(default="equal_width", description="how the bins are made")
@@ -55,8 +55,7 @@ class Binning(BaseModel, frozen=True, extra="forbid"):
 class Examiner(BaseModel, frozen=True, extra="forbid"):
     """The settings for grading a text with an LM.
 
-    None stands for a default: that of the template for *rationale* and *criteria*, ``normalised`` for *mass*, and
-    `SAMPLES` for *samples*.
+    None stands for a default. *rationale*, *criteria*: the template's. *mass*: ``normalised``. *samples*: `SAMPLES`.
     """
 
     template: str = Field(default="human", description="which prompt")
@@ -160,7 +159,7 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
 def examiner_of(tree: dict[str, Any], origin: str = "examiner") -> Examiner:
     """Returns the examiner with the settings *tree*. *origin*: where the settings come from, for error messages.
 
-    Raises `SettingsError` if a setting is unknown or a combination is refused.
+    Raises `SettingsError` if a setting is unknown or invalid, or if a combination is refused.
     """
     try:
         return Examiner.model_validate(tree)

@@ -1,4 +1,4 @@
-"""Grades items by an LM's replies, or by the probabilities of scores: one grade or one problem per item.
+"""Grades items (texts) by an LM's replies, or by the probabilities of scores: one grade or one problem per item.
 
 If a reply is unparsable, the chat is repeated with another seed. If no reply can be parsed, the item gets a problem
 with the reason instead of a score. There is no default score.
@@ -66,7 +66,7 @@ SHORT, LONG = 64, 1000
 
 YES_NO = ("Yes", "No")
 TOGETHER = 2048
-"""The number of replies scored in one call, which bounds the memory; replies to one chat share its prompt."""
+"""About how many replies are scored in one call; this limits the memory. Replies to the same chat stay together."""
 
 T = TypeVar("T")
 Question = tuple[Chat, Sequence[str]]
@@ -131,8 +131,8 @@ def list_sampling_settings(examiner: Examiner, base: Sampling | None = None) -> 
     """Returns the sampling options of each request for one chat.
 
     The aggregation ``approximation`` sends several requests at temperature 1, each with its own seed. Other
-    aggregations send one request at temperature 0. *base*: the LM's own options. An option that is None there stays
-    None. Its token limit is used if it is higher than the default.
+    aggregations send one request at temperature 0. *base*: the LM's own options. A temperature of None in *base* stays
+    None; top-p stays None only if both are None. The token limit in *base* is used if it is higher than the default.
     """
     limit = SHORT if examiner.form.bare else LONG
     base = base or Sampling(0.0, limit, TOP_P)
@@ -159,7 +159,7 @@ def ask_and_parse(
     *read*: turns a reply, without the LM's thinking, into a value, or raises `ReplyError`.
     """
 
-    def outcome(reply: Completion) -> ChatOutcome[T]:
+    def parse_reply(reply: Completion) -> ChatOutcome[T]:
         cost = Cost(int(reply.text is not None), 0, reply.prompt_tokens or 0, reply.reply_tokens or 0)
         if reply.outcome not in ("ok", "cut") or not reply.text:
             return ChatOutcome(Problem(reply.outcome, reply.detail or reply.outcome, reply.final), cost)
@@ -174,7 +174,7 @@ def ask_and_parse(
             problem = f"the reply cannot be read ({error}): {' '.join(text.split())[:80]!r}"
             return ChatOutcome(Problem("unparsable", problem), replace(cost, unparsable=1), text)
 
-    return asking.request_chat_outcomes(asker, chats, sampling, outcome, step=1000)
+    return asking.request_chat_outcomes(asker, chats, sampling, parse_reply, step=1000)
 
 
 def grade_by_replies(
@@ -196,7 +196,7 @@ def grade_by_replies(
     if asker is None:
         raise SettingsError(f"examiner {examiner.name} needs an LM to ask")
 
-    def read(text: str) -> dict[str, float]:
+    def parse_scores(text: str) -> dict[str, float]:
         """Returns aspect → score in a reply; the aspect of a score without a name is ""."""
         if form.answer == "aspects":
             return answers.parse_aspect_scores(text, form.scale, form.aspects, repeats=form.repeats)
@@ -205,7 +205,7 @@ def grade_by_replies(
     results, due = filter_redundant_items(examiner, items, asker, base)
     all_chats = [chat for index in due for chat in build_grading_chats(examiner, items[index])]
     by_sampling = [
-        ask_and_parse(asker, all_chats, sampling, read) for sampling in list_sampling_settings(examiner, base)
+        ask_and_parse(asker, all_chats, sampling, parse_scores) for sampling in list_sampling_settings(examiner, base)
     ]
     each = len(examiner.aspects)
     for turn, (index, filter_cost) in enumerate(due.items()):
@@ -243,8 +243,8 @@ def _grade_from_outcomes(
 ) -> Grade:
     """Returns the grade of *item* from *outcomes*: for each aspect, the outcomes of its samples.
 
-    If a sample has a problem that the next run may solve, the item gets no grade. If all problems are final, the item
-    gets no grade only if an aspect has no sample with a score.
+    If the next run may solve a problem of a sample, the item gets that problem. Samples with a final problem are left
+    out; if an aspect has no other samples, the item gets the final problem.
     """
     cost = sum((sample.cost for part in outcomes for sample in part), filter_cost)
     parts: dict[str, float] = {}
@@ -331,7 +331,7 @@ def grade_by_lm(examiner: Examiner, items: Sequence[GradingItem], lm: ChatLM) ->
         (chat, scale.spellings) for item in items for chat in build_grading_chats(examiner, item)
     ]
     filters = [(filter_chat(examiner, item), YES_NO) for item in items] if examiner.filtering else []
-    spans = _reply_logprobs([*questions, *filters], lm)
+    spans = _compute_reply_logprobs([*questions, *filters], lm)
     each = len(examiner.aspects)
     grades = []
     for index, item in enumerate(items):
@@ -383,7 +383,7 @@ def _require_declared_scale(examiner: Examiner) -> Scale:
     return form.scale
 
 
-def _reply_logprobs(questions: Sequence[Question], lm: ChatLM) -> list[list[float] | Problem]:
+def _compute_reply_logprobs(questions: Sequence[Question], lm: ChatLM) -> list[list[float] | Problem]:
     """Returns for each question the log-probabilities of its replies in nats, or the first problem among them."""
     results: list[list[float] | Problem] = []
     due: list[Question] = []
@@ -440,7 +440,7 @@ def tokens_of(document: str) -> list[Token]:
 
 
 def compute_score_probabilities(tokens: Sequence[Token], spellings: Sequence[str]) -> dict[str, float]:
-    """Returns each score in *spellings* → the probability, as far as *tokens* show it, that the reply is that score."""
+    """Returns score → probability that the reply is that score, as far as *tokens* show it, for all *spellings*."""
     return {spelling: _compute_spelling_probability(tokens, 0, spelling, spelling, spellings) for spelling in spellings}
 
 
@@ -455,12 +455,12 @@ def weighted(tokens: Sequence[Token], scale: Scale, mass: Mass = "normalised") -
     total = math.fsum(shares.values())
     if total <= 0:
         raise ReplyError("no_declared_score_among_the_likeliest_tokens")
-    _check_beginning("".join(token.text for token in tokens).strip(), scale)
+    _check_begins_with_score("".join(token.text for token in tokens).strip(), scale)
     product = math.fsum(shares[spelling] * value for spelling, value in scale.declared)
     return WeightedScore(product / total if mass == "normalised" else product, total)
 
 
-def _check_beginning(text: str, scale: Scale) -> None:
+def _check_begins_with_score(text: str, scale: Scale) -> None:
     """Raises `ReplyError` if the reply *text* states a score, but does not begin with it.
 
     Also raises it if *text* begins with a declared score, but states no score clearly.
@@ -481,9 +481,10 @@ def _check_beginning(text: str, scale: Scale) -> None:
 def _compute_spelling_probability(
     tokens: Sequence[Token], start: int, rest: str, whole: str, spellings: Sequence[str]
 ) -> float:
-    """Returns the probability, as far as *tokens* show it, that the reply spells *rest* from *start* on, and then ends.
+    """Returns the probability, as far as *tokens* show it, that the reply goes on with *rest* and then ends.
 
-    *start*: the index of a token. *whole*: a declared score. *rest*: the part of it that earlier tokens do not spell.
+    *start*: the index of the token at which *rest* starts. *whole*: a declared score. *rest*: the end of *whole* that
+    earlier tokens do not spell.
     """
     seen = 0.0
     for text, share in tokens[start].shown if start < len(tokens) else ():

@@ -64,7 +64,7 @@ def bradley_terry(games: Sequence[Game], anchor: str | None = None) -> list[Stre
     """Returns the strength of each player in *games*, the strongest first.
 
     The player *anchor* has strength 0; without an anchor, the mean strength is 0. Raises `SettingsError` if the games
-    do not determine the strengths: some player won or lost every game, or two groups of players never met.
+    do not determine the strengths: a group of players won or lost every game against the others, or never met them.
     """
     from scipy.special import ndtri
 

@@ -1,12 +1,12 @@
 """Panels of several examiners, as in PRE (Chu et al. 2024): an exam for each examiner, then decisions by a chair.
 
-The chair decides only on texts outside the exam. The weight of an examiner thus never depends on the texts that the
-chair decides on.
+The chair is a rule that combines the examiners' answers. It decides only on texts outside the exam. The weight of an
+examiner thus never depends on the texts that the chair decides on.
 
-An exam measures up to two kinds of agreement of an examiner's answers:
+An exam measures how well an examiner's answers agree with up to two other lists of answers:
 
-    reference    with gold labels
-    consistency  with its own answers after the prompt is replaced or the texts of a pair are swapped
+    reference    gold labels
+    consistency  the same examiner's answers after the prompt is replaced or the texts of a pair are swapped
 
 With the measure ``exact``, agreement is the share of equal answers; for pairs, this is the accuracy. With
 ``squared_error``, agreement is one minus the mean squared difference on scales stretched to 0 … 1. An unanswered
@@ -45,8 +45,8 @@ CLAMP = 0.01
 class ExamResult:
     """The result of an examiner's exam.
 
-    *reference*, *consistency*: the two agreements, from 0 to 1; None if there were no questions or no second prompt.
-    *passed*: whether every measured agreement reached the threshold.
+    *reference*, *consistency*: the two agreements, from 0 to 1; None if there are no gold labels or no second answers.
+    *passed*: whether there are gold labels, and every measured agreement reached the threshold.
     """
 
     examiner: str
@@ -107,9 +107,9 @@ def compute_exam_weight(p: float, rule: Rule, alpha: float = 1.0) -> float:
 
 
 def compute_exam_weights(exams: Sequence[ExamResult], rule: Rule, alpha: float = 1.0) -> dict[str, float]:
-    """Returns examiner → weight for those that passed; the weights add up to 1.
+    """Returns examiner → weight, for the examiners that passed the exam; the weights add up to 1.
 
-    Raises `SettingsError` if none passed.
+    Raises `SettingsError` if none passed, or if a weight is not positive.
     """
     qualified = [exam for exam in exams if exam.passed]
     if not qualified:

@@ -7,8 +7,8 @@ Each rater is compared with the best examiner, and with text length as a score. 
 raters graded. Holm's correction is applied separately to the comparisons with the best examiner and to the comparisons
 with length. The best examiner is chosen on the same texts, which slightly favours it.
 
-The tables are those of Kim et al. 2023 and Kotonya et al. 2023. Rows are in printed order and have the names used in
-``data/published/001_table1.csv`` and the like. Most cells hold Kendall's tau. The columns are the LMs of the study,
+The tables are those of Kim et al. 2023 and Kotonya et al. 2023. Rows have the order of the papers and the names used in
+files such as ``data/published/001_table1.csv``. Most cells hold Kendall's tau. The columns are the LMs of the study,
 followed by those of the paper.
 
 Table 9 of Kim et al. (§5.3.3) counts errors in rationales, an LM's reasons for a score. A human marks the errors in a
@@ -79,7 +79,10 @@ def title(name: str, by: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A coefficient with its 95% interval and p-value, which allow for groups of texts; *flat_p* ignores groups."""
+    """A coefficient with a 95% interval and p-value that allow for groups of texts.
+
+    *flat_p*: a p-value that ignores groups.
+    """
 
     value: float
     low: float
@@ -231,7 +234,7 @@ VARIED = ("Demonstration", "Aggregation", "Description", "Criteria", "Steps")
 
 @dataclass(frozen=True, slots=True)
 class TableLayout:
-    """A published *table*: its *title*, and the *heads* of its row labels, which are settings of an examiner."""
+    """A published *table* and its *title*. A row label consists of settings of an examiner; *heads* name them."""
 
     table: str
     title: str
@@ -241,10 +244,11 @@ class TableLayout:
     def rows(self) -> dict[str, dict[str, Any]]:
         """Row name → settings of the examiner whose result goes into the row."""
         return {
-            row: self._settings(row) for row in dict.fromkeys(cell.row for cell in read_printed_numbers(self.table))
+            row: self._parse_row_label(row)
+            for row in dict.fromkeys(cell.row for cell in read_printed_numbers(self.table))
         }
 
-    def _settings(self, row: str) -> dict[str, Any]:
+    def _parse_row_label(self, row: str) -> dict[str, Any]:
         labels = dict(zip(self.heads, row.split(" | "), strict=False))
         if prompt := labels.get("Prompt"):
             return {"template": (labels["Approaches"] if prompt == "Baseline" else prompt).lower().replace(" ", "_")}
@@ -357,7 +361,7 @@ def fill_published_table(table: str, rows: Mapping[str, str], outcomes: Sequence
             outcome = by_name.get((name, lm)) or by_name.get((name, ""))
             if outcome is not None and (tau := outcome.kendall) is not None:
                 own[row][lm] = f"{tau.value:.4f} ({tau.low:.3f}, {tau.high:.3f})"
-    return _build_table_with_published(find_table_layout(table), lms, own)
+    return _build_table_with_published_values(find_table_layout(table), lms, own)
 
 
 def build_error_table(shares: Mapping[str, Mapping[str, float]]) -> TextTable:
@@ -366,12 +370,12 @@ def build_error_table(shares: Mapping[str, Mapping[str, float]]) -> TextTable:
         row: {name: f"{100 * by_error[error]:.0f}" for name, by_error in shares.items()}
         for row, error in _ERROR_ROWS.items()
     }
-    return _build_table_with_published(
+    return _build_table_with_published_values(
         TableLayout("001_table9", "Errors of rationales, percent", ("Type", "Error")), tuple(shares), own
     )
 
 
-def _build_table_with_published(
+def _build_table_with_published_values(
     form: TableLayout, columns: tuple[str, ...], own: Mapping[str, Mapping[str, str]]
 ) -> TextTable:
     paper, _, name = form.table.partition("_")

@@ -1,4 +1,4 @@
-"""The examiner templates by name: prompt, scale, form of the reply, and the settings that can be varied.
+"""The templates of examiners, by name: prompt, scale, form of the reply, and the settings that can be varied.
 
 Templates p1 to p14 are the prompts P1 to P14 of Kotonya et al. 2023.
 """

@@ -1,7 +1,7 @@
 """Checklists: guidelines of yes-or-no questions, which an LM writes to imitate the authors of a group of reviews.
 
 "Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review" defines the form (listing 1) and
-prints examples (listings 10 to 12). Appendix A.3 describes how they are made.
+prints examples (listings 10 to 12). Appendix A.3 describes how checklists are made.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Checklist:
 
     @property
     def has_ten_good_and_ten_bad(self) -> bool:
-        """Whether there are ten good and ten bad questions, as a rubric's computation of the rating requires."""
+        """Whether there are ten good and ten bad questions, as needed to compute a rating from the answers."""
         return len(self.good) == len(self.bad) == QUESTIONS
 
 

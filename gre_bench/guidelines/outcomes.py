@@ -102,7 +102,10 @@ def compute_closeness(
 
 
 def rmse(errors: Array, resamples: int = RESAMPLES, seed: int = 0) -> Estimate:
-    """Returns the root mean square of *errors* (one per paper) with its 95% interval, of width 0 if all are equal."""
+    """Returns the root mean square of *errors* (one per paper) with its 95% interval.
+
+    The interval has width 0 if all squared errors are equal.
+    """
     squares = errors**2
     size, value = len(squares), float(squares.mean())
     spread = float(squares.std(ddof=1)) / math.sqrt(size)
@@ -179,7 +182,7 @@ class ConditionResult:
       that the next run retries.
     - *reasons*: reason → number of papers without a score.
     - *closeness*: how close the ratings that the reviews state are to the human means. *recomputed*: the same for the
-      ratings that the rubric's rule computes.
+      ratings that the rubric's rule computes from the scores that the reviews state.
     - *distribution*: rating (1 to 10) → number of papers.
     """
 

@@ -3,10 +3,10 @@
 The rules and prompts are from "Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review"
 (appendix A.2, listings 2 to 4). Two rules give points for the date and the length of a review. An LM gives points for
 the review's references and for two kinds of consistency. The rules compare exact fractions, because a review may lie
-exactly on a limit. The printed sign (< or ≤) then decides.
+exactly on a limit. Then the sign printed in the paper (< or ≤) decides.
 
-The total of the points is 2 to 17, and decides whether a review belongs to the group good, middle or bad. A criterion
-has no points if a field, the date or an LM's verdict is missing. Such a review has no total.
+The total of the points is 2 to 17, and decides whether a review belongs to the group good, middle, bad or none. A
+criterion has no points if a field, the date or an LM's verdict is missing. The review then has no total.
 
 For each criterion NAME there are two more groups, ``good.NAME`` and ``bad.NAME``. They contain the reviews with the
 most and with the fewest possible points for that criterion alone. Guidelines made from the two groups show whether the
@@ -134,7 +134,7 @@ def _is_bool(value: Any) -> bool:
     return isinstance(value, bool)
 
 
-def _is_count(value: Any) -> bool:
+def _is_non_negative_int(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
@@ -150,7 +150,7 @@ CRITERIA = {
             {3: "high", 2: "high", 1: "medium", 0: "low"},
             (
                 ("suggests_references", _is_bool),
-                ("reference_count", _is_count),
+                ("reference_count", _is_non_negative_int),
                 ("points_out_missing_citations", _is_bool),
             ),
         ),
@@ -170,7 +170,7 @@ CRITERIA = {
         ),
     )
 }
-"""The three criteria by name, with 0-3, 0-2 and 0-2 points."""
+"""The three criteria that an LM judges, by name; they give 0-3, 0-2 and 0-2 points."""
 
 BY_RULE = ("submission_date", "review_length")
 NAMES = (*BY_RULE, *CRITERIA)

@@ -21,19 +21,19 @@ from gre_bench.prompts.conditions import Condition
 
 LOWEST, HIGHEST = 1, 10
 QUESTIONS = 10
-"""The number of good questions in a checklist, and also of bad questions; each is worth one point."""
+"""A checklist has this many good questions and this many bad questions; each is worth one point."""
 NO_TEXT = Problem("no_text", "the paper has no text")
 NO_REVIEW = Problem("no_review", "the run has no review of the paper")
 
 _MARKS = r"[*_`\"'\s]{0,8}"
 _NUMBER = r"[+\-\u2212]?\d{1,6}(?:\.\d{1,6})?"
 _RATING = re.compile(rf"overall[ \t]rating{_MARKS}:{_MARKS}\(?{_MARKS}({_NUMBER})([^\n]{{0,12}})", re.IGNORECASE)
-_SAID = re.compile(
+_RATING_IN_SENTENCE = re.compile(
     rf"overall[ \t]rating[ \t]is{_MARKS}:?{_MARKS}({_NUMBER})"
     r"(?=[ \t]*(?:[.,;!(*](?!\d)|\n|\Z|/|out of))(?=([^\n]{0,12}))",
     re.IGNORECASE,
 )
-"""A rating at the end of a sentence, as small LMs write it; used if no line has the required form."""
+"""Matches "overall rating is n" at the end of a sentence; used if a review lacks the required form."""
 _TEMPORARY = re.compile(
     rf"temporary[ _\t]score{_MARKS}(?:\([^()\n]{{0,40}}\){_MARKS})?[:=]{_MARKS}\(?{_MARKS}({_NUMBER})([^\n]{{0,12}})",
     re.IGNORECASE,
@@ -42,16 +42,17 @@ _RANGE = re.compile(r"[ \t]*(?:-|–|—|→|->|to\b|or\b|and\b|[,;]?[ \t]*(?:no
 _BEGINS = re.compile(
     r"(?:^|[.!?;)][ \t]+)[ \t>*_`#\"'(•\d.-]{0,8}(?:(?:the|my|so|thus|therefore),?[ \t]+){0,2}\Z", re.I
 )
-_OTHERS = re.compile(r"\b(?:reviewers?|reviews?|authors?|guidelines?)\b[^\n]{0,40}\Z", re.IGNORECASE)
+_ASCRIBED_TO_OTHERS = re.compile(r"\b(?:reviewers?|reviews?|authors?|guidelines?)\b[^\n]{0,40}\Z", re.IGNORECASE)
 """Words before a rating field that ascribe the rating to somebody other than the LM."""
 _OUT_OF = re.compile(r"\s*(?:/|(?:out )?of)\s*(\d+)(?![.,]?\d)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """The rating of a paper by *model* under *condition*: either a *value*, 1 to 10, or a *problem* instead.
+    """The rating of a paper by *model* under *condition*.
 
-    *recomputed*: the rating that the rubric's rule computes from the review's temporary score, if there is one.
+    *value*: the rating, from 1 to 10; None if there is a *problem*, which says why there is no rating. *recomputed*:
+    the rating that the rubric's rule computes from the review's temporary score, if the review has such a score.
     *text*: the review.
     """
 
@@ -71,16 +72,18 @@ class Rating:
 def overall_rating(text: str) -> int:
     """Returns the rating n in the last ``Overall Rating: n`` that begins a sentence; the LM's thinking is ignored.
 
-    A field within a sentence counts only if no field begins a sentence, and if the sentence does not ascribe it to
-    somebody else. If there is no such field, all sentences "The overall rating is n." must state the same rating.
+    If no sentence begins with ``Overall Rating: n``, the last one within a sentence counts, unless that sentence
+    ascribes the rating to somebody else. If there is none either, all sentences of the form "The overall rating is n."
+    must state the same rating.
     Raises `ReplyError`: ``no_rating``, ``rating_not_integer``, ``rating_off_scale``, or ``rating_ambiguous`` for a
     range, a decimal comma or two ratings.
     """
     visible = without_thinking(text)[0]
-    if matches := _find_own_fields(_RATING, visible):
+    if matches := _find_field_matches(_RATING, visible):
         return check_on_scale(_parse_integer_score(matches[-1], "rating", HIGHEST))
     ratings = {
-        _parse_integer_score(match, "rating", HIGHEST) for match in _find_own_fields(_SAID, visible, anywhere=True)
+        _parse_integer_score(match, "rating", HIGHEST)
+        for match in _find_field_matches(_RATING_IN_SENTENCE, visible, anywhere=True)
     }
     if len(ratings) > 1:
         raise ReplyError(f"rating_ambiguous: {' and '.join(map(str, sorted(ratings)))}")
@@ -96,11 +99,12 @@ def check_on_scale(rating: int) -> int:
 
 
 def parse_temporary_score(text: str) -> int:
-    """Returns the score t, −10 to 10, in the last ``temporary score: t`` of *text*, without the LM's thinking.
+    """Returns the score t (−10 to 10) in the last ``temporary score: t`` of *text*; the LM's thinking is ignored.
 
-    Raises `ReplyError`: ``no_temporary_score``, or as `overall_rating` does.
+    Raises `ReplyError`: ``no_temporary_score``, or the same problems as in `overall_rating` with ``temporary_score``
+    in place of ``rating``.
     """
-    matches = _find_own_fields(_TEMPORARY, without_thinking(text)[0])
+    matches = _find_field_matches(_TEMPORARY, without_thinking(text)[0])
     if not matches:
         raise ReplyError("no_temporary_score")
     score = _parse_integer_score(matches[-1], "temporary_score", QUESTIONS)
@@ -109,13 +113,20 @@ def parse_temporary_score(text: str) -> int:
     return score
 
 
-def _find_own_fields(field: re.Pattern[str], text: str, *, anywhere: bool = False) -> list[re.Match[str]]:
-    """Returns the matches of *field* that begin a sentence of *text*; if none does, those not ascribed to others."""
+def _find_field_matches(field: re.Pattern[str], text: str, *, anywhere: bool = False) -> list[re.Match[str]]:
+    """Returns the matches of *field* in *text* that begin a sentence.
+
+    If no match begins a sentence, or if *anywhere* is set, returns all matches that *text* does not ascribe to others.
+    """
     leads = {
         match: text[max(0, match.start() - 80) : match.start()].rpartition("\n")[2] for match in field.finditer(text)
     }
     begin = [match for match, lead in leads.items() if _BEGINS.search(lead)]
-    return begin if begin and not anywhere else [match for match, lead in leads.items() if not _OTHERS.search(lead)]
+    return (
+        begin
+        if begin and not anywhere
+        else [match for match, lead in leads.items() if not _ASCRIBED_TO_OTHERS.search(lead)]
+    )
 
 
 def convert_temporary_score(temporary: int) -> int:
@@ -144,7 +155,7 @@ def _parse_integer_score(match: re.Match[str], field: str, highest: int) -> int:
 def rate_papers_under_condition(
     writer: Writer, sampling: Sampling, model: str, condition: Condition, papers: Sequence[tuple[str, str]]
 ) -> list[Rating]:
-    """Returns the rating of each of *papers* (id, text) by the LM *writer*; a paper without text is not sent."""
+    """Returns the LM *writer*'s rating of each of *papers* (id, text); a paper without text is not sent to the LM."""
     able = {paper_id: text for paper_id, text in papers if text.strip()}
     outcomes = request_yaml_outcomes(writer, sampling, [condition.chat(text) for text in able.values()], overall_rating)
     answers = dict(zip(able, outcomes, strict=True))
@@ -165,7 +176,10 @@ def rate_papers_under_condition(
 
 @dataclass(frozen=True, slots=True)
 class ImportedReview:
-    """An imported review of one paper by *model* under *condition*, such as a guideline. *rating*: as in the file."""
+    """An imported review of one paper by *model*.
+
+    *condition*: the condition, such as a guideline, under which *model* wrote. *rating*: as in the file.
+    """
 
     paper_id: str
     model: str
@@ -175,14 +189,14 @@ class ImportedReview:
 
 
 def condition_name_of_run(model: str, run: str) -> str:
-    """Returns the name *run* without the name of the *model* at its start; ``given`` if nothing is left."""
+    """Returns the run name *run* without the *model* name at its start; ``given`` if nothing is left."""
     return run.removeprefix(model).strip("_-. ") or "given"
 
 
 def shorten_names(names: Iterable[str]) -> dict[str, str]:
     """Returns name → short form: the name without the leading and trailing parts that all *names* share.
 
-    Underscores separate the parts. A name without other parts becomes ``plain``.
+    Underscores separate the parts. If all parts of a name are shared, its short form is ``plain``.
     """
     parts = {name: name.split("_") for name in names}
     if len(parts) < 2:
@@ -197,9 +211,10 @@ def _count_shared_first_words(lists: Iterable[Sequence[str]]) -> int:
 
 
 def ratings_of_imported_reviews(reviews: Iterable[ImportedReview], papers: Sequence[str]) -> list[Rating]:
-    """Returns a rating for each model and condition, and each paper: all of *papers*, and any others with a review.
+    """Returns one `Rating` per model, condition and paper.
 
-    If the rating is not an integer from 1 to 10, or there is no review of the paper, the `Rating` holds the problem.
+    The papers are *papers* and any other papers that the model reviewed under the condition. If the rating is not an
+    integer from 1 to 10, or if there is no review of the paper, the `Rating` holds the problem.
     """
     runs: dict[tuple[str, str], dict[str, ImportedReview]] = {}
     for review in reviews:
@@ -212,14 +227,14 @@ def ratings_of_imported_reviews(reviews: Iterable[ImportedReview], papers: Seque
                 continue
             value, problem = None, None
             try:
-                value = _check_given_rating(review.rating)
+                value = _parse_given_rating(review.rating)
             except ReplyError as error:
                 problem = Problem("unparsable", str(error))
             ratings.append(Rating(paper, model, condition, value, problem, text=review.text))
     return ratings
 
 
-def _check_given_rating(rating: str | None) -> int:
+def _parse_given_rating(rating: str | None) -> int:
     if rating is None:
         raise ReplyError("no_rating")
     number = parse_number(rating)

@@ -1,4 +1,6 @@
-"""RMSE tables in the layout of the guideline paper, with its values below the study's, and a chart of the ratings.
+"""Tables of root mean squared errors (RMSE) in the layout of the guideline paper, and a chart of the ratings.
+
+Below the study's own values, the tables show the values that the paper published.
 
 Table 1 has a column without a guideline, and a column for each venue's guideline: ARR, NeurIPS and ICLR. It has two
 blocks, for the official texts and for the same texts rewritten as instructions.
@@ -45,14 +47,14 @@ class RmseCell:
 
 @dataclass(frozen=True, slots=True)
 class RmseRow:
-    """A row of a table. *labels*: the texts on its left. *cells*: column title → cell."""
+    """A row of a table. *labels*: the texts at its left end, such as the model. *cells*: column title → cell."""
 
     labels: tuple[str, ...]
     cells: dict[str, RmseCell]
     published: bool = False
 
     def best_rank(self, column: str) -> int | None:
-        """Returns 1 if *column* has the row's lowest RMSE, 2 for the next value, else None; None if all are equal."""
+        """Returns 1 if *column* has the row's lowest RMSE, 2 if the second lowest, else None; None if all are equal."""
         order = sorted({cell.value for cell in self.cells.values()})
         if column not in self.cells or len(order) < 2:
             return None
@@ -69,14 +71,14 @@ class Table:
 
 
 def build_tables(outcomes: Sequence[ConditionResult]) -> list[Table]:
-    """Returns the tables that *outcomes* fill, in this order: the two blocks of table 1, table 2, all other conditions.
+    """Returns the tables that *outcomes* fills, in this order: both blocks of table 1, table 2, all other conditions.
 
-    If only the last table is filled, the published table 1 follows for comparison.
+    If only the table of other conditions has values, the published table 1 follows for comparison.
     """
     results = {(outcome.model, outcome.condition): outcome for outcome in outcomes}
     models = list(dict.fromkeys(outcome.model for outcome in outcomes))
     conditions = {condition for _, condition in results}
-    blocks = {block: _columns_by_condition(block) for block in BLOCKS}
+    blocks = {block: _map_conditions_to_columns(block) for block in BLOCKS}
     groups = {f"{group}{end}" for group in GROUPS for end in ("", RUBRIC)}
     tables = [
         _build_conference_table(block, results, models) for block, names in blocks.items() if conditions & set(names)
@@ -96,16 +98,16 @@ def build_tables(outcomes: Sequence[ConditionResult]) -> list[Table]:
     return tables
 
 
-def _columns_by_condition(block: str) -> dict[str, str]:
-    """Returns condition → column. ``arr_official`` is an official text, ``arr`` the same rewritten as instructions."""
+def _map_conditions_to_columns(block: str) -> dict[str, str]:
+    """Returns condition → column. ``arr_official`` is the official text of ARR, ``arr`` its rewrite as instructions."""
     return {f"{venue}{'' if block == 'instruction' else '_official'}": title for venue, title in VENUES.items()}
 
 
 def _build_conference_table(block: str, results: Results, models: Sequence[str]) -> Table:
-    names = {"none": "No-Guideline"} | _columns_by_condition(block)
+    names = {"none": "No-Guideline"} | _map_conditions_to_columns(block)
     lines = [RmseRow((model,), cells) for model in models if (cells := _build_rmse_cells(results, model, names))]
     prints = [
-        RmseRow(row.labels[1:], row.cells, True) for row in _read_printed_rows("002_table1") if row.labels[0] == block
+        RmseRow(row.labels[1:], row.cells, True) for row in _load_published_rows("002_table1") if row.labels[0] == block
     ]
     return Table(f"Table 1: {BLOCKS[block]}", ("Model",), tuple(names.values()), (*lines, *prints))
 
@@ -118,11 +120,11 @@ def _build_imitation_table(results: Results, models: Sequence[str]) -> Table:
             names = {f"{group}{end}": title for group, title in GROUPS.items()}
             if cells := _build_rmse_cells(results, model, names, recomputed=setting == SETTINGS[2]):
                 lines.append(RmseRow((model, setting), cells))
-    lines += _read_printed_rows("002_table2")
+    lines += _load_published_rows("002_table2")
     return Table("Table 2: reviewer-imitating guidelines", ("Model", "Setting"), tuple(GROUPS.values()), tuple(lines))
 
 
-def _read_printed_rows(table: str) -> list[RmseRow]:
+def _load_published_rows(table: str) -> list[RmseRow]:
     rows: dict[tuple[str, ...], dict[str, RmseCell]] = {}
     for cell in read_printed_numbers(table):
         rows.setdefault(tuple(cell.row.split(": ")), {})[cell.column] = RmseCell(cell.value, note=cell.note)
@@ -132,7 +134,10 @@ def _read_printed_rows(table: str) -> list[RmseRow]:
 def _build_rmse_cells(
     results: Results, model: str, names: Mapping[str, str], recomputed: bool = False
 ) -> dict[str, RmseCell]:
-    """Returns column → RMSE of *model*. *names*: condition → column."""
+    """Returns column → RMSE of *model*.
+
+    *names*: condition → column. *recomputed*: whether to use the ratings that the rubric's rule computes.
+    """
     cells = {}
     for condition, column in names.items():
         outcome = results.get((model, condition))
@@ -143,7 +148,10 @@ def _build_rmse_cells(
 
 
 def draw_rating_shares(outcomes: Sequence[ConditionResult], human: Mapping[str, float], title: str) -> str:
-    """Returns an SVG of the share of papers by rating, with a panel for each model and condition."""
+    """Returns an SVG chart with the share of papers that got each rating, with one panel per model and condition.
+
+    *human*: the papers' mean human ratings, which each panel shows for comparison.
+    """
     panels = {}
     for outcome in outcomes:
         raters = (RATED, outcome.distribution, "main"), (HUMAN, count_rounded_means([*human.values()]), "level")

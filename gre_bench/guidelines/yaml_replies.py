@@ -16,7 +16,7 @@ from gre_bench.core.records import Chat, Completion, Problem, Sampling, Writer
 T = TypeVar("T")
 
 LARGEST = 40_000
-"""The largest number of characters in a text; a checklist of twenty questions has about 5,000."""
+"""The maximum number of characters in a text to parse; a checklist of twenty questions has about 5,000."""
 
 _FENCE = re.compile(r"\s*```\s*(?:ya?ml)?\s*", re.IGNORECASE)
 
@@ -24,9 +24,9 @@ _FENCE = re.compile(r"\s*```\s*(?:ya?ml)?\s*", re.IGNORECASE)
 def request_yaml_outcomes(
     writer: Writer, sampling: Sampling, chats: Sequence[Chat], read: Callable[[str], T]
 ) -> list[ChatOutcome[T]]:
-    """Sends each of *chats* to the LM *writer*, and returns one outcome per chat, in order, without its cost.
+    """Sends each of *chats* to the LM *writer*, and returns one outcome per chat, in order. Costs are not included.
 
-    *read*: turns a reply, including the LM's thinking, into a value, or raises `ReplyError`.
+    *read*: a function that parses a reply, including the LM's thinking, or raises `ReplyError`.
     """
 
     def outcome(reply: Completion) -> ChatOutcome[T]:
@@ -41,7 +41,7 @@ def request_yaml_outcomes(
     return asking.request_chat_outcomes(writer, chats, sampling, outcome, step=1)
 
 
-class _Loader(yaml.SafeLoader):
+class _StrictYamlLoader(yaml.SafeLoader):
     """PyYAML's safe loader, which also refuses anchors, aliases and duplicate keys."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
@@ -57,7 +57,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def find_last_fenced_block(text: str) -> str:
-    """Returns the content of the last fenced block (```) in *text*, closed or not, or *text* if there is no block."""
+    """Returns the content of the last fenced block (```) in *text*, even if it is unclosed; *text* if there is none."""
     blocks: list[list[str]] = []
     inside = False
     for line in text.splitlines():
@@ -70,17 +70,17 @@ def find_last_fenced_block(text: str) -> str:
 
 
 def parse_yaml_mapping(text: str) -> Mapping[str, Any]:
-    """Returns the YAML mapping in *text*; raises `ReplyError` ``no_yaml`` if it is too long or not a mapping.
+    """Returns the YAML mapping in *text*; raises `ReplyError` ``no_yaml`` if *text* is too long or not a mapping.
 
-    Listings 2 and 4 of the guideline paper print a comma after each line, which YAML allows only within braces. Braces
-    are therefore added if the text is not a mapping, or if its values end with commas.
+    Listings 2 and 4 of the guideline paper have a comma after each line, which YAML allows only within braces.
+    Therefore, if *text* is not a mapping, or if its values end with commas, it is parsed again within braces.
     """
     if len(text) > LARGEST:
         raise ReplyError(f"no_yaml: {len(text)} characters")
     faults = []
     for form in (text, f"{{{text}\n}}"):
         try:
-            tree = yaml.load(form, Loader=_Loader)
+            tree = yaml.load(form, Loader=_StrictYamlLoader)
         except (yaml.YAMLError, ValueError, RecursionError, TypeError) as error:
             mark = getattr(error, "problem_mark", None)
             where = f" (line {mark.line + 1})" if mark else ""

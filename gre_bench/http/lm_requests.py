@@ -1,9 +1,9 @@
 """Sends requests to LM endpoints: limits size, time and threads, retries by one policy, and masks the API key.
 
 Writers, examiners and evaluation LMs all use this module. Only transient faults are retried: no connection, a timeout,
-or a status for which `is_transient_status` is true. The wait before a retry is the one that the endpoint states. If the
-endpoint states none, the wait doubles with each attempt. Either wait gets random jitter. Permanent faults, such as a
-bad request, are not retried.
+or a status for which `is_transient_status` is true. Before a retry, the client waits as long as the endpoint states. If
+the endpoint states no wait, the wait doubles with each attempt. Random jitter is added in both cases. Permanent faults,
+such as a bad request, are not retried.
 
 Secrets are masked in every encoding in which servers and libraries may repeat them: plain text, URL encoding, hex and
 base64, even within a longer encoded text. A secret that is obfuscated on purpose is not found.
@@ -30,7 +30,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 GRACE_S = 2.0
-"""Seconds that a stopped run waits for requests in flight, because they are paid for anyway."""
+"""Seconds that a stopped run waits for requests in flight, because they cost money even if nobody waits."""
 
 LARGEST_PROBLEM = 64 * 2**10
 """The maximum number of bytes to read from the body of an unsuccessful answer; error messages are short."""
@@ -57,9 +57,10 @@ class RetryPolicy:
     def wait(self, attempt: int, stated_s: float | None = None) -> float | None:
         """Returns the seconds to wait after attempt number *attempt* (from 0) has failed; None means not to retry.
 
-        *stated_s*: the wait that the endpoint states. If it states none, the wait is ``U(0.5, 1) · min(longest, first ·
-        2^attempt)``. Otherwise the wait is ``stated + U(0, 0.5) · first``; if that exceeds *longest_wait_s*, there is
-        no retry. The random part spreads the retries of clients that failed at the same moment.
+        *stated_s*: the wait that the endpoint states, if any; the result is then ``stated_s + U(0, 0.5) ·
+        first_wait_s``. If *stated_s* exceeds *longest_wait_s*, there is no retry. If the endpoint states no wait, the
+        result is ``U(0.5, 1) · min(longest_wait_s, first_wait_s · 2^attempt)``. The random factor U spreads the retries
+        of clients that failed at the same moment.
         """
         if attempt + 1 >= self.attempts or (stated_s is not None and stated_s > self.longest_wait_s):
             return None
@@ -73,7 +74,7 @@ def is_transient_status(status: int) -> bool:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Returns the seconds in the header Retry-After, which may be a number or a date; None if there are none."""
+    """Returns the wait in seconds that the header Retry-After states, as a number or a date; None if it states none."""
     stated = headers.get("retry-after", "").strip()
     try:
         seconds = float(stated)
@@ -102,7 +103,7 @@ class HttpReply:
 
 
 class Body:
-    """The body of an answer as it arrives, limited to *most* bytes and *seconds* seconds from now.
+    """The body of an answer, which arrives in parts: at most *most* bytes, and within *seconds* seconds from now.
 
     An HTTP client's own timeouts limit the wait for each part of a body, but not for the whole body. With both limits,
     no server can fill our memory or stall us.
@@ -114,7 +115,7 @@ class Body:
         self._most, self._seconds, self._until = most, seconds, time.monotonic() + seconds
 
     def add(self, part: bytes, success: bool) -> bool:
-        """Adds *part* and returns whether to read on; raises ``httpx2.ReadTimeout`` if the time limit is exceeded.
+        """Adds *part*; returns whether to read further parts. Raises ``httpx2.ReadTimeout`` after the time limit.
 
         *success*: whether the answer's status is a success.
         """
@@ -162,7 +163,7 @@ class HttpClient:
         )
 
     def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> HttpReply:
-        """Sends one request with *body* as JSON, without retries. A fault raises no error; the answer states it."""
+        """Sends one request with *body* as JSON, without retries. A fault raises no error; the reply states it."""
         import httpx2
 
         received = Body(self._largest, self._timeout_s)
@@ -186,7 +187,7 @@ class HttpClient:
 
 @cache
 def _load_certificates(from_environment: bool) -> ssl.SSLContext:
-    """Returns the trusted certificates, which it loads only once.
+    """Returns the trusted certificates; they are loaded only once.
 
     *from_environment*: whether to also trust the certificates that environment variables name.
     """
@@ -198,9 +199,9 @@ def _load_certificates(from_environment: bool) -> ssl.SSLContext:
 class BatchGate(Generic[T]):
     """The state that the threads of one batch of requests share: when to wait, and when to stop.
 
-    After *enough_failures* failed requests in a row, the endpoint counts as down. Once the batch stops, the event
-    `over` is set, and `stopped` is the result of every unanswered request. `bound`: the error that states which limit
-    of the budget was reached.
+    After *enough_failures* failed requests in a row, the endpoint counts as down. When the batch stops, the event
+    `over` is set, and every unanswered request gets the result `stopped`. `bound`: the error that states which budget
+    limit was reached, if one was.
     """
 
     def __init__(self, enough_failures: int):
@@ -213,7 +214,7 @@ class BatchGate(Generic[T]):
         self.bound: Exception | None = None
 
     def stop(self, result: T, bound: Exception | None = None) -> T:
-        """Stops the batch; returns the *result* that the first call gave, as the result of every unanswered request."""
+        """Stops the batch; returns the result for every unanswered request, which is the *result* of the first call."""
         with self._lock:
             self.stopped = stopped = self.stopped or result
             self.bound = self.bound or bound
@@ -221,21 +222,21 @@ class BatchGate(Generic[T]):
         return stopped
 
     def ready(self) -> bool:
-        """Waits out a pause that the endpoint asked for; returns False if the batch stops and nothing may be sent."""
+        """Waits until the pause that the endpoint asked for is over; returns False if the batch has stopped."""
         while (left := self._not_before - time.monotonic()) > 0:
             if self.over.wait(left):
                 break
         return not self.over.is_set()
 
     def wait(self, seconds: float, stated_s: float | None) -> None:
-        """Waits *seconds* in this thread, or until the batch stops. *stated_s*: for how long no thread may send."""
+        """Waits *seconds* in this thread, or until the batch stops. *stated_s*: seconds in which no thread may send."""
         if stated_s is not None:
             with self._lock:
                 self._not_before = max(self._not_before, time.monotonic() + stated_s)
         self.over.wait(seconds)
 
     def count(self, lost: bool) -> bool:
-        """Counts a request as answered, or as *lost* after all retries; returns whether the endpoint seems down."""
+        """Counts a request as answered or *lost* (all attempts failed); returns whether the endpoint counts as down."""
         with self._lock:
             self._lost = self._lost + 1 if lost else 0
             return self._lost >= self._enough_failures

@@ -36,14 +36,17 @@ class Limit:
 def parse_limit_from_headers(headers: Mapping[str, str], now: float) -> Limit | None:
     """Returns the limit in the ``ratelimit-*`` headers, or None. *now*: when the response came, in epoch seconds."""
     known = _lower_case_keys(headers)
-    limit, remaining = _number(known.get("ratelimit-limit")), _number(known.get("ratelimit-remaining"))
+    limit, remaining = (
+        _parse_non_negative_number(known.get("ratelimit-limit")),
+        _parse_non_negative_number(known.get("ratelimit-remaining")),
+    )
     if limit is None or remaining is None:
         return None
     window = _WINDOW.search(known.get("ratelimit-policy", ""))
-    reset = _number(known.get("ratelimit-reset"))
+    reset = _parse_non_negative_number(known.get("ratelimit-reset"))
     if reset is None:
-        epoch = _number(known.get("x-ratelimit-reset"))
-        reset = None if epoch is None else max(0.0, epoch - _server_now(known, now))
+        epoch = _parse_non_negative_number(known.get("x-ratelimit-reset"))
+        reset = None if epoch is None else max(0.0, epoch - _read_server_time(known, now))
     window_s = float(window[1]) if window else max(reset or 0.0, 60.0)
     return Limit(int(limit), int(remaining), None if reset is None else now + reset, window_s)
 
@@ -54,21 +57,21 @@ def parse_limit_from_body(headers: Mapping[str, str], body: object, now: float) 
     *now*: as in `parse_limit_from_headers`.
     """
     details = body.get("details") if isinstance(body, Mapping) else None
-    if not isinstance(details, Mapping) or (limit := _number(details.get("limit"))) is None:
+    if not isinstance(details, Mapping) or (limit := _parse_non_negative_number(details.get("limit"))) is None:
         return None
     reset = _parse_reset_time(_lower_case_keys(headers), details, now)
     if reset is None:
         return None
-    remaining = _number(details.get("remaining")) or 0
+    remaining = _parse_non_negative_number(details.get("remaining")) or 0
     return Limit(int(limit), int(remaining), reset, max(60.0, reset - now))
 
 
 def parse_required_wait(headers: Mapping[str, str], body: object, now: float) -> float | None:
-    """Returns how many seconds a refused client must wait: the longest of the stated times; None if none is stated."""
+    """Returns how many seconds a refused client must wait: the longest wait that the response states; None if none."""
     known = _lower_case_keys(headers)
-    waits = [_wait_from_retry_after(known, now)]
-    if _number(known.get("ratelimit-remaining")) == 0:
-        waits.append(_number(known.get("ratelimit-reset")))
+    waits = [_parse_retry_after(known, now)]
+    if _parse_non_negative_number(known.get("ratelimit-remaining")) == 0:
+        waits.append(_parse_non_negative_number(known.get("ratelimit-reset")))
     if isinstance(body, Mapping):
         details = body.get("details")
         reset = _parse_reset_time(known, details, now) if isinstance(details, Mapping) else None
@@ -77,21 +80,24 @@ def parse_required_wait(headers: Mapping[str, str], body: object, now: float) ->
     return max(stated, default=None)
 
 
-def _wait_from_retry_after(known: Mapping[str, str], now: float) -> float | None:
+def _parse_retry_after(known: Mapping[str, str], now: float) -> float | None:
     value = known.get("retry-after")
-    seconds = _number(value)
+    seconds = _parse_non_negative_number(value)
     if seconds is not None or value is None:
         return seconds
     try:
-        return parsedate_to_datetime(value).timestamp() - _server_now(known, now)
+        return parsedate_to_datetime(value).timestamp() - _read_server_time(known, now)
     except ValueError:
         return None
 
 
 def _parse_reset_time(known: Mapping[str, str], details: Mapping[str, Any], now: float) -> float | None:
-    """Returns ``resetTime``, a date or epoch time in s or ms, as epoch seconds by this machine's clock; or None."""
+    """Returns ``resetTime`` in epoch seconds by this machine's clock; None if it is missing or invalid.
+
+    The server states it as a date, or as an epoch time in s or ms.
+    """
     value = details.get("resetTime")
-    stated = _number(value)
+    stated = _parse_non_negative_number(value)
     if stated is not None:
         stated = stated / 1000 if stated > 1e11 else stated
     elif isinstance(value, str):
@@ -100,7 +106,7 @@ def _parse_reset_time(known: Mapping[str, str], details: Mapping[str, Any], now:
         except ValueError:
             return None
         stated = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    return None if stated is None else now + stated - _server_now(known, now)
+    return None if stated is None else now + stated - _read_server_time(known, now)
 
 
 def _lower_case_keys(headers: Mapping[str, str]) -> dict[str, str]:
@@ -108,7 +114,7 @@ def _lower_case_keys(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def _parse_stated_wait(message: str) -> float | None:
-    """Returns the seconds to wait in a *message* such as "Please try again in 60 minutes and 13 seconds", or None."""
+    """Returns the wait in seconds that *message* states, as in "try again in 60 minutes and 13 seconds"; else None."""
     match = _AGAIN.search(message)
     if not match or not any(match.groups()):
         return None
@@ -116,14 +122,14 @@ def _parse_stated_wait(message: str) -> float | None:
     return float(hours * 3600 + minutes * 60 + seconds)
 
 
-def _server_now(known: Mapping[str, str], now: float) -> float:
+def _read_server_time(known: Mapping[str, str], now: float) -> float:
     try:
         return parsedate_to_datetime(known["date"]).timestamp()
     except (KeyError, ValueError):
         return now
 
 
-def _number(value: object) -> float | None:
+def _parse_non_negative_number(value: object) -> float | None:
     if isinstance(value, bool):
         return None
     try:

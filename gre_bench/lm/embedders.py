@@ -233,11 +233,11 @@ def check_module_folders(folder: Path) -> list[Path]:
     if not folder.is_dir():
         problem = f"there is no such folder; give one that holds a downloaded model{suggest_pretrained(folder)}"
         raise LMError(f"embedder {folder}: {problem}")
-    listing = _json(folder, folder / "modules.json")
+    listing = _read_json_file(folder, folder / "modules.json")
     if not listing or not isinstance(listing, list) or not all(isinstance(module, dict) for module in listing):
         problem = "names no module" if listing == [] else "is no list of modules"
         raise LMError(f"embedder {folder}: modules.json {problem}")
-    return [_check_module(folder, module) for module in listing]
+    return [_check_module_folder(folder, module) for module in listing]
 
 
 def embedder_digest(folder: Path) -> str:
@@ -245,7 +245,7 @@ def embedder_digest(folder: Path) -> str:
     return digest_of_files(folder, (path for path in folder.rglob("*") if path.suffix in _DIGESTED))
 
 
-def _check_module(folder: Path, module: dict[str, Any]) -> Path:
+def _check_module_folder(folder: Path, module: dict[str, Any]) -> Path:
     kind, module_folder = str(module.get("type")), folder / str(module.get("path", ""))
     package, _, name = kind.rpartition(".")
     if not package.startswith("sentence_transformers.") or name not in MODULES:
@@ -260,13 +260,13 @@ def _check_module(folder: Path, module: dict[str, Any]) -> Path:
         raise LMError(f"embedder {module_folder}: no *.safetensors; other weight formats can run code and are refused")
     if (module_folder / "adapter_config.json").is_file():
         raise LMError(f"embedder {module_folder}: it is an adapter; merge it into its base and give that folder")
-    if name == "Transformer" and (file := _file_that_needs_code(folder, module_folder)):
+    if name == "Transformer" and (file := _find_file_with_custom_code(folder, module_folder)):
         raise LMError(
             f"embedder {folder}: it needs custom code (auto_map in {file}), which is refused{_suggest_embedders()}"
         )
     if name == "Dense":
         # If an activation function is not from torch, sentence-transformers silently uses tanh instead.
-        config = _json(folder, module_folder / "config.json")
+        config = _read_json_file(folder, module_folder / "config.json")
         function = config.get("activation_function", "torch.") if isinstance(config, dict) else None
         if not (isinstance(function, str) and function.startswith("torch.")):
             raise LMError(f"embedder {module_folder}: its activation function is not one of torch, and is refused")
@@ -279,7 +279,7 @@ def _suggest_embedders() -> str:
     return f"; one that needs none: gre-bench models get {' or '.join(names)}"
 
 
-def _file_that_needs_code(folder: Path, module_folder: Path) -> str | None:
+def _find_file_with_custom_code(folder: Path, module_folder: Path) -> str | None:
     """Returns the name of a file that asks for custom code for the model or its tokenizer; None if no file does.
 
     Without this check, transformers would refuse a model's custom code with a long message. In place of a tokenizer
@@ -290,15 +290,15 @@ def _file_that_needs_code(folder: Path, module_folder: Path) -> str | None:
         from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES  # pyrefly: ignore
 
         known = CONFIG_MAPPING_NAMES
-    config = _json(folder, module_folder / "config.json")
+    config = _read_json_file(folder, module_folder / "config.json")
     if isinstance(config, dict) and "auto_map" in config and str(config.get("model_type")) not in known:
         return "config.json"
     tokenizer = module_folder / "tokenizer_config.json"
-    settings = _json(folder, tokenizer) if tokenizer.is_file() else {}
+    settings = _read_json_file(folder, tokenizer) if tokenizer.is_file() else {}
     return tokenizer.name if isinstance(settings, dict) and "auto_map" in settings else None
 
 
-def _json(folder: Path, path: Path) -> Any:
+def _read_json_file(folder: Path, path: Path) -> Any:
     try:
         return load_json(read_bytes(path))
     except FileNotFoundError:
@@ -308,7 +308,7 @@ def _json(folder: Path, path: Path) -> Any:
         raise LMError(f"embedder {folder}: {path.name} cannot be read: {error}") from None
 
 
-def _hashed_ngrams(settings: EmbedderSettings) -> Embedder:
+def _open_hashed_ngrams(settings: EmbedderSettings) -> Embedder:
     if settings.folder is not None:
         raise SettingsError(
             f"hashed-ngrams has no folder, but embedder.folder is {settings.folder}: "
@@ -317,7 +317,7 @@ def _hashed_ngrams(settings: EmbedderSettings) -> Embedder:
     return HashedNgrams()
 
 
-def _sentence_transformers(settings: EmbedderSettings) -> Embedder:
+def _open_sentence_transformers(settings: EmbedderSettings) -> Embedder:
     if settings.folder is None:
         raise SettingsError("the sentence-transformers embedder needs a model folder: --set embedder.folder=FOLDER")
     folder = model_path(settings.folder, "embedder")
@@ -327,8 +327,8 @@ def _sentence_transformers(settings: EmbedderSettings) -> Embedder:
 
 
 EMBEDDERS: dict[str, Callable[[EmbedderSettings], Embedder]] = {
-    "hashed-ngrams": _hashed_ngrams,
-    "sentence-transformers": _sentence_transformers,
+    "hashed-ngrams": _open_hashed_ngrams,
+    "sentence-transformers": _open_sentence_transformers,
 }
 
 

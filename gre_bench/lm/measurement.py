@@ -170,7 +170,7 @@ def measured(
     for done in range(rounds):
         for name, method in by_name.items():
             timing = timings[name]
-            with _clock(weights, timing):
+            with _record_time_and_memory(weights, timing):
                 timing.totals = [total for paper in papers for total in method(paper)]
             on_round(done + 1, name)
     if "vllm" in timings:
@@ -207,8 +207,8 @@ def report(weights: Weights, papers: Papers, timings: dict[str, Timing], pairs: 
             "wall_s": wall,
             "cpu_s": statistics.median(timing.cpu) if timing.cpu else None,
             "pairs_per_s": pairs / wall,
-            "wall_ratio": _ratio(reference.wall, timing.wall),
-            "cpu_ratio": _ratio(reference.cpu, timing.cpu),
+            "wall_ratio": _median_ratio(reference.wall, timing.wall),
+            "cpu_ratio": _median_ratio(reference.cpu, timing.cpu),
             "work_ratio": alone.multiply_adds(config) / done.multiply_adds(config),
             "token_ratio": alone.tokens / done.tokens,
             "tokens": done.tokens,
@@ -332,7 +332,7 @@ def learnt_tokenizer(texts: Iterable[str], size: int = 4096) -> PreTrainedTokeni
     return tokenizer
 
 
-def _ratio(reference: Sequence[float] | None, other: Sequence[float] | None) -> float | None:
+def _median_ratio(reference: Sequence[float] | None, other: Sequence[float] | None) -> float | None:
     if not reference or not other:
         return None
     return statistics.median(a / b for a, b in zip(reference, other, strict=True))
@@ -351,7 +351,7 @@ def _totals(lm: EvaluationLM) -> Method:
 
 
 @contextmanager
-def _clock(weights: Weights, timing: Timing) -> Iterator[None]:
+def _record_time_and_memory(weights: Weights, timing: Timing) -> Iterator[None]:
     """Adds to *timing* the times of the ``with`` block, and its peak memory in bytes, model weights included.
 
     The memory is that of the GPU. Without a GPU, it is this process's resident memory, whose peak only Linux can reset.

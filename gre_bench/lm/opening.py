@@ -56,7 +56,9 @@ def _open_vllm(settings: EvaluationLMSettings) -> EvaluationLM:
 
 
 def _open_gem_smollm2(settings: EvaluationLMSettings) -> EvaluationLM:
-    return _open_transformers(settings.model_copy(update={"folder": _folder_of(settings), "dtype": dtype_of(settings)}))
+    return _open_transformers(
+        settings.model_copy(update={"folder": _choose_model_folder(settings), "dtype": dtype_of(settings)})
+    )
 
 
 BACKENDS = Catalogue[Callable[[EvaluationLMSettings], EvaluationLM]](
@@ -71,15 +73,15 @@ BACKENDS = Catalogue[Callable[[EvaluationLMSettings], EvaluationLM]](
 )
 
 
-def _folder_of(settings: EvaluationLMSettings) -> Path | None:
+def _choose_model_folder(settings: EvaluationLMSettings) -> Path | None:
     """Returns the folder in *settings*, or else the folder of the weights that come with the program, or else None."""
     return settings.folder or INCLUDED.get(OWN.get(settings.backend, ""))
 
 
 def _find_local_folder(settings: EvaluationLMSettings) -> Path | None:
-    """Returns the same folder as `_folder_of`, but resolves the name of a pretrained model; None if that fails."""
+    """Returns the folder of the model, also if *settings* give the name of a pretrained model; None if that fails."""
     try:
-        return _folder_of(_resolve_model_folder(settings))
+        return _choose_model_folder(_resolve_model_folder(settings))
     except (LMError, SettingsError):
         return None
 
@@ -96,16 +98,17 @@ def check_model_is_local(settings: EvaluationLMSettings) -> None:
     Raises the same error as `open_lm` for an unknown backend or missing files. Other faults are found only when the
     model is opened.
     """
-    folder = _folder_of(_resolve_model_folder(settings))
+    folder = _choose_model_folder(_resolve_model_folder(settings))
     if folder is not None and settings.backend in ("gem-smollm2", "transformers"):
         check_files(folder)
 
 
 def register_of(settings: EvaluationLMSettings) -> Register | None:
-    """Returns the register of what the LM of *settings* was trained on, apart from its pretrained base's training data.
+    """Returns the register of the papers and reviews that the LM of *settings* was trained on.
 
-    Returns None for a model that is used as its makers published it; the models file describes its training data. If a
-    trained model has no register file, the result is a register whose content is unknown.
+    The register leaves out the training data of a pretrained base model. Returns None for a model that is used as its
+    makers published it; the models file describes its training data. If a trained model has no register file, the
+    result is a register whose content is unknown.
     """
     folder, own = _find_local_folder(settings), settings.backend in OWN
     if folder is None or not (own or any((folder / name).is_file() for name in (REGISTER, RECORD, ADAPTER))):
@@ -124,7 +127,7 @@ def trained_on_perturbations(settings: EvaluationLMSettings) -> dict[str, str]:
 
 def base_of(settings: EvaluationLMSettings) -> str | None:
     """Returns the name of the pretrained model on which the adapter of *settings* was trained; None: no adapter."""
-    folder = _folder_of(settings)
+    folder = _choose_model_folder(settings)
     try:
         adapter = read_adapter(folder) if folder else None
     except LMError:
@@ -198,7 +201,7 @@ def find_reply_splitter(settings: EvaluationLMSettings) -> Pieces | None:
         from gre_bench.lm.ngram.segmentation import pieces_of_words
 
         return pieces_of_words
-    folder = _folder_of(settings)
+    folder = _choose_model_folder(settings)
     try:
         folder = folder and model_path(folder, "lm")
         if folder and not (folder / "tokenizer.json").is_file() and (adapter := read_adapter(folder)):
@@ -213,7 +216,7 @@ def find_reply_splitter(settings: EvaluationLMSettings) -> Pieces | None:
         return None
     decode = Tokenizer.from_file(str(folder / "tokenizer.json")).decode
 
-    def pieces(_text: str, ids: Sequence[int]) -> list[str]:
+    def split_reply(_text: str, ids: Sequence[int]) -> list[str]:
         # A token's text is what it adds to the decoded reply: nothing if the token ends in the middle of a character.
         pieces_so_far, before = [], ""
         for end in range(1, len(ids) + 1):
@@ -223,4 +226,4 @@ def find_reply_splitter(settings: EvaluationLMSettings) -> Pieces | None:
             before = whole
         return pieces_so_far
 
-    return pieces
+    return split_reply

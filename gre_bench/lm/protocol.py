@@ -62,11 +62,11 @@ def take_remarks(lm: EvaluationLM) -> tuple[str, ...]:
 
 
 def predict_checked(lm: EvaluationLM, predictions: Sequence[Prediction | Chat]) -> list[SpanLogprob | SpanError]:
-    """Returns the `validate_span_logprob` result of *lm* for each of *predictions*, in order. All callers of an LM use
-    this function.
+    """Returns the result of *lm* for each of *predictions*, in order, checked by `validate_span_logprob`.
 
-    The LM may come from another package, so its results may be anything. Raises `LMError` unless the results are one
-    `SpanLogprob` or `SpanError` for each prediction. Also raises it if an LM from another package raises an exception.
+    All callers of an LM use this function. The LM may come from another package, so its results may be anything. Raises
+    `LMError` unless the results are one `SpanLogprob` or `SpanError` for each prediction. Also raises it if an LM from
+    another package raises an exception.
     """
     name, cure = f"evaluation LM {lm.identity.name}", "mend the package that it comes from"
     try:
@@ -126,7 +126,7 @@ def _invalid_span_error(code: str, problem: str) -> SpanError:
 
 
 class ChatBackend(ABC):
-    """An evaluation LM that renders each prediction to a chat.
+    """An evaluation LM that turns each prediction into a chat and scores the reply in that chat.
 
     - *limit*: the maximum number of tokens in a conversation; None: no limit.
     - `remarks`: messages for the user about departures from the settings.
@@ -141,17 +141,17 @@ class ChatBackend(ABC):
         self._limit = limit
 
     @abstractmethod
-    def _logprobs(self, conversations: Sequence[Conversation]) -> Sequence[Logprobs]:
+    def _compute_span_logprobs(self, conversations: Sequence[Conversation]) -> Sequence[Logprobs]:
         """Returns the log-probabilities of the spans of *conversations*, in order; no two conversations are equal."""
 
     def logprob(self, predictions: Sequence[Prediction | Chat]) -> list[SpanLogprob | SpanError]:
         """Returns for each of *predictions* the log-probability of its reply in nats, or a `SpanError` if it has none.
 
-        If several predictions render to the same conversation, it is computed only once.
+        If several predictions give the same conversation, it is scored only once.
         """
         encoded = {prediction: self._encode_prediction(prediction) for prediction in dict.fromkeys(predictions)}
         due = list(dict.fromkeys(item for item in encoded.values() if isinstance(item, Conversation)))
-        logprobs = dict(zip(due, self._logprobs(due), strict=True)) if due else {}
+        logprobs = dict(zip(due, self._compute_span_logprobs(due), strict=True)) if due else {}
         answers: dict[Conversation, SpanLogprob | SpanError] = {}
         for item, values in logprobs.items():
             if not isinstance(values, SpanError):

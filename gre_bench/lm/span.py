@@ -58,7 +58,7 @@ class ChatTemplate:
       template has no system role.
     - *ending*: the text that the template writes after a reply.
     - *control*: the ids of control tokens. *pattern*: matches the text of any of them; None if there are none.
-    - *own*: whether there is a system text → the control tokens that the template itself writes; filled by `encode`.
+    - *own*: {whether a chat has a system text: the control tokens that the template itself writes}; filled by `encode`.
     """
 
     tokenizer: PreTrainedTokenizerBase
@@ -113,15 +113,15 @@ class ChatTemplate:
         except UnicodeEncodeError as error:
             raise SpanError("bad_text", "the text holds a lone surrogate, which no token stands for") from error
         (system, user, reply), escaped = self._break_up_control_tokens(chat.system, chat.user, chat.reply)
-        conversation = replace(self._conversation(system, user, reply), escaped=escaped)
+        conversation = replace(self._encode_escaped_texts(system, user, reply), escaped=escaped)
         if (shape := bool(system)) not in self.own:
-            trial = self._conversation(_TRIAL.system if shape else "", _TRIAL.user, _TRIAL.reply)
+            trial = self._encode_escaped_texts(_TRIAL.system if shape else "", _TRIAL.user, _TRIAL.reply)
             self.own[shape] = [token for token in trial.ids if token in self.control]
         if [token for token in conversation.ids if token in self.control] != self.own[shape]:
             raise SpanError("bad_text", "the tokenizer makes a control token of a text that does not spell it")
         return conversation
 
-    def _conversation(self, system: str, user: str, reply: str) -> Conversation:
+    def _encode_escaped_texts(self, system: str, user: str, reply: str) -> Conversation:
         """Returns the token ids and the span of a chat whose texts do not spell out control tokens."""
         prompt = self._render_messages(system, user).rstrip()
         full = self._render_messages(system, user, reply)
@@ -175,7 +175,10 @@ class ChatTemplate:
             raise SpanError("bad_span", f"the chat template raises: {_format_error_line(error)}") from error
 
     def _break_up_control_tokens(self, *texts: str) -> tuple[list[str], int]:
-        """Breaks up each control token in *texts* by a space after its first character; returns texts and a count."""
+        """Breaks up each control token in *texts* by a space after its first character.
+
+        Returns the new texts and the number of control tokens broken up.
+        """
         broken, total = [], 0
         for text in texts:
             # Repeated until no control token is left, because breaking up one may leave another that overlapped it.

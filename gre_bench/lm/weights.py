@@ -122,7 +122,7 @@ def measure_dtype_slowdown(dtype: DType, size: int = 256, rounds: int = 5) -> fl
     """
     import torch
 
-    def best(kind: torch.dtype) -> float:
+    def time_fastest_product(kind: torch.dtype) -> float:
         matrix, times = torch.ones(size, size, dtype=kind), []
         for _ in range(rounds):
             began = time.perf_counter()
@@ -133,7 +133,7 @@ def measure_dtype_slowdown(dtype: DType, size: int = 256, rounds: int = 5) -> fl
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        return best(getattr(torch, dtype)) / best(torch.float32)
+        return time_fastest_product(getattr(torch, dtype)) / time_fastest_product(torch.float32)
     finally:
         torch.set_num_threads(threads)
 
@@ -214,7 +214,7 @@ def choose_device(device: Device, subject: str) -> Literal["cpu", "cuda"]:
 
 
 def check_options(subject: str, *chosen: tuple[str, Any]) -> None:
-    """Raises `LMError` about *subject* if a value in *chosen*, pairs (value, `Literal` type), is not of its type."""
+    """Raises `LMError` about *subject* if a value is not of its type. *chosen*: pairs (value, `Literal` type)."""
     for option, known in chosen:
         if option not in get_args(known):
             raise LMError(f"{subject}: {option!r} is none of {', '.join(get_args(known))}")

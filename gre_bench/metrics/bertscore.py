@@ -36,28 +36,28 @@ class BertScore:
         self.pieces = "tokens" if tokens else "sentences"
 
     def score(self, cases: Sequence[Case]) -> list[Score]:
-        vectors = self._of_tokens if self.pieces == "tokens" else self._of_sentences
+        vectors = self._embed_tokens_by_text if self.pieces == "tokens" else self._embed_sentences_by_text
         given, wanted = [case.candidate for case in cases], [case.reference for case in cases]
         if self.embedder.asymmetric:
             queries, documents = vectors(given, query=True), vectors(wanted)
         else:
             queries = documents = vectors([*given, *wanted])
-        results = (self._result(queries[case.candidate], documents[case.reference]) for case in cases)
+        results = (self._compute_f1(queries[case.candidate], documents[case.reference]) for case in cases)
         return [make_score(self.signature_id, case, result) for case, result in zip(cases, results, strict=True)]
 
-    def _of_sentences(self, texts: Iterable[str], query: bool = False) -> dict[str, NDArray[np.float32]]:
+    def _embed_sentences_by_text(self, texts: Iterable[str], query: bool = False) -> dict[str, NDArray[np.float32]]:
         """Returns text → embeddings of its sentences (sentences, dimension). *query*: whether to use the prompt."""
         parts = {text: split_into_sentences(text) for text in texts}
         rows = {sentence: row for row, sentence in enumerate(dict.fromkeys(chain(*parts.values())))}
         vectors = self.embedder.embed(list(rows), query=query)
         return {text: vectors[[rows[line] for line in of_text]] for text, of_text in parts.items()}
 
-    def _of_tokens(self, texts: Iterable[str], query: bool = False) -> dict[str, NDArray[np.float32]]:
+    def _embed_tokens_by_text(self, texts: Iterable[str], query: bool = False) -> dict[str, NDArray[np.float32]]:
         """Returns text → embeddings of its tokens (tokens, dimension). *query*: whether to use the prompt."""
         distinct = list(dict.fromkeys(texts))
         return dict(zip(distinct, self.embedder.embed_tokens(distinct, query=query), strict=True))
 
-    def _result(self, queries: NDArray[np.float32], documents: NDArray[np.float32]) -> float | Problem:
+    def _compute_f1(self, queries: NDArray[np.float32], documents: NDArray[np.float32]) -> float | Problem:
         if not len(queries) or not len(documents):
             empty = "the reference's text" if len(queries) else "the candidate's text"
             return Problem("empty_text", f"{empty} has no {self.pieces}")

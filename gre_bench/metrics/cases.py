@@ -1,11 +1,11 @@
 """Plans the pairs of an edition: each (paper, candidate, reference) is either due for scoring, or has a reason why not.
 
-Specific metrics need to know what a candidate scores by chance. Its reviews are therefore also scored on other papers.
-A candidate's review of another paper has the same style, but says nothing about this paper. The score above chance thus
-comes from what the candidate says about the paper itself.
+A specific metric compares a candidate's score with its chance level: the score of a review that the candidate wrote
+about another paper. That review has the same style, but says nothing about this paper. The difference is thus due to
+what the candidate says about the paper itself.
 
 The reviews of two papers p and q exchange places: p's review is scored on q, and q's review is scored on p. The score
-of p's review on q shows what the candidate scores on q by chance. The score of q's review on p shows the same for p.
+of p's review on q is the candidate's chance level on q. The score of q's review on p is its chance level on p.
 Each review is used once, so an effect of one review alone, or of one paper alone, cancels within the exchange. No two
 exchanges share a paper, so their means are independent, and a t test over them keeps its significance level
 (`gre_bench.stats.intervals`).
@@ -51,8 +51,7 @@ class Response:
     """A review to be scored.
 
     *text*: the original review; None if it is missing. *judgments*: name of a writer → the judgments that the writer
-    made of the review. *lacks*: why the original review (key ``review``) or the judgments (key ``judgments``) are
-    missing.
+    made of the review. *lacks*: ``review`` or ``judgments`` → why the original review or the judgments are missing.
     """
 
     review_id: str
@@ -80,10 +79,12 @@ class Entry:
 
 
 NO_REVIEW = "no_review"
-"""Why a pair waits whose review nobody has supplied: no run can write the review, but an import may add it."""
+"""Why a pair waits if nobody has supplied its review: no run can write the review, but an import may add it."""
 
 FEWEST_COMPARED = 4
-"""The human baseline is compared on all papers, or else on at least this many papers: tests need two exchanges."""
+"""The number of papers with another human review that suffices to compare the human baseline.
+
+Tests need two exchanges, of two papers each."""
 
 UNREFERENCED = Response(NO_REFERENCE, "", {})
 """Takes the place of the reference if a metric needs none."""
@@ -110,7 +111,7 @@ def plan_entry_pairs(
         candidates: the candidates to plan, each on every paper.
         recipe: the metric.
         writer: the identity of the writer whose judgments the metric reads.
-        form: whether stray lines of judgments count.
+        form: whether lines that are no judgments are removed from the judgments.
         limit: the number of papers to plan, counted from the first; None: all.
         generic: the judgments of the generic control.
         moved: (candidate id, paper id) → the candidate's response to another paper, for specific metrics.
@@ -141,11 +142,12 @@ def plan_entry_pairs(
 
 
 def add_beyond_synopses(entries: Sequence[Entry], names: Sequence[str], writer: str, form: Form) -> list[Entry]:
-    """Returns *entries* with the synopsis ``beyond``: judgments by *writer* of the reviews of candidates *names*.
+    """Returns *entries* with a synopsis ``beyond``: the judgments that *writer* made of reviews by candidates *names*.
 
     If *names* is the human baseline alone, `plan_entry_pairs` instead uses another reference of the paper for each
-    pair. Otherwise, the judgments are joined in the order of *names*, without stray lines if *form* says so. For a
-    paper that lacks any of these judgments, the reason is stored, and the paper is left out for all candidates alike.
+    pair. Otherwise, the judgments are joined in the order of *names*. *form*: whether lines that are no judgments are
+    removed. For a paper that lacks any of these judgments, the reason is stored, and the paper is left out for all
+    candidates alike.
     Raises `SettingsError` for a name that no paper has.
     """
     if tuple(names) == (HUMAN,):
@@ -154,11 +156,11 @@ def add_beyond_synopses(entries: Sequence[Entry], names: Sequence[str], writer: 
     for name in names:
         if name not in known:
             raise SettingsError(f"scoring.beyond: no reviews by {name}; {did_you_mean(name, known)}")
-    return [replace(entry, synopses={**entry.synopses, "beyond": _join_judgments_of(entry, names, writer, form)})
+    return [replace(entry, synopses={**entry.synopses, "beyond": _join_beyond_judgments(entry, names, writer, form)})
             for entry in entries]  # fmt: skip
 
 
-def _join_judgments_of(entry: Entry, names: Sequence[str], writer: str, form: Form) -> str | MissingText:
+def _join_beyond_judgments(entry: Entry, names: Sequence[str], writer: str, form: Form) -> str | MissingText:
     texts = []
     for name in names:
         response = entry.responses.get(name)
@@ -176,7 +178,7 @@ def _join_judgments_of(entry: Entry, names: Sequence[str], writer: str, form: Fo
 def compares_human(entries: Sequence[Entry]) -> bool:
     """Whether the human baseline is a candidate under metrics with references.
 
-    It is compared on the papers that have another human review: all of *entries*, or at least `FEWEST_COMPARED`.
+    It is if all of *entries*, or at least `FEWEST_COMPARED` of them, have another human review as a reference.
     """
     return sum(bool(entry.references) for entry in entries) >= min(FEWEST_COMPARED, len(entries))
 
@@ -274,7 +276,7 @@ def _find_synopsis(entry: Entry, kind: SynopsisKind) -> str | MissingText | None
 
 
 def _find_other_human_judgments(entry: Entry, reference: Response, writer: str, form: Form) -> str | MissingText:
-    """Returns the judgments of the human review that follows *reference* among the references of *entry*, cyclically.
+    """Returns the judgments of the reference of *entry* that follows *reference*; the first one follows the last.
 
     That review is neither *reference* nor the review of the human baseline.
     """
@@ -302,7 +304,7 @@ def _select_scored_text(response: Response, source: Source, writer: str, form: F
 
 
 BLOCK = 8
-"""Partners are sampled among this many reviews of neighbouring length."""
+"""Reviews are sorted by length, and shuffled within blocks of this many before they are paired."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +323,7 @@ class MovableReview:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One move of the exchange *swap*: the review *source* replaces the review *key* on the latter's paper."""
+    """One move of the exchange *swap*: the review *source* replaces the review *key* on the paper of *key*."""
 
     key: str
     source: str
@@ -330,7 +332,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class MovedReview:
-    """A candidate's response to another paper, moved to *paper_id*; its score there is the candidate's score by chance.
+    """A candidate's response to another paper, moved to *paper_id*; its score is the candidate's chance level there.
 
     *writer*: the writer whose judgments are read, named as in a signature. *swap*: as in `Move`.
     """
@@ -370,7 +372,7 @@ def plan_response_moves(
 ) -> list[MovedReview]:
     """Returns the responses of *candidates* to the papers of *entries*, each moved to another paper.
 
-    Responses that the metric *recipe* cannot read are left out, and so is the control *generic*, which is the same for
+    Responses that the metric *recipe* cannot read are left out. So is the control ``generic``, which is the same for
     every paper. Perturbed reviews move in the same way as the human baseline's reviews, so a difference between their
     scores is due to the perturbation alone.
     """
@@ -421,7 +423,7 @@ def _group_into_swaps(reviews: Sequence[MovableReview]) -> list[tuple[MovableRev
     waiting: list[MovableReview] = []
     swaps: list[tuple[MovableReview, ...]] = []
     for review in reviews:
-        partner = next((candidate for candidate in waiting if _may_swap(candidate, review)), None)
+        partner = next((candidate for candidate in waiting if _may_exchange_papers(candidate, review)), None)
         if partner is None:
             waiting.append(review)
         else:
@@ -431,11 +433,11 @@ def _group_into_swaps(reviews: Sequence[MovableReview]) -> list[tuple[MovableRev
         # The search starts at the last pair: the list is sorted by length, and the review left over is usually the
         # longest.
         for index in reversed(range(len(swaps))):
-            if len(swaps[index]) == 2 and all(_may_swap(candidate, review) for candidate in swaps[index]):
+            if len(swaps[index]) == 2 and all(_may_exchange_papers(candidate, review) for candidate in swaps[index]):
                 swaps[index] = (*swaps[index], review)
                 break
     return swaps
 
 
-def _may_swap(review: MovableReview, other: MovableReview) -> bool:
+def _may_exchange_papers(review: MovableReview, other: MovableReview) -> bool:
     return review.item not in other.about and other.item not in review.about

@@ -47,7 +47,7 @@ class LMExaminer:
         chats = [build_examiner_chat(case) for case, lack in zip(cases, lacks, strict=True) if lack is None]
         answers = iter(
             request_chat_outcomes(
-                self.writer, chats, self.sampling, lambda reply: ChatOutcome(_parse_reply(reply)), step=1
+                self.writer, chats, self.sampling, lambda reply: ChatOutcome(_parse_examiner_reply(reply)), step=1
             )
         )
         results = (lack or next(answers).read for lack in lacks)
@@ -77,7 +77,7 @@ def parse_overall_score(text: str) -> float:
     return float(number[1])
 
 
-def _parse_reply(reply: Completion) -> float | Problem:
+def _parse_examiner_reply(reply: Completion) -> float | Problem:
     if reply.outcome not in ("ok", "cut") or not reply.text:
         return Problem(reply.outcome, f"the examiner gave no reply: {reply.detail or reply.outcome}", reply.final)
     try:

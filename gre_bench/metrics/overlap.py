@@ -60,20 +60,20 @@ class OverlapMetric:
         read = {case.candidate for case in cases}
         if self.needs_reference:
             read |= {case.reference for case in cases}
-        words = {text: self._words(text) for text in read}
-        return [make_score(self.signature_id, case, self._result(case, words)) for case in cases]
+        words = {text: self._split_into_words(text) for text in read}
+        return [make_score(self.signature_id, case, self._compare_case_texts(case, words)) for case in cases]
 
-    def _words(self, text: str) -> Words | Problem:
+    def _split_into_words(self, text: str) -> Words | Problem:
         try:
             return self.measure.words(text)
         except Exception as error:  # the measure may come from another package
-            return self._failure(error)
+            return self._build_failure_problem(error)
 
-    def _failure(self, error: Exception) -> Problem:
+    def _build_failure_problem(self, error: Exception) -> Problem:
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         return Problem("no_score", f"{self.measure.name} failed on these two texts: {reason}")
 
-    def _result(self, case: Case, words: dict[str, Words | Problem]) -> float | Problem:
+    def _compare_case_texts(self, case: Case, words: dict[str, Words | Problem]) -> float | Problem:
         x, y = words[case.candidate], words[case.reference] if self.needs_reference else ()
         if isinstance(x, Problem):
             return x
@@ -89,13 +89,13 @@ class OverlapMetric:
                 given = "none" if value is None else f"{value}, which is no number"
                 return Problem("no_score", f"{self.measure.name} gives these two texts no score: {given}")
         except Exception as error:
-            return self._failure(error)
+            return self._build_failure_problem(error)
         return value
 
 
 def split_bleu_words(text: str) -> Words:
     """Splits *text* into words with NLTK's tokenizer, sentence by sentence; case and punctuation are kept."""
-    tokenizer = _nltk_tokenizer()
+    tokenizer = _create_nltk_tokenizer()
     return [word for piece in _split_into_pieces(text) for word in tokenizer.tokenize(piece)]
 
 
@@ -111,7 +111,7 @@ def bleu(candidate: Words, reference: Words) -> float:
 
 def split_rouge_words(text: str) -> Words:
     """Splits *text* into rouge-score's words: ASCII letters and digits, in lower case, stemmed if longer than three."""
-    return _rouge_tokenizer().tokenize(text)
+    return _create_rouge_tokenizer().tokenize(text)
 
 
 def rouge_l(candidate: Words, reference: Words) -> float:
@@ -143,14 +143,14 @@ def _split_into_pieces(text: str) -> list[str]:
 
 
 @cache
-def _nltk_tokenizer() -> Any:
+def _create_nltk_tokenizer() -> Any:
     from nltk.tokenize import NLTKWordTokenizer
 
     return NLTKWordTokenizer()
 
 
 @cache
-def _rouge_tokenizer() -> Any:
+def _create_rouge_tokenizer() -> Any:
     from rouge_score.tokenizers import DefaultTokenizer
 
     return DefaultTokenizer(use_stemmer=True)

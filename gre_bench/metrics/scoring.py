@@ -56,12 +56,11 @@ Answers = Mapping[str, SpanLogprob | SpanError]
 
 
 def build_predictions(recipe: Recipe, case: Case, settings: ScoringSettings) -> tuple[Prediction, ...]:
-    """Returns the predictions from whose log-probabilities `combine_logprobs` computes the score of *case*, in
-    the order in which it takes them.
+    """Returns the predictions that the score of *case* needs, in the order that `combine_logprobs` expects.
 
-    The predictions for each formula, with x, x' and y as in the module's docstring: ``pmi``: y given x, y given no
-    review. ``specific``: y given x, y given x'. ``recall``: y given x. ``precision``: x given y. ``f1``: those of
-    ``recall`` and ``precision``.
+    With x, x' and y as in the module's docstring, each formula needs these predictions: ``pmi``: y given x, and y given
+    no review. ``specific``: y given x, and y given x'. ``recall``: y given x. ``precision``: x given y. ``f1``: those
+    of ``recall`` and ``precision``.
 
     Args:
         recipe: the metric, which has a formula.
@@ -92,20 +91,20 @@ def combine_logprobs(recipe: Recipe, totals: Sequence[float]) -> float:
 
     Args:
         recipe: the metric, which has a formula.
-        totals: the log-probability of each of the `build_predictions`, in nats, in their order.
+        totals: the log-probability of each prediction from `build_predictions`, in nats, in the same order.
     """
     return totals[0] - totals[1] if recipe.formula in ("pmi", "specific") else sum(totals) / len(totals)
 
 
 def collect_predictions(recipe: Recipe, cases: Iterable[Case], settings: ScoringSettings) -> dict[str, Prediction]:
-    """Returns content address → prediction for all predictions of *cases*; an address digests prompt and texts."""
+    """Returns content address → prediction for all predictions of *cases*; an address is a hash of prompt and texts."""
     return {content_address(term): term for case in cases for term in build_predictions(recipe, case, settings)}
 
 
 def predict_missing(
     lm: EvaluationLM, predictions: Mapping[str, Prediction], known: Answers | None = None
 ) -> dict[str, SpanLogprob | SpanError]:
-    """Asks *lm*, in one call, for the *predictions* that *known* lacks; returns content address → answer."""
+    """Makes *lm* score, in one call, the *predictions* that *known* lacks; returns content address → answer."""
     due = {part_address: term for part_address, term in predictions.items() if part_address not in (known or {})}
     return dict(zip(due, predict_checked(lm, list(due.values())), strict=True)) if due else {}
 
@@ -136,7 +135,7 @@ NOTHING = LMIdentity("none", "none", "none", dtype="none")
 """The identity in signatures of metrics that use no LM and no embedder."""
 
 MOVES, CHANCE_SEED = "moved-1", 0
-"""The rule by which `gre_bench.metrics.cases` moves reviews to other papers, and its random seed."""
+"""The name of the rule by which `gre_bench.metrics.cases` moves reviews to other papers, and the rule's seed."""
 
 _SYNOPSIS_WRITERS = {"none": "none", "categories": "the item's own categories", "paper": "the paper's own text"}
 _OF_SCORER = ("dtype", "quantisation", "attention", "template_digest", "engine_version")
@@ -265,7 +264,7 @@ def score(
 
 
 def _prepare_case(case: Case, settings: ScoringSettings) -> Case:
-    """Returns *case* with its texts folded to ASCII, and without stray lines, if *settings* say so."""
+    """Returns *case* with its texts folded to ASCII, and without lines that are no judgments, if *settings* say so."""
     form = settings.form if case.source == "judgments" else "as_written"
     texts: dict[str, Any] = {
         name: prepare_judgments(getattr(case, name), form, settings.ascii_fold) for name in ("candidate", "reference")

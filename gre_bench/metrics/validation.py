@@ -2,9 +2,10 @@
 
 An effect compares the scores of the same pairs before and after a perturbation. Pairs without both scores are left out.
 Each effect is also computed with length held fixed (`gre_bench.stats.effects.effect_at_length`). The slope of score on
-log(words) is fitted to unperturbed human reviews alone: reviews of one paper that are scored against the same
-reference. These are the human baseline and the other references, so a validation scores them, too. A paper with one
-reference gives no information about the slope. Without a slope, there is no effect with length held fixed.
+log(words) is fitted to unperturbed human reviews alone. It compares reviews of one paper that are scored against the
+same reference: the human baseline and the paper's other references. A validation therefore scores those references,
+too. A paper with one reference gives no information about the slope. Without a slope, there is no effect with length
+held fixed.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ PairKey = tuple[str, str, str]
 """Candidate, paper, reference."""
 
 ENOUGH = 0.98
-"""The share of pairs scored before a perturbation that must be scored after it for a pass; the same as for ranks."""
+"""For a pass, at least this share of the pairs scored before a perturbation must also be scored after it.
+
+A rank requires the same share of scored pairs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +148,7 @@ def _compare_before_after(
         return PerturbationResult(**counts, problem=str(error)), None, lost
     held = (None, None, None)
     if slope and all(_pair_key_of_row(row) in words for pair in both for row in pair):
-        longer = [_log_words(row, words) - _log_words(first, words) for first, row in both]
+        longer = [_compute_log_word_count(row, words) - _compute_log_word_count(first, words) for first, row in both]
         at_length = effect_at_length(old, new, longer, papers, slope)
         held = (at_length.value, at_length.low, at_length.high)
     result = PerturbationResult(
@@ -163,7 +166,7 @@ def _pair_key_of_row(row: Row) -> PairKey:
     return row["candidate_id"], row["paper_id"], row["reference_id"]
 
 
-def _log_words(row: Row, words: Mapping[PairKey, int]) -> float:
+def _compute_log_word_count(row: Row, words: Mapping[PairKey, int]) -> float:
     return math.log(max(1, words[_pair_key_of_row(row)]))
 
 

@@ -1,8 +1,8 @@
 """The perturbations by name, in the order of the tables, and functions that check and apply a perturbation.
 
-They are the degradations and manipulations of Xu et al. 2025 (§4.2, §4.3, D.3, D.4). The perturbations marked "ours"
-are not in that paper; they are tricks of a reviewer who wants a high score. Installed packages add perturbations as
-entry points of the group ``gre_bench.perturbations``.
+The perturbations are the degradations and manipulations of Xu et al. 2025 (§4.2, §4.3, D.3, D.4). Those marked "ours"
+are not in that paper; most of them are tricks of a reviewer who wants a high score. Installed packages add
+perturbations as entry points of the group ``gre_bench.perturbations``.
 """
 
 from __future__ import annotations

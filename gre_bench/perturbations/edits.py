@@ -3,10 +3,10 @@
 Deletion (Xu et al. 2025, D.3): each section of a review keeps its odd sentences (the first, the third and so on) and
 loses the even ones. Headings stay, and so do sections of one sentence. A writer may fill each gap.
 
-Elongation (Xu et al. 2025, D.4.2, after Goldberg et al. 2023): a section opens with a fixed statement for its kind,
-such as a summary. The statement for strengths and weaknesses quotes one strength and one weakness. A writer takes both
-from the review itself, so nothing new is said. If several sections are of one kind, as in ICLR 2024's form, the first
-one gets the statement. Kinds for which Xu et al. have no statement (questions, limitations) stay unchanged.
+Elongation (Xu et al. 2025, D.4.2, after Goldberg et al. 2023): a section opens with a fixed statement that fits its
+kind, for example a summary. The statement for strengths and weaknesses quotes one strength and one weakness. A writer
+takes both from the review itself, so nothing new is said. If several sections are of one kind, as in ICLR 2024's form,
+the first one gets the statement. Kinds for which Xu et al. have no statement (questions, limitations) stay unchanged.
 
 Additions say nothing new about the paper. They are its keywords, reviews of other papers, or an instruction to an LM.
 
@@ -40,7 +40,7 @@ MISSING = "[There is one missing sentence]"
 """Marks a deleted sentence until a writer replaces it."""
 
 MOST_LOST = 0.2
-"""The largest share of the kept sentences that a completion may lose."""
+"""The largest share of the sentences outside the gaps that a completion may lose."""
 
 MOST_KEYWORDS = 12
 OTHER_REVIEWS = 2
@@ -78,26 +78,30 @@ def delete_even_sentences(material: PerturbationInput) -> str:
 
 def blank_even_sentences(material: PerturbationInput) -> str:
     """Returns the review with `MISSING` in place of each sentence that `delete_even_sentences` would delete."""
-    return join_sections(_blank_even_in_sections(material))
+    return join_sections(_split_and_mark_even_sentences(material))
 
 
 def check_completion(reply: str, material: PerturbationInput) -> str:
     """Returns the writer's *reply*, in which new sentences must have replaced the marks of `blank_even_sentences`.
 
-    Raises `ReplyError` if a mark remains, or if more than `MOST_LOST` of the kept sentences are lost. Writers correct
-    spelling and punctuation, so a sentence counts as kept if the reply has 80% of its pairs of adjacent words.
+    Raises `ReplyError` if a mark remains, or if more than `MOST_LOST` of the unmarked sentences are lost. Writers
+    correct spelling and punctuation, so a sentence counts as lost only if the reply has less than 80% of the sentence's
+    pairs of adjacent words.
     """
     if MISSING.casefold() in reply.casefold():
         raise ReplyError("missing_sentences: the reply still marks sentences as missing")
-    kept = [text for text in sentence_texts(_blank_even_in_sections(material)) if text != MISSING]
-    pairs = _adjacent_word_pairs(reply)
-    lost = sum(len(_adjacent_word_pairs(text) & pairs) < _ALIKE * len(_adjacent_word_pairs(text)) for text in kept)
+    kept = [text for text in sentence_texts(_split_and_mark_even_sentences(material)) if text != MISSING]
+    pairs = _collect_adjacent_word_pairs(reply)
+    lost = sum(
+        len(_collect_adjacent_word_pairs(text) & pairs) < _ALIKE * len(_collect_adjacent_word_pairs(text))
+        for text in kept
+    )
     if lost > MOST_LOST * len(kept):
         raise ReplyError(f"lost_sentences: the reply lacks {lost} of the {len(kept)} sentences it was to keep")
     return reply.strip()
 
 
-def _blank_even_in_sections(material: PerturbationInput) -> list[Section]:
+def _split_and_mark_even_sentences(material: PerturbationInput) -> list[Section]:
     sections = split_review(material.text, material.splitter, material.headings)
     return [replace(section, sentences=tuple(_mark_even_sentences(section.sentences))) for section in sections]
 
@@ -120,14 +124,17 @@ def _mark_even_sentences(sentences: Sequence[Sentence]) -> Iterator[Sentence]:
 
 
 def _number_sentences(sentences: Sequence[Sentence]) -> Iterator[tuple[int, Sentence, int]]:
-    """Yields (index, sentence, number). Non-empty sentences count from 1. Empty ones get 1, which no caller deletes."""
+    """Yields (index, sentence, number); only non-empty sentences are counted, from 1.
+
+    Empty sentences get the number 1, because callers delete the sentences with even numbers.
+    """
     number = 0
     for index, sentence in enumerate(sentences):
         number += bool(sentence.text)
         yield index, sentence, number if sentence.text else 1
 
 
-def _adjacent_word_pairs(text: str) -> frozenset[tuple[str, str]]:
+def _collect_adjacent_word_pairs(text: str) -> frozenset[tuple[str, str]]:
     return frozenset(pairwise(re.findall(r"\w+", text.lower())))
 
 

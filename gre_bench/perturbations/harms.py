@@ -1,15 +1,20 @@
-"""Graded harms: perturbations by rule in ten degrees, with which a certificate measures how much harm a metric notices.
+"""Graded harms: perturbations by rule in ten degrees. They show how much harm to reviews a metric detects.
 
-A text is a list of units: the lines of judgments, or the sentences of a review. Degree k changes k tenths of the units,
-or adds k tenths as many, or adds k tenths of the abstract. The units are chosen at random (by the seed and the text's
-key); a degree also changes all units that lower degrees change. Headings of a review stay.
+A certificate reports the result. A text is a list of units: the lines of judgments, or the sentences of a review. The
+headings of a review stay. There are six harms; degree k has these effects:
 
-- ``garbling``: units are deleted. One unit stays, because an empty review has no score.
-- ``negate_sentence``: a lie. A judgment takes the opposite stance; a sentence of a review gets or loses its "not".
-- ``invention``: a lie. Units are replaced by units from other papers' reviews, so no reviewer of this paper wrote them.
-- ``laundering``: units are rephrased (`gre_bench.perturbations.wording`) and reordered. The content stays.
-- ``padding``: sentences are added that are true of any paper.
-- ``copying``: the first sentences of the abstract are added.
+- ``garbling``: deletes k tenths of the units. One unit stays, because an empty review has no score.
+- ``negation``: negates k tenths of the units. A judgment takes the opposite stance; a sentence of a review gets or
+  loses its "not".
+- ``invention``: replaces k tenths of the units by units from other papers' reviews, so no reviewer of this paper wrote
+  them.
+- ``laundering``: rephrases k tenths of the units (`gre_bench.perturbations.wording`) and reorders them. The content
+  stays.
+- ``padding``: adds sentences that are true of any paper, k for every ten units.
+- ``copying``: adds the first k tenths of the abstract's sentences.
+
+The changed units are chosen at random, by the seed and the text's key. A degree also changes all units that lower
+degrees change.
 """
 
 from __future__ import annotations
@@ -93,7 +98,7 @@ def _split_into_units(text: str, level: Level) -> list[str]:
 
 
 def _join_units(text: str, level: Level, units: Units) -> str:
-    """Returns *text* with its units replaced by *units*; of a deleted sentence, only a line break stays."""
+    """Returns *text* with its units replaced by *units*; a line break after a deleted sentence stays."""
     new = iter(units)
     if level == "judgments":
         return "".join(unit + gap for _, gap in list_lines(text) if (unit := next(new)) is not None)
@@ -174,4 +179,4 @@ HARMS = {
         Harm("copying", "copying of the abstract", "manipulation", ("text", "abstract"), _add_abstract_sentences),
     )
 }
-"""The harms by name, in the order of a certificate."""
+"""The harms by name, in the order in which a certificate lists them."""

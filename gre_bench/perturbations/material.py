@@ -1,11 +1,12 @@
-"""The input of a perturbation: a text, its paper's title and abstract, and the way in which a review is split.
+"""The input of a perturbation: a text, its paper's title and abstract, and the splitter of reviews.
 
-``authors``: the way of Xu et al. 2025 (D.3.1). A piece of text ends at every ``.``, ``?``, ``!`` and line break, even
-inside "0.85". Blank pieces are skipped. A piece that contains a known heading counts as that heading and begins a
-section. All other pieces are sentences, joined by one space. Headings stay as they are.
+A splitter divides a review into sections and sentences. There are two:
 
-``linguistic``: the way of `gre_bench.core.review_text`. It knows abbreviations, numbers, lists and headings of any
-form, and keeps every line break.
+- ``authors``: the splitter of Xu et al. 2025 (D.3.1). A piece of text ends at every ``.``, ``?``, ``!`` and line break,
+  even inside "0.85". Blank pieces are skipped. A piece that contains a known heading counts as that heading and begins
+  a section. All other pieces are sentences, joined by one space. Headings stay as they are.
+- ``linguistic``: the splitter in `gre_bench.core.review_text`. It knows abbreviations, numbers, lists and headings of
+  any form, and keeps every line break.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ class PerturbationInput:
     """A text to perturb (a review or its judgments), and everything else that some perturbations need.
 
     *key*: a name for the text. Random choices depend on *seed* and *key* alone, not on other papers. *title*,
-    *abstract*: those of the paper. *others*: texts of the same kind about other papers; a perturbation uses the first
-    ones. *splitter*, *headings*: how a review is split into sections and sentences.
+    *abstract*: those of the paper. *others*: texts of the same kind about other papers; a perturbation uses as many as
+    it needs, from the first. *splitter*, *headings*: how a review is split into sections and sentences.
     """
 
     key: str
@@ -73,7 +74,7 @@ def split_at_headings(text: str, headings: Sequence[str]) -> list[tuple[str, str
     results = [(0, 0)]
     for piece in _PIECE.finditer(text):
         if any(heading in piece[0] for heading in headings):
-            results.append((_after_blanks(text, piece.start()), _after_blanks(text, piece.end())))
+            results.append((_skip_blanks(text, piece.start()), _skip_blanks(text, piece.end())))
     ends = [start for start, _ in results[1:]] + [len(text)]
     cuts = [(text[start:body], text[body:end]) for (start, body), end in zip(results, ends, strict=True)]
     return cuts if cuts[0][1].strip() or len(cuts) == 1 else cuts[1:]
@@ -99,6 +100,6 @@ def sentence_texts(sections: Sequence[Section]) -> Iterator[str]:
                 yield sentence.text
 
 
-def _after_blanks(text: str, start: int) -> int:
+def _skip_blanks(text: str, start: int) -> int:
     match = _BLANKS.match(text, start)
     return match.end() if match else start

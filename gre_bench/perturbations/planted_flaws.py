@@ -2,12 +2,12 @@
 
 A flaw belongs to one of three families. A *contradiction* changes a number, a size or a comparison in one place only.
 An *omission* deletes a paragraph. A *malpractice* adds a sentence that admits bad practice. The flaw ``harmless``
-deletes a word that no review would miss: papers with this edit show the effect of editing as such.
+deletes a word that no review would miss: papers with this edit show the effect that any edit has.
 
 These are the rules. ``find`` is a regular expression; all rules are applied only to paragraphs of prose:
 
 - ``digits``: the number in the group ``old`` gets other digits. If ``twice`` is set, the number must also occur
-  elsewhere; if there is a group ``unit``, before the same word.
+  elsewhere. If ``find`` also has a group ``unit``, the same unit must follow the number there.
 - ``words``: the text of the group ``old`` is replaced by its entry in ``words``.
 - ``paragraph``: the paragraph that matches is deleted, with its heading if no text would follow it. The rest of the
   paper, including headings and captions, must not match, or it would still contain what the flaw says is missing.
@@ -174,7 +174,8 @@ def load_flaws(folder: Path | None = None) -> tuple[dict[str, Flaw], list[str]]:
 def plant(flaw: Flaw, text: str, key: str, seed: int = 0) -> PlantedText:
     """Plants *flaw* in *text*, the body of a paper, at a place chosen by *seed* and *key*, such as the paper's id.
 
-    Raises `PerturbationError` if the flaw does not fit: ``nowhere``, ``not_clean``, ``no_topic``, ``nothing_changed``.
+    Raises `PerturbationError` if the flaw does not fit. Its code is ``nowhere``, ``not_clean``, ``no_topic`` or
+    ``nothing_changed``.
     """
     if flaw.unless and re.search(flaw.unless, text):
         raise PerturbationError("not_clean", f"{flaw.name} of {key}: the paper says something like it already")
@@ -250,7 +251,7 @@ def _propose_insertions(flaw: Flaw, text: str, chance: random.Random) -> Iterato
             yield _FlawEdit(end, end, f" {flaw.text}", (start, end))
 
 
-def _propose_paragraph_edits(flaw: Flaw, text: str, chance: random.Random) -> Iterator[_FlawEdit]:
+def _propose_paragraph_deletions(flaw: Flaw, text: str, chance: random.Random) -> Iterator[_FlawEdit]:
     passages = list(dict.fromkeys(passage for _, passage in _find_flaw_matches(flaw, text)))
     clean = False
     for start, end in passages:
@@ -270,12 +271,14 @@ def _propose_paragraph_edits(flaw: Flaw, text: str, chance: random.Random) -> It
 
 _RULES: dict[str, Callable[[Flaw, str, random.Random], Iterator[_FlawEdit]]] = {
     "digits": _propose_digit_edits, "words": _propose_word_edits, "insert": _propose_insertions,
-    "paragraph": _propose_paragraph_edits,
+    "paragraph": _propose_paragraph_deletions,
 }  # fmt: skip
 
 
 def _find_topic_words(text: str, edit: _FlawEdit) -> str | None:
-    """Returns ``a and b``: two words that are typical of the edited passage and occur elsewhere; None if too few.
+    """Returns ``a and b``: two words that are typical of the edited passage and occur elsewhere, too.
+
+    Returns None if there are fewer than two such words.
 
     A word's weight is its count in the passage times −log of the share of paragraphs that contain it.
     """
@@ -310,8 +313,9 @@ def plant_two_flaws(
 ) -> tuple[PlantedText, PlantedText, PlantedText] | None:
     """Plants two flaws of different families, each in its own copy of *text*, and the harmless edit in a third copy.
 
-    Of the flaws that fit, the least used ones (by *used*) come first. *refusals* counts (flaw, reason) for flaws that
-    do not fit. Returns None if flaws of fewer than two families fit, or if the harmless edit does not fit.
+    Chooses the flaws that fit and were planted least often. *used*: how often each flaw and each family was planted.
+    *refusals*: (flaw, reason) → how often the flaw did not fit. Both are updated. Returns None if flaws of fewer than
+    two families fit, or if the harmless edit does not fit.
     """
     fitting: dict[str, PlantedText] = {}
     for flaw in catalogue:

@@ -1,13 +1,13 @@
 """Scripted reviewers with known answers: they name a planted flaw with a stated probability.
 
-A script takes sentences from the paper's human reviews, at random for each text, and hides a flaw among them. Two
-reviews of one paper by the same script thus differ as independent reviews do, and only sometimes in the flaw. The
-scripts are:
+Two copies of a paper have one planted flaw each. For each review, a script draws sentences at random from the paper's
+human reviews, and hides a sentence about a flaw among them. So two reviews of one paper by the same script differ as
+independent reviews do. The scripts are:
 
 - ``plain-50``: names the planted flaw in plain words with probability 50%. The number may be any from 0 to 100.
-- ``oblique-50``: hints at the flaw in words that would fit other flaws, too.
-- ``absent-50``: names a flaw that is not in the text; it may be the flaw in the paper's other text.
-- ``listing-100``: names every flaw of the catalogue once, in each text.
+- ``oblique-50``: hints at the planted flaw in words that would fit other flaws, too.
+- ``absent-50``: names a flaw that is not in the copy under review; it may be the flaw in the other copy.
+- ``listing-100``: names every flaw of the catalogue once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gre_bench.perturbations.planted_flaws import PlantedText
 SCRIPT = re.compile(r"(plain|oblique|absent|listing)-(100|\d{1,2})")
 PREFIX = "scripted-"
 SHARE = 0.6
-"""The share of the human reviews' sentences that a script writes."""
+"""The share of the human reviews' sentences that a script copies into its review."""
 
 
 def is_script(candidate: str) -> bool:
@@ -55,7 +55,7 @@ def sample_sentences(pool: Sequence[str], chance: random.Random) -> list[str]:
 
 
 def hide_in_weaknesses(text: Sequence[str], named: Sequence[str], chance: random.Random) -> str:
-    """Returns a review of the sentences *text*: first a summary, then weaknesses, among which it inserts *named*."""
+    """Returns a review made of the sentences *text*: a summary, then weaknesses, with *named* inserted among these."""
     first, lines = list(text[: len(text) // 2]), list(text[len(text) // 2 :])
     for sentence in named:
         lines.insert(chance.randint(0, len(lines)), sentence)

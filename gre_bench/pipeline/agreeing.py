@@ -2,8 +2,9 @@
 
     import → write judgments → plan every ordered pair of an item's reviews → score → correlate with the grades
 
-There is no sample: every item with a graded review counts. A metric that needs references scores a review against every
-other review of the same item; the review's score is the mean. A metric without references scores each review once.
+An item is what the reviews are about, such as a paper or a restaurant. There is no sample: every item with a graded
+review counts. A metric that needs references scores a review against every other review of the same item; the review's
+score is the mean. A metric without references scores each review once.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from gre_bench.tasks.backends import SignMetrics
 
 
 def correlate_with_grades(job: Job) -> dict[str, Any]:
-    """Scores an edition's graded reviews by every metric of the settings, and correlates each metric with the grades.
+    """Scores an edition's graded reviews by every metric in the settings; correlates each metric with the grades.
 
     Returns the correlations, the numbers of pairs by state, and why pairs have no score.
     """
@@ -65,19 +66,20 @@ def plan_graded(
 ) -> tuple[list[GradedItem], RunPlan]:
     """Writes missing judgments of graded items' reviews; plans and stores the pairs; returns the items and the plan.
 
-    *ungraded*: as in `list_graded_items`. Raises `SourceError` if there are no such items.
+    *ungraded*: whether to use ungraded items instead, as in `list_graded_items`. Raises `SourceError` if there are no
+    items to use.
     """
     parts = job.settings.scoring.synopsis_of
     items = list_graded_items(store, parts, None, ungraded)
     trained_on = papers_trained_on(store, job.settings, ids=[item.paper.paper_id for item in items])
 
-    def kept(items: list[GradedItem]) -> list[GradedItem]:
+    def keep_untrained_items(items: list[GradedItem]) -> list[GradedItem]:
         ids = [item.paper.paper_id for item in items]
         return trained_on.keep_untrained(items, ids, "a symmetry" if ungraded else "an agreement", store.key)[
             : job.limit
         ]
 
-    items = kept(items)
+    items = keep_untrained_items(items)
     if not items and ungraded:
         raise SourceError(f"edition {store.key} has no paper with two human reviews; import some first")
     if not items:
@@ -86,7 +88,7 @@ def plan_graded(
             f"gre-bench import graded FILE --edition {store.key}"
         )
     judged_by = write_judgments(store, job, [review for item in items for review in item.responses], progress)
-    items = kept(list_graded_items(store, parts, judged_by, ungraded))
+    items = keep_untrained_items(list_graded_items(store, parts, judged_by, ungraded))
     progress.stage("planning")
     scoring = job.settings.scoring
     writer = choose_scored_writer([review for item in items for review in item.responses], scoring.writer, judged_by)

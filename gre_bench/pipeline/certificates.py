@@ -1,6 +1,7 @@
-"""Certificates: how much damage to reviews a metric detects with one evaluation LM and one writer.
+"""Certificates: how much damage to reviews a metric detects with one evaluation LM and one writer of judgments.
 
-There is one JSON file per signature and edition, in the folder ``validations/certificates`` of the state folder.
+A signature states everything that a score depends on, such as the metric, the evaluation LM and the writer. There is
+one JSON file per signature and edition, in the folder ``validations/certificates`` of the state folder.
 Certificates that ship with the program are in the same folder of ``data``. The same inputs give the same file.
 
 A certificate is also valid for signatures that differ only in how scores are rounded (`Signature.validated_as`). A
@@ -26,7 +27,7 @@ from gre_bench.perturbations.harms import DEGREES, HARMS
 FOLDER = Path("validations", "certificates")
 SHIPPED = resource("data", *FOLDER.parts)
 PAPERS = "113"
-"""A certificate's sentence names the lowest degrees that the metric detects on this number of papers."""
+"""The number of papers for which a certificate's sentence names the lowest degrees that the metric detects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,8 @@ class Certificate:
     """What a metric detects under one signature.
 
     - *edition*: the edition whose reviews were damaged. *seed*: the seed of the harms and of the bootstrap.
-    - *harms*: harm → its curve (`gre_bench.stats.degrees.DegreeCurve`, with JSON's types), in the order of `HARMS`.
+    - *harms*: harm → its curve over the degrees, in the order of `HARMS`. A curve has the fields of
+      `gre_bench.stats.degrees.DegreeCurve`, with JSON's types.
     - *untried*: harm → why it is left out or has no curve.
     - *registers*, *left_out*: as in a validation record. *degrees*: the degrees of the curves, in tenths.
     """
@@ -76,7 +78,7 @@ def write_certificate(state: Path, certificate: Certificate) -> Path:
 
 def load_shipped_certificates(edition: str) -> list[Certificate]:
     """Returns the shipped certificates of *edition*, one per signature, in the order of the metrics."""
-    certificates = [_read(file) for file in sorted((SHIPPED / edition).glob("[!.]*.json"))]
+    certificates = [_read_certificate(file) for file in sorted((SHIPPED / edition).glob("[!.]*.json"))]
     return sorted(certificates, key=lambda item: list(METRICS).index(str(item.signature["metric"])))
 
 
@@ -93,12 +95,12 @@ def certificate_of(state: Path, signature: Signature) -> Certificate | None:
         )
         for folder in (SHIPPED, state / FOLDER)
         for file in sorted(folder.glob("*/[!.]*.json"))
-        if signature_of((certificate := _read(file)).signature).validated_as == signature.validated_as
+        if signature_of((certificate := _read_certificate(file)).signature).validated_as == signature.validated_as
     ]
     return max(known, key=lambda row: row[:2])[2] if known else None
 
 
-def _read(file: Path) -> Certificate:
+def _read_certificate(file: Path) -> Certificate:
     try:
         content = load_json(read_bytes(file))
         if content.pop("sha256", None) != digest(content):

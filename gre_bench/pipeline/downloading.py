@@ -2,8 +2,8 @@
 
     listings with replies → draw the sample → versions and PDFs of the sampled papers → seal a snapshot
 
-The journal keeps every received answer and is the checkpoint: a fetch that is killed, paused or refused continues when
-it is started again. Each OpenReview server has a journal of its own.
+Every answer is written to a file, the fetch's journal. A fetch that is killed, paused or refused therefore continues
+when it is started again. Each OpenReview server has its own journal.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Imports files of papers and reviews into an edition's store, and reports which rows were refused and why.
 
-A report also summarises the judgments of the imported reviews. If a writer finds few judgments in a candidate's prose,
-the candidate's score is unfairly low.
+A report also summarises the judgments of the imported reviews. It shows whether the writer found too few judgments in a
+candidate's prose, which would make the candidate's score unfairly low.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from gre_bench.writing.writers import is_rule
 
 EXAMPLES = 3
 AT_ONCE = 100
-"""The maximum number of papers that one transaction stores, and of reviews that one query stores."""
+"""The maximum number of papers that one transaction stores, and of records of any kind that one query stores."""
 MOST_STORED = 1_000
 """The maximum number of reviews, or of judgments, that one transaction stores, unless they replace others."""
 UNKNOWN_LICENCE = "unknown"
-"""The licence that withdraws the one that an earlier import stated."""
+"""If an import states this licence, it withdraws the licence that an earlier import stated."""
 Step = tuple[str, Sequence[Any] | Mapping[str, Any]]
 """A query's name and its rows or parameters, as `Store.write` takes them."""
 
@@ -91,8 +91,11 @@ def import_reviews(
 def load_known_records(
     store: Store, known: Sequence[Review]
 ) -> tuple[dict[str, Review], dict[tuple[str, str], str], list[str]]:
-    """Returns what `read_new_reviews` takes as known: the reviews *known* by id, their judgments, and the ids of
-    papers."""
+    """Returns the arguments of `read_new_reviews` about stored records.
+
+    These are: review id → review, for the reviews in *known*; (review id, writer) → judgments of these reviews; and the
+    ids of all stored papers.
+    """
     reviews = {review.review_id: review for review in known}
     judged = {(row["review_id"], row["writer"]): row["text"]
               for row in store.rows(queries.JUDGMENTS) if row["review_id"] in reviews}  # fmt: skip
@@ -211,10 +214,10 @@ def store_imported(
         # A transaction takes ten times the memory of its texts, so a large file is stored in several. If the import is
         # stopped between two of them, repeating it adds the rest.
         while len(records) > most and not before:
-            store.write(*_storing_steps(by, named, query, records[:most]))
+            store.write(*_build_storing_steps(by, named, query, records[:most]))
             del records[:most]
             return_freed_memory()
-        last += _storing_steps(by, named, query, records)
+        last += _build_storing_steps(by, named, query, records)
     store.write(
         *last,
         ("put_synopses", [asdict(item) | {"writer": GIVEN} for item in imported.synopses]),
@@ -225,8 +228,11 @@ def store_imported(
     return report
 
 
-def _storing_steps(by: dict[str, Any], named: str, query: str, records: Sequence[Any]) -> list[Step]:
-    """Returns the steps that store *records* with *query*, and note that the import *by* added them as *named*."""
+def _build_storing_steps(by: dict[str, Any], named: str, query: str, records: Sequence[Any]) -> list[Step]:
+    """Returns the steps that store *records* with *query*, and record that an import added them.
+
+    *by*: the import's run and file. *named*: the kind of the records: ``paper``, ``review`` or ``judgments``.
+    """
     noted = [
         by | {"kind": named, "item": record.paper_id if named == "paper" else record.review_id,
               "writer": record.writer if named == "judgments" else ""}
@@ -311,7 +317,7 @@ def summarise_judgments(
     *judgments*: the imported judgments; if there are none, the writer ``rule`` extracts them here. *known*: the reviews
     that were stored before. In the summary, ``candidates`` has one row per candidate (from the query
     ``described_judgments``) with an example. It is empty if only an LM could write the judgments, because an import
-    never pays for replies. ``losses`` has the lines of `describe_losses`.
+    never pays for replies. ``losses`` has a line for each way in which the writer ``rule`` loses text of the reviews.
     """
     from gre_bench.writing.rules.judgments import WRITER, describe_losses, judgments_of
 
@@ -350,7 +356,10 @@ def summarise_judgments(
 
 
 def _list_first_reviews(imported: Sequence[Review], known: Sequence[Review] = ()) -> list[Review]:
-    """Returns the first `MOST_READ` reviews of humans and of each candidate in *imported*, by candidate."""
+    """Returns the first `MOST_READ` reviews by humans and by each candidate in *imported*, sorted by candidate.
+
+    The reviews are those in *imported*, then those in *known*.
+    """
     return [
         review
         for name in sorted({review.candidate for review in imported} | {HUMAN})
@@ -419,7 +428,7 @@ def set_job_domain(job: Job) -> Job:
 
 
 def load_stored_points(store: Store) -> dict[str, Point]:
-    """Returns id → labelled point, for all stored points."""
+    """Returns id → point, for all stored points. A point is a remark of a review, with labels."""
     return {
         row["point_id"]: Point(
             row["point_id"], row["paper_id"], row["review_id"], row["candidate"], row["text"], row["place"],
@@ -432,7 +441,7 @@ def load_stored_points(store: Store) -> dict[str, Point]:
 def import_points(
     store: Store, run_id: str, path: Path, orders: Mapping[str, Mapping[str, float]], reading: ColumnNames = AS_NAMED
 ) -> dict[str, Any]:
-    """Imports the labelled points in the file *path*; returns the report of `store_imported`.
+    """Imports the labelled points (remarks of reviews) in the file *path*; returns the report of `store_imported`.
 
     *orders*: label → the ranks of its values, if they are words (see `parse_ordered_labels`).
     """

@@ -205,9 +205,10 @@ def _read_papers(understood: ParsedFiles) -> None:
 
 
 def write_report(understood: ParsedFiles, path: Path) -> Path:
-    """Writes the result for every row and file to the CSV file *path*; returns *path*.
+    """Writes the CSV file *path*, with one line for each paper or review taken and each row refused; returns *path*.
 
-    Columns: file, row (from 1; empty if taken), item, result (taken or refused), reason.
+    Columns: file, row (from 1; empty if taken), item, result (taken or refused), reason. For a review taken, the reason
+    names its candidate and paper instead.
     """
     rows: list[tuple[Any, ...]] = []
     for file, imported in understood.files:
@@ -294,13 +295,13 @@ def describe_parsed_files(understood: ParsedFiles, settings: Settings) -> list[s
         if is_rule(settings.writing.judgments or ""):
             read = [(review.paper_id, review.text) for review in imported.reviews if review.text]
             lines += [f"  {loss}" for loss in describe_losses(read)]
-    lines += _described_papers(understood, settings)
+    lines += _describe_review_coverage(understood, settings)
     writers = (item.writer for _, imported in understood.reviews for item in imported.judgments)
     writer = settings.writing.judgments or next(writers, "nobody")
     return [*lines, f"metrics: {', '.join(settings.scoring.metrics)}; judgments by {writer}"]
 
 
-def _described_papers(understood: ParsedFiles, settings: Settings) -> list[str]:
+def _describe_review_coverage(understood: ParsedFiles, settings: Settings) -> list[str]:
     """Returns lines on papers with enough human reviews, and on papers that lack a candidate's review."""
     counts, lines = understood.human, list[str]()
     fewest = settings.edition.fewest_reviews

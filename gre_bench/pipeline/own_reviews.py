@@ -1,7 +1,7 @@
 """Imports a user's own reviews as one candidate of a board; removes candidates and undoes imports.
 
 A board scores judgments by one writer. If some of the user's reviews have no judgments by this writer, the settings
-must name the writer, which then writes them. Otherwise nothing is stored. Nothing is scored while judgments are
+must name the writer, which then writes these judgments; else nothing is stored. Nothing is scored while judgments are
 missing.
 """
 
@@ -65,7 +65,7 @@ def import_candidate(
         record_run(store, "rank", job.settings, shown=False) as progress,
         use_file_limits(inputs.memory, inputs.seconds),
     ):
-        _check_may_add(store, name, replace)
+        _check_candidate_can_be_imported(store, name, replace)
         known = read_known_reviews(store)
         before, others = ([review for review in known if (review.candidate == name) is own] for own in (True, False))
         imported = read_new_reviews(
@@ -122,12 +122,16 @@ def import_candidate(
     return job, report
 
 
-def _check_may_add(store: Store, name: str, keeps: bool) -> None:
-    """Raises an error if *store* has no board, or if it *keeps* reviews that *name* wrote in this edition."""
+def _check_candidate_can_be_imported(store: Store, name: str, replace: bool) -> None:
+    """Raises an error if no reviews may be imported as the candidate *name*.
+
+    Raises `UnfinishedError` if *store* has no board. Raises `SettingsError` for a name that users may not add. Also
+    raises it if *name* wrote reviews in this edition and *replace* is false.
+    """
     check_own_name(name)
     if not store.rows(queries.CURRENT_SIGNATURES):
         raise UnfinishedError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
-    if keeps and any(row["wrote"] and row["candidate"] == name for row in store.rows(queries.ASKED_FOR)):
+    if not replace and any(row["wrote"] and row["candidate"] == name for row in store.rows(queries.ASKED_FOR)):
         raise SettingsError(
             f"{name} wrote its reviews for {store.key} here: add --replace --yes to replace them, or "
             "give another name with --as"

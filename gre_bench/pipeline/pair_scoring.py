@@ -108,8 +108,8 @@ def read_known_spans(
 def store_scoring_result(store: Store, work: RunPlan, scored: ScoringResult, run_id: str) -> None:
     """Stores the results *scored* in one transaction: log-probabilities, scores, and problems in place of scores.
 
-    A final problem is the pair's result. A transient problem is stored only in the table ``problems``, and the next run
-    scores the pair.
+    A final problem is stored as the pair's result. A transient problem is stored only in the table ``problems``, and
+    the next run scores the pair again.
     """
     at = now()
     spans = [
@@ -118,7 +118,7 @@ def store_scoring_result(store: Store, work: RunPlan, scored: ScoringResult, run
         for prediction, span in scored.spans.items()
     ]  # fmt: skip
     scores = [
-        _pair_key(item) | {
+        _build_pair_key(item) | {
             "value": item.value, "problem": item.problem.code if item.problem else None,
             "problem_message": item.problem.message if item.problem else None,
             "broken": bool(item.problem and item.problem.broken), "predictions": item.predictions, "run_id": run_id,
@@ -126,8 +126,8 @@ def store_scoring_result(store: Store, work: RunPlan, scored: ScoringResult, run
         for item in scored.scores if item.problem is None or item.problem.final
     ]  # fmt: skip
     problems = [
-        _pair_key(item) | {"run_id": run_id, "problem": item.problem.code, "message": item.problem.message,
-                        "happened_at": at}
+        _build_pair_key(item) | {"run_id": run_id, "problem": item.problem.code, "message": item.problem.message,
+                                 "happened_at": at}
         for item in scored.scores if item.problem is not None and not item.problem.final
     ]  # fmt: skip
     try:
@@ -138,7 +138,7 @@ def store_scoring_result(store: Store, work: RunPlan, scored: ScoringResult, run
         store.write(("add_new_spans", spans), ("add_scores", scores), ("add_problems", problems))
 
 
-def _pair_key(score: Score) -> dict[str, Any]:
+def _build_pair_key(score: Score) -> dict[str, Any]:
     return {name: getattr(score, name) for name in ("signature_id", "paper_id", "candidate_id", "reference_id")}
 
 
@@ -155,7 +155,7 @@ def load_missing_score_reasons(store: Store, work: RunPlan) -> list[queries.Reas
 def end_run(
     store: Store, work: RunPlan, progress: Progress, every_candidate: bool = False, **more: Any
 ) -> dict[str, Any]:
-    """Ends the run of *work* and updates the copy for readers; returns the run's summary, extended by *more*.
+    """Ends the run of *work* and updates the store's copy for readers; returns the run's summary, extended by *more*.
 
     *every_candidate*: whether to also count the pairs of candidates that the run did not plan. Outcomes:
 

@@ -38,7 +38,8 @@ def chosen_perturbations(settings: Settings) -> dict[str, str]:
 
     Unless ``validation.perturbations`` names some, these are all perturbations of the domain that can be made at
     ``validation.level``. Those that the evaluation LM was trained to detect are left out. Raises `SettingsError` if
-    none is left, or if a chosen one cannot be made or proves nothing.
+    none is left. Also raises it if a named perturbation cannot be made, or if its effect would say nothing about the
+    metric.
     """
     level, chosen = settings.validation.level, settings.validation.perturbations
     domain, trained_on = load_domain(settings.edition.domain), trained_on_perturbations(settings.evaluation_lm)
@@ -105,7 +106,7 @@ def list_perturbed_candidates(store: Store, job: Job) -> list[Candidate]:
     validation = job.settings.validation
     before = {row["candidate_id"]: row["prompt"] or "" for row in store.rows(CHANGE_MAKERS)}
     candidates = []
-    for name, candidate in _list_made_perturbations(job):
+    for name, candidate in _list_perturbations_without_controls(job):
         made_by = find_perturbation_maker(validation, name)
         if validation.level == "judgments":
             made_by = f"{name}-{find_perturbation(name).version} · seed {validation.seed}"
@@ -115,7 +116,7 @@ def list_perturbed_candidates(store: Store, job: Job) -> list[Candidate]:
     return candidates
 
 
-def _list_made_perturbations(job: Job) -> Iterator[tuple[str, str]]:
+def _list_perturbations_without_controls(job: Job) -> Iterator[tuple[str, str]]:
     """Yields (perturbation, candidate) for each perturbation of *job* that is not a control."""
     return (
         (change, candidate) for change, candidate in job.perturbations.items() if not find_perturbation(change).control
@@ -147,7 +148,7 @@ def write_perturbations(store: Store, job: Job, entries: Sequence[Entry], progre
     items = {item.key: item for item in materials}
     made_by = {row["candidate"]: row["writer"] for row in store.rows(ASKED_FOR)}
     makers: dict[str, str] = {}
-    for change, candidate in _list_made_perturbations(job):
+    for change, candidate in _list_perturbations_without_controls(job):
         name = find_perturbation_maker(job.settings.validation, change)
         writer = makers[candidate] = steps.perturbation_identity(change, name, job.writer_context, materials[0])
         _check_same_maker(change, store.key, made_by.get(candidate, writer), writer)
@@ -172,7 +173,7 @@ def add_perturbed_judgments(job: Job, entries: Sequence[Entry], writer: str) -> 
     for index, entry in enumerate(entries):
         responses, item = dict(entry.responses), build_perturbation_input(job.settings, entries, index, writer)
         whole = build_perturbation_input(job.settings, entries, index)
-        for change, candidate in _list_made_perturbations(job):
+        for change, candidate in _list_perturbations_without_controls(job):
             texts, review = dict[str, str](), None
             lacking: Mapping[Source, MissingText] = entry.human.lacks
             if item.text:

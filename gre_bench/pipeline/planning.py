@@ -50,8 +50,8 @@ class RunPlan:
 
     - *planned*: (signature id, pair) for each pair. *signatures*: metric → signature.
     - *lm_id*, *writer*: the identities of the evaluation LM, and of the writer whose judgments are scored.
-    - *papers*: the number of planned papers. *sampled*: the number of sampled papers; a validation does not count
-      *trained_on*.
+    - *papers*: the number of planned papers. *sampled*: the number of sampled papers; in a validation, without the
+      papers in *trained_on*.
     - *trained_on*: the papers that the evaluation LM or the writer was trained on, which a validation leaves out.
     - *notes*: notes for users.
     """
@@ -245,7 +245,7 @@ def plan_pairs(
     Args:
         store: the edition's store, whose lock the caller holds.
         job: the job, whose settings name metrics and candidates.
-        sign: the step ``sign_metrics``.
+        sign: the step ``sign_metrics``, which computes the signatures.
         entries: the papers of the sample with their texts.
         run_id: the id of the run under which the plan is recorded.
         judgments_by: the identity of the writer of judgments; None if this run writes none.
@@ -307,7 +307,10 @@ def plan_pairs(
 
 
 def index_moved_reviews(moved: Mapping[Source, Sequence[MovedReview]]) -> dict[Source, dict[tuple[str, str], Response]]:
-    """Returns source (what metrics read) → (candidate id, paper id) → the review that is *moved* to this paper."""
+    """Returns source (what metrics read) → (candidate id, paper id) → the moved review.
+
+    A moved review is the candidate's review of another paper, scored on this paper to measure the chance score.
+    """
     return {source: {(item.candidate_id, item.paper_id): item.response for item in items}
             for source, items in moved.items()}  # fmt: skip
 
@@ -315,7 +318,8 @@ def index_moved_reviews(moved: Mapping[Source, Sequence[MovedReview]]) -> dict[S
 def measures_length_effect(recipe: Recipe) -> bool:
     """Whether a validation scores references against each other by *recipe*, to measure how scores depend on length.
 
-    Specific forms are excluded: they would also need the score of each reference on another paper.
+    Metrics that subtract a chance score are excluded: they would also need the score of each reference on another
+    paper.
     """
     return recipe.needs_reference and recipe.formula != "specific"
 
@@ -364,9 +368,8 @@ def add_plan(
     """Stores the plan of a run, and deletes older plans for the same signatures and candidates, except in a pilot.
 
     *planned*: (signature id, pair) for each pair. *moved*: reviews that are scored on other papers, to measure the
-    chance score. If a different review is now moved to a paper, the scores of the previous one on that paper are
-    deleted. A pair that both a validation and a refresh planned stays in the refresh's plan, because a board shows the
-    last refresh.
+    chance score. If another review was moved to a paper before, its scores on that paper are deleted. A pair that both
+    a validation and a refresh planned stays in the refresh's plan, because a board shows the last refresh.
     """
     beside = {item.candidate_id for item in candidates if job.perturbations and item.kind not in ("change", "graded")}
     whole = not (job.candidates or job.perturbations or all(candidate.kind == "graded" for candidate in candidates))
@@ -395,7 +398,7 @@ def add_plan(
 def _check_human_scorable(
     key: str, planned: Sequence[tuple[str, PlannedPair]], signatures: dict[str, Signature]
 ) -> None:
-    """Raises `SourceError` if a metric cannot score any human review; such a run would do nothing but look complete."""
+    """Raises `SourceError` if a metric cannot score any human review: the run would seem complete without any score."""
     lacking = {}
     for metric, signature in signatures.items():
         signature_id = signature.signature_id

@@ -73,8 +73,8 @@ def store_contamination(
 ) -> None:
     """Stores which LMs may have been trained on the edition's reviews, and the group in which each candidate is ranked.
 
-    The LMs are the candidates and the LMs behind *signatures*. *trained_on*: the papers on which the latter were
-    trained.
+    The LMs are the candidates, the evaluation LM and the writers. *signatures* name the evaluation LM and the writers;
+    *trained_on* has the papers on which these were trained.
     """
     known, edition, board = models.load(job.settings.writing.models), job.settings.edition, job.settings.board
     try:
@@ -204,9 +204,10 @@ def compute_above_chance(store: Store, signature_id: str, specific_id: str | Non
 def compare_with_human(store: Store, signature_id: str) -> list[dict[str, Any]]:
     """Returns the p-value of each candidate's mean difference from the human baseline, with the number of papers.
 
-    The test is Student's t-test, paired by paper. If the score contains a chance score, papers whose reviews were
-    exchanged depend on each other (`two_way_clustered_error`). A candidate has no row if it has fewer than two
-    independent papers, or if its difference is the same on all papers.
+    The test is Student's t-test, paired by paper. A chance score is the score of a candidate's review on another paper;
+    for this, papers exchange their reviews. If the score contains a chance score, such papers are treated as dependent
+    (`two_way_clustered_error`). A candidate has no row if it has fewer than two independent papers, or if its
+    difference is the same on all papers.
     """
     rows = store.rows(queries.HUMAN_DIFFERENCES, signature_id=signature_id)
     tested = []

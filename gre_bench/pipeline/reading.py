@@ -1,7 +1,8 @@
 """Imports the sources that the settings name, saves notes and PDFs as a snapshot, and reads the papers' texts.
 
-A fetched snapshot states the version of each review, the origin of each paper's PDF, and the licences. A snapshot of a
-user's own notes holds only the notes. Each note may state its own licence (OpenReview API v2).
+A note is a record of OpenReview, such as a paper or a review. A fetched snapshot states the version of each review, the
+origin of each paper's PDF, and the licences. A snapshot of a user's own files states none of these. Each note may state
+its own licence (OpenReview API v2).
 """
 
 from __future__ import annotations

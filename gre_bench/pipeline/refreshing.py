@@ -78,9 +78,8 @@ def refresh(job: Job, show: Show | None = None) -> dict[str, Any]:
 def check_scoring_job(job: Job) -> Job:
     """Returns *job* with its domain set, after checking that this machine can run its metrics' evaluation LM.
 
-    Without this check, papers would be read and LM writers paid for an evaluation LM that this machine cannot run. For
-    Ray this is not checked, because workers may have LMs that this machine lacks. Raises the errors of `check_job` and
-    `check_model_is_local`.
+    Without this check, a run would read papers and pay LM writers before it fails. With Ray, the LM is not checked,
+    because workers may have LMs that this machine lacks. Raises the errors of `check_job` and `check_model_is_local`.
     """
     job = set_job_domain(check_job(job))
     metrics = job.settings.scoring.metrics

@@ -38,15 +38,19 @@ REVIEWS, FORM = "reviews.jsonl", "submission.toml"
 LONGEST_ANSWER, LARGEST_FORM = 2_000, 100_000
 """The maximum number of characters of an answer in the form, and of bytes of the form."""
 SHINGLE, NEARLY = 8, 0.9
-"""The length of a shingle in words; two texts are nearly equal if they share this part of the shorter's shingles."""
+"""The length of a shingle in words, and the share of shingles that makes two texts nearly equal.
+
+A shingle is a run of consecutive words. Two texts are nearly equal if they share this part of the shingles of the
+shorter one.
+"""
 SHOWN_PAPERS = 3
 READING = ColumnNames({"paper_id": ["paper_id"], "review": ["review"]})
-"""How a packed file of reviews is read: only by these two column names."""
+"""How the file of a submission's reviews is read: only columns with these two names count."""
 _HIDDEN = {code: chr(code - 0xE0000) for code in TAGS} | {code: None for code in INVISIBLE - {*TAGS}}
 _REFUSED = re.compile(r"[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
-"""Matches embeddings, overrides and isolates of the direction of text, and tag characters.
+"""Matches Unicode's tag characters, and its characters that embed, override or isolate the direction of text.
 
-With these a text can read otherwise than it looks. Other invisible characters are common in honest texts.
+They can make a text say something other than what it shows. Other invisible characters are common in honest texts.
 """
 _INSTRUCTIONS = re.compile(r"\b(?:ignore|disregard|forget)\s+(?:\w+\s+){0,3}instructions?\b", re.I)
 
@@ -146,7 +150,7 @@ def write_submission(form: SubmissionForm, reviews: Sequence[Review], folder: Pa
 
 
 def find_text_faults(reviews: Sequence[Review]) -> list[str]:
-    """Returns why the texts of *reviews* are refused: duplicates, instructions to the reader, hiding characters."""
+    """Returns why texts of *reviews* are refused: duplicates, instructions to the reader, hidden or reordered text."""
     faults, papers = [], {}
     for review in reviews:
         papers.setdefault(_digest_words(review.text or ""), []).append(review.paper_id)

@@ -33,7 +33,7 @@ class TrainingJob:
 
     - *train*: the rows to train on, one range ``FIRST:END`` for each file of *judgments*.
     - *out*: the folder for the new model.
-    - *choose*: the rows to hold out, on which the model is chosen; one range for each of the first files.
+    - *choose*: the rows to hold out, on which the model is chosen; one range per file, for the first files or for all.
     - *writer*: use only judgments by this writer.
     - *never*: evaluation sets. A paper is left out if its id or any of its texts is in one of them.
     """
@@ -77,13 +77,14 @@ class TuningJob(TrainingJob):
 
 
 def tune(job: TrainingJob) -> dict[str, Any]:
-    """Trains `cache-ngram` as *job* says; the result includes its scores on held-out papers or every sixth paper.
+    """Trains the evaluation LM `cache-ngram` as *job* says; returns the result, with scores on held-out papers.
 
-    If the folder holds a model trained in the same way on the same inputs, that training's recorded result is returned.
+    If *job* holds no papers out, every sixth paper is held out for these scores. If the folder holds a model trained in
+    the same way on the same inputs, returns that training's recorded result.
     """
     trained_on, kept, refused = _split_training_papers(job, several=True)
 
-    def work() -> dict[str, Any]:
+    def train_and_register() -> dict[str, Any]:
         texts, kept_texts = ([list(paper.judgments) for paper in papers] for papers in (trained_on, kept))
         names, kept_names = ([" ".join(sorted(paper.writers)) for paper in papers] for papers in (trained_on, kept))
         figures = steps.train_cache_ngram(texts, kept_texts if job.choose else None, job.out, (names, kept_names))
@@ -91,7 +92,7 @@ def tune(job: TrainingJob) -> dict[str, Any]:
         return {"trained_on": len(trained_on), "chosen_on": len(kept), "held_out": asdict(figures), "refused": refused,
                 "unknown": unknown}  # fmt: skip
 
-    training = record.train_once(job.out, job.inputs, work)
+    training = record.train_once(job.out, job.inputs, train_and_register)
     return {"folder": str(job.out), **{name: training.get(name) for name in ("trained_on", "chosen_on", "held_out")},
             "refused": training.get("refused", {}), "unknown": training.get("unknown", [])}  # fmt: skip
 
@@ -151,12 +152,12 @@ def _write_training_register(
 def _split_training_papers(
     job: TrainingJob, several: bool = False, abstracts: Mapping[str, str | None] | None = None
 ) -> tuple[list[JudgedPaper], list[JudgedPaper], dict[str, int]]:
-    """Returns the papers to train on, the held-out papers, and how many of both each evaluation set excluded.
+    """Returns the papers to train on, the held-out papers, and evaluation set → the number of papers that it excluded.
 
     *several*: whether the judgments of a file may be by several writers. *abstracts*: paper id → abstract, by which a
     paper of an evaluation set is recognized, too. A paper may be in two files if their judgments are by different
-    writers. Raises `SettingsError` if it is in two files with judgments by one writer, or both trained on and held out.
-    Raises `SourceError` if fewer than two papers remain to train on.
+    writers. Raises `SettingsError` if a paper is in two files with judgments by one writer, or both trained on and held
+    out. Raises `SourceError` if fewer than two papers remain to train on.
     """
     files, train, choose = job.judgments, job.train, job.choose
     if len(files) != len(train):

@@ -1,8 +1,8 @@
 """Finds the papers of an edition on which its evaluation LM or its writer of judgments was trained.
 
-An examiner must not have seen the exam. Validations, agreement with grades, symmetry and AUCs leave such papers out,
-and boards state how many there are. The training registers of `gre_bench.core.training_registers` list the training
-papers.
+An examiner must not have seen the exam. Such papers are left out of validations, of the agreement with grades, of the
+check that scores are symmetric, and of AUCs. Boards state how many such papers there are. The training registers of
+`gre_bench.core.training_registers` list the training papers.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class TrainingOverlap:
         return frozenset().union(*(papers for _, papers in self.by_role.values()))
 
     def papers_of(self, evaluation_lm: str, writer: str) -> frozenset[str]:
-        """Returns the ids of the papers that this LM and this writer, named as in a signature, were trained on."""
+        """Returns the ids of the papers that this LM or this writer, named as in a signature, was trained on."""
         named = {("evaluation_lm", evaluation_lm), ("writer", writer)}
         own = (papers for role, (register, papers) in self.by_role.items() if (role, register.name) in named)
         return frozenset().union(*own)

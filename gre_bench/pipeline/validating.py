@@ -2,9 +2,9 @@
 
     import → sample → read → change → write judgments → plan → score → effects → verdicts
 
-The stages are those of a refresh; all reviews after the same change form one more candidate. A metric must fall when a
-review is degraded, and must not rise when a review is manipulated. The verdict holds for one metric with one evaluation
-LM and one writer.
+The stages are those of a refresh; the reviews changed in the same way are scored as one more candidate. A metric must
+fall when a review is degraded, and must not rise when a review is manipulated. The verdict holds for one metric with
+one evaluation LM and one writer.
 """
 
 from __future__ import annotations
@@ -68,7 +68,11 @@ def validate(job: Job) -> dict[str, Any]:
 
 
 class OtherEditionScores(NamedTuple):
-    """What another edition adds to a validation: its name, its pairs by metric, and the papers that were trained on."""
+    """What another edition adds to a validation: its name and its pairs by metric.
+
+    *papers*: the number of planned papers. *trained_on*: the papers that the evaluation LM or the writer was trained
+    on.
+    """
 
     edition: str
     scores: dict[str, Scores]

@@ -157,7 +157,7 @@ def validation_record(state: Path, signature: Signature, edition: str | None = N
 
 def load_shipped_records(edition: str) -> list[ValidationRecord]:
     """Returns the shipped records of *edition*, one per signature, sorted by signature id."""
-    return [_read(file) for file in sorted((SHIPPED / edition).glob("[!.]*.json"))]
+    return [_read_record(file) for file in sorted((SHIPPED / edition).glob("[!.]*.json"))]
 
 
 def _choose_deciding_record(records: Iterable[ValidationRecord], edition: str | None) -> ValidationRecord | None:
@@ -167,13 +167,13 @@ def _choose_deciding_record(records: Iterable[ValidationRecord], edition: str | 
     edition.
     """
 
-    def weight(record: ValidationRecord) -> tuple[int, float]:
+    def sort_key(record: ValidationRecord) -> tuple[int, float]:
         names = record.edition.split("+")
         own = edition in names and record.verdict != "undecided"
         order = -len(names) if own else ("fail", "pass", "undecided").index(record.verdict)
         return order, -datetime.fromisoformat(record.validated_at).timestamp()
 
-    return min(records, key=weight, default=None)
+    return min(records, key=sort_key, default=None)
 
 
 def read_verdicts(state: Path, edition: str, signatures: Iterable[Signature]) -> list[dict[str, Any]]:
@@ -250,11 +250,11 @@ def _predict_signature_names(settings: Settings, metric: str) -> tuple[str | Non
 def _read_records(folder: Path) -> list[ValidationRecord]:
     """Returns the records in *folder*, the newest last."""
     files = sorted(folder.glob("**/[!.]*.json"))
-    records = [_read(file) for file in files if CERTIFICATES.name not in file.relative_to(folder).parts]
+    records = [_read_record(file) for file in files if CERTIFICATES.name not in file.relative_to(folder).parts]
     return sorted(records, key=lambda record: datetime.fromisoformat(record.validated_at).timestamp())
 
 
-def _read(file: Path) -> ValidationRecord:
+def _read_record(file: Path) -> ValidationRecord:
     try:
         content = load_json(read_bytes(file))
         if content.pop("sha256", digest(content)) != digest(content):

@@ -21,7 +21,8 @@ from gre_bench.writing.writers import is_rule
 class NamedLMs:
     """The LMs that the settings name, by role; rules are left out.
 
-    *assw* and *examiner* are None unless a metric needs them. *changers* perturb reviews for a validation.
+    *judge* writes the judgments. *assw* writes the ASSW (author-stated strengths and weaknesses), and *examiner* grades
+    reviews; both are None unless a metric needs them. *changers* perturb reviews for a validation.
     """
 
     reviewers: list[str]
@@ -32,7 +33,7 @@ class NamedLMs:
 
     @property
     def all(self) -> list[str]:
-        """Every LM once: judge, reviewers, a validation's LMs, writer of ASSW, examiner."""
+        """Every LM once: *judge*, *reviewers*, *changers*, *assw* and *examiner*, in this order."""
         named = (self.judge, *self.reviewers, *self.changers, self.assw, self.examiner)
         return list(dict.fromkeys(name for name in named if name))
 

@@ -1,7 +1,7 @@
 """Draws pictures as SVG from one template: rows with intervals, and curves in panels.
 
 A picture has no script and sends no request. Its texts are escaped. A picture in a file has its own light and dark
-colours. They are not CSS variables, because some renderers cannot read these. A picture on a page takes the page's
+colours, written as values because some renderers cannot read CSS variables. A picture on a page takes the page's
 colours and width.
 """
 
@@ -43,7 +43,7 @@ Layout = Literal["file", "wide", "narrow"]
 
 
 SAID = {"human": "baseline", "control": "control"}
-"""Kind of candidate → what a picture says beside its name."""
+"""Kind of candidate → what a picture says beside the candidate's name."""
 
 
 class Interval(NamedTuple):
@@ -113,7 +113,7 @@ def draw_curve_panels(
     columns = min(2, len(panels)) or 1
     wide = (WIDTH - 2 * EDGE - (columns - 1) * GAP) / columns
 
-    def at(x: float, y: float) -> tuple[float, float]:
+    def to_panel_position(x: float, y: float) -> tuple[float, float]:
         return LABELS + _percent_of_span(x, xs) / 100 * (wide - LABELS), PANEL - _percent_of_span(y, ys) / 100 * (
             PANEL - HEAD
         )
@@ -121,7 +121,7 @@ def draw_curve_panels(
     placed = []
     for number, (name, shown) in enumerate(panels.items()):
         left, top = number % columns * (wide + GAP), HEAD + number // columns * (PANEL + 40)
-        lines = [(curve.look, [at(*point) for point in curve.points]) for curve in shown]
+        lines = [(curve.look, [to_panel_position(*point) for point in curve.points]) for curve in shown]
         placed.append((_shorten_name(name, "", 28), left, top, lines))
     looks = {curve.name: curve.look for shown in panels.values() for curve in shown}
     legend, left = [], 0.0
@@ -129,8 +129,8 @@ def draw_curve_panels(
         legend.append((left, name, look))
         left += 6.4 * len(name) + 36
     ticked = (
-        [(at(tick, 0)[0], tick) for tick in compute_ticks(xs)],
-        [(at(0, tick)[1], tick) for tick in compute_ticks(ys)],
+        [(to_panel_position(tick, 0)[0], tick) for tick in compute_ticks(xs)],
+        [(to_panel_position(0, tick)[1], tick) for tick in compute_ticks(ys)],
     )
     tall = HEAD + -(-len(panels) // columns) * (PANEL + 40)
     return _render_picture("curves", tall, title, f"{up_axis} against {across_axis}", "file", panels=placed,
@@ -139,14 +139,14 @@ def draw_curve_panels(
 
 def _render_picture(kind: str, tall: float, title: str, axis: str, layout: Layout, **values: Any) -> Markup:
     head = 26 if title else 0
-    values |= {"kind": kind, "title": title, "axis": axis, "layout": layout, "head": head, "css": _css(), "edge": EDGE,
-               "width": WIDTH, "height": tall + head + 2 * EDGE if layout == "file" else tall, "scale": SCALE,
-               "row_height": ROW, "panel": PANEL}  # fmt: skip
-    return Markup(_template().render(**values).strip())
+    values |= {"kind": kind, "title": title, "axis": axis, "layout": layout, "head": head, "css": _build_css_rules(),
+               "edge": EDGE, "width": WIDTH, "height": tall + head + 2 * EDGE if layout == "file" else tall,
+               "scale": SCALE, "row_height": ROW, "panel": PANEL}  # fmt: skip
+    return Markup(_load_template().render(**values).strip())
 
 
 @cache
-def _css() -> Markup:
+def _build_css_rules() -> Markup:
     """Returns the CSS rules of a file: light colours, and dark ones for readers who prefer a dark page."""
     light, dark = (
         re.sub(r"var\(--(\w+)\)", lambda match, side=side: COLOURS[match[1]][side], CSS).strip() for side in (0, 1)
@@ -155,7 +155,7 @@ def _css() -> Markup:
 
 
 @cache
-def _template() -> Any:
+def _load_template() -> Any:
     environment = Environment(
         loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True, finalize=lambda value: replace_control_characters(value) if type(value) is str else value,

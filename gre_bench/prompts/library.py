@@ -1,4 +1,4 @@
-"""Loads prompts and fills their fields, for predictions that are scored and for chats that an LM answers.
+"""Loads prompts and fills their fields, to score the prediction of a text or to ask an LM for a reply.
 
 Installed packages add prompts as entry points of the group ``gre_bench.prompts``: each names a `Prompt`.
 """
@@ -87,7 +87,10 @@ def render(prediction: Prediction | Chat) -> Chat:
 
 
 def fill(name: str, **values: str) -> Chat:
-    """Returns the prompt *name* as a chat, its fields filled with *values*; raises `PromptError` if names differ."""
+    """Returns the prompt *name* as a chat with its fields filled by *values*.
+
+    Raises `PromptError` if the names in *values* are not those of the prompt's fields.
+    """
     prompt = load(name)
     if set(values) != set(prompt.fields):
         raise PromptError(f"prompt {name!r} takes {sorted(prompt.fields)}, got {sorted(values)}")
@@ -97,9 +100,9 @@ def fill(name: str, **values: str) -> Chat:
 @lru_cache(maxsize=8192)
 def content_address(prediction: Prediction) -> str:
     """Returns the content address of *prediction*: 32 hex digits of the SHA-256 of its texts and its prompt."""
-    return digest([_sha256(prediction.prompt), prediction.synopsis, prediction.x, prediction.reply])[:32]
+    return digest([_hash_prompt(prediction.prompt), prediction.synopsis, prediction.x, prediction.reply])[:32]
 
 
 @cache
-def _sha256(name: str) -> str:
+def _hash_prompt(name: str) -> str:
     return load(name).sha256

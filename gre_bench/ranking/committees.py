@@ -25,11 +25,10 @@ Told = Mapping[Members, Mapping[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class CommitteeStep:
-    """The score of a committee's first members (*reviewers*: how many), as a mean over papers with its 90% interval.
+    """The mean score of a committee's first members over the papers of both halves, with its 90% interval.
 
-    The papers are those of both halves.
-
-    *added*: the reviewers that joined last: the one chosen on the first half, and the one chosen on the second half.
+    *reviewers*: the number of these members. *added*: the reviewer that joined last in the order chosen on the first
+    half, and in the order chosen on the second half.
     """
 
     reviewers: int
@@ -100,7 +99,7 @@ def compute_committee_curve(
     if lacking or min(map(len, sides)) < 2 or len(names) < 2:
         return None
 
-    def step(count: int, values: list[float], added: tuple[str, str]) -> CommitteeStep:
+    def compute_step(count: int, values: list[float], added: tuple[str, str]) -> CommitteeStep:
         test = paired_test(values, LEVEL)
         return CommitteeStep(count, test.value, test.low, test.high, added)
 
@@ -108,7 +107,7 @@ def compute_committee_curve(
     for count in range(1, len(names) + 1):
         values = [scores[sort_members(*order[:count])][paper] for order, side in zip(both, sides, strict=True)
                   for paper in side]  # fmt: skip
-        steps.append(step(count, values, (both[0][count - 1], both[1][count - 1])))
+        steps.append(compute_step(count, values, (both[0][count - 1], both[1][count - 1])))
     every, whole = sort_members(*names), sort_members(*names, HUMAN)
     gains = [scores[whole][paper] - scores[every][paper] for side in sides for paper in side]
-    return CommitteeCurve(len(gains), tuple(steps), step(len(names) + 1, gains, (HUMAN, HUMAN)))
+    return CommitteeCurve(len(gains), tuple(steps), compute_step(len(names) + 1, gains, (HUMAN, HUMAN)))

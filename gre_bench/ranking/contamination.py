@@ -4,7 +4,7 @@ Each candidate that is a model, the evaluation LM and the writers have a *status
 
 - *clean*: the knowledge cutoff precedes the day on which the edition's reviews were first shown;
 - *contaminated*: the knowledge cutoff does not precede that day;
-- *unknown*: one of the two days is unknown;
+- *unknown*: the cutoff or that day is unknown;
 - *none*: the writer is a rule without trained weights, not an LM.
 
 A model trained by this program, such as an adapter or the weights of a rule, has a register of its training data. The
@@ -33,7 +33,10 @@ Role = Literal["candidate", "evaluation_lm", "writer", "synopsis_writer"]
 Status = Literal["clean", "contaminated", "unknown", "none"]
 
 BASE_RELEASED = {"smollm2-135m": date(2024, 11, 2)}
-"""The release days of bases whose cutoff is not stated. A base cannot have been trained on texts first shown later."""
+"""The release days of pretrained bases whose knowledge cutoff is not stated.
+
+A base cannot have been trained on texts that were first shown after its release.
+"""
 
 _PLAIN = ("rule", "none", "extractive", "the paper's own", "the item's own", "unchanged")
 """The beginnings of names that do not refer to an LM."""
@@ -78,8 +81,9 @@ def find_contamination(
 ) -> Contamination:
     """Returns whether the model *name* may have been trained on reviews that were first shown on the day *released*.
 
-    - *own*: for a model trained by this program: its register, on how many papers of the edition it was trained, and
-      for how many papers this is known. *base*: the name of the model's pretrained base.
+    - *own*: three facts about a model that this program trained. These are its register, the number of the edition's
+      papers that it was trained on, and the number of papers for which this is known.
+    - *base*: the name of the model's pretrained base.
     """
     if own is None and role != "candidate" and name.startswith(_PLAIN):
         return Contamination(role, name, "none", None, None, released)

@@ -1,6 +1,7 @@
-"""The numbers that Xu et al. 2025 print in tables 1 to 14 and in running text (``data/published``), and comparisons.
+"""Loads the numbers that Xu et al. 2025 print, and compares boards with them and with each other.
 
-Boards are compared with each other and with printed results, by rank correlation.
+The numbers in ``data/published`` are those of tables 1 to 14 and of the running text. Boards are compared by rank
+correlation.
 
 Scores of different signatures are never mixed. Across signatures, only ranks are compared; scores are merely shown side
 by side.
@@ -126,12 +127,12 @@ def compare_board_ranks(left: Iterable[Figure], right: Iterable[Figure]) -> list
 
     See Xu et al. 2025, A.2 and A.3.
     """
-    first, second = _by_metric(left), _by_metric(right)
+    first, second = _group_by_metric(left), _group_by_metric(right)
     rows = []
     for metric in (name for name in first if name in second):
         a, b = first[metric], second[metric]
         shared = [model for model in a if model in b]
-        rho, p = _spearman([a[model] for model in shared], [b[model] for model in shared])
+        rho, p = _compute_spearman([a[model] for model in shared], [b[model] for model in shared])
         apart = tuple(name for name in a if name not in b), tuple(name for name in b if name not in a)
         rows.append(BoardConsistency(metric, len(shared), rho, p, *apart))
     return rows
@@ -163,7 +164,7 @@ def pair_printed_and_computed(printed: Iterable[Figure], computed: Iterable[Figu
     return rows
 
 
-def _by_metric(figures: Iterable[Figure]) -> dict[str, dict[str, float]]:
+def _group_by_metric(figures: Iterable[Figure]) -> dict[str, dict[str, float]]:
     scores: dict[str, dict[str, float]] = {}
     for figure in figures:
         if figure.metric != SIZE:
@@ -171,7 +172,7 @@ def _by_metric(figures: Iterable[Figure]) -> dict[str, dict[str, float]]:
     return scores
 
 
-def _spearman(x: Sequence[float], y: Sequence[float]) -> tuple[float | None, float | None]:
+def _compute_spearman(x: Sequence[float], y: Sequence[float]) -> tuple[float | None, float | None]:
     """Returns Spearman's coefficient of *x* and *y*, and its two-sided p-value.
 
     Both are None for fewer than `FEWEST` values, or if *x* or *y* is constant. Only the p-value is None if it is

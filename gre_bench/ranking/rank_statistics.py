@@ -32,8 +32,9 @@ SEED = 0
 class ScoredPairs:
     """The scores of one signature, in columns of equal length.
 
-    *units*: the exchange of reviews that each score above chance depends on. An entry of None, or () for the whole
-    column, means that scores depend on their paper alone.
+    *units*: the exchange that each score depends on, if it is a score above chance. In an exchange, two or three papers
+    swap a candidate's reviews, to measure the chance score. An entry of None, or () for the whole column, means that
+    scores depend on their paper alone.
     """
 
     candidates: Sequence[str]
@@ -47,7 +48,7 @@ class ScoredPairs:
         return self.select_positions([index for index, name in enumerate(self.candidates) if name in wanted])
 
     def select_positions(self, indices: Sequence[int]) -> ScoredPairs:
-        """Returns the scores at the positions *indices* of the columns, in that order."""
+        """Returns the rows at the positions *indices* of the columns, in that order."""
         kept = {field.name: getattr(self, field.name) for field in fields(self)}
         return replace(self, **{name: [column[k] for k in indices] for name, column in kept.items() if column})
 
@@ -134,10 +135,10 @@ def rank_statistics(pairs: ScoredPairs, groups: Sequence[Mapping[str, int]], tes
     Returns:
         One row per candidate, group by group, best first. If a group could not be tested, its rows state the problem.
     """
-    return [row for ranked in groups for row in _rank_statistics_of_group(pairs, ranked, tests)]
+    return [row for ranked in groups for row in _compute_group_statistics(pairs, ranked, tests)]
 
 
-def _rank_statistics_of_group(pairs: ScoredPairs, ranked: Mapping[str, int], tests: HolmFamily) -> list[RankStatistics]:
+def _compute_group_statistics(pairs: ScoredPairs, ranked: Mapping[str, int], tests: HolmFamily) -> list[RankStatistics]:
     if problem := next((tests.problems[name] for name in ranked if name in tests.problems), None):
         return [RankStatistics(name, rank, problem=problem) for name, rank in ranked.items()]
     if len(ranked) < 2:
@@ -199,8 +200,9 @@ def scores_at_human_length(pairs: ScoredPairs, words: Words) -> tuple[float | No
 
     The length of a human review is the geometric mean over the human baseline's texts. Without a human candidate, it is
     the mean over the papers' first human reviews. It is None if there are no such texts. `length_controlled_means`
-    computes the scores; their intervals are by exchange if the scores involve chance. No candidate has a score if the
-    effect of length cannot be estimated: with a single candidate, or if paper and candidate determine the length.
+    computes the scores. If scores depend on exchanges of reviews (`ScoredPairs`), so do their intervals. No candidate
+    has a score if the effect of length cannot be estimated: with a single candidate, or if paper and candidate
+    determine the length.
     """
     texts = collect_text_lengths(pairs, words)
     human = [count for name, count in zip(texts.candidates, texts.words, strict=True) if name == HUMAN]

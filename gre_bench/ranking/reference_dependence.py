@@ -1,8 +1,10 @@
 """Computes how much a board depends on who wrote the references.
 
-- *orders*: what share of the references may be like another candidate's reviews before an order reverses; and how an
-  order changes without the most AI-like references, compared with leaving out as many random references
-  (`stats.reference_shares`).
+There are three methods:
+
+- *orders*: how much AI writing in the references the order of two candidates withstands (`stats.reference_shares`). One
+  result is the share of references that may be like the reviews of an LM, the *stand-in*, before the order reverses.
+  Another is how the order changes if the most AI-like references are left out, rather than as many random ones.
 - *reviewers*: how far leads and ranks move if one human reviewer of each paper, such as the first, is left out.
 - *strata*: each lead on references that an LM probably wrote, less the lead on the other references. The caller
   supplies the likelihoods, which may come from any detector.
@@ -10,8 +12,8 @@
 The last two look at a candidate's lead: its score less the human baseline's score on the same paper and reference.
 Effects of references that are easy or hard for everybody cancel in a lead. The intervals of leads are 90% intervals by
 Student's t, and treat all pairs of one paper as dependent. Means are over papers: as on the board, each paper counts
-with the mean of its pairs. If the scores involve chance, intervals are by exchange of reviews, as on the board
-(`two_way_clustered_error`).
+with the mean of its pairs. If the scores contain chance scores, papers that exchange reviews are treated as dependent,
+as on the board (`two_way_clustered_error`).
 """
 
 from __future__ import annotations
@@ -74,20 +76,25 @@ class LeadShift:
 
 
 StandIns = Sequence[Mapping[str, Any]]
-"""Rows of the table ``stand_ins`` of one signature: *paper_id*, *candidate_id*, *reference_by*, *value*, *cut*, ..."""
+"""Rows of the table ``stand_ins`` of one signature: the scores if a review by *reference_by* is the reference.
+
+Columns: *paper_id*, *candidate_id*, *reference_by*, *value*, *cut* (the score if this review is cut), ...
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class TippingPoint:
     """How much AI writing in the references the order of two LM candidates withstands.
 
+    A stand-in is another LM candidate whose reviews serve as references in place of human ones.
+
     - *first*, *second*: the candidates. Their mean *difference*, first less second, is positive. *p_holm*: as on the
       board.
     - *share*: the largest share of references like a stand-in's at which the order still holds (`find_tipping_share`).
-      *by*: the stand-in that reverses the order first. Its judgments are cut to the length of the references that they
-      replace, in tokens.
-    - *uncut*: the same with whole judgments. *worst*: the same for the worst assignment to papers
-      (`find_worst_tipping_share`).
+      The stand-in's judgments are cut to the length in tokens of the references that they replace. *by*: the stand-in
+      that reverses the order first.
+    - *uncut*: the same as *share*, with whole judgments. *worst*: the same as *share*, for the worst assignment of such
+      references to papers (`find_worst_tipping_share`).
     - *turned*: the share from which the order is significantly reversed, Bonferroni-corrected over stand-ins; None if
       there is no such share.
 
@@ -109,7 +116,7 @@ class TippingPoint:
 def tipping_points(
     pairs: ScoredPairs, stand_ins: StandIns, ranked: Sequence[str], tests: HolmFamily
 ) -> list[TippingPoint]:
-    """Returns the tipping point of every two LM candidates that are neighbours or differ significantly, in rank order.
+    """Returns the tipping points of pairs of LM candidates that are neighbours or differ significantly, in rank order.
 
     *ranked*: the candidates of one group, best first. *tests*: the board's tests. Returns [] if there are no scores on
     stand-ins, or fewer than two LM candidates.
@@ -123,11 +130,11 @@ def tipping_points(
     for names in combinations(models, 2):
         test = tests.between(*names)
         if test and (names in neighbours or test.p_holm < ALPHA):
-            points.append(_tipping_point(test if test.difference >= 0 else test.flipped(), pairs, scored))
+            points.append(_compute_tipping_point(test if test.difference >= 0 else test.flipped(), pairs, scored))
     return points
 
 
-def _tipping_point(
+def _compute_tipping_point(
     test: PairTest, pairs: ScoredPairs, scored: Mapping[str, Mapping[str, Mapping[str, Any]]]
 ) -> TippingPoint:
     plain = TippingPoint(test.first, test.second, test.difference, test.p_holm, test.papers)
@@ -156,7 +163,7 @@ def _tipping_point(
 
 
 def group_stand_ins(stand_ins: StandIns) -> dict[str, dict[str, dict[str, Any]]]:
-    """Returns stand-in → candidate → paper → row, for stand-ins and candidates that are LMs."""
+    """Returns stand-in → candidate → paper → row of *stand_ins*, for stand-ins and candidates that are LMs."""
     rows: dict[str, dict[str, dict[str, Any]]] = defaultdict(lambda: defaultdict(dict))
     for row in stand_ins:
         if HUMAN not in (row["candidate_id"], row["reference_by"]):
@@ -169,8 +176,9 @@ def paired_stand_in_differences(
 ) -> tuple[list[float], list[float]]:
     """Returns two differences between two candidates for each paper i that has both: δ_i and δ_Z,i.
 
-    δ_i is the difference on human references, and δ_Z,i the one on a reference by the stand-in Z. *human*: paper → δ_i.
-    *scored*: candidate → paper → Z's row. *text*: ``cut`` or ``value``, the column to read.
+    δ_i is the difference on human references. δ_Z,i is the difference on a reference by the stand-in Z, an LM. *human*:
+    paper → δ_i. *scored*: candidate → paper → the candidate's row of `StandIns` for Z. *text*: ``cut`` or ``value``,
+    the column to read.
     """
     rows = scored.get(first, {}), scored.get(second, {})
     papers = [paper for paper in human if all(paper in own and own[paper][text] is not None for own in rows)]
@@ -220,10 +228,10 @@ def percent(share: float | None) -> str:
 def compute_reference_likeness(
     pairs: ScoredPairs, stand_ins: StandIns, without: Iterable[str] = ()
 ) -> tuple[dict[tuple[str, str], float], list[str]]:
-    """Returns (paper, reference) → how AI-like the reference is, and the LM candidates whose scores show this.
+    """Returns (paper, reference) → how AI-like the reference is, and the LM candidates whose scores were used.
 
-    The scores of LM candidates on a reference are compared with those of other human reviews. *without*: LM candidates
-    to leave out.
+    A reference is AI-like if LM candidates score high on it, compared with the scores of other human reviews on it.
+    *without*: LM candidates to leave out.
     """
     left_out = {HUMAN, *without}
     names = [name for name in dict.fromkeys(pairs.candidates) if name not in left_out]
@@ -284,7 +292,8 @@ def shifts_without_each_reviewer(
             lead = float(np.mean(list(_average_by_paper(leads[name]).values())))
             shifts.append(
                 LeadShift(f"without reviewer {position}", name, lead, float(np.mean(change)),
-                      *_shift_interval(pairs, name, rest, change), before.get(name), after.get(name), len(change))
+                      *_compute_shift_interval(pairs, name, rest, change), before.get(name), after.get(name),
+                      len(change))
             )  # fmt: skip
     return shifts
 
@@ -327,7 +336,7 @@ def shifts_by_lm_likelihood(pairs: ScoredPairs, likelihood: Mapping[str, float],
     return shifts
 
 
-def _shift_interval(
+def _compute_shift_interval(
     pairs: ScoredPairs, name: str, papers: Iterable[str], change: Sequence[float]
 ) -> tuple[float, float] | tuple[None, None]:
     """Returns the interval of the mean *change* (one per paper) in the lead of *name*; two Nones for too few papers."""
@@ -340,7 +349,10 @@ def _shift_interval(
 
 
 def _find_exchanges_of_lead(pairs: ScoredPairs, name: str, papers: Iterable[str]) -> tuple[list[str], list[str]] | None:
-    """Returns the exchanges that the lead of *name* on *papers* depends on: its own and those of the human baseline."""
+    """Returns the exchanges of reviews that scores of *name* and of the human baseline on *papers* depend on.
+
+    There is one per paper in each of the two lists. Returns None if the scores of *name* depend on no exchanges.
+    """
     own, human = (pairs.exchanges_of(each) for each in (name, HUMAN))
     return ([own[paper] for paper in papers], [human[paper] for paper in papers]) if own else None
 

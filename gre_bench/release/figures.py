@@ -47,9 +47,10 @@ def assign_family_marks(boards: Iterable[Board]) -> dict[str, Mark]:
 
 
 def board_picture(board: Board, layout: Layout = "file") -> Markup:
-    """Returns *board* as SVG: one row for each candidate with a score, in the board's order, with groups at the end.
+    """Returns *board* as SVG: one row for each candidate with a score, in the board's order.
 
-    For a board with fewer than two scores, the result is empty. *layout*: see `draw_intervals`.
+    The rows of the main group come first, then those of each other group under its name. For a board with fewer than
+    two scores, the result is empty. *layout*: see `draw_intervals`.
     """
     shown = [(entry, entry.mean) for entry in board.entries if entry.mean is not None]
     shown.sort(key=lambda row: row[0].group or "")

@@ -54,8 +54,8 @@ LICENCE = "Scores are free to use. Texts keep the licence that their authors gav
 def write_card(boards: Sequence[Board], tables: Path, target: Path, about: Mapping[str, Any]) -> None:
     """Writes the three files to the folder *target*.
 
-    - *boards*: the boards of the release, in the order of the page. *about*: its manifest.
-    - *tables*: the folder that contains the release's `FOLDER` with the Parquet files.
+    - *boards*: the boards of the release, in the order of its page. *about*: the release's manifest.
+    - *tables*: the folder whose subfolder ``tables`` has the release's Parquet files.
     """
     with_rows = [name for name, count in about["tables"].items() if count]
     names = [name for name in dict.fromkeys(["board", *TABLES, *with_rows]) if name in with_rows]

@@ -35,7 +35,7 @@ from gre_bench.store.queries import VERSION
 INCLUDED = resource("data", "releases")
 """The folder of the releases that come with the program."""
 _STATED = {"run_id": "name", "created_at": "at", "drawn_at": "at", "validated_at": "at"}
-"""Column that releases lack → what fills it in the loaded edition: the release's name or its date."""
+"""Column that releases lack → what fills it in the loaded edition: the release's ``name`` or its date, ``at``."""
 
 
 def find_release(name: str) -> Path:

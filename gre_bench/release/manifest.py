@@ -1,7 +1,7 @@
 """The manifest of a release: the SHA-256 of every file, and the provenance of the scores.
 
 ``SHA256SUMS`` lists the digest of ``manifest.json`` and then of every other file, for ``sha256sum --check SHA256SUMS``.
-To sign a release, sign this file. Releases of earlier versions call it ``manifest.sha256``.
+To sign a release, sign ``SHA256SUMS``. In releases of earlier versions, its name is ``manifest.sha256``.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class _Settings(BaseModel, strict=True, extra="allow"):
 
     @model_validator(mode="before")
     @classmethod
-    def _can_be_read(cls, tree: Any) -> Any:
+    def _check_readable(cls, tree: Any) -> Any:
         try:
             load_recorded_settings(drop_unpublished_settings(tree)) if isinstance(tree, dict) else None
         except SettingsError as error:
@@ -126,7 +126,7 @@ def write_manifest(folder: Path, about: Mapping[str, Any]) -> str:
 
 
 def _convert_to_json_text(value: object) -> str:
-    """Returns *value*, whose type JSON lacks, as text; times are in UTC."""
+    """Returns *value* as text, for a type that JSON lacks; times are in UTC."""
     return value.astimezone(UTC).isoformat() if isinstance(value, datetime) else str(value)
 
 
@@ -212,8 +212,8 @@ def files_of(folder: Path) -> set[str]:
 def verify(folder: Path) -> dict[str, Any]:
     """Checks that the release in *folder* has all its files, unchanged, and no others; returns its manifest.
 
-    It may also have cryptographic signatures, which are not verified. Links are faults, and so are subfolders without
-    files of the release. Raises `SourceError`, whose message names the first fault.
+    The folder may also have cryptographic signatures, which are not verified. Links are faults, and so are subfolders
+    without files of the release. Raises `SourceError`, whose message names the first fault.
     """
     manifest = read(folder)
     stated_files = manifest["files"]
@@ -252,7 +252,7 @@ def digest_of(folder: Path) -> str:
 
 
 def public_settings(settings: Any, name: str = "") -> Any:
-    """Returns a tree of *settings* that reveals neither logins nor details of the machine.
+    """Returns a copy of *settings* that reveals neither logins nor details of the machine.
 
     Placeholders replace such values, and absolute paths are reduced to file names. *name*: the setting's name if
     *settings* is the value of one setting.

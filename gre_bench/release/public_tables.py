@@ -58,7 +58,8 @@ LATER = ("stand_ins", "pair_tests", "committees")
 """Tables that earlier releases lack. For these releases ``pair_tests`` is computed (`add_pair_tests`), and the others
 are empty."""
 RECORDS = ("additions", "imports", "points", "runs")
-"""Tables that no release has: labelled points, and records of commands, which the manifest states instead."""
+"""Tables that no release has: ``points``, which are labelled remarks of reviews, and records of commands. The manifest
+states what the latter record."""
 HISTORY = ("run_id", "created_at", "drawn_at", "validated_at")
 """Columns that differ between two runs with the same inputs."""
 FOLDER, VIEWS_FILE = "tables", "views.sql"
@@ -67,7 +68,8 @@ MEMORY, MEMORY_ALONE = {"memory_limit": "40%"}, {"memory_limit": "60%"}
 PAPERS_AT_ONCE = 500
 """The number of papers whose texts are sorted at one time."""
 PART, PART_OF_BODIES = 20_480, 2_048
-"""The number of rows of a part of a Parquet file, a multiple of 2,048. Writers and readers hold one part in memory."""
+"""The number of rows in a row group of a Parquet file, a multiple of 2,048. Writers and readers hold one row group in
+memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +118,10 @@ def write_database(
         present = {row[0] for row in connection.execute(statement("release", "tables_there")).fetchall()}
         if lacking := sorted({*WHOLE, *REDACTED} & set(TABLES) - present):
             raise StoreError(f"{source} has no table {lacking[0]}; run gre-bench refresh, which brings it up to date")
-        _mark_public(connection, is_free, everything, own_licence, scores_only)
+        _create_licence_tables(connection, is_free, everything, own_licence, scores_only)
         for name in TABLES:
             if name in BODIES:
-                _create_in_parts(connection, name)
+                _create_table_in_parts(connection, name)
             elif name in REDACTED:
                 connection.execute(f"create table {name} as {statement('release', name)}")
             elif name in WHOLE:
@@ -134,7 +136,7 @@ def write_database(
             )
         kinds = f"create table judgment_kinds as {statement('release', 'judgment_kinds')}"
         connection.execute(kinds, {"openings": list(OPENINGS)})
-        _add_tables(connection, additions)
+        _insert_additions(connection, additions)
         connection.execute("detach edition")
         for name in VIEWS:
             connection.execute(statement("views", name))
@@ -155,8 +157,8 @@ def write_database(
     return counts
 
 
-def _create_in_parts(connection: duckdb.DuckDBPyConnection, name: str) -> None:
-    """Creates the table *name* of `BODIES` from a few papers at a time; the rows are in the order of its statement."""
+def _create_table_in_parts(connection: duckdb.DuckDBPyConnection, name: str) -> None:
+    """Creates the table *name*, one of the `BODIES`, a few papers at a time, in the row order of its SQL statement."""
     ids = [row[0] for row in connection.execute(statement("release", "papers_to_publish")).fetchall()]
     parts = [ids[start : start + PAPERS_AT_ONCE] for start in range(0, len(ids), PAPERS_AT_ONCE)]
     first, *others = [{"first": some[0], "last": some[-1]} for some in parts] or [{"first": "", "last": ""}]
@@ -204,15 +206,15 @@ def open_release_tables(
     try:
         connection = connect(None, files, MEMORY_ALONE | {"threads": "1"} if writable else MEMORY, folders=folders)
     except duckdb.Error as error:
-        raise _unusable_error(named, error, "cannot be read") from None
+        raise _build_read_error(named, error, "cannot be read") from None
     try:
         for name, source in sources.items():
             connection.execute(f"use {name}")
             if source.is_dir():
-                _make_views(connection, source)
+                _create_release_views(connection, source)
     except duckdb.Error as error:
         connection.close()
-        raise _unusable_error(named, error, "cannot be read") from None
+        raise _build_read_error(named, error, "cannot be read") from None
     except BaseException:
         connection.close()
         raise
@@ -222,12 +224,12 @@ def open_release_tables(
         # A release from elsewhere may have other columns. For a database that was made here, such an error is a bug.
         if is_statement_error(error) and not release.is_dir():
             raise
-        raise _unusable_error(named, error, "is damaged, or the disk is full") from None
+        raise _build_read_error(named, error, "is damaged, or the disk is full") from None
     finally:
         connection.close()
 
 
-def _unusable_error(file: str, error: duckdb.Error, what: str) -> GreBenchError:
+def _build_read_error(file: str, error: duckdb.Error, what: str) -> GreBenchError:
     lack = explain_resource_shortage(error)
     return StoreError(f"{file}: {lack}") if lack else SourceError(f"{file} {what}: {str(error).splitlines()[0]}")
 
@@ -246,7 +248,7 @@ def checked_tables(source: Path) -> dict[str, Path]:
     return files
 
 
-def _make_views(connection: duckdb.DuckDBPyConnection, source: Path) -> None:
+def _create_release_views(connection: duckdb.DuckDBPyConnection, source: Path) -> None:
     """Creates the views of a release on its Parquet files in the folder *source*; see `checked_tables`.
 
     The tables `FILLED` are computed from the others. The release's own versions of them are available as
@@ -319,14 +321,14 @@ def have_same_rows(first: Path, second: Path, tables: Sequence[str]) -> bool:
     return True
 
 
-def _mark_public(
+def _create_licence_tables(
     connection: duckdb.DuckDBPyConnection,
     is_free: Callable[[str | None], bool],
     everything: bool,
     own_licence: str | None,
     scores_only: bool,
 ) -> None:
-    """Creates temporary tables: the licence of each text, and the papers, reviews and replies to include."""
+    """Creates temporary tables: the licence of each text, and the papers, reviews and replies to publish with text."""
     connection.execute(statement("release", "paper_licences"))
     connection.execute(statement("release", "review_licences"), {"own": own_licence})
     licences = [row[0] for row in connection.execute(statement("release", "licences_told")).fetchall()]
@@ -338,7 +340,7 @@ def _mark_public(
     connection.execute(own_titles, {"told": not scores_only})
 
 
-def _add_tables(connection: duckdb.DuckDBPyConnection, additions: Additions) -> None:
+def _insert_additions(connection: duckdb.DuckDBPyConnection, additions: Additions) -> None:
     tables: Mapping[str, Sequence[dict[str, Any]]] = {
         "metrics": additions.metrics, "models": additions.models, "changes": additions.changes,
         "signatures_shown": additions.shown, "word_counts": additions.word_counts,
@@ -380,12 +382,12 @@ def add_pieces(database: Path, pieces_of: Pieces | None) -> int:
 
 VALUE = 40
 """Bytes of memory that a fetched value takes, not counting the characters of a text."""
-_FIXED = re.compile(
+_FIXED_SIZE_TYPES = re.compile(
     r"(?:BOOLEAN|U?(?:TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)|DATE|"
     r"TIMESTAMP(?: WITH TIME ZONE|_NS|_MS|_S)?)(?:\[\])?"
 )
 """Types whose values have a fixed size, and lists of such values."""
-_CHARACTERS = {
+_BYTE_COUNT_SQL = {
     "VARCHAR": "coalesce(sum(strlen({})), 0)",
     "VARCHAR[]": "coalesce(sum(list_sum(list_transform({}, lambda text: strlen(text)))), 0)",
 }
@@ -435,33 +437,37 @@ def _count_text_bytes(connection: duckdb.DuckDBPyConnection, folder: Path, path:
     table, sums = connection.read_parquet(str(path)), []
     for name, kind in zip(table.columns, map(str, table.types), strict=True):
         column = '"' + name.replace('"', '""') + '"'
-        if kind in _CHARACTERS:
-            sums.append(_CHARACTERS[kind].format(column))
-        elif not _FIXED.fullmatch(kind):
+        if kind in _BYTE_COUNT_SQL:
+            sums.append(_BYTE_COUNT_SQL[kind].format(column))
+        elif not _FIXED_SIZE_TYPES.fullmatch(kind):
             raise SourceError(f"{folder}: {path.name} has a column of a type that no release has; get it again")
     return int(table.aggregate(" + ".join(sums)).fetchall()[0][0]) if sums else 0
 
 
-_OWN = {
+_SKIPPED = {
     "format", "release", "edition", "created_at", "runs", "errata", "histories", "files", "tables", "signatures",
     "validations",
 }  # fmt: skip
-"""Parts of a manifest that always differ between two releases, or that other functions compare."""
+"""Parts of a manifest that `provenance_differences` skips: they always differ, or other functions compare them."""
 
 
 def find_changed_pairs(first: Path, second: Path) -> dict[tuple[str, str], dict[str, Any]]:
-    """Returns (signature, candidate) → the counts that the query ``find_changed_pairs`` returns for two releases."""
+    """Returns (signature id, candidate) → how many of its pairs differ between two releases.
+
+    *only_first*, *only_second*: the numbers of pairs that only one release has. *other_state*, *other_score*: the
+    numbers of pairs with another state or score. *shared*: the number of pairs that both releases have.
+    """
     with open_release_tables(first, second) as connection:
         pairs = rows(connection, "changed_pairs")
     return {(row.pop("signature_id"), row.pop("candidate")): row for row in pairs}
 
 
 def provenance_differences(older: Mapping[str, Any], newer: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Returns one row for each value that differs between two manifests, except values that always differ.
+    """Returns one row for each value that differs between two manifests, except those in the parts `_SKIPPED`.
 
     *what*: the value's path, such as ``settings.scoring.form``. *first*, *second*: the values; None if absent.
     """
-    first, second = (dict(_flatten_tree("", {name: value for name, value in manifest.items() if name not in _OWN}))
+    first, second = (dict(_flatten_tree("", {name: value for name, value in manifest.items() if name not in _SKIPPED}))
                      for manifest in (older, newer))  # fmt: skip
     return _list_differences("what", first, second)
 

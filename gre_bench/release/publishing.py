@@ -1,4 +1,4 @@
-"""Makes a release of an edition: builds it in a temporary folder, lists its digests, and moves it into place.
+"""Makes a release of an edition: builds it in a temporary folder, lists its files' digests, and moves it into place.
 
     database → pieces → Parquet → pages → figures → manifest → place → log → latest
 
@@ -146,10 +146,10 @@ def write_pages(
     about: Mapping[str, Any],
     at: Callable[[str], None] = lambda step: None,
 ) -> None:
-    """Writes the pages, figures and card of a release to the folder *target*, only from its tables and manifest.
+    """Writes the pages, figures and dataset card of a release to the folder *target*.
 
-    *tables*: a folder or a database, as for `open_release_tables`. Parquet files must be next to a database. *at*: as
-    for `publish`.
+    *tables*: the release's folder or database, as for `open_release_tables`. If it is a database, the Parquet files
+    must be in the same folder. *about*: the manifest, which is the only other input. *at*: as for `publish`.
     """
     with open_release_tables(tables) as connection:
         shown = write_site(connection, target, about, at)
@@ -184,13 +184,13 @@ def read_histories(release_store: ReleaseStore, release: Path) -> list[dict[str,
     - *lines*: (candidate, its values in each edition). All values of an edition without the candidate are None.
     - *changes*: see `gre_bench.board.years`; *p* is Holm-corrected.
     """
-    tables = {release_store.edition: _load_anchored_rows(release)}
+    tables = {release_store.edition: _load_differences_from_human(release)}
     for other in _find_sibling_editions(release_store):
         sibling = ReleaseStore(release_store.folder, other)
         newest = sibling.newest()
         folder = sibling.folder / newest["release"] if newest else sibling.latest.resolve()
         verify(folder)
-        tables[other] = _load_anchored_rows(folder)
+        tables[other] = _load_differences_from_human(folder)
     rows = [row | {"edition": key, "venue": edition_of(key).venue}
             for key in sorted(tables, key=lambda key: (edition_of(key).year, key)) for row in tables[key]]  # fmt: skip
     titles = {row["signature_id"]: row["title"] or row["metric"] for row in tables[release_store.edition]}
@@ -230,6 +230,6 @@ def _find_sibling_editions(release_store: ReleaseStore) -> list[str]:
     return [edition.key for edition in known if (edition.venue, edition.sample) == (own.venue, own.sample)]
 
 
-def _load_anchored_rows(release: Path) -> list[dict[str, Any]]:
+def _load_differences_from_human(release: Path) -> list[dict[str, Any]]:
     with open_release_tables(release) as connection:
         return rows(connection, "anchored")

@@ -190,7 +190,7 @@ def _check_zoned_time(text: str) -> str:
     return text
 
 
-class _Entry(BaseModel, strict=True):
+class _LogLine(BaseModel, strict=True):
     """A line of the log. Earlier versions also wrote a cryptographic signature and the digest of the previous line."""
 
     what: Literal["published", "erratum", "retired"]
@@ -200,7 +200,7 @@ class _Entry(BaseModel, strict=True):
     text: Line | None = None
 
     @model_validator(mode="after")
-    def _check_required_text(self) -> _Entry:
+    def _check_digest_or_text(self) -> _LogLine:
         if (self.digest if self.what == "published" else self.text) is None:
             raise ValueError("no digest of the publication, or no text")
         return self
@@ -226,7 +226,7 @@ class ReleaseLog:
             return []
         except OSError as error:
             raise SourceError(f"{self.path} cannot be read: {error.strerror}") from None
-        entries = [self._entry(number, line) for number, line in enumerate(lines, 1)]
+        entries = [self._parse_line(number, line) for number, line in enumerate(lines, 1)]
         return [entry for entry in entries if release in (None, entry["release"])]
 
     def add(self, event: str, release: str, more: Mapping[str, Any]) -> None:
@@ -246,9 +246,9 @@ class ReleaseLog:
             if length < len(content):
                 os.truncate(self.path, length)
 
-    def _entry(self, number: int, line: bytes) -> dict[str, Any]:
+    def _parse_line(self, number: int, line: bytes) -> dict[str, Any]:
         try:
-            entry = _Entry.model_validate_json(line)
+            entry = _LogLine.model_validate_json(line)
         except ValidationError:
             entry = None
         if entry is None or not re.fullmatch(re.escape(self.edition) + r"-r\d{1,9}", entry.release):

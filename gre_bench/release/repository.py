@@ -19,13 +19,13 @@ RELEASE, SUBMISSIONS, WORKFLOWS = "release", "submissions", ".github/workflows"
 
 
 def write_repository(release: Path, target: Path) -> list[Path]:
-    """Writes to *target* the repository for the board of *release*, a release's folder; returns what was written.
+    """Writes to *target* the repository for the board of *release*, a release's folder; returns the paths written.
 
-    It contains the release under its own name, and the log with its errata.
+    The repository contains the release under the release's own name, and the log with its errata.
 
-    If *target* already is such a repository, the release, the versions and the workflows are updated, and the
-    repository's own texts and submissions are kept. Raises `SettingsError` if *target* contains anything else, or if
-    the release has texts that may not be redistributed.
+    If *target* already is such a repository, the release, the workflows, ``requirements.txt`` and ``.gitattributes``
+    are replaced. READMEs, licence and submissions are kept. Raises `SettingsError` if *target* contains anything else,
+    or if the release has texts that may not be redistributed.
     """
     about = manifest.verify(release)
     if about["texts"] == TEXTS[True]:

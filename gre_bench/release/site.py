@@ -148,7 +148,7 @@ def write_site(
 def boards(connection: duckdb.DuckDBPyConnection, wanted: str | None = None) -> tuple[Board, ...]:
     """Returns the boards of a release in the order of the page; *connection*: a connection to its database.
 
-    *wanted*: the headline metric of the settings. If it has no board, the first board's answer says so.
+    *wanted*: the headline metric of the settings. If it has no board, the *answer* of the first board says so.
     """
     signatures = {row["signature_id"]: row for row in rows(connection, "signatures")}
     board_rows = rows(connection, "boards")
@@ -281,10 +281,10 @@ def _read_validations(connection: duckdb.DuckDBPyConnection) -> tuple[dict[str, 
 
 
 def _load_strata(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
-    """Returns the strata of the sampled papers: *name*, *sizes* (papers by value), and *tables*.
+    """Returns one row per stratum: a property that divides the sampled papers, such as their decision.
 
-    There is one table per metric. It has a row, or None, for each candidate and value. If all papers have the same
-    value, there are no tables.
+    *name*: the property. *sizes*: its value → number of papers. *tables*: title of a metric → candidate → value → row
+    of the candidate's scores on the papers with this value. If all papers have the same value, there are no tables.
     """
     sections = []
     for name, group in groupby(rows(connection, "strata"), key=lambda row: row["stratum"]):

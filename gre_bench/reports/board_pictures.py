@@ -64,8 +64,8 @@ def format_boards_markdown(
 ) -> str:
     """Returns the boards of *rows* as Markdown.
 
-    Each board has a sentence, six columns and its validation; one board also has a picture. A metric's specific form
-    has no board of its own, because the metric's board shows it as *above chance*.
+    Each board has a sentence, six columns and its validation; one board also has a picture. A metric's specific form is
+    the score minus the chance score. It has no board of its own, because the metric's board shows it as *above chance*.
 
     - *orders*: signature → the order of candidates by each evaluation LM. *lms*: signature → evaluation LM.
     - *wanted*: the metric that the settings name as headline; its board comes first. *more*: text after that board.
@@ -92,7 +92,7 @@ def format_boards_markdown(
                     f"![{format_markdown_cell(title)}](data:image/svg+xml;base64,{base64.b64encode(picture.encode()).decode()})"
                 ]
             parts += [
-                _format_table(own),
+                _format_board_table(own),
                 format_markdown_cell("; ".join([describe_scoring_lm(lms[name], own[0]["validation"]), *human])),
             ]
             if name == first and not group:
@@ -102,7 +102,7 @@ def format_boards_markdown(
     return "\n\n".join(filter(None, parts))
 
 
-def _format_table(rows: Sequence[LeaderboardRow]) -> str:
+def _format_board_table(rows: Sequence[LeaderboardRow]) -> str:
     names = (row["candidate"] + " (control)" * (row["kind"] == "control") for row in rows)
     shown: list[Any] = [row | {"candidate": name} for row, name in zip(rows, names, strict=True)]
     cells = ([format_markdown_cell(column.cell(row)) for column in SIX] for row in shown)

@@ -1,4 +1,4 @@
-"""Reads the boards and the pairs of a release, in the same form as those of an edition."""
+"""Reads the boards and (candidate, paper, reference) pairs of a release, in the same form as those of an edition."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def release_boards(folder: Path, metric: str | None = None) -> list[LeaderboardR
 
     Raises `SourceError` if the release was altered, and `SettingsError` if it has no board of *metric*.
     """
-    with _open_verified(folder, metric) as (connection, signatures):
+    with _open_verified_release(folder, metric) as (connection, signatures):
         return fetch(connection, LEADERBOARD, signature_ids=list(signatures.values()))
 
 
@@ -72,18 +72,20 @@ def release_sentence(folder: Path) -> str:
 
     Raises `SourceError` if the release was altered.
     """
-    with _open_verified(folder, None) as (connection, signatures):
+    with _open_verified_release(folder, None) as (connection, signatures):
         read = partial(fetch, connection)
         return format_first_sentence(read, read(LEADERBOARD, signature_ids=list(signatures.values())))
 
 
 def release_pairs(folder: Path, metric: str, candidate: str | None = None) -> list[CandidatePairRow]:
-    """Returns the planned pairs of *metric* in a release; if *candidate* is given, only the pairs of that candidate.
+    """Returns the planned (candidate, paper, reference) pairs of *metric* in a release.
+
+    If *candidate* is given, only the pairs of that candidate are returned.
 
     *candidate*: a name, or the end of one. Raises `SettingsError` for an unknown candidate, and the errors of
     `release_boards`.
     """
-    with _open_verified(folder, metric) as (connection, signatures):
+    with _open_verified_release(folder, metric) as (connection, signatures):
         signature_id = signatures[metric]
         board = fetch(connection, LEADERBOARD, signature_ids=[signature_id])
         names = [row["candidate"] for row in board]
@@ -105,8 +107,11 @@ def papers_of_release(folder: Path) -> tuple[str, list[str], list[str]]:
 
 
 @contextmanager
-def _open_verified(folder: Path, metric: str | None) -> Iterator[tuple[Any, dict[str, str]]]:
-    """Verifies a release; yields a connection to its tables, and metric → signature id for *metric* (None: for all)."""
+def _open_verified_release(folder: Path, metric: str | None) -> Iterator[tuple[Any, dict[str, str]]]:
+    """Verifies a release; yields a connection to its tables, and metric → signature id.
+
+    *metric*: the only metric to include; None: all metrics.
+    """
     manifest.verify(folder)
     with open_release_tables(folder) as connection:
         signatures = {row["metric"]: row["signature_id"] for row in rows(connection, "signatures")}
@@ -123,10 +128,14 @@ def load_candidate(store: Store, name: str) -> dict[str, Any]:
         name: the candidate's full name.
 
     Returns:
-        *rows*: one per board, validated metrics first; *of*: the number of ranked candidates in its group. *human*: the
-        human baseline on the first board on which the candidate has scores. *papers*: its `read_paper_leads` there.
-        *lacking*: ``no_review`` and ``no_judgments``, each with the papers that have no score there for this reason (on
-        the first board of all if it has scores on none).
+        *human*, *papers* and *lacking* are about the first board on which the candidate has scores.
+
+        - *rows*: the candidate's rows, one per board, validated metrics first. In a row, *of* is the number of ranked
+          candidates in the candidate's group.
+        - *human*: the row of the human baseline.
+        - *papers*: the candidate's results by paper (see `read_paper_leads`).
+        - *lacking*: ``no_review`` and ``no_judgments`` → the papers without a score for this reason. If the candidate
+          has no scores at all, these are the papers of its first board.
     """
     signatures = store.read(CURRENT_SIGNATURES)
     rows = store.read(LEADERBOARD, signature_ids=[row["signature_id"] for row in signatures])
@@ -154,9 +163,10 @@ def load_candidate(store: Store, name: str) -> dict[str, Any]:
 def read_paper_leads(store: Store, signature_id: str, name: str) -> list[dict[str, Any]]:
     """Returns one row per paper of a candidate, sorted by the lead over the human baseline, largest first.
 
-    *mean*: the candidate's mean score over the paper's references, in nats. *human*, *lead*: the baseline's mean, and
-    the mean difference, over the references that both were scored against. Both are None if there are no such
-    references, or if the candidate is the baseline itself. Papers without a lead come last, sorted by *mean*.
+    *mean*: the candidate's mean score over the paper's references, in the metric's unit. *human*, *lead*: the human
+    baseline's mean, and the mean difference, over the references that both were scored against. Both are None if there
+    are no such references, or if the candidate is the baseline itself. Papers without a lead come last, sorted by
+    *mean*.
     """
     values: dict[tuple[str, str], dict[str, float]] = {}
     for row in store.read(CANDIDATE_PAIRS, signature_id=signature_id, candidates=list({name, HUMAN})):

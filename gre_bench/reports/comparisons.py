@@ -182,21 +182,21 @@ def _rename_models(figures: tuple[Figure, ...]) -> tuple[Figure, ...]:
 
 
 def _find_missing_number(row: Mapping[str, Any], kind: Kind) -> tuple[str, str] | None:
-    """Returns the name in *row* and why it has no number; None if it has a number."""
+    """Returns the name in *row* and the reason why *row* has no number to compare; None if *row* has one."""
     if kind == "board":
         return None if row.get("rank", 1) is not None else (row["candidate"], row.get("unranked") or "without a rank")
     return None if row.get("problem") is None else (f"{row['metric']}, {row['change']}", row["problem"])
 
 
 def _parse_figure(row: Mapping[str, Any]) -> Figure:
-    value = float(_first_present(row, _VALUE))
+    value = float(_get_first_present_value(row, _VALUE))
     if not math.isfinite(value):
         raise ValueError(f"{value} is not a number, so it cannot be compared")
     low, high = (None if row.get(end) is None else float(row[end]) for end in ("low", "high"))
-    return Figure(str(row["metric"]), str(_first_present(row, _ITEM)), value, low, high)
+    return Figure(str(row["metric"]), str(_get_first_present_value(row, _ITEM)), value, low, high)
 
 
-def _first_present(row: Mapping[str, Any], names: Iterable[str]) -> Any:
+def _get_first_present_value(row: Mapping[str, Any], names: Iterable[str]) -> Any:
     for name in names:
         if row.get(name) is not None:
             return row[name]
@@ -218,7 +218,7 @@ class ReleaseSide(NamedTuple):
 
     - *signatures*: metric → signature. *answers*: signature id → who leads (`format_board_answer`).
     - *board*: signature id → candidate → row of the board.
-    - *anchored*: signature id → candidate → row with its difference from the human baseline.
+    - *anchored*: signature id → candidate → row with the candidate's difference from the human baseline.
     """
 
     name: str
@@ -236,7 +236,7 @@ def compare_releases(names: tuple[str, str], state: Path) -> dict[str, Any]:
     *names*: their names or folders. Raises `SettingsError` for an unknown release, and `SourceError` for an altered
     one.
     """
-    first, second = (_release_side(name, state) for name in names)
+    first, second = (_load_release_side(name, state) for name in names)
     pairs = find_changed_pairs(first.folder, second.folder)
     keys = ("release", "edition", "created_at", "texts", "papers")
     return {
@@ -258,7 +258,7 @@ def compare_releases(names: tuple[str, str], state: Path) -> dict[str, Any]:
     }
 
 
-def _release_side(name: str, state: Path) -> ReleaseSide:
+def _load_release_side(name: str, state: Path) -> ReleaseSide:
     folder = release_folder(name, state)
     if folder is None:
         raise SettingsError(f"{name!r} is not a release, such as ICLR-2025-r1")
@@ -290,13 +290,13 @@ def _compare_metric(
     level = "ranks" if not same else "scores" if first.about["edition"] == second.about["edition"] else "differences"
     boards = first.board.get(ids[0], {}), second.board.get(ids[1], {})
     candidates = [
-        {"candidate": name, **_fields_of_both(boards, name, ("rank", "scored", "expected", "above_chance"))}
-        | (_fields_of_both(boards, name, ("score",)) if level == "scores" else {})
+        {"candidate": name, **_collect_fields_of_both(boards, name, ("rank", "scored", "expected", "above_chance"))}
+        | (_collect_fields_of_both(boards, name, ("score",)) if level == "scores" else {})
         | ({key: pairs[ids[0], name][key] for key in _STATES} if level == "scores" and (ids[0], name) in pairs else {})
         for name in dict.fromkeys((*boards[0], *boards[1]))
     ]
     if level == "differences":
-        _add_changes(candidates, first.anchored.get(ids[0], {}), second.anchored.get(ids[1], {}))
+        _add_tested_changes(candidates, first.anchored.get(ids[0], {}), second.anchored.get(ids[1], {}))
     ranks = [{name: -float(row["rank"]) for name, row in board.items() if row["rank"] is not None} for board in boards]
     try:
         agreement = asdict(rank_consistency(*ranks))
@@ -319,11 +319,13 @@ def _find_signature_differences(first: Row, second: Row) -> dict[str, list[Any]]
     return {name: [first[name], second[name]] for name in fields if first[name] != second[name]}
 
 
-def _fields_of_both(boards: tuple[Mapping[str, Row], ...], name: str, fields: tuple[str, ...]) -> dict[str, Any]:
+def _collect_fields_of_both(
+    boards: tuple[Mapping[str, Row], ...], name: str, fields: tuple[str, ...]
+) -> dict[str, Any]:
     return {field: [board[name][field] if name in board else None for board in boards] for field in fields}
 
 
-def _add_changes(candidates: list[dict[str, Any]], first: Mapping[str, Row], second: Mapping[str, Row]) -> None:
+def _add_tested_changes(candidates: list[dict[str, Any]], first: Mapping[str, Row], second: Mapping[str, Row]) -> None:
     """Adds each candidate's difference from the human baseline in both releases, and the test of its change."""
     kept = ("difference", "low", "high", "papers")
     tested: list[dict[str, Any]] = []

@@ -15,11 +15,12 @@ name the file (``board.contrasts``) states the file's SHA-256, so readers can de
 A contrast of two candidates that are ranked in one group is one of the board's tests, and has the same p-value. All
 other contrasts are corrected together with the board's family of tests. Three kinds of tests are corrected separately,
 each kind over all contrasts and metrics of an LM: tests of the chance score, of the score above chance, and of the
-difference at equal length (`gre_bench.stats.length`).
+difference at equal length (`gre_bench.stats.length`). A chance score is the score of a candidate's review of another
+paper; the score above chance is the rest.
 
 Scores of two evaluation LMs have different signatures and cannot be compared. Only quantities without a unit can:
-ranks, correlations, and leads over the human baseline in standard errors. The results also state on how many of the
-tests that are on both LMs' boards (Holm-corrected, 5%) the LMs agree.
+ranks, correlations, and leads over the human baseline in standard errors. The results also count the pairs of
+candidates that are tested on both LMs' boards, and how often the tests (Holm-corrected, 5%) agree.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ class PlannedContrast(strict.NamedEntry, frozen=True):
     metrics: tuple[str, ...] = ()
 
     @model_validator(mode="after")
-    def _of_two(self) -> PlannedContrast:
+    def _check_names_differ(self) -> PlannedContrast:
         if self.first == self.second:
             raise ValueError("first and second are one candidate")
         return self
@@ -103,7 +104,9 @@ def load_contrasts(path: Path) -> ContrastsFile:
 
 
 def compare_contrasts(state: Path, edition: str, path: Path, metrics: list[str] | None = None) -> dict[str, Any]:
-    """Tests the contrasts of the file *path* on one edition; returns `contrast_rows` and `compute_order_stability`.
+    """Tests the contrasts of the file *path* on one edition.
+
+    Returns the results of `contrast_rows` and, for each signature, of `compute_order_stability`.
 
     *metrics*: None means the metrics on the board. Results by the board's evaluation LM come first, followed by those
     of other LMs that have scored the same metrics. Raises `SettingsError` for an unknown candidate or metric, or a
@@ -115,7 +118,7 @@ def compare_contrasts(state: Path, edition: str, path: Path, metrics: list[str] 
     if unknown := sorted({name for item in file.contrasts for name in item.metrics} - {row["metric"] for row in shown}):
         meant = did_you_mean(unknown[0], (row["metric"] for row in shown))
         raise SettingsError(f"{path}: the board has no scores of {unknown[0]}; {meant}")
-    signatures = [*shown, *_select_other_lms(shown, planned)]
+    signatures = [*shown, *_select_other_lm_signatures(shown, planned)]
     rows = contrast_rows(store, file.contrasts, signatures, planned)
     return {
         "edition": store.key, "file": path.name, "sha256": file.sha256, "level": LEVEL, "power": POWER,
@@ -123,7 +126,7 @@ def compare_contrasts(state: Path, edition: str, path: Path, metrics: list[str] 
     }  # fmt: skip
 
 
-def _select_other_lms(shown: Sequence[SignatureRow], planned: Sequence[SignatureRow]) -> list[SignatureRow]:
+def _select_other_lm_signatures(shown: Sequence[SignatureRow], planned: Sequence[SignatureRow]) -> list[SignatureRow]:
     """Returns the *planned* signatures that differ from a *shown* one only in the evaluation LM, newest first."""
     kept: dict[tuple[str, str], SignatureRow] = {}
     for own in shown:
@@ -141,14 +144,15 @@ def contrast_rows(
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Returns one row per signature and contrast.
 
-    *known*: further signatures, among them the specific forms of *signatures*. Raises `SettingsError` for an unknown
-    candidate. A difference is the mean over papers of paired differences, with its 95% interval. *p_holm* is the
-    board's if the contrast is one of its tests; otherwise it is corrected over those tests and the other contrasts.
-    *tests*: how many tests *p_holm* is corrected over.
+    *known*: further signatures, which should include the specific forms of *signatures*; these give scores above
+    chance. Raises `SettingsError` for an unknown candidate.
 
+    - *difference*: the mean over papers of the paired differences; *low*, *high*: its 95% interval.
+    - *p_holm*: taken from the board if the contrast is one of the board's tests. Otherwise, the p-value is corrected
+      over the board's tests and all contrasts that are not among them. *tests*: the number of these tests.
     - *detectable*: the difference that this number of papers detects with a power of 80%, in a single test at 5%.
     - *chance*, *above_chance*: the difference of the chance scores, and the rest of the difference; None if there are
-      no chance scores. Papers whose reviews were exchanged depend on each other, as on the board.
+      no chance scores. As on the board, the tests allow for dependence between papers whose reviews were exchanged.
     - *at_length*: the difference at equal length, in two forms, *common* and *own*; None if there are no lengths. *p*
       tests both together (`LengthContrast.p`); *why_not*: why there is no result.
     - *problem*: why there is no test.
@@ -200,10 +204,10 @@ def _compute_signature_rows(
         if (test := compute_paired_test(own, names)) is None:
             row["problem"] = "fewer than two papers on which both are scored"
             continue
-        row |= _test_fields(test)
+        row |= _get_test_fields(test)
         for name, part in parts.items():
             if (part_test := compute_paired_test(part.of_candidates(names), names)) is not None:
-                row[name] = _test_fields(part_test) | {"p_holm": None}
+                row[name] = _get_test_fields(part_test) | {"p_holm": None}
         row["detectable"] = smallest_detectable_difference(test.sd, test.papers, 1 - LEVEL, POWER)
         if slope is not None:
             at_length = contrast_at_length(slope, *_collect_length_arguments(own, names, words))
@@ -239,9 +243,10 @@ def _set_corrected_p(rows: Sequence[dict[str, Any]], tests: HolmFamily) -> None:
 def split_by_chance(
     store: Store, signature: SignatureRow, pairs: ScoredPairs, known: Sequence[SignatureRow]
 ) -> dict[str, ScoredPairs]:
-    """Returns the two parts of the scores of *pairs*: the chance score (of a review of another paper) and the rest.
+    """Splits the scores of *pairs* into the chance score (of the candidate's review of another paper) and the rest.
 
-    The result is empty if the specific form of *signature* is not among the *known* signatures.
+    The rest comes from the specific form of *signature*. The result is empty if that form is not among the *known*
+    signatures.
     """
     specific = next((row for row in known if row["signature_id"] == find_specific_signature(signature, known)), None)
     if specific is None:
@@ -265,7 +270,7 @@ def compute_paired_test(pairs: ScoredPairs, names: Sequence[str], level: float =
     return test if test.first == names[0] else test.flipped()
 
 
-def _test_fields(test: PairTest) -> dict[str, Any]:
+def _get_test_fields(test: PairTest) -> dict[str, Any]:
     return {name: getattr(test, name) for name in ("difference", "low", "high", "p", "papers", "ahead")}
 
 
@@ -467,11 +472,12 @@ LM = ("evaluation_lm", "lm_digest", "dtype", "quantisation", "attention", "templ
 def are_lms(store: Store, names: Sequence[str]) -> bool:
     """Returns whether all *names* are evaluation LMs, or beginnings of signature ids, and none is a candidate.
 
-    Raises `SettingsError` if exactly one name is neither of these nor a candidate, and no other is a candidate.
+    Raises `SettingsError` if exactly one name is unknown (neither an LM nor a signature nor a candidate), unless
+    another name is a candidate.
     """
     signatures = store.read(PLANNED_SIGNATURES)
     candidates = [row["candidate_id"] for row in store.read(CANDIDATES)]
-    absent = [name for name in names if not _signatures_of(name, signatures)]
+    absent = [name for name in names if not _find_signatures(name, signatures)]
     if len(absent) == 1 and not find_matching_name(absent[0], candidates) and not set(names) & set(candidates):
         lms = {row["evaluation_lm"] for row in signatures if row["evaluation_lm"] != "none"}
         raise SettingsError(f"edition {store.key} has no scores by {absent[0]}; {did_you_mean(absent[0], lms)}")
@@ -486,7 +492,7 @@ def compare_lms(state: Path, edition: str, names: Sequence[str], metrics: Sequen
     """
     store = Store(state, edition)
     planned = [row for row in store.read(PLANNED_SIGNATURES) if not metrics or row["metric"] in metrics]
-    sides = [_signatures_of(name, planned) for name in names]
+    sides = [_find_signatures(name, planned) for name in names]
     shared = [metric for metric in dict.fromkeys(row["metric"] for row in sides[0])
               if metric in {row["metric"] for row in sides[1]}]  # fmt: skip
     if not shared:
@@ -496,7 +502,7 @@ def compare_lms(state: Path, edition: str, names: Sequence[str], metrics: Sequen
     return {"edition": store.key, "compared": list(names), "evaluation_lms": rows}
 
 
-def _signatures_of(name: str, signatures: Sequence[SignatureRow]) -> list[SignatureRow]:
+def _find_signatures(name: str, signatures: Sequence[SignatureRow]) -> list[SignatureRow]:
     """Returns the signatures whose id begins with *name*; if there are none, those of the evaluation LM *name*."""
     by_id = [row for row in signatures if len(name) >= 6 and row["signature_id"].startswith(name)]
     return by_id or [row for row in signatures if row["evaluation_lm"] == name]

@@ -1,4 +1,4 @@
-"""Reads the results of a study of planted flaws, which lie next to the edition's store; summarises them in a line."""
+"""Reads the results of a study of planted flaws from the edition's folder, and summarises them in one line."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ class MeanWithTest(TypedDict):
 class ReviewerResult(TypedDict):
     """How well one reviewer's reviews reveal planted flaws, by one metric (`gre_bench.stats.detection`).
 
-    *score*, *other*, *again*, *specific*: the score, its two nulls, and its gain over another paper with the same flaw.
+    *score*: how much more the review of the text with the flaw tells about the flaw than the review of a text with
+    another flaw. *other*, *again*: the same for two comparisons in which neither text has the flaw, so only chance is
+    expected. *specific*: the gain over the review of another paper with the same flaw; None if there is none.
     *detected*: the share of flaws detected. *true*: the same share for the control that names every flaw. *rate*: the
     estimated share of flaws that the reviewer names; None if it cannot be estimated.
     """
@@ -78,28 +80,28 @@ class FlawResults(TypedDict):
     unlike: NotRequired[list[str]]
 
 
-class _Test(BaseModel, strict=True, defer_build=True):
+class _StoredTest(BaseModel, strict=True, defer_build=True):
     value: float
     low: float
     high: float
 
 
-class _Row(BaseModel, strict=True, defer_build=True):
+class _StoredRow(BaseModel, strict=True, defer_build=True):
     metric: str
     title: str
     candidate: str
     control: bool
-    score: _Test
+    score: _StoredTest
     rate: float | None
 
 
-class _Written(BaseModel, strict=True, defer_build=True):
+class _StoredResults(BaseModel, strict=True, defer_build=True):
     """The fields of the results that boards and pages rely on."""
 
     papers: int
     signatures: dict[str, str]
     too_few: list[dict[str, str | bool]]
-    rows: list[_Row]
+    rows: list[_StoredRow]
 
 
 def locate_results_file(store: Store) -> Path:
@@ -118,7 +120,7 @@ def load_flaw_results(store: Store) -> FlawResults | None:
 
     try:
         results = load_json(file.read_bytes())
-        _Written.model_validate(results)
+        _StoredResults.model_validate(results)
     except (OSError, ValueError, SourceError):
         raise StoreError(f"{file} is damaged; make it again: gre-bench study flaws --edition {store.key}") from None
     board = {row["metric"]: row["signature_id"] for row in store.read(CURRENT_SIGNATURES)}

@@ -94,7 +94,7 @@ def explain_score(
     if recount:
         _rescore_and_compare(answer, store, source, kept)
         if paper_id is not None:
-            _score_without_each(answer, source, list(kept.values()))
+            _score_without_each_judgment(answer, source, list(kept.values()))
     return answer
 
 
@@ -115,7 +115,7 @@ def check_mean(answer: Why) -> None:
 def _check_texts(answer: Why, kept: Mapping[tuple[str, str], Case], source: ScoreOrigin) -> None:
     """Checks, by comparing digests, that the current texts and prompts are those that were scored.
 
-    *kept*, here and below: (paper, reference) → the case, rebuilt from the current texts.
+    *kept*, here and below: (paper, reference) → the `Case`, which is the texts to score, rebuilt from the store.
     """
     scored = [row for row in answer.pairs if row["state"] == "scored"]
     lost = [row for row in scored if (row["paper_id"], row["reference_id"]) not in kept]
@@ -163,7 +163,7 @@ def _rescore_and_compare(
     )
 
 
-def _score_without_each(answer: Why, source: ScoreOrigin, due: Sequence[Case]) -> None:
+def _score_without_each_judgment(answer: Why, source: ScoreOrigin, due: Sequence[Case]) -> None:
     """Adds to *answer* the candidate's judgments, each with the nats that the score loses without it, largest first.
 
     *due*: the cases of one paper, whose pairs have been scored again. Does nothing if there is only one judgment, or if
@@ -205,9 +205,9 @@ TERMS = {
 class Why:
     """The evidence behind a candidate's number: its row on the *board*, the last *run*, its *pairs*, and the *checks*.
 
-    *papers*: `read_paper_leads`. *details*: texts, prompts and log-probabilities of each pair of one paper.
-    *judgments*: the candidate's judgments, each with the nats that the paper's score loses without it. *paper*,
-    *reviews*: the origins of the paper's texts.
+    *papers*: the candidate's results by paper (see `read_paper_leads`). *details*: texts, prompts and log-probabilities
+    of each pair of one paper. *judgments*: the candidate's judgments, each with the nats that the paper's score loses
+    without it. *paper*, *reviews*: the origins of the paper's texts.
     """
 
     edition: str
@@ -267,9 +267,11 @@ def add_pair_evidence(answer: Why, store: ReadCopy, kept: Mapping[tuple[str, str
 
 
 def _read_spans(store: ReadCopy, row: Row, recipe: Recipe) -> list[WhySpanRow]:
-    """Returns the spans from which the score of the pair *row* was computed, in the order of its predictions.
+    """Returns the stored log-probabilities from which the score of the pair *row* was computed.
 
-    If several evaluation LMs have spans, takes those that give the stored score, or else the first complete ones.
+    There is one row per prediction (a reply to a prompt), in the order of *row*'s predictions. If several evaluation
+    LMs have complete rows, takes those that give the stored score, or else the first ones. Raises `SettingsError` if no
+    LM has complete rows.
     """
     by_lm: dict[str, dict[str, WhySpanRow]] = defaultdict(dict)
     for span in store.rows(WHY_SPANS, predictions=list(row["predictions"])):

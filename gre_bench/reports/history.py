@@ -29,8 +29,8 @@ def compare_years(
     None means all. *anchors*: candidates' names or ends of names; the result has the full names.
 
     In the result, *rows* has one row per metric, signature, candidate and edition; *tables* and *changes* are computed
-    from these rows. *few*: edition with fewer papers than `FEW` → the number. *left_out*: edition without rows → the
-    reason. Raises `SettingsError` if no edition has rows.
+    from these rows. *few*: edition → its number of papers, if that is below `FEW`. *left_out*: edition without rows →
+    the reason. Raises `SettingsError` if no edition has rows.
     """
     anchored: list[str] = []
     known = find_editions(state)

@@ -98,7 +98,7 @@ def build_publication(
     signatures = [row for row in store.read(CURRENT_SIGNATURES) if row["signature_id"] not in not_shown]
     if not signatures:
         raise UnfinishedError(f"edition {store.key} has no board to show; run: gre-bench refresh --edition {store.key}")
-    _check_complete(store, signatures)
+    _check_scores_are_complete(store, signatures)
     settings = _read_settings(store)
     return Publication(
         source=store.file,
@@ -113,7 +113,7 @@ def build_publication(
     )
 
 
-def _check_complete(store: Store, signatures: Sequence[SignatureRow]) -> None:
+def _check_scores_are_complete(store: Store, signatures: Sequence[SignatureRow]) -> None:
     """Raises `UnfinishedError` if scores are missing, or if the rank statistics are older than the scores."""
     ids = [row["signature_id"] for row in add_specific_signatures(store, signatures)]
     counts = store.read(PROGRESS, signature_ids=ids)

@@ -1,4 +1,4 @@
-"""Chooses the edition and the signatures to show."""
+"""Chooses the edition to show, and the signatures. A signature is all that a score depends on except its texts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from gre_bench.store.queries import (
 
 
 def shown_signatures(store: Store, metrics: list[str] | None) -> list[SignatureRow]:
-    """Returns the signatures of the latest plan or, if *metrics* are given, the latest planned signature of each.
+    """Returns the signatures of the latest plan or, if *metrics* are given, each metric's latest planned signature.
 
     Raises `SettingsError` for a metric without scores, and `UnfinishedError` for an edition without scores.
     """
@@ -81,7 +81,10 @@ def format_first_sentence(read: Read, rows: Sequence[LeaderboardRow], wanted: st
 
 
 def add_specific_signatures(store: Store, signatures: Sequence[SignatureRow]) -> list[SignatureRow]:
-    """Returns *signatures* and, if these are planned, their specific forms, which give scores above chance."""
+    """Returns *signatures*, followed by those of their specific forms that are planned.
+
+    A specific form gives scores above chance: minus the score of the candidate's review of another paper.
+    """
     planned = store.read(PLANNED_SIGNATURES)
     by_id = {row["signature_id"]: row for row in planned}
     specific = [by_id[name] for row in signatures if (name := find_specific_signature(row, planned))]

@@ -57,7 +57,7 @@ def verify_release(folder: Path, again: bool = False) -> dict[str, Any]:
         raise SourceError(f"{folder} holds the files of {about['release']}; get {name} again from where it came")
     digest, entries = manifest.digest_of(folder), release_store.log.entries()
     if entries:
-        _check_logged(release_store, folder, name, digest)
+        _check_release_is_logged(release_store, folder, name, digest)
     published = [entry["release"] for entry in entries if entry["what"] == "published"]
     return {"release": name, "digest": digest, "files": len(about["files"]),
             "errata": [entry for entry in entries if entry["release"] == name and entry["what"] != "published"],
@@ -67,7 +67,7 @@ def verify_release(folder: Path, again: bool = False) -> dict[str, Any]:
             "made_again": recompute_release(folder, about) if again else None}  # fmt: skip
 
 
-def _check_logged(release_store: ReleaseStore, folder: Path, name: str, digest: str) -> None:
+def _check_release_is_logged(release_store: ReleaseStore, folder: Path, name: str, digest: str) -> None:
     """Raises `SourceError` unless the log lists this release with *digest*.
 
     If *folder* is the link to the latest release, the log must also list this release as the newest.
@@ -171,7 +171,7 @@ def recompute_release(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Difference(Exception):
-    """The first difference, phrased so that ``when it is made again`` can follow."""
+    """The first difference between a release and its recomputation; ``when it is made again`` completes its message."""
 
 
 def _recompute_tables_and_pages(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
@@ -243,7 +243,7 @@ def _describe_pair(signature: SignatureRow, row: Row) -> str:
 
 
 def _recompute_statistics(connection: Any, edition: str, signatures: Sequence[SignatureRow], withheld: bool) -> bool:
-    """Recomputes the `STATISTICS`; returns whether all are exactly equal.
+    """Recomputes the `STATISTICS`; returns whether all exactly equal those in the release.
 
     *withheld*: whether texts are withheld. If so, the columns `OF_TEXTS` are not compared.
     """
@@ -275,7 +275,7 @@ def _recompute_statistics(connection: Any, edition: str, signatures: Sequence[Si
 
 
 def _recompute_program_tables(connection: Any, shown: Sequence[SignatureRow], headline: str | None) -> bool:
-    """Recomputes the tables `OF_PROGRAM` for the boards *shown*; returns whether they are exactly equal."""
+    """Recomputes the tables `OF_PROGRAM` for the boards *shown*; returns whether they exactly equal the release's."""
     validations = table_rows(connection, "validations")
     added = build_program_additions(
         shown, {row["signature_id"] for row in validations if row["verdict"] == "pass"}, headline
@@ -331,7 +331,10 @@ def _is_nearly_equal(first: object, second: object, scale: float = 0.0) -> bool:
 
 
 def _rebuild_pages(folder: Path, about: Mapping[str, Any]) -> tuple[int, int]:
-    """Rebuilds all files except tables and compares them byte by byte; returns the numbers of pages and figures."""
+    """Rebuilds the release's files except tables and compares them with the originals byte by byte.
+
+    Returns the numbers of pages and figures. Raises `_Difference` for the first file that differs.
+    """
     stated = {name for name in about["files"] if not name.startswith(f"{FOLDER}/")}
     with TemporaryDirectory(prefix="gre-bench-") as scratch:
         target = Path(scratch)

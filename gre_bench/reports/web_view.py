@@ -36,7 +36,7 @@ _SHOWN = (
 
 
 class Viewing:
-    """The pages of the folder *state*, made without writing to it.
+    """The pages of the editions and releases in the folder *state*. Nothing is written to that folder.
 
     The pages are only shown on this machine, so they include texts of any licence. They are made on request, in a
     temporary folder that `close` deletes. Raises `SettingsError` if the folder cannot be made.
@@ -60,7 +60,9 @@ class Viewing:
 
     def overview(self) -> list[dict[str, Any]]:
         """Returns one row per edition: the status of its last run, whether a run is writing it, and its releases."""
-        return [self._edition(key) for key in find_editions(self.state)] + list(self._list_editions_known_by_release())
+        return [self._describe_edition(key) for key in find_editions(self.state)] + list(
+            self._list_editions_known_by_release()
+        )
 
     def page(self) -> str:
         """Returns the HTML of the page that lists the editions and follows their runs."""
@@ -76,8 +78,8 @@ class Viewing:
             return None
         kind, name, *rest = parts
         if kind == "editions" and name in find_editions(self.state) and rest[0] in PAGES_OF:
-            root = self._pages(name)
-        elif kind == "releases" and name in self._releases():
+            root = self._update_pages(name)
+        elif kind == "releases" and name in self._list_releases():
             root = self.state / "releases" / name
             if "/".join(rest) not in manifest.files_of(root):
                 return None
@@ -86,7 +88,7 @@ class Viewing:
         path = root.parent.resolve().joinpath(root.name, *rest)
         return path if path.resolve() == path and path.is_file() else None
 
-    def _edition(self, key: str) -> dict[str, Any]:
+    def _describe_edition(self, key: str) -> dict[str, Any]:
         store = Store(self.state, key)
         try:
             status = read_last_run(store) or {"state": "new", "message": "nothing was run yet"}
@@ -94,7 +96,7 @@ class Viewing:
             status = {"state": "fault", "message": str(error)}
         known = {name: status[name] for name in _SHOWN if status.get(name) is not None}
         board = (
-            self._sentence(f"{key} {store.read_file.name}", lambda: format_leader_sentence(store))
+            self._cache_sentence(f"{key} {store.read_file.name}", lambda: format_leader_sentence(store))
             if store.is_readable
             else ""
         )
@@ -103,14 +105,14 @@ class Viewing:
 
     def _list_editions_known_by_release(self) -> Iterator[dict[str, Any]]:
         known = set(find_editions(self.state))
-        for key in dict.fromkeys(name.rpartition("-r")[0] for name in self._releases()):
+        for key in dict.fromkeys(name.rpartition("-r")[0] for name in self._list_releases()):
             if key not in known:
                 names = ReleaseStore(self.state / "releases", key).names()[::-1]
-                board = self._sentence(names[0], partial(release_sentence, self.state / "releases" / names[0]))
+                board = self._cache_sentence(names[0], partial(release_sentence, self.state / "releases" / names[0]))
                 yield {"edition": key, "board": board, "state": "released", "writing": False, "has_pages": False,
                        "releases": names}  # fmt: skip
 
-    def _sentence(self, name: str, read: Callable[[], str]) -> str:
+    def _cache_sentence(self, name: str, read: Callable[[], str]) -> str:
         """Returns the result of *read*, a sentence on the board *name*; caches it, because this board never changes."""
         if name not in self._sentences:
             try:
@@ -119,12 +121,12 @@ class Viewing:
                 return str(error)
         return self._sentences[name]
 
-    def _releases(self) -> list[str]:
+    def _list_releases(self) -> list[str]:
         return sorted(
             path.name for path in (self.state / "releases").glob("*") if re.fullmatch(r"[^.].*-r\d+", path.name)
         )
 
-    def _pages(self, key: str) -> Path:
+    def _update_pages(self, key: str) -> Path:
         """Returns the folder of an edition's pages.
 
         If the edition's store has changed, the pages are rebuilt, but at most every `FRESH_S` seconds.
@@ -171,15 +173,15 @@ pages."""
 
 def build_server(viewing: Viewing, port: int) -> ThreadingHTTPServer:
     """Returns a server on *port* of this machine (0: any free port); raises `SettingsError` if the port is unusable."""
-    handler = type("Handler", (_Handler,), {"viewing": viewing})
+    handler = type("Handler", (_ViewHandler,), {"viewing": viewing})
     try:
-        return _Server((HOST, port), handler)
+        return _ViewServer((HOST, port), handler)
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or error
         raise SettingsError(f"port {port} cannot be served: {reason}; name another with --port") from None
 
 
-class _Server(ThreadingHTTPServer):
+class _ViewServer(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -188,7 +190,7 @@ class _Server(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _ViewHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     timeout = 60
     viewing: Viewing
@@ -196,39 +198,39 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         name, _, port = self.headers.get("host", "").partition(":")
         if name not in (HOST, "localhost") or port not in ("", str(self.connection.getsockname()[1])):
-            return self._text(HTTPStatus.FORBIDDEN, "ask for 127.0.0.1 or localhost")
+            return self._send_text(HTTPStatus.FORBIDDEN, "ask for 127.0.0.1 or localhost")
         path = unquote(urlsplit(self.path).path)
         parts = tuple(path.split("/")[1:])
         try:
             if not path.startswith("/"):
-                self._text(HTTPStatus.NOT_FOUND, NOTHING)
+                self._send_text(HTTPStatus.NOT_FOUND, NOTHING)
             elif parts == ("",):
-                self._body(self.viewing.page().encode(), TYPES[".html"])
+                self._send_body(self.viewing.page().encode(), TYPES[".html"])
             elif parts == ("status.json",):
-                self._body(json.dumps(self.viewing.overview()).encode(), TYPES[".json"])
+                self._send_body(json.dumps(self.viewing.overview()).encode(), TYPES[".json"])
             elif parts[0] in ("editions", "releases") and parts[1:] and not any(parts[2:]):
                 to = quote(f"/{parts[0]}/{parts[1]}/index.html")
-                self._head(HTTPStatus.FOUND, TYPES[".html"], 0, {"Location": to})
+                self._send_head(HTTPStatus.FOUND, TYPES[".html"], 0, {"Location": to})
             elif file := self.viewing.file(parts):
-                self._file(file, OF_RELEASES if parts[0] == "releases" else {})
+                self._send_file(file, OF_RELEASES if parts[0] == "releases" else {})
             else:
-                self._text(HTTPStatus.NOT_FOUND, NOTHING)
+                self._send_text(HTTPStatus.NOT_FOUND, NOTHING)
         except GreBenchError as error:
-            self._text(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
+            self._send_text(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
         except ConnectionError:
             raise
         except OSError as error:
             # Newer pages may just have replaced the file, or its name may be too long.
             line = describe_machine_fault(error)
-            self._text(HTTPStatus.SERVICE_UNAVAILABLE if line else HTTPStatus.NOT_FOUND, line or NOTHING)
+            self._send_text(HTTPStatus.SERVICE_UNAVAILABLE if line else HTTPStatus.NOT_FOUND, line or NOTHING)
 
     do_HEAD = do_GET
 
-    def _refused(self) -> None:
+    def _refuse_method(self) -> None:
         self.close_connection = True
-        self._text(HTTPStatus.METHOD_NOT_ALLOWED, "this server is read only")
+        self._send_text(HTTPStatus.METHOD_NOT_ALLOWED, "this server is read only")
 
-    do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_CONNECT = do_TRACE = _refused
+    do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_CONNECT = do_TRACE = _refuse_method
 
     def log_message(self, format: str, *_: object) -> None:
         """Logs nothing, because which pages a user looks at is private."""
@@ -236,22 +238,22 @@ class _Handler(BaseHTTPRequestHandler):
     def version_string(self) -> str:
         return "gre-bench"
 
-    def _text(self, status: HTTPStatus, line: str) -> None:
-        self._body(f"{line}\n".encode(), "text/plain; charset=utf-8", status)
+    def _send_text(self, status: HTTPStatus, line: str) -> None:
+        self._send_body(f"{line}\n".encode(), "text/plain; charset=utf-8", status)
 
-    def _body(self, body: bytes, kind: str, status: HTTPStatus = HTTPStatus.OK) -> None:
-        self._head(status, kind, len(body))
+    def _send_body(self, body: bytes, kind: str, status: HTTPStatus = HTTPStatus.OK) -> None:
+        self._send_head(status, kind, len(body))
         if self.command != "HEAD":
             self.wfile.write(body)
 
-    def _file(self, path: Path, more: dict[str, str]) -> None:
+    def _send_file(self, path: Path, more: dict[str, str]) -> None:
         with path.open("rb") as file:
             size = path.stat().st_size
-            self._head(HTTPStatus.OK, TYPES.get(path.suffix, "application/octet-stream"), size, more)
+            self._send_head(HTTPStatus.OK, TYPES.get(path.suffix, "application/octet-stream"), size, more)
             if self.command != "HEAD":
                 shutil.copyfileobj(file, self.wfile)
 
-    def _head(self, status: HTTPStatus, kind: str, size: int, more: dict[str, str] | None = None) -> None:
+    def _send_head(self, status: HTTPStatus, kind: str, size: int, more: dict[str, str] | None = None) -> None:
         self.send_response(status)
         for name, value in {"Content-Type": kind, "Content-Length": str(size), **HEADERS, **(more or {})}.items():
             self.send_header(name, value)

@@ -127,8 +127,8 @@ def run_fetch_stage(job: YearJob) -> Summary:
 
 
 def run_score_stage(job: YearJob) -> Summary:
-    """Runs the stage *score*: refreshes the edition, whose texts already exist, to plan, score and rank it."""
-    return _run_in_pool(SCORE, job, job.settings) if job.gpu else refresh(job.work, show_board)
+    """Runs the stage *score*: plans, scores and ranks the edition, by a refresh. Its texts already exist."""
+    return _run_deployment_in_pool(SCORE, job, job.settings) if job.gpu else refresh(job.work, show_board)
 
 
 def run_validate_stage(job: YearJob) -> Summary:
@@ -140,7 +140,7 @@ def run_validate_stage(job: YearJob) -> Summary:
     scoring = job.settings.scoring.model_copy(update={"metrics": tuple(new)})
     chosen = job.settings.model_copy(update={"scoring": scoring})
     if job.gpu:
-        return _run_in_pool(VALIDATE, job, chosen)
+        return _run_deployment_in_pool(VALIDATE, job, chosen)
     return validate(replace(job.work, settings=chosen))
 
 
@@ -198,7 +198,7 @@ STAGES: dict[str, Callable[[YearJob], Summary]] = {
 }
 
 
-def _run_in_pool(deployment: str, job: YearJob, settings: Settings) -> Summary:
+def _run_deployment_in_pool(deployment: str, job: YearJob, settings: Settings) -> Summary:
     tree = settings.model_dump(mode="json", exclude_unset=True)
     parameters = {"settings": tree, "state": str(job.state), "retry_failed": job.retry_failed}
     return run_deployed(deployment, parameters)

@@ -33,7 +33,7 @@ CELLS = 1 << 22
 
 
 def build_association(kind: Kind, x: Array, y: Array, groups: Indices, size: int) -> Estimate:
-    """Returns a function from counts of groups to the coefficient *kind* of *x* and *y* in each resample.
+    """Returns a function that computes the coefficient *kind* of *x* and *y* in each of many resamples.
 
     Args:
         kind: which coefficient.
@@ -43,9 +43,10 @@ def build_association(kind: Kind, x: Array, y: Array, groups: Indices, size: int
         size: the number of groups.
 
     Returns:
-        A function from counts (resamples, size) to coefficients (resamples,) between −1 and 1.
+        A function from counts (resamples, size) to coefficients (resamples,) between −1 and 1. The counts say how often
+        each resample contains each group.
     """
-    return {"pearson": _pearson, "spearman": _spearman, "kendall": _kendall}[kind](x, y, groups, size)
+    return {"pearson": _build_pearson, "spearman": _build_spearman, "kendall": _build_kendall}[kind](x, y, groups, size)
 
 
 def resampled_association_within(kind: Kind, x: Array, y: Array, groups: Indices, size: int) -> Estimate:
@@ -71,29 +72,31 @@ def resampled_association_within(kind: Kind, x: Array, y: Array, groups: Indices
         *x* or *y* does not vary within the groups of the resample.
     """
     if kind == "kendall":
-        sums = np.stack([np.diag(_concordance_matrix(a, b, groups, size)) for a, b in ((x, y), (x, x), (y, y))], axis=1)
+        sums = np.stack(
+            [np.diag(_build_concordance_matrix(a, b, groups, size)) for a, b in ((x, y), (x, x), (y, y))], axis=1
+        )
     else:
         a, b = (
             _centre_within_groups(_rank_within_groups(v, groups) if kind == "spearman" else v, groups, size)
             for v in (x, y)
         )
         sums = np.stack([np.bincount(groups, weights=v, minlength=size) for v in (a * b, a * a, b * b)], axis=1)
-    return lambda counts: _ratio(*(counts @ sums).T)
+    return lambda counts: _divide_by_spreads(*(counts @ sums).T)
 
 
-def _pearson(x: Array, y: Array, groups: Indices, size: int) -> Estimate:
+def _build_pearson(x: Array, y: Array, groups: Indices, size: int) -> Estimate:
     a, b = (x - x.mean()) / (x.std() or 1.0), (y - y.mean()) / (y.std() or 1.0)
     columns = (np.ones_like(a), a, b, a * b, a * a, b * b)
     sums = np.stack([np.bincount(groups, weights=column, minlength=size) for column in columns], axis=1)
 
     def estimate_pearson(counts: Array) -> Array:
         n, ta, tb, ab, aa, bb = (counts @ sums).T
-        return _ratio(ab - ta * tb / n, aa - ta * ta / n, bb - tb * tb / n)
+        return _divide_by_spreads(ab - ta * tb / n, aa - ta * ta / n, bb - tb * tb / n)
 
     return estimate_pearson
 
 
-def _spearman(x: Array, y: Array, groups: Indices, size: int) -> Estimate:
+def _build_spearman(x: Array, y: Array, groups: Indices, size: int) -> Estimate:
     ranks_of_x, ranks_of_y = _build_midranks(x, groups, size), _build_midranks(y, groups, size)
 
     def estimate_spearman(counts: Array) -> Array:
@@ -106,17 +109,17 @@ def _spearman(x: Array, y: Array, groups: Indices, size: int) -> Estimate:
         drawn = counts[:, groups]
         middle = (drawn.sum(axis=1, keepdims=True) + 1) / 2
         a, b = ranks_of_x(counts) - middle, ranks_of_y(counts) - middle
-        return _ratio(*(np.einsum("ri,ri,ri->r", drawn, *pair) for pair in ((a, b), (a, a), (b, b))))
+        return _divide_by_spreads(*(np.einsum("ri,ri,ri->r", drawn, *pair) for pair in ((a, b), (a, a), (b, b))))
 
     return estimate_spearman
 
 
-def _kendall(x: Array, y: Array, groups: Indices, size: int) -> Estimate:
-    forms = [_concordance_matrix(a, b, groups, size) for a, b in ((x, y), (x, x), (y, y))]
-    return lambda counts: _ratio(*(np.einsum("rg,rg->r", counts @ form, counts) for form in forms))
+def _build_kendall(x: Array, y: Array, groups: Indices, size: int) -> Estimate:
+    forms = [_build_concordance_matrix(a, b, groups, size) for a, b in ((x, y), (x, x), (y, y))]
+    return lambda counts: _divide_by_spreads(*(np.einsum("rg,rg->r", counts @ form, counts) for form in forms))
 
 
-def _ratio(cross: Array, x_spread: Array, y_spread: Array) -> Array:
+def _divide_by_spreads(cross: Array, x_spread: Array, y_spread: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = cross / np.sqrt(np.where((x_spread > 1e-9) & (y_spread > 1e-9), x_spread * y_spread, np.nan))
     return np.clip(ratio, -1.0, 1.0)
@@ -142,7 +145,7 @@ def _build_midranks(values: Array, groups: Indices, size: int) -> Callable[[Arra
     return ranks
 
 
-def _concordance_matrix(x: Array, y: Array, groups: Indices, size: int) -> Array:
+def _build_concordance_matrix(x: Array, y: Array, groups: Indices, size: int) -> Array:
     """Returns a matrix (groups, groups): entry (g, h) is Σ sign(xᵢ − xⱼ)·sign(yᵢ − yⱼ) over i in g and j in h.
 
     An entry (g, g) thus counts each pair of items twice, as (i, j) and as (j, i).

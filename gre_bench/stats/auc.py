@@ -59,7 +59,7 @@ class OrderedAucResult:
     """The probability that the item with the higher label has the higher score, for two items with different labels.
 
     - *auc*: that probability; equal scores count half. With two labels it equals the *auc* of `AucResult`.
-    - *low*, *high*: the ends of its 95% interval, clustered by paper; None if no paper deviates from *auc*, because the
+    - *low*, *high*: the ends of its 95% interval, clustered by paper; None if no item deviates from *auc*, because the
       uncertainty is then unknown.
     - *pairs*, *papers*: how many pairs of items were compared, and to how many papers the items belong.
     """
@@ -129,7 +129,7 @@ def _compute_auc_interval(
 
     - *parts*: each value's contribution to the deviation of *auc*. *groups*: the index of each value's paper, below
       *size*.
-    - *contributing*: the number of papers whose contribution is not zero by construction; None: all.
+    - *contributing*: the number of papers with at least one pair that was compared; None: all papers.
     """
     from scipy.special import stdtrit
 

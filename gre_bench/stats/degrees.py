@@ -39,7 +39,7 @@ class DegreeCurve:
     - *told*: number of papers → the least degree such that it and all higher degrees are detectable; None if the
       highest degree is not detectable.
     - *power*: number of papers → the share of resamples, each of that many papers, in which a test detects the degree
-      in *told*; None if there is none.
+      in *told*; None if *told* is None.
     """
 
     papers: int
@@ -58,7 +58,7 @@ def compute_degree_curve(differences: Array, degrees: Sequence[int] = range(1, 1
 
     Args:
         differences: (papers, degrees) the score of a paper after a harm less its score before, in the metric's unit.
-        degrees: the degree of each column, rising. *told* and *pays* of the curve are among them.
+        degrees: the degree of each column, rising. The curve's *told* and *pays* are degrees from this sequence.
         seed: the seed of the bootstrap.
 
     Returns:
@@ -80,9 +80,10 @@ def compute_degree_curve(differences: Array, degrees: Sequence[int] = range(1, 1
         falls = [test.value < 0 and -test.value >= smallest_detectable_difference(sd, papers, ALPHA, POWER)
                  for test, sd in zip(tests, sds, strict=True)]  # fmt: skip
         least = max((number for number, fall in enumerate(falls, start=1) if not fall), default=0)
-        told = least < len(falls)
-        by_papers[str(papers)] = degrees[least] if told else None
-        power[str(papers)] = _estimate_power(differences[:, least], papers, seed) if told else None
+        by_papers[str(papers)], power[str(papers)] = None, None
+        if least < len(falls):
+            by_papers[str(papers)] = degrees[least]
+            power[str(papers)] = _estimate_power(differences[:, least], papers, seed)
     means, lows, highs = (tuple(float(getattr(test, name)) for test in tests) for name in ("value", "low", "high"))
     pays = degrees[rises.index(True)] if any(rises) else None
     return DegreeCurve(

@@ -115,7 +115,7 @@ def effect(before: Values, after: Values, papers: Keys, resamples: int = 10_000,
     old, new = check_finite(before, at_least=2), check_finite(after, at_least=2)
     if len(old) != len(new):
         raise ValueError(f"{len(old)} scores before but {len(new)} after: they must be of the same pairs")
-    groups, size = _papers_of(old, papers)
+    groups, size = _index_papers(old, papers)
     scale = _pooled_standard_deviation(old, new)
     change = (new - old) / scale
     d, error = float(change.mean()), float(change.std(ddof=1)) / math.sqrt(len(change))
@@ -164,7 +164,7 @@ def effect_at_length(before: Values, after: Values, longer: Values, papers: Keys
     old, raw, change = (check_finite(column, at_least=2) for column in (before, after, longer))
     if not len(old) == len(raw) == len(change):
         raise ValueError(f"{len(old)} scores before, {len(raw)} after and {len(change)} lengths")
-    groups, size = _papers_of(old, papers)
+    groups, size = _index_papers(old, papers)
     new = raw - slope.value * change
     scale = _pooled_standard_deviation(old, new)
     x, y = (old - old.mean()) / scale, (new - new.mean()) / scale
@@ -178,7 +178,7 @@ def effect_at_length(before: Values, after: Values, longer: Values, papers: Keys
     return PairedTest(d, *student_test(d, error, size - 1, 0.95), size)
 
 
-def _papers_of(scores: Array, papers: Keys) -> tuple[Indices, int]:
+def _index_papers(scores: Array, papers: Keys) -> tuple[Indices, int]:
     groups, size = group_indices(papers, len(scores))
     if size < 2:
         raise ValueError("an effect by paper needs at least two papers")
@@ -252,8 +252,8 @@ ChangeKind = Literal["degradation", "manipulation"]
 
 
 SMALLEST, MARGIN = 0.2, 0.1
-"""The smallest fall of a degraded review that matters, and the largest rise of a manipulated one that is tolerated, in
-d."""
+"""Limits of the effect d: the smallest fall of a degraded review's score that matters, and the largest rise of a
+manipulated review's score that is tolerated."""
 
 
 def degradation_verdict(effect: Effect, p_holm: float) -> Verdict:

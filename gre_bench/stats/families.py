@@ -20,8 +20,8 @@ class PairTest:
       end. *trimmed_low*, *trimmed_high*: its one-sided 95% bounds (Tukey and McLaughlin 1963).
     - *sign_p*: the two-sided p-value of the sign test; papers without a difference do not count.
 
-    The fields in the last three list items treat papers as independent, so they do not hold for scores that involve
-    chance.
+    The fields from *ahead* on treat papers as independent. They are therefore not valid for scores that involve chance
+    scores, for which papers exchange reviews.
     """
 
     first: str

@@ -2,8 +2,8 @@
 
 ``sql/queries/fill.sql`` computes the same quantities; a test compares its results with those of this module.
 
-A candidate's score *above chance* is its score less its *score by chance*. The latter is the score of its review of
-another paper, against the same reference.
+A candidate's score *above chance* is its score less its *chance score*. The chance score is the score of the
+candidate's review of another paper, against the same reference.
 
 Reviews exchange papers within small groups of papers, the *units*. In a unit's mean difference, effects of one review
 alone or of one paper alone cancel. No two units share a paper, so units are independent.
@@ -31,7 +31,7 @@ from gre_bench.stats.samples import Array, Keys, Values, check_finite, group_ind
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An estimate with its confidence interval; *units*: the number of independent units, such as papers, behind it."""
+    """An estimate with its confidence interval; *units*: how many independent units, such as papers, it is based on."""
 
     value: float
     low: float
@@ -177,7 +177,7 @@ def paired_test(differences: Values, level: float = 0.90) -> PairedTest:
 def two_way_clustered_test(differences: Values, first: Keys, second: Keys, level: float = 0.90) -> PairedTest:
     """Tests as `paired_test` does, but allows papers that share an exchange of reviews to have dependent *differences*.
 
-    In some contrasts, the score by chance cancels, for example if they compare two scores of one review against one
+    In some contrasts, the chance score cancels, for example if they compare two scores of one review against one
     reference. Such contrasts do not depend on exchanges, so `paired_test` is right for them.
 
     Args:
@@ -213,9 +213,9 @@ def student_quantiles(most: int = 1000) -> list[dict[str, float | int]]:
 
 @dataclass(frozen=True, slots=True)
 class AboveChance:
-    """How far a candidate's scores exceed its scores by chance; the means and the interval are in the metric's unit.
+    """How far a candidate's scores exceed its chance scores; the means and the interval are in the metric's unit.
 
-    - *chance*: the mean score by chance. *above*: the mean score less *chance*.
+    - *chance*: the mean chance score. *above*: the mean score less *chance*.
     - *low*, *high*, *p*: the 90% interval of *above* and its two-sided p-value; None for fewer than two units.
     - *swaps*: the number of units, the groups of papers that exchange reviews.
     """
@@ -230,13 +230,13 @@ class AboveChance:
 
 
 def above_chance(values: Values, differences: Values, papers: Keys, units: Keys) -> AboveChance:
-    """Returns how far the mean of *values* exceeds the mean score by chance, with Student's t test over units.
+    """Returns how far the mean of *values* exceeds the mean chance score, with Student's t test over units.
 
     Both means are over papers; the value of a paper is the mean of its pairs.
 
     Args:
         values: (n,) one score per pair, in the metric's unit.
-        differences: (n,) the score less the score by chance.
+        differences: (n,) the score less the chance score.
         papers: (n,) the paper of each pair.
         units: (n,) the unit to which the pair's paper belongs, which is a group of papers that exchange reviews.
 

@@ -125,7 +125,7 @@ def compute_human_length(tokens: Values) -> float:
     Raises:
         ValueError: there are no reviews, or one has no tokens.
     """
-    return math.exp(float(_log_lengths(tokens).mean()))
+    return math.exp(float(_compute_log_lengths(tokens).mean()))
 
 
 def estimate_length_slope(
@@ -151,7 +151,7 @@ def estimate_length_slope(
         ValueError: there are fewer than three scores or two papers, or a review has no tokens. Also if no group has
             reviews of different lengths after candidate effects are removed.
     """
-    scores, logs = check_finite(values, at_least=3), _log_lengths(tokens)
+    scores, logs = check_finite(values, at_least=3), _compute_log_lengths(tokens)
     names = [""] * len(scores) if candidates is None else list(candidates)
     if not len(scores) == len(logs) == len(names):
         raise ValueError(f"{len(scores)} values, {len(logs)} lengths and {len(names)} candidates")
@@ -197,7 +197,7 @@ def length_controlled_means(
     if not at > 0:
         raise ValueError(f"the length to control for must be positive, not {at}")
     slope = estimate_length_slope(values, tokens, papers, candidates=candidates)
-    scores, logs = check_finite(values, at_least=3), _log_lengths(tokens)
+    scores, logs = check_finite(values, at_least=3), _compute_log_lengths(tokens)
     owners, size = group_indices(papers, len(scores))
     kinds, _ = group_indices(candidates, len(scores))
     by_slope = np.array(list(slope.influence.values()))
@@ -243,7 +243,7 @@ def contrast_at_length(
         ValueError: there are fewer than two papers, a review has no tokens, or the sequences differ in length.
     """
     scores, other_scores = check_finite(first, at_least=2), check_finite(second, at_least=2)
-    logs, other_logs = _log_lengths(first_tokens), _log_lengths(second_tokens)
+    logs, other_logs = _compute_log_lengths(first_tokens), _compute_log_lengths(second_tokens)
     count = len(papers)
     if not count == len(set(papers)) == len(scores) == len(other_scores) == len(logs) == len(other_logs):
         raise ValueError("a contrast needs one score and one length of both candidates on each paper")
@@ -299,7 +299,7 @@ def _compare_with_own_slopes(
     return PairedTest(value, *student_test(value, error, max(1, independent - 3), 0.95), count)
 
 
-def _log_lengths(tokens: Values) -> Array:
+def _compute_log_lengths(tokens: Values) -> Array:
     counts = check_finite(tokens, at_least=1)
     if not (counts > 0).all():
         raise ValueError("a review has no tokens: its length has no logarithm")

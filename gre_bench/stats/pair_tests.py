@@ -1,8 +1,9 @@
 """Tests every two candidates against each other: Student's paired test by paper, with Holm's correction over all tests.
 
 Two candidates are compared on the (paper, reference) pairs that both have. Their differences are averaged within each
-paper, so a paper counts as one observation. Scores above chance and scores by chance depend on reviews that papers
-exchange, so the papers of an exchange depend on each other (`two_way_clustered_error`).
+paper, so a paper counts as one observation. A chance score is the score of a candidate's review of another paper, so
+papers exchange reviews. Chance scores and scores above chance are therefore dependent among the papers of an exchange
+(`two_way_clustered_error`).
 
 All claims about order under one metric and evaluation LM come from one family of tests, in which each hypothesis occurs
 once: "better than the next", "better than the human baseline", the interval of a rank, and the contrasts of a file

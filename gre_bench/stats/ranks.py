@@ -1,4 +1,4 @@
-"""How certain is a rank, and do two measures order candidates alike? Rank 1 is the best.
+"""Computes how certain a rank is, and whether two measures order candidates alike. Rank 1 is the best.
 
 *surely_low* to *surely_high* is the interval that significant differences allow (Mogstad et al. 2024). It begins at 1 +
 the number of significantly better candidates, and ends at the number of all candidates less the number of significantly
@@ -90,7 +90,7 @@ def rank_intervals(
             common.
     """
     names = list(dict.fromkeys(candidates))
-    sums, counts = _paper_means_and_presence(values, papers, candidates)
+    sums, counts = _compute_paper_means(values, papers, candidates)
     size, number = sums.shape
     if size < 2 or number < 2:
         raise ValueError("ranks need at least two candidates on at least two papers")
@@ -101,7 +101,7 @@ def rank_intervals(
             upper, lower = (test.first, test.second) if test.difference > 0 else (test.second, test.first)
             better[lower] += 1
             worse[upper] += 1
-    ranks = _ranks(means[None])[0]
+    ranks = _rank_each_row(means[None])[0]
     intervals = [
         Rank(name, float(means[k]), int(ranks[k]), 1 + better[name], number - worse[name])
         for k, name in enumerate(names)
@@ -134,7 +134,7 @@ def rank_consistency(first: Mapping[str, float], second: Mapping[str, float]) ->
     return RankConsistency(*rho_tau, len(shared), left_out)
 
 
-def _ranks(means: Array) -> Array:
+def _rank_each_row(means: Array) -> Array:
     """Returns the rank of each candidate within each row of *means* (rows, candidates); rank 1 has the highest mean.
 
     Means that are equal to nine decimals share the better rank. The rank of NaN is NaN.
@@ -187,11 +187,11 @@ def measure_agreement(
         ValueError: there are fewer than three candidates, or a measure gives all candidates the same mean.
     """
     names = list(dict.fromkeys(candidates))
-    tables = [_paper_means_and_presence(column, papers, candidates) for column in (first, second)]
+    tables = [_compute_paper_means(column, papers, candidates) for column in (first, second)]
     means = [dict(zip(names, (sums.sum(0) / counts.sum(0)).tolist(), strict=True)) for sums, counts in tables]
     result = rank_consistency(*means)
     drawn = [
-        _spearman(*((block @ sums) / np.maximum(block @ counts, 1e-9) for sums, counts in tables))
+        _correlate_rows(*((block @ sums) / np.maximum(block @ counts, 1e-9) for sums, counts in tables))
         for block in draw_bootstrap_counts(len(tables[0][0]), resamples, seed)
     ]
     low, high = equal_tailed_quantiles(np.concatenate(drawn), 0.90)
@@ -235,8 +235,8 @@ def ranks(values: Values, papers: Keys, candidates: Sequence[str]) -> dict[str, 
     Raises:
         ValueError: there are fewer than two scores, or one is not finite.
     """
-    sums, counts = _paper_means_and_presence(values, papers, candidates)
-    places = _ranks((sums.sum(0) / counts.sum(0))[None])[0]
+    sums, counts = _compute_paper_means(values, papers, candidates)
+    places = _rank_each_row((sums.sum(0) / counts.sum(0))[None])[0]
     return dict(zip(dict.fromkeys(candidates), map(int, places), strict=True))
 
 
@@ -256,7 +256,7 @@ def leads_over_baseline(tests: Sequence[PairTest], baseline: str) -> dict[str, f
     return {test.first: test.difference / (test.sd / math.sqrt(test.papers)) for test in against if test.sd > 0}
 
 
-def _paper_means_and_presence(values: Values, papers: Keys, candidates: Sequence[str]) -> tuple[Array, Array]:
+def _compute_paper_means(values: Values, papers: Keys, candidates: Sequence[str]) -> tuple[Array, Array]:
     """Returns each candidate's mean on each paper, and 1 where it has one, else 0: two arrays (papers, candidates).
 
     Means over papers are computed from these, so all papers have equal weight, however many references they have.
@@ -266,8 +266,11 @@ def _paper_means_and_presence(values: Values, papers: Keys, candidates: Sequence
     return divide_or_default(sums, counts, 0.0), (counts > 0).astype(np.float64)
 
 
-def _spearman(first: Array, second: Array) -> Array:
-    """Returns Spearman's coefficient (rows,) of the rows of two tables (rows, candidates); 0 if one does not vary."""
+def _correlate_rows(first: Array, second: Array) -> Array:
+    """Returns Spearman's coefficient (rows,) of each row of *first* with the same row of *second*.
+
+    Both tables have the shape (rows, candidates). The coefficient is 0 if one of the two rows does not vary.
+    """
     from scipy.stats import rankdata
 
     x, y = (rankdata(table, axis=1) for table in (first, second))

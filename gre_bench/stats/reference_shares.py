@@ -52,7 +52,7 @@ def find_tipping_share(differences: Values | Array, stand_in: Values | Array, le
         ValueError: there are fewer than two papers, a number is not finite, or the two sequences differ in length.
     """
     delta, other = _check_paired_values(differences, stand_in)
-    error, t = float(delta.std(ddof=1)) / math.sqrt(len(delta)), _quantile(len(delta), level)
+    error, t = float(delta.std(ddof=1)) / math.sqrt(len(delta)), _compute_t_quantile(len(delta), level)
     if not delta.mean() - t * error > 0:
         return None
     return min((q for q, _ in _find_zero_crossings(delta, other, t)), default=1.0)
@@ -73,7 +73,7 @@ def reversal_share(differences: Values | Array, stand_in: Values | Array, level:
         ValueError: as `find_tipping_share`.
     """
     delta, other = _check_paired_values(differences, stand_in)
-    crossings = _find_zero_crossings(delta, other, _quantile(len(delta), level))
+    crossings = _find_zero_crossings(delta, other, _compute_t_quantile(len(delta), level))
     return min((q for q, mean in crossings if mean < 0 and q < 1), default=None)
 
 
@@ -102,7 +102,7 @@ def find_worst_tipping_share(
     q = np.linspace(0.0, 1.0, STEPS + 1)[:, None]
     within = np.clip(q * size - np.arange(size), 0.0, 1.0)
     u = (1 - q) * delta + within * (delta - other)
-    low = u.mean(axis=1) - _quantile(size, level) * u.std(axis=1, ddof=1) / math.sqrt(size)
+    low = u.mean(axis=1) - _compute_t_quantile(size, level) * u.std(axis=1, ddof=1) / math.sqrt(size)
     failing = np.flatnonzero(~(low > 0))
     if not len(failing):
         return 1.0
@@ -116,7 +116,7 @@ def _check_paired_values(differences: Values | Array, stand_in: Values | Array) 
     return delta, other
 
 
-def _quantile(papers: int, level: float) -> float:
+def _compute_t_quantile(papers: int, level: float) -> float:
     from scipy.special import stdtrit
 
     return float(stdtrit(papers - 1, level))

@@ -3,7 +3,7 @@
 The module also yields seeded bootstrap resamples of whole groups as counts, in blocks of bounded memory.
 
 A resample of G groups is a row of G counts that add up to G: how often the resample contains each group. Many
-statistics need only sums over groups. One product, ``weights @ sums``, then gives these sums for all resamples in a
+statistics need only sums over groups. One product, ``counts @ sums``, then gives these sums for all resamples in a
 block.
 """
 
@@ -79,7 +79,7 @@ def divide_or_default(sums: Array, counts: Array, otherwise: float = np.nan) -> 
 
 
 BLOCK = 1 << 21
-"""The largest number of weights in a block (16 MiB)."""
+"""The largest number of counts in a block (16 MiB)."""
 
 
 def draw_bootstrap_counts(groups: int, resamples: int, seed: int) -> Iterator[Array]:

@@ -48,8 +48,8 @@ def connect(
 ) -> duckdb.DuckDBPyConnection:
     """Returns a locked-down connection to the database *file*, or to an empty database in memory.
 
-    - *attached*: catalogue name → a database file that the connection can also read. None stands for an empty database
-      in memory.
+    - *attached*: name in SQL → a database file that the connection can also read under this name. None stands for an
+      empty database in memory.
     - *config*, *settings*: DuckDB settings to apply before and after *file* is opened.
     - *folders*: folders in which statements may read and write files, such as Parquet files.
     - *read_only*: whether to open *file* only for reading.
@@ -94,7 +94,7 @@ def open_reader(file: Path) -> duckdb.DuckDBPyConnection:
 def explain_resource_shortage(error: duckdb.Error) -> str | None:
     """Returns a message if *error* means that memory, file handles or permissions are lacking; None for other causes.
 
-    If such a lack occurs while DuckDB reads a file, DuckDB reports it as an error of the file.
+    DuckDB reports such a shortage as an error of the file that it is reading.
     """
     reason = str(error).splitlines()[0]
     if isinstance(error, duckdb.OutOfMemoryException) or any(sign in str(error) for sign in _NO_MEMORY):
@@ -111,7 +111,7 @@ DUCKDB_WAIT_S = 30.0
 LOG_SIZE = "128MB"
 """Size at which DuckDB's write-ahead log is merged into the file.
 
-A larger size means fewer merges, but more to replay for the run that follows a killed one.
+A larger size means fewer merges, but after a run is killed, the next run has more of the log to replay.
 """
 
 
@@ -151,9 +151,9 @@ class Database:
             yield self._running
             return
         if self._held and self._open is None:
-            self._open = self._connect(self.file)
+            self._open = self._open_connection(self.file)
         try:
-            with self._transaction(self.file, then) as run:
+            with self._run_transaction(self.file, then) as run:
                 self._running = run
                 try:
                     yield run
@@ -169,11 +169,11 @@ class Database:
 
         Afterwards all data is in *file* and none in a write-ahead log, so that *file* can be moved by itself.
         """
-        return self._transaction(file, "checkpoint")
+        return self._run_transaction(file, "checkpoint")
 
     @contextmanager
-    def _transaction(self, file: Path, then: str | None) -> Iterator[duckdb.DuckDBPyConnection]:
-        connection = self._connect(file)
+    def _run_transaction(self, file: Path, then: str | None) -> Iterator[duckdb.DuckDBPyConnection]:
+        connection = self._open_connection(file)
         try:
             connection.begin()
             yield connection
@@ -206,7 +206,7 @@ class Database:
             self._open.close()
             self._open = None
 
-    def _connect(self, file: Path) -> duckdb.DuckDBPyConnection:
+    def _open_connection(self, file: Path) -> duckdb.DuckDBPyConnection:
         if self._open is not None and file == self.file:
             return self._open.cursor()
         deadline = time.monotonic() + DUCKDB_WAIT_S

@@ -1,4 +1,4 @@
-"""The store of one edition, which has one writer and many readers, and private copies of a store."""
+"""Defines the store of one edition, with one writer and many readers, and makes private copies of a store."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ LOADED = "release"
 SAMPLE_EDITION = "SAMPLE-2026"
 """The key of the edition that ``gre-bench demo`` makes."""
 INCLUDED_EDITION = "ICLR-2022-llms"
-"""The key of the real board that comes with the program as a release."""
+"""The key of the edition whose board of real papers comes with the program, as a release."""
 INCLUDED_EDITIONS = INCLUDED_EDITION, "Agents4Science-2025"
 """The keys of all editions that come with the program as releases."""
 _MAKERS = {SAMPLE_EDITION: "gre-bench demo makes it",
@@ -69,7 +69,7 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-class _Counts(BaseModel, strict=True, extra="allow", defer_build=True):
+class _MetricCounts(BaseModel, strict=True, extra="allow", defer_build=True):
     metric: str
     planned: int
     scored: int
@@ -78,7 +78,7 @@ class _Counts(BaseModel, strict=True, extra="allow", defer_build=True):
     missing: int
 
 
-class _Status(BaseModel, strict=True, extra="allow", defer_build=True):
+class _StoredStatus(BaseModel, strict=True, extra="allow", defer_build=True):
     """The fields of a status that its readers rely on."""
 
     state: str
@@ -89,10 +89,10 @@ class _Status(BaseModel, strict=True, extra="allow", defer_build=True):
     done: int
     pairs_per_s: float | None
     remaining_s: float | None
-    metrics: list[_Counts]
+    metrics: list[_MetricCounts]
 
 
-def _checksum(text: str) -> str:
+def _compute_checksum(text: str) -> str:
     return f"{zlib.crc32(text.encode()):08x}"
 
 
@@ -155,7 +155,7 @@ class Store:
                 left.unlink(missing_ok=True)
             self.refuse_loaded()
             if not self.exists:
-                self._make()
+                self._create_store_file()
             with self._database.kept_open():
                 with self._database.transaction() as run:
                     schema.check_version(run, self.key)
@@ -188,7 +188,7 @@ class Store:
     def is_being_written(self) -> bool:
         return files.is_lock_held(self.lock_file)
 
-    def _make(self) -> None:
+    def _create_store_file(self) -> None:
         """Creates a new store under a temporary name, then moves it into place in one step."""
         from gre_bench.stats.intervals import student_quantiles
 
@@ -236,8 +236,8 @@ class Store:
     def write(self, *steps: tuple[str, Sequence[Any] | Mapping[str, Any]]) -> None:
         """Runs queries in one transaction; each of *steps* is a pair of a query's name and its values.
 
-        If the values are a mapping, they are the query's parameters. If they are a list of records, they are its table
-        ``incoming``; for an empty list, the query is skipped.
+        A mapping gives the query's parameters. A list of records becomes the table ``incoming`` that the query reads;
+        for an empty list, the query is skipped.
         """
         beside = all(query in BESIDE for query, _ in steps)
         with self._database.transaction() if beside else self.transaction() as run:
@@ -363,7 +363,7 @@ class Store:
     def save_status(self, values: Mapping[str, Any]) -> None:
         """Replaces ``status.json`` atomically with *values* and a checksum; raises `StoreError` if that fails."""
         text = json.dumps(values, indent=1, default=str)
-        data = json.dumps(json.loads(text) | {"crc": _checksum(text)}, indent=1).encode()
+        data = json.dumps(json.loads(text) | {"crc": _compute_checksum(text)}, indent=1).encode()
         with convert_write_errors(self.key, self.status_file):
             replace_file(self.status_file, data, keep=False)
 
@@ -374,9 +374,9 @@ class Store:
         """
         try:
             status = json.loads(self.status_file.read_text())
-            _Status.model_validate(status)
+            _StoredStatus.model_validate(status)
             stated = status.pop("crc", None)
-            if stated not in (None, _checksum(json.dumps(status, indent=1))):
+            if stated not in (None, _compute_checksum(json.dumps(status, indent=1))):
                 raise ValueError("not as it was written")
             return status
         except FileNotFoundError:
@@ -445,7 +445,7 @@ def copy_to_scratch(store: Store) -> Iterator[Store]:
         try:
             with connect(scratch.file, {"given": given}, NEW_FILE) as run:
                 for table in schema.TABLES:
-                    if table not in _MADE:
+                    if table not in _TABLES_NOT_COPIED:
                         _copy_table(run, table)
         except duckdb.Error as error:
             raise store.copy.fault(error) from None
@@ -454,18 +454,20 @@ def copy_to_scratch(store: Store) -> Iterator[Store]:
         yield scratch
 
 
-_MADE = ("meta", "student_t", "board", "strata")
+_TABLES_NOT_COPIED = ("meta", "student_t", "board", "strata")
 """Tables that are not copied: a new edition has them already, or fills them from the others."""
-_WITHHELD = {"VARCHAR": "''", "VARCHAR[]": "[]", "TIMESTAMP WITH TIME ZONE": "now()"}
-"""Type of a column → the SQL value for a required cell that a release leaves empty."""
+_WITHHELD_VALUE_SQL = {"VARCHAR": "''", "VARCHAR[]": "[]", "TIMESTAMP WITH TIME ZONE": "now()"}
+"""Type of a column → the SQL value to store in a required cell that a release leaves empty."""
 
 
 def _copy_table(run: duckdb.DuckDBPyConnection, table: str) -> None:
-    """Copies *table* from the catalogue ``given``, without the rows whose required text is missing."""
+    """Copies *table* from the attached database ``given``, without the rows whose required text is missing."""
     rows = run.sql(f"from given.{table}")
     given, cells = rows.columns, []
     for name, kind, nullable, *_ in run.execute(f"describe {table}").fetchall():
-        is_filled = nullable == "NO" and kind in _WITHHELD
-        cells.append("null" if name not in given else f"coalesce({name}, {_WITHHELD[kind]})" if is_filled else name)
+        is_filled = nullable == "NO" and kind in _WITHHELD_VALUE_SQL
+        cells.append(
+            "null" if name not in given else f"coalesce({name}, {_WITHHELD_VALUE_SQL[kind]})" if is_filled else name
+        )
         rows = rows.filter("text is not null") if (name, nullable) == ("text", "NO") else rows
     rows.project(", ".join(cells)).insert_into(table)

@@ -1,4 +1,4 @@
-"""The lock of an edition, ``edition.lock``, which a process must hold to write, and errors while writing files."""
+"""Holds the lock of an edition, ``edition.lock``, which every writer needs, and converts errors while writing files."""
 
 from __future__ import annotations
 

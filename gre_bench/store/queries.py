@@ -1,4 +1,4 @@
-"""The queries of ``sql/queries`` that return rows, and the types of those rows that other packages rely on.
+"""The queries of ``sql/queries`` that return rows, and the types of the rows on which other packages rely.
 
 The SQL defines the rows, and ``docs/columns.toml`` explains the columns. Tests compare the types with DuckDB's
 ``describe``. Functions here convert records to columns for bulk queries, and DuckDB's rows to dictionaries.
@@ -196,7 +196,10 @@ ValidationRow = TypedDict("ValidationRow", {
 })
 VALIDATIONS = Query("validations", ValidationRow)
 CERTIFIED = "; certificate: "
-"""Stands before the sentence of a certificate in the detail of a stored validation."""
+"""Separates, in the detail of a stored validation, the sentence on the metric's certificate from the text before it.
+
+A certificate lists harms with the smallest degree of each that the metric detects.
+"""
 
 # why.sql
 WHY_PAIRS, WHY_RUN, MOVED = define_queries(

@@ -1,4 +1,4 @@
-"""The copy of an edition that readers open: a file named by its content, which never changes.
+"""The copy of an edition that readers open: a file that never changes, named by a digest of its content.
 
 The file ``current`` names the copy to open. The writer adds a new copy, replaces ``current`` atomically, and then
 deletes the other copies. A reader that has opened a copy can still read it.
@@ -95,7 +95,7 @@ class CopyForReaders:
         """Yields a read-only connection to the copy; raises `StoreError` if it is missing or damaged."""
         kept = _OPEN_CONNECTIONS.by_folder
         if kept is None:
-            connection = self._of_current(open_reader)
+            connection = self._call_with_current_copy(open_reader)
             with connection:
                 yield connection
         else:
@@ -103,7 +103,7 @@ class CopyForReaders:
             if known and known[0] != self.file:
                 known[1].close()
                 known = None
-            kept[self.folder] = known or self._of_current(lambda file: (file, open_reader(file)))
+            kept[self.folder] = known or self._call_with_current_copy(lambda file: (file, open_reader(file)))
             yield kept[self.folder][1]
 
     def copy_to(self, target: Path) -> None:
@@ -113,7 +113,7 @@ class CopyForReaders:
             with file.open("rb") as source, target.open("wb") as private:
                 clone_or_copy_file(source, private)
 
-        self._of_current(copy)
+        self._call_with_current_copy(copy)
 
     def fault(self, error: duckdb.Error) -> StoreError:
         """Returns a `StoreError` saying that DuckDB could not read the copy, why, and what to do."""
@@ -133,7 +133,7 @@ class CopyForReaders:
             todo = f"gre-bench import release {releases / loaded.read_text(errors='replace')} loads it again"
         return StoreError(f"edition {self.key}: {self.file} cannot be read ({reason}); {todo}")
 
-    def _of_current(self, use: Callable[[Path], _Result]) -> _Result:
+    def _call_with_current_copy(self, use: Callable[[Path], _Result]) -> _Result:
         """Calls *use* with the path of the current copy; calls it again if the writer replaced the copy meanwhile."""
         file = self.file
         while True:

@@ -33,7 +33,7 @@ HIDDEN = {
     '"COPY_QUERY_NODE"': "a query changes nothing, not even by a copy within a with",
     '"function_name":"json_execute_serialized_sql"': "json_execute_serialized_sql is refused; give the query itself",
 }
-"""What DuckDB's syntax tree calls a part of a query that does more than read → the message that refuses it."""
+"""A text in DuckDB's syntax tree of a query that does more than read → the message that refuses the query."""
 PLAIN = {
     "BIGINT", "BOOLEAN", "DOUBLE", "FLOAT", "HUGEINT", "INTEGER", "SMALLINT", "TINYINT", "UBIGINT", "UHUGEINT",
     "UINTEGER", "USMALLINT", "UTINYINT", "VARCHAR",
@@ -195,7 +195,7 @@ def answer_request(connection: duckdb.DuckDBPyConnection, request: dict[str, Any
 
 
 def encode_cell(cell: Any) -> Any:
-    """Returns *cell* as JSON. A value that JSON cannot represent becomes ``{name of its type: coded value}``."""
+    """Returns *cell* as a JSON value; what JSON cannot represent becomes ``{name of its type: coded value}``."""
     if cell is None or isinstance(cell, bool | int | float | str):
         return cell
     if isinstance(cell, list | tuple):

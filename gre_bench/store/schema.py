@@ -15,10 +15,10 @@ SCHEMA_VERSION = 11
 EARLIEST = 9
 """The earliest schema version that can be upgraded; it lacks the tables ``board``, ``strata`` and ``pair_tests``."""
 NEW_FILE = {"storage_compatibility_version": "v1.4.0", "default_block_size": "65536"}
-"""DuckDB settings for new files of editions and releases: the oldest format that readers are likely to use.
+"""DuckDB settings for new files of editions and releases.
 
-The block size, in bytes, is a quarter of DuckDB's default. It makes a small file 2.7 times smaller, and a large file
-20% smaller.
+The format is that of the oldest DuckDB version that readers are likely to use. The block size, in bytes, is a quarter
+of DuckDB's default. It makes a small file 2.7 times smaller, and a large file 20% smaller.
 """
 
 TABLES = tuple(load_statements("schema"))

@@ -2,7 +2,8 @@
 
 A kind is a file ``sql/<kind>.sql`` or all files of a folder ``sql/<kind>/``. Names are unique within a kind. In a file,
 ``-- name: papers`` starts the statement *papers*, which ends at the next ``-- name:`` line. A file without ``-- name:``
-lines holds one statement, named after the file. Each file is read once. `CHANGES` are statements that fit any table.
+lines holds one statement, named after the file. Each file is read once. `CHANGES` are templates of statements on any
+table.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ CHANGES = {
     "clear": "deletes rows\ndelete from {} where signature_id in (select unnest($signature_ids::varchar[]))",
     "empty": "deletes all rows\ndelete from {}",
 }
-"""Verb → the SQL that it stands for: the query ``put_papers`` puts the incoming rows into the table ``papers``."""
+"""Verb → its SQL, where ``{}`` is a table; the query ``put_papers`` puts the incoming rows into ``papers``."""
 
 
 def statement(kind: str, name: str) -> str:
     """Returns the SQL text of the statement *name* of a *kind*, such as ``queries``.
 
-    A query that is in no file may be one of `CHANGES`, such as ``put_papers``. Raises `StoreError` if there is no such
-    statement.
+    Queries such as ``put_papers``, which are in no file, are made from `CHANGES`. Raises `StoreError` if there is no
+    such statement.
     """
     known = load_statements(kind)
     if name not in known:
@@ -64,7 +65,7 @@ def read_statements(folder: Path, kind: str) -> Mapping[str, str]:
     place_of: dict[str, Path] = {}
     for file in files:
         path = file.relative_to(folder.parent)
-        for name, text in _split(file):
+        for name, text in _split_into_statements(file):
             if not NAME.fullmatch(name):
                 raise StoreError(f"{path}: a statement is named {name!r}; use lower-case letters, digits and _")
             if name in texts:
@@ -75,7 +76,7 @@ def read_statements(folder: Path, kind: str) -> Mapping[str, str]:
     return MappingProxyType(texts)
 
 
-def _split(file: Path) -> Iterator[tuple[str, str]]:
+def _split_into_statements(file: Path) -> Iterator[tuple[str, str]]:
     """Yields (name, SQL text) for each statement of *file*; raises `StoreError` if text precedes the first name."""
     try:
         before, *named = HEADER.split(file.read_text(encoding="utf-8"))

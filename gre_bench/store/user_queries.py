@@ -45,7 +45,7 @@ CODES: dict[str, Callable[[Any], Any]] = {
     "datetime": datetime.fromisoformat,
     "time": clock.fromisoformat,
 }
-"""Type name of a cell that JSON cannot hold → its decoder; other types are text."""
+"""Type name of a cell that JSON cannot hold → its decoder; cells of other types are decoded as text."""
 
 
 def run_user_query(key: str, copy: Path, text: str, bounds: QuerySettings) -> tuple[list[str], list[Row]]:

@@ -1,7 +1,7 @@
-"""Makes certificates: harms human reviews to ten degrees, scores them, and finds which degrees a metric detects.
+"""Makes certificates: harms human reviews in several degrees, and finds which degrees a metric detects.
 
-A certificate is made in the stages of a validation, with the degrees as candidates. So it continues after an
-interruption, and can include further editions, as a validation does.
+The stages are those of a validation, with one candidate per harm and degree. So an interrupted run continues, and
+further editions can be included, as in a validation.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ from gre_bench.stats.samples import Array
 from gre_bench.store import Row
 
 Rows = Mapping[str, Sequence[Row]]
-"""Candidate → its planned pairs."""
+"""Candidate → one row for each planned pair of a paper and a reference."""
 
 
 def certify(job: Job) -> dict[str, Any]:
-    """Scores all degrees of all harms; returns the summary of the run, with the certificate of each metric.
+    """Scores each harm in the degrees of the settings; returns the run's summary, with each metric's certificate.
 
     Only metrics of pointwise mutual information are certified. A pilot writes no certificate, and neither does a run
     with missing pairs. Raises `SettingsError` if the settings have no such metric. Also raises it if an edition has a
-    release, because its next release would hold all degrees.
+    release, because its next release would contain the harmed reviews of all degrees.
     """
     for key in (job.store.key, *job.settings.validation.together_with):
         if newest := releases(job.state, key).newest():
@@ -95,7 +95,10 @@ def certify(job: Job) -> dict[str, Any]:
 def compute_curves(
     rows: Rows, changes: Mapping[str, str], settings: ValidationSettings
 ) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:  # fmt: skip
-    """Returns harm → its curve (`DegreeCurve` as JSON), and harm → why it has no curve, for the harms in *changes*."""
+    """Returns harm → its curve (`DegreeCurve` as JSON), and harm → why it has no curve, for the harms in *changes*.
+
+    *changes*: harm and degree, such as ``HARM-50`` → its candidate in *rows*.
+    """
     curves, untried = dict[str, dict[str, Any]](), dict[str, str]()
     degrees = [degree // 10 for degree in settings.degrees]
     for name in HARMS:
@@ -111,7 +114,7 @@ def compute_curves(
 
 
 def paper_differences_from_human(rows: Rows, candidates: Sequence[str]) -> Array:
-    """Returns each paper's mean difference of each of *candidates* from the human baseline, in nats.
+    """Returns the mean difference of each of *candidates* from the human baseline, for each paper, in nats.
 
     The shape is (papers, candidates). Only pairs with a score for all of *candidates* count; papers are in the order of
     their ids.

@@ -36,8 +36,9 @@ Work = Mapping[tuple[str, str, str], tuple[Case, int]]
 def study_committee(state: Path, edition: str, metrics: list[str] | None) -> dict[str, Any]:
     """Returns, for each of *metrics*, the curve of the committee of all ranked LM candidates; computes missing scores.
 
-    If *metrics* is None, uses the headline metric. An edition loaded from a release is only read, not scored. Raises
-    `SettingsError` for a metric that reads no judgments, for fewer than two LM candidates, or if the LM has changed.
+    The curve gives the score of a growing committee. If *metrics* is None, uses the headline metric. An edition loaded
+    from a release is only read, not scored. Raises `SettingsError` for a metric that reads no judgments, for fewer than
+    two LM candidates, or if the LM has changed.
     """
     store = ReadCopy(state, edition)
     reports, outcome = [], "done"
@@ -116,9 +117,9 @@ def _split_by_papers(due: Work, papers: int) -> Iterator[list[tuple[str, str, st
 def _find_due_cases(
     store: Store, signature: SignatureRow, models: Sequence[str], entries: Mapping[str, Entry]
 ) -> dict[tuple[str, str, str], tuple[Case, int]]:
-    """Returns the cases that the curve's next step needs and *store* lacks.
+    """Returns the cases that the next step of the curve's computation needs and *store* lacks.
 
-    The first step needs only the committee of all members and the human.
+    The first step needs only one committee: all *models* and the human baseline.
     """
     rows = store.rows(COMMITTEES, signature_id=signature["signature_id"])
     known = {(row["paper_id"], row["reference_id"], row["members"]) for row in rows}
@@ -135,7 +136,7 @@ def _find_due_cases(
 def _build_committee_cases(
     entry: Entry, who: Members, signature: SignatureRow
 ) -> dict[tuple[str, str, str], tuple[Case, int]]:
-    """Returns the cases of the committee *who* on the paper's references, except the human baseline's own review."""
+    """Returns the cases of the committee *who* on a paper's references, except the human baseline's review."""
     writer, form = signature["writer"], signature["form"]
     reviews = [entry.human if name == HUMAN else entry.responses[name] for name in who]
     texts = [prepare_judgments(review.judgments.get(writer, ""), form, False) for review in reviews]

@@ -1,4 +1,4 @@
-"""Makes an edition of papers with planted flaws, which a refresh then reviews and scores like any other edition.
+"""Makes an edition of papers with planted flaws. A refresh then reviews and scores it like any other edition.
 
 The edition ``ICLR-2025-flaws`` holds each chosen paper of ``ICLR-2025`` four times: with a flaw f, with another flaw g,
 as it is, and after a harmless edit. A text's id is the paper's id, ``~`` and the flaw's name. The references of each
@@ -71,7 +71,7 @@ Pairs = Mapping[str, Sequence[PlantedText]]
 WORDS = "words"
 """The name of a pseudo-metric in the results: the share of a description's words that occur in a review."""
 SURE = f"{scripted.PREFIX}plain-100"
-"""The script that names every flaw in plain words, so its share of detected flaws is the share of true detections."""
+"""The script that names every planted flaw in plain words; its share of detected flaws serves to correct all rates."""
 
 Values = Mapping[tuple[str, str], float]
 """(text, reference) → score of one reviewer."""
@@ -85,9 +85,10 @@ _EMPTY = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class FlawStudy:
-    """A study of flaws planted in *papers* papers of the edition *source*, taken in the order of the edition's sample.
+    """A study of flaws planted in papers of the edition *source*.
 
-    *folder*: the folder that holds the flaws; None: ``data/flaws``. *scripts*: the scripted reviewers.
+    *papers*: the number of papers, which are taken in the order of the edition's sample. *folder*: the folder that
+    holds the flaws; None: ``data/flaws``. *scripts*: the scripted reviewers.
     """
 
     source: Edition
@@ -127,7 +128,7 @@ def build_flaw_job(job: Job, study: FlawStudy) -> Job:
 
 
 def plant_edition(job: Job, study: FlawStudy) -> dict[str, Any]:
-    """Makes the edition of *study* if missing, and adds missing reviews by scripts. *job*: from `build_flaw_job`.
+    """Makes the edition of *study* if missing, and adds the scripts' missing reviews. *job*: from `build_flaw_job`.
 
     Returns the edition's record; ``refused`` has a line for each file without a valid flaw. Raises `SettingsError` if
     the edition was made with other settings, `SourceError` if fewer than two papers can take two flaws.
@@ -137,7 +138,7 @@ def plant_edition(job: Job, study: FlawStudy) -> dict[str, Any]:
     source, store = ReadCopy(job.state, study.source), job.store
     catalogue, refused = load_flaws(study.folder)
     papers = {paper.paper_id: paper for paper in sampled_papers(source)}
-    human = _human_reviews(source)
+    human = _load_human_reviews(source)
     with store.lock("study flaws", job.wait_s), record_run(store, "study flaws", job.settings):
         new, sources = not store.rows(DRAW), {name: flaw.source for name, flaw in catalogue.items()}
         fixed = {"seed": study.seed, "asked": study.papers, "catalogue": sources}
@@ -205,7 +206,7 @@ def find_papers_with_same_flaw(papers: Mapping[str, Sequence[str]]) -> dict[tupl
     }
 
 
-def _human_reviews(source: Store) -> dict[str, list[Review]]:
+def _load_human_reviews(source: Store) -> dict[str, list[Review]]:
     """Returns paper id → its human reviews that have a text; the human candidate's review comes first."""
     first = {row["review_id"] for row in source.rows(SAMPLE) if row["role"] == "candidate"}
     reviews: dict[str, list[Review]] = defaultdict(list)
@@ -275,7 +276,7 @@ def _build_storing_steps(
 
 
 def _build_reference_reviews(planted: Pairs) -> Iterator[Review]:
-    """Yields the flaws' descriptions as human reviews of the texts, with slots from 1."""
+    """Yields the flaws' descriptions as human reviews of the texts, in the slots 1, 2, ... of each text."""
     ring = find_papers_with_same_flaw({name: [item.flaw.name for item in row[:2]] for name, row in planted.items()})
     owner_of = {(other, flaw): paper for (paper, flaw), other in ring.items()}
     for name, row in planted.items():
@@ -309,7 +310,7 @@ def _write_scripted_reviews(
 
 
 def compute_flaw_results(job: Job, record: Mapping[str, Any]) -> FlawResults:
-    """Returns the results of each metric, and of the share of common words, from the scores of *record*'s edition.
+    """Returns the results of each metric, and of the share of words in common, from the scores of *record*'s edition.
 
     A paper counts for a reviewer only if all four texts of the paper have their scores.
     """
@@ -324,7 +325,7 @@ def compute_flaw_results(job: Job, record: Mapping[str, Any]) -> FlawResults:
             if row["value"] is not None:
                 own[row["paper_id"], row["reference_id"]] = row["value"]
     if signatures:
-        values[WORDS] = _share_words_by_candidate(store, signatures[0]["writer"], values[signatures[0]["metric"]])
+        values[WORDS] = _compute_word_shares(store, signatures[0]["writer"], values[signatures[0]["metric"]])
     rows: list[ReviewerResult] = []
     too_few: list[TooFew] = []
     for metric, by_candidate in values.items():
@@ -338,10 +339,12 @@ def compute_flaw_results(job: Job, record: Mapping[str, Any]) -> FlawResults:
                 continue
             result = summarise_flaw_scores(scores[name])
             rows.append({
-                "metric": metric, **reviewer, "papers": len(scores[name]) // 2, "score": _test_as_row(result.score),
-                "other": _test_as_row(result.other), "again": _test_as_row(result.again),
-                "specific": _test_as_row(result.specific) if result.specific else None,
-                "families": {family: _test_as_row(test, holm) for family, (test, holm) in result.families.items()},
+                "metric": metric, **reviewer, "papers": len(scores[name]) // 2,
+                "score": _convert_test_to_row(result.score),
+                "other": _convert_test_to_row(result.other), "again": _convert_test_to_row(result.again),
+                "specific": _convert_test_to_row(result.specific) if result.specific else None,
+                "families": {family: _convert_test_to_row(test, holm)
+                             for family, (test, holm) in result.families.items()},
                 "nulls": result.nulls, "detected": result.detected, "true": true,
                 "rate": corrected_naming_rate(result.detected, true, ALPHA),
             })  # fmt: skip
@@ -387,7 +390,7 @@ def _mean_score_on_flaw(values: Values, variant: str, paper: str, flaw: str, wor
     return sum(known) / wordings if len(known) == wordings else None
 
 
-def _share_words_by_candidate(
+def _compute_word_shares(
     store: Store, writer: str, scored: Mapping[str, Values]
 ) -> dict[str, dict[tuple[str, str], float]]:
     """Returns candidate → (text, reference) → share of the description's words in the review, for *scored* pairs.
@@ -407,12 +410,12 @@ def _share_words_by_candidate(
 
 def share_of_words(review: str, description: str) -> float:
     """Returns the share of *description*'s content words that occur in *review*; both are judgments."""
-    wanted = _words(description)
-    return len(wanted & _words(review)) / len(wanted) if wanted else 0.0
+    wanted = _extract_content_words(description)
+    return len(wanted & _extract_content_words(review)) / len(wanted) if wanted else 0.0
 
 
 @lru_cache(maxsize=4096)
-def _words(text: str) -> frozenset[str]:
+def _extract_content_words(text: str) -> frozenset[str]:
     for opening in OPENINGS:
         text = text.replace(opening, " ")
     return frozenset(word for word in map(str.lower, _WORD.findall(text)) if not _EMPTY.fullmatch(word))
@@ -423,7 +426,7 @@ def is_control(candidate: str) -> bool:
     return candidate == HUMAN or candidate in (*CONTROLS, *EXTRACTIVE) or scripted.is_script(candidate)
 
 
-def _test_as_row(test: PairedTest, holm: float | None = None) -> MeanWithTest:
+def _convert_test_to_row(test: PairedTest, holm: float | None = None) -> MeanWithTest:
     return {"value": test.value, "low": test.low, "high": test.high, "p": test.p, "p_holm": holm}
 
 

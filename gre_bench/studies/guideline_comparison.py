@@ -128,8 +128,8 @@ def rating_signature(job: GuidelineJob, model: str, condition: Condition) -> dic
 def estimate(job: GuidelineJob) -> dict[str, Any]:
     """Returns the estimated number and cost of the requests that the study still needs; sends nothing.
 
-    ``models`` has one row per model (see `estimate_request_cost`), and ``list_exceeded_budgets`` one line for each
-    limit that may be exceeded.
+    ``models`` has one row per model (see `estimate_request_cost`), and ``over_budget`` one line for each limit that may
+    be exceeded.
     """
     material, chosen = load_papers_and_conditions(job)
     able = [content for content in material.contents.values() if content]

@@ -72,18 +72,18 @@ WORDS = "Words: of a review, mean. TTR: distinct words over words, mean; TTR 50:
 
 
 def markdown(tables: Sequence[Table], outcomes: Sequence[ConditionResult], measure: RmseReference | None) -> str:
-    def rows(heads: Sequence[str], cells: Iterable[Sequence[str]]) -> list[str]:
+    def format_rows(heads: Sequence[str], cells: Iterable[Sequence[str]]) -> list[str]:
         return format_markdown_table(heads, (list(map(format_markdown_cell, row)) for row in cells))
 
     reasons = [f"- {format_markdown_cell(line)}" for line in list_missing_ratings(outcomes)]
     return "\n".join(
         [
-            *(LEGEND, "", *map(_markdown, tables), *format_rmse_reference(measure), ""),
-            *("## How close to the human means", "", *rows(CLOSE, map(format_closeness_cells, outcomes)), ""),
+            *(LEGEND, "", *map(_format_table_as_markdown, tables), *format_rmse_reference(measure), ""),
+            *("## How close to the human means", "", *format_rows(CLOSE, map(format_closeness_cells, outcomes)), ""),
             *(
                 "## Ratings given, and how the reviews are worded",
                 "",
-                *rows(GIVEN, yield_rating_rows(outcomes, measure)),
+                *format_rows(GIVEN, yield_rating_rows(outcomes, measure)),
                 "",
             ),
             WORDS,
@@ -143,7 +143,7 @@ def list_missing_ratings(outcomes: Sequence[ConditionResult]) -> list[str]:
     return [f"{row.model}, {row.condition}: {why} ({count})" for row in outcomes for why, count in row.reasons.items()]
 
 
-def _markdown(table: Table) -> str:
+def _format_table_as_markdown(table: Table) -> str:
     rows, notes = [], []
     for line in table.lines:
         labels = [f"{line.labels[0]} (published)" if line.published else line.labels[0], *line.labels[1:]]

@@ -56,8 +56,8 @@ def score_labelled_points(job: Job) -> dict[str, Any]:
     """Scores the stored points, compares each score with each label, and returns the summary.
 
     ``labels`` has an entry per label, with a row per score. A row has AUCs over all points and within papers, with 95%
-    intervals by paper. Raises `SettingsError` if no metric of the settings is a PMI of judgments, and `SourceError` if
-    no points are stored.
+    intervals clustered by paper. Raises `SettingsError` if no metric of the settings is a PMI of judgments, and
+    `SourceError` if no points are stored.
     """
     job = check_scoring_job(job)
     metrics = tuple(
@@ -181,7 +181,10 @@ def _join_point_judgments(kind: str, judgments: Iterable[str | None], writer: st
 def _load_point_scores(
     store: Store, points: Sequence[Point], texts: Mapping[str, PointTexts], work: RunPlan, metric: str
 ) -> dict[str, dict[str, float]]:
-    """Returns point id → its `SCORES` by *metric*, as means over references; points that lack a pair are left out."""
+    """Returns point id → its `SCORES` by *metric*, as means over references.
+
+    Only references on which all texts of the point have a score count. Points without such a reference are left out.
+    """
     rows = store.rows(FINISHED_PAIRS, signature_id=work.signatures[metric].signature_id)
     scored: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
     for row in rows:

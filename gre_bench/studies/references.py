@@ -1,6 +1,6 @@
 """Measures how much a board would change if AI had written some of its human references, or if a reviewer were missing.
 
-Candidates' reviews stand in for AI-written references: each LM candidate is scored with the reviews of all other
+Candidates' reviews are stand-ins for AI-written references: each LM candidate is scored with the reviews of all other
 candidates as references. The scores of other human reviews on a reference show how AI-like the reference is. All these
 scores are stored paper by paper, so a study that was interrupted continues.
 """
@@ -74,7 +74,7 @@ def study_references(
             lacking = f"{signature['metric']} has no score of the human baseline, which leads are over ({LIKELY})"
             raise SettingsError(f"edition {store.key}: {lacking}")
         if recipe_of(signature["metric"]).formula == "pmi" and not store.is_loaded:
-            missing = _score(store, signature)
+            missing = _score_missing_cases(store, signature)
             outcome = "incomplete" if missing else outcome
         reports.append(report_of(store, signature, likely, threshold) | {"missing": missing})
     return {"edition": store.key, "outcome": outcome, "metrics": reports}
@@ -95,11 +95,12 @@ def report_of(
 ) -> dict[str, Any]:
     """Returns the report on one signature, from the scores in *store*; nothing is scored.
 
-    - *line*: the sentence that the board shows; None if there are no scores on stand-ins.
+    - *line*: the sentence that the board shows; None if no candidate is scored on stand-ins.
     - *orders*: one row per pair of LM candidates. *trimmed*: their orders without the most AI-like references.
     - *human*: why the human baseline has no row.
     - *likeness*: quantiles, over all references, of how AI-like they are.
-    - *reviewers*, *strata*: how far leads over the human baseline shift, of the candidates that the board ranks.
+    - *reviewers*: how far the ranked candidates' leads over the human baseline shift without each reviewer.
+    - *strata*: how far these leads shift with the likelihood that an LM wrote the reference.
     - *unranked*: name of each other candidate → why the board does not rank it.
     """
     pairs = pairs_of(store.read, signature["signature_id"])
@@ -184,7 +185,7 @@ def mean_score_at_lengths(case_spans: Sequence[SpanLogprob], lengths: Sequence[i
     return math.fsum(gains[min(length, len(gains)) - 1] for length in lengths) / len(lengths)
 
 
-def _score(store: Store, signature: SignatureRow) -> int:
+def _score_missing_cases(store: Store, signature: SignatureRow) -> int:
     """Computes and stores missing scores of *signature*, in chunks of papers; returns how many are still missing."""
     source = find_score_origin(store, signature, HUMAN, store.folder.parent.parent)
     if not (due := _find_due_stand_in_cases(store, signature, source)):

@@ -82,7 +82,7 @@ def grade(job: QualityJob) -> dict[str, Any]:
     folder = study_folder(job.state, job.name, source)
     with run_within_budget(job.writer_context, folder) as say:
         verdicts: dict[tuple[str, str], Points] = {}
-        for name, able in _select_judgeable(job, reviews).items():
+        for name, able in _select_judgeable_reviews(job, reviews).items():
             if not (able and job.judge):
                 continue
             answers = steps.judge_reviews(job.judge, job.writer_context, name, able)
@@ -104,22 +104,24 @@ def grade(job: QualityJob) -> dict[str, Any]:
 def estimate(job: QualityJob) -> dict[str, Any]:
     """Returns the estimated number and cost of the requests to the judge that are still needed; sends nothing.
 
-    ``models`` has one row (see `estimate_request_cost`), or none without a judge. ``list_exceeded_budgets`` has one
-    line for each limit that may be exceeded.
+    ``models`` has one row (see `estimate_request_cost`), or none without a judge. ``over_budget`` has one line for each
+    limit that may be exceeded.
     """
     reviews = load_fielded_reviews(job)
     rows = []
     if job.judge:
         lm = examine.open_examiner_lm(job.judge, job.writer_context)
         chats = [
-            CRITERIA[name].chat(review) for name, able in _select_judgeable(job, reviews).items() for review in able
+            CRITERIA[name].chat(review)
+            for name, able in _select_judgeable_reviews(job, reviews).items()
+            for review in able
         ]
         rows.append(estimate_request_cost(job.judge, [(lm.writer, chats, lm.sampling)]))
     return {"study": job.name, "reviews": len(reviews), "models": rows,
             "over_budget": list_exceeded_budgets(job.writer_context, rows)}  # fmt: skip
 
 
-def _select_judgeable(job: QualityJob, reviews: Sequence[FieldedReview]) -> dict[str, list[FieldedReview]]:
+def _select_judgeable_reviews(job: QualityJob, reviews: Sequence[FieldedReview]) -> dict[str, list[FieldedReview]]:
     """Returns criterion → the reviews with all fields that it needs; empty if the job names no judge."""
     if job.judge is None:
         return {}

@@ -115,7 +115,7 @@ def train(
     by_writer: dict[str, list[Sequence[str]]] = {}
     for paper, writer in zip(papers, writers, strict=True):
         by_writer.setdefault(writer, []).append(paper)
-    config, vocabulary, arrays = _count_papers(list(by_writer.values()), recipe, alphabet)
+    config, vocabulary, arrays = _build_model_parts(list(by_writer.values()), recipe, alphabet)
     model = fit_sources(CacheNgram(config, vocabulary, arrays, alphabet), validation)
     for _ in range(recipe.rounds):
         model = fit_sources(fit_feature_weights(model, validation, recipe.steps), validation)
@@ -131,7 +131,7 @@ def save(model: CacheNgram, folder: Path) -> None:
 def evaluate_held_out(model: CacheNgram, papers: Papers, writers: Sequence[str] | None = None) -> HeldOutResults:
     """Returns the results of *model* on *papers*. *writers*: for each paper, the writer of its judgments; None: one.
 
-    For the PMI between papers, paper i of a writer's n papers is paired with paper i + n/2, modulo n.
+    For the PMI between papers, paper i of a writer's n papers is paired with paper i + ⌊n/2⌋, modulo n.
     """
     of_writer: dict[str, list[int]] = {}
     for index, writer in enumerate(writers or [""] * len(papers)):
@@ -161,13 +161,13 @@ def evaluate_held_out(model: CacheNgram, papers: Papers, writers: Sequence[str] 
     )
 
 
-def _count_papers(
+def _build_model_parts(
     writers: Sequence[Papers], recipe: TrainingRecipe, alphabet: Alphabet
 ) -> tuple[dict[str, Any], list[str], dict[str, np.ndarray]]:
-    """Counts the papers of each of *writers* and returns the config, vocabulary and arrays of a model.
+    """Counts the words of the training papers; returns the config, vocabulary and arrays of a model.
 
-    In the config, all source weights are equal and all feature weights are 0. Raises `SourceError` if too few words
-    occur in several papers.
+    *writers*: the papers of each writer. In the config, all source weights are equal and all feature weights are 0.
+    Raises `SourceError` if too few words occur in several papers.
     """
     texts = [[[split(text).words for text in paper] for paper in papers] for papers in writers]
     counted = [Counter(word for paper in papers for word in {*chain(*paper)}) for papers in texts]
@@ -241,7 +241,7 @@ def _replace_config(model: CacheNgram, **changes: Any) -> CacheNgram:
     return CacheNgram({**model.config, **changes}, model.vocabulary, model.arrays, model.alphabet)
 
 
-def _read_pairs(
+def _read_review_pairs(
     model: CacheNgram, papers: Papers
 ) -> tuple[list[tuple[str, str]], dict[str, ReplyParts], dict[str, KnownTextEffect | None]]:
     """Returns all ordered pairs (known text, reply) of two reviews of one paper, and each review read in both roles."""
@@ -258,20 +258,20 @@ def fit_sources(model: CacheNgram, papers: Papers) -> CacheNgram:
     """
     replies = {text: model.read_reply(text) for paper in papers for text in paper}
     terms = [
-        _token_probabilities(reply, *model.marginal_terms(reply.text, reply.trigram, reply.unknown))
+        _compute_token_probabilities(reply, *model.marginal_terms(reply.text, reply.trigram, reply.unknown))
         for reply in replies.values()
     ]
     model = _replace_config(model, marginal_weights=_fit_mixture_weights(np.concatenate(terms, axis=1)))
-    pairs, replies, known = _read_pairs(model, papers)
+    pairs, replies, known = _read_review_pairs(model, papers)
     terms = [
-        _token_probabilities(replies[y], *model.conditional_terms(replies[y], given))
+        _compute_token_probabilities(replies[y], *model.conditional_terms(replies[y], given))
         for x, y in pairs
         if (given := known[x])
     ]
     return _replace_config(model, conditional_weights=_fit_mixture_weights(np.concatenate(terms, axis=1)))
 
 
-def _token_probabilities(reply: ReplyParts, whole: np.ndarray, unknown: np.ndarray) -> np.ndarray:
+def _compute_token_probabilities(reply: ReplyParts, whole: np.ndarray, unknown: np.ndarray) -> np.ndarray:
     """Returns P(token) by each source, shape (sources, tokens), up to a factor for each token.
 
     *whole* and *unknown* are P(word) and P(unknown word) by each source.
@@ -305,9 +305,9 @@ def fit_feature_weights(model: CacheNgram, papers: Papers, steps: int) -> CacheN
     """
     from scipy.optimize import minimize
 
-    pairs, replies, known = _read_pairs(model, papers)
+    pairs, replies, known = _read_review_pairs(model, papers)
     features = {text: model.known_text.features(model.read(text)).astype(np.float32) for text in replies}
-    copies = {(x, y): _other_sources(model, replies[y], given) for x, y in set(pairs) if (given := known[x])}
+    copies = {(x, y): _compute_other_sources(model, replies[y], given) for x, y in set(pairs) if (given := known[x])}
     share = model.conditional_weights[1]
 
     def loss(boosts: np.ndarray) -> tuple[float, np.ndarray]:
@@ -336,7 +336,9 @@ def fit_feature_weights(model: CacheNgram, papers: Papers, steps: int) -> CacheN
     return _replace_config(model, boosts=dict(zip(FEATURES, fitted.tolist(), strict=True)))
 
 
-def _other_sources(model: CacheNgram, reply: ReplyParts, known: KnownTextEffect) -> tuple[np.ndarray, np.ndarray]:
+def _compute_other_sources(
+    model: CacheNgram, reply: ReplyParts, known: KnownTextEffect
+) -> tuple[np.ndarray, np.ndarray]:
     """Returns two arrays of probabilities of the tokens of *reply*, which do not depend on the feature weights.
 
     The first is the weighted sum over all sources except the reweighted trigram model. The second treats the token as

@@ -45,7 +45,7 @@ class JudgedPaper:
     """A paper to train on. *judgments*: one string for each review. *synopses*: kind of synopsis → its text.
 
     *reviews*: the texts of the reviews, if the source has them. *writers*: the writers of the judgments. *passage*:
-    judgments made from a passage of the paper's own text, if contrast is to use them.
+    judgments made from a passage of the paper's own text, for contrastive training.
     """
 
     paper_id: str
@@ -65,9 +65,9 @@ class JudgedPaper:
 class Example:
     """A tokenised conversation: token ids, and the weight of each token's loss; the first weight has no effect.
 
-    *group*: with contrast, the index of the paper and metric, and the index of the reply (-1 if it is predicted without
-    a review). *wrong*: whether the reply is predicted from a rival (see `choose_rivals`). Such an example serves for
-    comparison only, and the LM is not trained to predict its reply.
+    *group*: in contrastive training, the index of the paper and metric together, and the index of the reply (-1 if the
+    reply is predicted without a review). *wrong*: whether the reply is predicted from a rival (see `choose_rivals`). A
+    wrong example serves for comparison only; the LM is not trained to predict its reply.
     """
 
     ids: tuple[int, ...]
@@ -93,11 +93,11 @@ def build_review_predictions(reviews: Sequence[str], synopsis: str | None) -> li
 def choose_rivals(papers: Sequence[JudgedPaper], count: int, seed: int) -> list[tuple[str, ...]]:
     """Returns for each of *papers* the judgments of *count* texts that are not reviews of it.
 
-    These texts are hard to distinguish from the paper's own reviews. All but one are reviews of the `_NEAR` papers with
-    the most similar words (cosine of TF-IDF); their judgments are by the same writers, and their length is similar. If
-    *count* is two or more, the last text is the paper's passage, which names the topic but does not review. A paper
-    without a passage gets a review of any other paper instead. There are fewer texts if the other papers have fewer
-    distinct judgments.
+    The texts are hard to distinguish from the paper's own reviews. They are reviews of the `_NEAR` papers with the most
+    similar words (cosine of TF-IDF); their judgments are by the same writers, and their length is similar. If *count*
+    is two or more, the last text is instead the paper's passage, which names the topic but does not review. If the
+    paper has no passage, the last text is a review of a random other paper by the same writers. There are fewer texts
+    if the other papers have fewer distinct judgments.
     """
     from scipy.sparse import csr_array
 
@@ -150,12 +150,12 @@ def build_training_predictions(
     ascii_fold: bool = False,
     others: int = 0,
 ) -> tuple[list[Prediction], Counter[str], list[tuple[int, bool]]]:
-    """Returns predictions (nine for each paper and metric), the number of papers left out by reason, and places.
+    """Returns predictions (nine for each paper and metric), reason → number of papers left out, and places.
 
     A paper needs three reviews with judgments. If it has more, three of them are sampled by *seed*. *form*,
     *ascii_fold*: how the texts are prepared. *others*: the number of rivals (`choose_rivals`) from which each review is
-    also predicted. A place is the index of a prediction's paper and metric, and whether it is a prediction from a
-    rival.
+    also predicted. There is one place per prediction: the index of its paper and metric together, and whether it
+    is predicted from a rival.
     """
     made: list[Prediction] = []
     places: list[tuple[int, bool]] = []
@@ -258,7 +258,8 @@ def build_batches(
     """Divides *examples* into batches of *size* examples of similar lengths, and returns the batches in random order.
 
     The last batch may be smaller. Each *epoch* (an index) has its own order. If *neighbours* is true, each batch holds
-    consecutive examples instead. With contrast, it holds all examples of one paper and metric, whatever *size* is.
+    consecutive examples instead. In contrastive training, each holds all examples of one paper and metric, whatever
+    *size* is.
     """
     shuffle = random.Random(f"batches {seed} {epoch}")
     if examples and examples[0].group is not None:

@@ -4,8 +4,8 @@ The nine conversations about a paper share the system prompt, the synopsis and t
 trie (`gre_bench.lm.engine.packs`), which has about 1.6 times fewer tokens, or 2.5 times fewer with abstracts. The loss
 and its gradient are the same as if each conversation were read alone, up to the order of floating-point sums.
 
-Two functions define their own gradients: the attention over the trie, and the head with its cross-entropy. For these
-functions, autograd would spend more time on storing and copying than on the matrix products.
+Two functions define their own gradients: the attention over the trie, and the output layer (head) with its
+cross-entropy. For these functions, autograd would spend more time on storing and copying than on the matrix products.
 """
 
 from __future__ import annotations
@@ -35,18 +35,20 @@ _ROWS = 128
 """The number of rows that pass through the head at once; the logits of so many rows fit the processor's cache."""
 
 Layout = Sequence[tuple[tuple[int, int], list[tuple[int, int]]]]
-"""Ranges of a trie's tokens, each with the ranges that it attends to. The last of these is itself, with causal
-attention."""
+"""Ranges of a trie's tokens, each with the list of ranges that it attends to.
+
+The last range of each list is the range itself, with causal attention.
+"""
 
 
 @contextmanager
 def share_prefixes_in(model: nn.Module) -> Iterator[None]:
-    """Makes *model* use this module's attention in the ``with`` block; raises `LMError` if it cannot read a trie."""
+    """Makes *model* use this module's attention in the ``with`` block; raises `LMError` if the model cannot."""
     base = unwrap_adapter(model)
     kind = base.config.model_type
     if kind not in ARCHITECTURES:
         raise LMError(f"training: the architecture {kind} cannot share prefixes; set share_prefixes=false")
-    AttentionInterface.register(NAME, _attend)
+    AttentionInterface.register(NAME, _compute_attention)
     before = base.config._attn_implementation
     base.set_attn_implementation(NAME)
     with ExitStack() as stack:
@@ -60,7 +62,7 @@ def share_prefixes_in(model: nn.Module) -> Iterator[None]:
 
 
 def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
-    """Returns Σ −log P(token | earlier tokens) in nats over the trained tokens of *batch*, which have a weight.
+    """Returns Σ −log P(token | earlier tokens) in nats over the trained tokens of *batch* (those with a weight).
 
     Raises `ValueError` unless the trained tokens are the last tokens of each example, each with weight 1. This function
     must be called within `share_prefixes_in`.
@@ -69,8 +71,8 @@ def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
     head = read.base.get_output_embeddings()
     cap = getattr(read.base.config.get_text_config(), "final_logit_softcapping", None)
     if head.weight.requires_grad or head.bias is not None or cap is not None:
-        return -_log_probs(read).sum()
-    return _apply_function(_HeadLoss, read.hidden, head.weight, read.row_of, read.targets)
+        return -_compute_log_probs(read).sum()
+    return _apply_without_autocast(_HeadLoss, read.hidden, head.weight, read.row_of, read.targets)
 
 
 def contrastive_loss(model: nn.Module, batch: Sequence[Example], weight: float, temperature: float) -> Tensor:
@@ -78,11 +80,11 @@ def contrastive_loss(model: nn.Module, batch: Sequence[Example], weight: float, 
 
     An example is right unless it is marked ``wrong``. For each right example, the contrastive loss is −log softmax(log
     P / *temperature*) among itself and the wrong examples of its group. The mean of this loss is multiplied by the
-    number of trained tokens, so that dividing by this number turns both losses into means. It is 0 for a batch without
-    wrong examples.
+    number of trained tokens, so that dividing by this number turns both losses into means. The contrastive loss of a
+    batch without wrong examples is 0.
     """
     read = _run_batch(model, batch)
-    totals = torch.zeros(len(batch), device=read.hidden.device).index_add(0, read.owner, _log_probs(read))
+    totals = torch.zeros(len(batch), device=read.hidden.device).index_add(0, read.owner, _compute_log_probs(read))
     learnt = [index for index, example in enumerate(batch) if not example.wrong]
     wrong: dict[tuple[int, int] | None, list[int]] = {}
     for index, example in enumerate(batch):
@@ -98,9 +100,10 @@ def contrastive_loss(model: nn.Module, batch: Sequence[Example], weight: float, 
 
 @dataclass(frozen=True, slots=True)
 class _BatchOutput:
-    """A model's output on a batch: the last *hidden* states, shape (rows, width), of the rows that predict a target.
+    """A model's output on a batch: the last *hidden* states of the positions that predict a target.
 
-    *row_of*, *owner*: for each target, the index of its row and the index of its example.
+    *hidden*: shape (rows, width), one row for each of these positions. *row_of*, *owner*: for each target, the index of
+    its row and the index of its example.
     """
 
     base: Any
@@ -110,14 +113,14 @@ class _BatchOutput:
     owner: Tensor
 
 
-def _log_probs(read: _BatchOutput) -> Tensor:
+def _compute_log_probs(read: _BatchOutput) -> Tensor:
     """Returns log P of each target in float32. Logits are computed in chunks of rows, and again for the gradient."""
     head = read.base.get_output_embeddings()
     cap = getattr(read.base.config.get_text_config(), "final_logit_softcapping", None)
     order = torch.argsort(read.row_of, stable=True)
     row_of, targets = read.row_of[order], read.targets[order]
 
-    def some(hidden: Tensor, first: int) -> Tensor:
+    def compute_chunk(hidden: Tensor, first: int) -> Tensor:
         logits = head(hidden).float()
         logits = logits if cap is None else torch.tanh(logits / cap) * cap
         own = (row_of >= first) & (row_of < first + len(hidden))
@@ -125,7 +128,7 @@ def _log_probs(read: _BatchOutput) -> Tensor:
         return logits[rows, targets[own]] - torch.logsumexp(logits, -1)[rows]
 
     parts = [
-        checkpoint(some, read.hidden[first : first + _ROWS], first, use_reentrant=False)
+        checkpoint(compute_chunk, read.hidden[first : first + _ROWS], first, use_reentrant=False)
         for first in range(0, len(read.hidden), _ROWS)
     ]
     return torch.empty(len(order), device=read.hidden.device).index_copy(0, order, torch.cat(parts))
@@ -161,7 +164,7 @@ def unwrap_adapter(model: Any) -> Any:
     return model.get_base_model() if hasattr(model, "get_base_model") else model
 
 
-def _attend(
+def _compute_attention(
     module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: None, *,
     scaling: float | None = None, sliding_window: int | None = None, softcap: float | None = None,
     layout: Layout | None = None, **_: Any,
@@ -175,10 +178,10 @@ def _attend(
     if softcap is not None or (sliding_window is not None and sliding_window < query.shape[2]):
         raise LMError("training: soft caps and sliding windows cannot share prefixes; set share_prefixes=false")
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
-    return _apply_function(_Attention, query, key, value, layout, scale).transpose(1, 2), None
+    return _apply_without_autocast(_Attention, query, key, value, layout, scale).transpose(1, 2), None
 
 
-def _apply_function(function: Any, first: Tensor, *others: Any) -> Tensor:
+def _apply_without_autocast(function: Any, first: Tensor, *others: Any) -> Tensor:
     """Applies *function*, which defines its own gradient, without autocast, in the dtypes of its arguments."""
     with torch.autocast(first.device.type, enabled=False):
         return function.apply(first, *others)

@@ -76,7 +76,7 @@ def train(
                 checkpointed: Any = model
                 checkpointed.gradient_checkpointing_enable({"use_reentrant": False})
 
-        def note(point: HistoryPoint) -> None:
+        def record_point(point: HistoryPoint) -> None:
             done = run.position.done + (point.step > 0)
             run.position = replace(run.position, done=done, points=(*run.position.points, point))
             record.write_history([point], folder, "a")
@@ -86,7 +86,7 @@ def train(
             batches = build_batches(examples, batch, settings.seed, 0, neighbours=settings.share_prefixes)
             steps = math.ceil(len(batches) / every)
             measured = run.mean_loss(held_out, "the held-out loss before the first step")
-            note(HistoryPoint(0, settings.max_steps or settings.epochs * steps, 0.0, None, 0.0, measured))
+            record_point(HistoryPoint(0, settings.max_steps or settings.epochs * steps, 0.0, None, 0.0, measured))
         while not run.is_over:
             epoch = run.position.epoch
             batches = build_batches(examples, batch, settings.seed, epoch, neighbours=settings.share_prefixes)
@@ -102,16 +102,18 @@ def train(
                 run.refuse_no_number(loss, f"the loss at step {done}")
                 run.refuse_no_number(norm, f"the norm of the gradient at step {done}")
                 measured = None
-                if held_out and _is_due(done, planned, settings.evaluate_every):
+                if held_out and _is_due_after_step(done, planned, settings.evaluate_every):
                     measured = run.mean_loss(held_out, f"the held-out loss after step {done}")
-                if saved := _is_due(done, planned, settings.save_every):
+                if saved := _is_due_after_step(done, planned, settings.save_every):
                     for name, parameter in trained_parameters(model).items():
                         if not parameter.isfinite().all():
                             run.refuse_no_number(math.nan, f"weight {name} after step {done}")
                     # Even finite weights may be so large that the loss on this step's examples is not finite.
                     if measured is None:
                         run.mean_loss(step[0], f"the loss after step {done}")
-                note(HistoryPoint(done, planned, epoch + (run.position.done + 1) / len(steps), loss, rate, measured))
+                record_point(
+                    HistoryPoint(done, planned, epoch + (run.position.done + 1) / len(steps), loss, rate, measured)
+                )
                 if saved:
                     record.save(folder, run.position, model, run.optimiser, rests_on)
             run.position = replace(run.position, epoch=epoch + 1, done=0)
@@ -137,7 +139,7 @@ def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
     """Returns Σ weight · −log P(token | earlier tokens) over *batch*, in nats; the log-softmax is in float32.
 
     Padding is on the right and has weight 0. The tokens of a causal model never attend to it, so no mask is needed. If
-    the model supports it, its head runs only at positions that predict a token with a weight.
+    the model can, it runs its output layer only at positions that predict a token with a weight.
     """
     device = next(model.parameters()).device
     longest = max(len(example.ids) for example in batch)
@@ -158,7 +160,7 @@ def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
 
 
 class _Run:
-    """A run of the training loop on *model*, with its optimiser and its position; it writes its files into *folder*."""
+    """A run of the training loop on *model*, with the run's optimiser and position; *folder* holds the run's files."""
 
     def __init__(self, model: nn.Module, settings: TuningSettings, folder: Path):
         torch.manual_seed(settings.seed)
@@ -182,7 +184,7 @@ class _Run:
         total = 0.0
         with self._convert_out_of_memory_error():
             for batch in batches:
-                with self._arithmetic():
+                with self._use_autocast():
                     loss = self._summed_loss(batch) / weight
                 loss.backward()
                 total += loss.item()
@@ -204,7 +206,7 @@ class _Run:
         self.model.eval()
         ordered = examples if shared else sorted(examples, key=lambda example: len(example.ids))
         batches = [ordered[cut : cut + size] for cut in range(0, len(ordered), size)]
-        with self._convert_out_of_memory_error(), torch.no_grad(), self._arithmetic():
+        with self._convert_out_of_memory_error(), torch.no_grad(), self._use_autocast():
             mean = math.fsum(self._summed_loss(batch).item() for batch in batches) / sum(map(weight_of, batches))
         self.refuse_no_number(mean, name)
         return mean
@@ -238,12 +240,12 @@ class _Run:
                 "batch (and raise accumulation), lower max_tokens, or set recompute=true"
             ) from error
 
-    def _arithmetic(self) -> AbstractContextManager[Any]:
+    def _use_autocast(self) -> AbstractContextManager[Any]:
         device = next(self.model.parameters()).device.type
         return torch.autocast(device, dtype=torch.bfloat16, enabled=self.settings.dtype == "bfloat16")
 
 
-def _is_due(done: int, planned: int, every: int) -> bool:
+def _is_due_after_step(done: int, planned: int, every: int) -> bool:
     return done == planned or bool(every and done % every == 0)
 
 

@@ -100,7 +100,7 @@ class TuningSettings(BaseModel):
         return metrics
 
     @model_validator(mode="after")
-    def _contrast_needs(self) -> Self:
+    def _check_contrast_settings(self) -> Self:
         if self.contrast and not (self.share_prefixes and self.learnt == "reply"):
             raise PydanticCustomError("contrast", "contrast needs share_prefixes=true and learnt=reply; set both")
         return self

@@ -58,7 +58,7 @@ class ReplyArchive:
             folder.mkdir(parents=True, exist_ok=True)
 
     def get(self, request: str) -> Completion | None:
-        path = self._path(request)
+        path = self._entry_path(request)
         with convert_os_errors(self._owner):
             try:
                 return _parse_entry(json.loads(path.read_bytes()), request)
@@ -73,7 +73,7 @@ class ReplyArchive:
 
     def set_aside(self, request: str) -> None:
         """Renames the entry of *request*, so that the next call repeats the request; the old reply stays on disk."""
-        path = self._path(request)
+        path = self._entry_path(request)
         with convert_os_errors(self._owner), suppress(FileNotFoundError):
             os.replace(path, path.with_suffix(f".aside-{time.time_ns()}"))
 
@@ -84,7 +84,7 @@ class ReplyArchive:
         kept = asdict(replace(reply, archived=False))
         written = datetime.now(UTC).isoformat(timespec="seconds")
         entry = {"format": FORMAT, "request": request, "written": written, "reply": kept, "sha256": digest(kept)}
-        path = self._path(request)
+        path = self._entry_path(request)
         beside = path.with_suffix(BESIDE)
         with convert_os_errors(self._owner):
             self._make_folder(path)
@@ -102,7 +102,7 @@ class ReplyArchive:
 
         Another thread or process with the same request waits, and then finds the reply in the archive.
         """
-        path = self._path(request)
+        path = self._entry_path(request)
         beside = path.with_suffix(BESIDE)
         with convert_os_errors(self._owner):
             self._make_folder(path)
@@ -115,7 +115,7 @@ class ReplyArchive:
                 with convert_os_errors(self._owner):
                     beside.unlink(missing_ok=True)
 
-    def _path(self, request: str) -> Path:
+    def _entry_path(self, request: str) -> Path:
         return self.folder / request[:2] / f"{request}.json"
 
     def _make_folder(self, path: Path) -> None:

@@ -93,16 +93,16 @@ class HttpWriter:
         Before sending, raises `LMError` if the API key is missing, and `StoreError` if the archive cannot be read.
         Raises `BudgetReached` if a limit of the budget stopped the batch; the replies received by then are archived.
         """
-        sound = [_sound_chat(chat) for chat in chats]
+        sound = [_replace_surrogates_in_chat(chat) for chat in chats]
         requests = [request_digest(self.identity, chat, sampling) for chat in sound]
-        replies = {request: self._archived(request) for request in dict.fromkeys(requests)}
+        replies = {request: self._get_archived_reply(request) for request in dict.fromkeys(requests)}
         due = {request: chat for request, chat in zip(requests, sound, strict=True) if replies[request] is None}
         if due:
-            client = self._client = self._client or self._opened()
+            client = self._client = self._client or self._open_client()
             gate: BatchGate[Completion] = BatchGate(max(2, self.retry_policy.concurrency))
             with self.model_budget.count_hours() if self.model_budget else nullcontext():
                 fresh = map_in_threads(
-                    lambda item: self._answer(item[0], item[1], sampling, client, gate),
+                    lambda item: self._get_or_request_reply(item[0], item[1], sampling, client, gate),
                     due.items(),
                     self.retry_policy.concurrency,
                     lambda: gate.stop(unanswered_request("interrupted").reply),
@@ -114,22 +114,25 @@ class HttpWriter:
 
     def answered(self, chats: Sequence[Chat], sampling: Sampling) -> list[bool]:
         """Returns for each of *chats* whether the archive holds a reply that `write` would use; sends nothing."""
-        replies = [self.archive.get(request_digest(self.identity, _sound_chat(chat), sampling)) for chat in chats]
-        return [reply is not None and not (self.again and _without_text(reply)) for reply in replies]
+        replies = [
+            self.archive.get(request_digest(self.identity, _replace_surrogates_in_chat(chat), sampling))
+            for chat in chats
+        ]
+        return [reply is not None and not (self.again and _has_no_text(reply)) for reply in replies]
 
     def set_aside(self, chats: Sequence[Chat], sampling: Sampling) -> None:
-        """Renames the archived replies that answer *chats*, so that these are sent again; no reply is deleted."""
+        """Renames the archived replies that answer *chats*, so that *chats* are sent again; no reply is deleted."""
         for chat in chats:
-            self.archive.set_aside(request_digest(self.identity, _sound_chat(chat), sampling))
+            self.archive.set_aside(request_digest(self.identity, _replace_surrogates_in_chat(chat), sampling))
 
-    def _archived(self, request: str) -> Completion | None:
+    def _get_archived_reply(self, request: str) -> Completion | None:
         reply = self.archive.get(request)
-        if self.again and reply is not None and _without_text(reply):
+        if self.again and reply is not None and _has_no_text(reply):
             self.archive.set_aside(request)
             return None
         return reply
 
-    def _answer(
+    def _get_or_request_reply(
         self, request: str, chat: Chat, sampling: Sampling, client: HttpClient, gate: BatchGate[Completion]
     ) -> Completion:
         """Returns the reply from the archive or the LM; it is not final if the batch stopped or the archive failed."""
@@ -137,12 +140,12 @@ class HttpWriter:
             return gate.stopped
         try:
             with self.archive.lock_request(request):
-                return self.archive.get(request) or self._ask(request, chat, sampling, client, gate)
+                return self.archive.get(request) or self._request_reply(request, chat, sampling, client, gate)
         except StoreError as error:
             gate.stop(reply := unanswered_request(str(error)).reply)
             return reply
 
-    def _ask(
+    def _request_reply(
         self, request: str, chat: Chat, sampling: Sampling, client: HttpClient, gate: BatchGate[Completion]
     ) -> Completion:
         """Sends *chat* until the LM replies or no further attempt is worthwhile; returns the last reply.
@@ -165,7 +168,7 @@ class HttpWriter:
                 except BudgetReached as bound:
                     return gate.stop(unanswered_request(str(bound)).reply, bound)
                 began = time.monotonic()
-                answer = self._send(chat, sampling, client)
+                answer = self._send_request(chat, sampling, client)
                 seconds = time.monotonic() - began
                 second_empty, empty = empty, empty or answer.reply.outcome == "empty"
                 again = answer.again and not (second_empty and answer.reply.outcome == "empty")
@@ -200,9 +203,9 @@ class HttpWriter:
             gate.stop(reply)
         return reply
 
-    def _send(self, chat: Chat, sampling: Sampling, client: HttpClient) -> CompletionResult:
+    def _send_request(self, chat: Chat, sampling: Sampling, client: HttpClient) -> CompletionResult:
         """Sends one request and returns the result; a transport fault is part of the result."""
-        body = {"model": self.model.model, "messages": _build_messages(chat), **self._parameters(sampling)}
+        body = {"model": self.model.model, "messages": _build_messages(chat), **self._build_parameters(sampling)}
         answer = client.send("POST", "/chat/completions", body)
         if "Timeout" in answer.fault:
             return unanswered_request(f"endpoint gave no answer in {self.retry_policy.timeout_s:g} s", again=True)
@@ -213,17 +216,17 @@ class HttpWriter:
         if not 200 <= answer.status < 300:
             result = read_problem(answer.status, answer.body, retry_after(answer.headers))
         else:
-            result = self._completion(answer.body)
+            result = self._parse_response(answer.body)
         # JSON escapes may have hidden the key in the body.
         texts = {name: client.mask_api_key(getattr(result.reply, name) or "") for name in ("text", "detail", "model")}
         kept: dict[str, Any] = {name: text for name, text in texts.items() if text}
         return replace(result, reply=replace(result.reply, **kept))
 
-    def _completion(self, body: bytes) -> CompletionResult:
+    def _parse_response(self, body: bytes) -> CompletionResult:
         """Parses the content of a response; subclasses that request more than text override this method."""
         return read_completion(body)
 
-    def _parameters(self, sampling: Sampling) -> dict[str, Any]:
+    def _build_parameters(self, sampling: Sampling) -> dict[str, Any]:
         parameters = {
             "temperature": sampling.temperature,
             self.model.limit_as: sampling.max_tokens,
@@ -232,7 +235,7 @@ class HttpWriter:
         }
         return {name: value for name, value in parameters.items() if value is not None}
 
-    def _opened(self) -> HttpClient:
+    def _open_client(self) -> HttpClient:
         """Opens the client. Only OpenAI's own endpoint gets the organisation and project from the environment."""
         headers = {}
         if urlsplit(self.model.endpoint).hostname == "api.openai.com":
@@ -258,12 +261,12 @@ def _build_messages(chat: Chat) -> list[dict[str, str]]:
     return [*system, {"role": "user", "content": chat.user}]
 
 
-def _without_text(reply: Completion) -> bool:
+def _has_no_text(reply: Completion) -> bool:
     """Whether *reply* has no text: the LM refused, the reply is empty, or the request failed."""
     return reply.outcome in ("refused", "empty", "failed")
 
 
-def _sound_chat(chat: Chat) -> Chat:
+def _replace_surrogates_in_chat(chat: Chat) -> Chat:
     return Chat(replace_lone_surrogates(chat.system), replace_lone_surrogates(chat.user))
 
 
@@ -279,10 +282,10 @@ class LogprobWriter(HttpWriter):
     def identity(self) -> str:
         return f"{self.model.identity} · top {TOP} log-probabilities"
 
-    def _parameters(self, sampling: Sampling) -> dict[str, Any]:
-        return {**super()._parameters(sampling), "logprobs": True, "top_logprobs": TOP}
+    def _build_parameters(self, sampling: Sampling) -> dict[str, Any]:
+        return {**super()._build_parameters(sampling), "logprobs": True, "top_logprobs": TOP}
 
-    def _completion(self, body: bytes) -> CompletionResult:
+    def _parse_response(self, body: bytes) -> CompletionResult:
         answer = read_completion(body)
         if answer.reply.outcome not in ("ok", "cut"):
             return answer
@@ -335,9 +338,9 @@ def _bound_logprob(value: object) -> float:
 class EndpointCheck:
     """The result of checking an endpoint.
 
-    *status*: the HTTP status; None if the endpoint did not respond. *trouble*: the name of the error in that case, else
-    empty. *lists*: the names of the endpoint's models; None if it did not list them. *ahead_s*: the seconds by which
-    this machine's clock is ahead of the endpoint's; None if unknown.
+    *status*: the HTTP status; None if the endpoint did not respond. *trouble*: the name of the error if there was no
+    response, else empty. *lists*: the names of the endpoint's models; None if it did not list them. *ahead_s*: the
+    seconds by which this machine's clock is ahead of the endpoint's; None if unknown.
     """
 
     status: int | None
@@ -370,7 +373,7 @@ STOPPING = {
     403: "endpoint refused access (403)",
     404: "endpoint or model not found (404)",
 }
-"""HTTP status → message, for the statuses that would come back for every other request as well."""
+"""HTTP status → message, for the statuses that every other request would get, too."""
 
 _CUT = {"length", "max_tokens"}
 _FILTERED = {"content_filter", "safety", "prohibited_content", "recitation"}
@@ -426,8 +429,8 @@ def read_completion(body: bytes) -> CompletionResult:
             replace_lone_surrogates(_join_content_parts(tree.get("model") if isinstance(tree, Mapping) else None))
         ),
         "thinking": thinking,
-        "prompt_tokens": _valid_count(usage.get("prompt_tokens")),
-        "reply_tokens": _valid_count(usage.get("completion_tokens")),
+        "prompt_tokens": _parse_count(usage.get("prompt_tokens")),
+        "reply_tokens": _parse_count(usage.get("completion_tokens")),
     }
     refusal = _join_content_parts(message.get("refusal"))
     if refusal or finish in _FILTERED:
@@ -485,11 +488,11 @@ def _join_content_parts(content: object) -> str:
 
 
 def replace_lone_surrogates(text: str) -> str:
-    """Returns *text* with each lone surrogate replaced by ``?``, because files cannot hold lone surrogates."""
+    """Returns *text* with each lone surrogate replaced by ``?``, because UTF-8 cannot encode it."""
     return text.encode("utf-8", "replace").decode()
 
 
-def _valid_count(count: object) -> int | None:
+def _parse_count(count: object) -> int | None:
     return count if isinstance(count, int) and not isinstance(count, bool) and 0 <= count < 2**31 else None
 
 
@@ -502,7 +505,7 @@ def _parse_body(body: bytes) -> object:
 
 
 def _find_error(body: object) -> Mapping[str, Any]:
-    """Returns the error in a parsed response: an object, a string, or entries at the top level; {} if there is none."""
+    """Returns the error that a parsed response states in ``error`` or at its top level; {} if there is none."""
     if not isinstance(body, Mapping):
         return {}
     error = body.get("error")

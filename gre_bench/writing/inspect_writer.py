@@ -37,10 +37,10 @@ _CUT = {"max_tokens", "model_length"}
 class InspectWriter(HttpWriter):
     """An `HttpWriter` that sends its requests through the provider of inspect_ai that *model* names."""
 
-    def _opened(self) -> HttpClient:
+    def _open_client(self) -> HttpClient:
         return cast(HttpClient, open_provider(self.model))
 
-    def _send(self, chat: Chat, sampling: Sampling, client: HttpClient) -> CompletionResult:
+    def _send_request(self, chat: Chat, sampling: Sampling, client: HttpClient) -> CompletionResult:
         """Sends one request and returns the result; faults of provider and connection are part of the result."""
         from inspect_ai.model import ChatMessageSystem, ChatMessageUser, GenerateConfig
 
@@ -93,7 +93,7 @@ def open_provider(model: Model) -> ModelAPI:
 
 
 def read_output(output: ModelOutput) -> CompletionResult:
-    """Parses the output of a provider; its reasoning is counted, but left out."""
+    """Parses the output of a provider; the reasoning is left out, and only its characters are counted."""
     if not output.choices:
         return unanswered_request(f"provider answered without a message: {output.error or 'no reason given'}")
     choice, usage = output.choices[0], output.usage

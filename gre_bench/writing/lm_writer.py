@@ -79,54 +79,66 @@ class LMTextWriter:
 
     def judgments(self, reviews: Sequence[tuple[str, str]]) -> list[WrittenText]:
         chats = [fill(self.prompts["judgments"][0], review=text) for _, text in reviews]
-        return self._written(
+        return self._write_with_retries(
             [item for item, _ in reviews],
             chats,
             [_refuse_echoes_and_loops(chat, replies.require_judgments) for chat in chats],
         )
 
     def assw(self, papers: Sequence[Paper]) -> list[WrittenText]:
-        return self._of_papers("assw", papers, lambda text: assw_text(*replies.parse_assw(text)))
+        return self._write_texts_of_papers("assw", papers, lambda text: assw_text(*replies.parse_assw(text)))
 
     def reviews(self, papers: Sequence[Paper]) -> list[WrittenText]:
-        return self._of_papers("review", papers, lambda text: text)
+        return self._write_texts_of_papers("review", papers, lambda text: text)
 
     def changed(self, task: WriterTask, items: Sequence[PerturbationInput]) -> list[WrittenText]:
-        return change_applicable_items(task, items, partial(self._changed, task))
+        return change_applicable_items(task, items, partial(self._write_perturbed_reviews, task))
 
-    def _changed(self, task: WriterTask, items: Sequence[PerturbationInput]) -> list[WrittenText]:
+    def _write_perturbed_reviews(self, task: WriterTask, items: Sequence[PerturbationInput]) -> list[WrittenText]:
         if task == "completion":
             chats = [fill(task, review=blank_even_sentences(item)) for item in items]
-            return self._answers(items, chats, [partial(check_completion, material=item) for item in items])
+            return self._write_checked_texts(items, chats, [partial(check_completion, material=item) for item in items])
         if task == "abstract_only":
             chats = [fill(task, abstract=item.abstract or "") for item in items]
-            return self._answers(items, chats, [str] * len(items))
+            return self._write_checked_texts(items, chats, [str] * len(items))
         if task == "rephrase":
             chats = [fill(task, review=item.text) for item in items]
-            return self._answers(items, chats, [partial(check_rephrasing, text=item.text) for item in items])
+            return self._write_checked_texts(
+                items, chats, [partial(check_rephrasing, text=item.text) for item in items]
+            )
         strengths, weaknesses = (
-            self._answers(items, [fill(prompt, review=item.text) for item in items], [parse_summary] * len(items))
+            self._write_checked_texts(
+                items, [fill(prompt, review=item.text) for item in items], [parse_summary] * len(items)
+            )
             for prompt in PROMPTS[task]
         )
         return [_join_opening_summaries(*parts) for parts in zip(items, strengths, weaknesses, strict=True)]
 
-    def _answers(
+    def _write_checked_texts(
         self, items: Sequence[PerturbationInput], chats: Sequence[Chat], reads: Sequence[Callable[[str], str]]
     ) -> list[WrittenText]:
         answers = [_refuse_echoes_and_loops(chat, read) for chat, read in zip(chats, reads, strict=True)]
-        return self._written([item.key for item in items], chats, answers)
+        return self._write_with_retries([item.key for item in items], chats, answers)
 
-    def _of_papers(self, task: str, papers: Sequence[Paper], read: Callable[[str], str]) -> list[WrittenText]:
+    def _write_texts_of_papers(
+        self, task: str, papers: Sequence[Paper], read: Callable[[str], str]
+    ) -> list[WrittenText]:
         chat_of_text, lost = self.chat_of(task), dict[str, WrittenText]()
-        able = [fitting for paper in papers if paper.text and (fitting := self._fitting(paper, chat_of_text, lost))]
+        able = [
+            fitting
+            for paper in papers
+            if paper.text and (fitting := self._fit_paper_to_context(paper, chat_of_text, lost))
+        ]
         ids = [paper.paper_id for paper in able]
         chats = [chat_of_text(paper.whole) for paper in able]
         # A candidate's reply is its review, whatever it says. Texts that scores are computed with must be usable.
         reads = [read if task == "review" else _refuse_echoes_and_loops(chat, read) for chat in chats]
-        done = lost | dict(zip(ids, self._written(ids, chats, reads), strict=True))
+        done = lost | dict(zip(ids, self._write_with_retries(ids, chats, reads), strict=True))
         return [done.get(paper.paper_id) or WrittenText(paper.paper_id, None, "no_text") for paper in papers]
 
-    def _fitting(self, paper: Paper, chat_of_text: Callable[[str], Chat], lost: dict[str, WrittenText]) -> Paper | None:
+    def _fit_paper_to_context(
+        self, paper: Paper, chat_of_text: Callable[[str], Chat], lost: dict[str, WrittenText]
+    ) -> Paper | None:
         """Returns *paper*, truncated if necessary, so that its prompt fits the LM's context; sends nothing.
 
         If the paper cannot be made to fit, returns None and adds the reason to *lost* under the paper's id.
@@ -147,22 +159,22 @@ class LMTextWriter:
             lost[paper.paper_id] = WrittenText(paper.paper_id, None, "too_long", f"{why}{todo}")
         return fitting
 
-    def _written(
+    def _write_with_retries(
         self, items: Sequence[str], chats: Sequence[Chat], reads: Sequence[Callable[[str], str]]
     ) -> list[WrittenText]:
-        results = self._replies_to(items, chats, reads, self.sampling)
+        results = self._request_texts(items, chats, reads, self.sampling)
         for attempt in range(1, RETRIES + 1):
             again = [index for index, written in enumerate(results) if written.outcome == "unparsable"]
             if not again:
                 break
             sampling = replace(self.sampling, seed=(self.sampling.seed or 0) + attempt)
             due, due_chats = [items[index] for index in again], [chats[index] for index in again]
-            some = self._replies_to(due, due_chats, [reads[index] for index in again], sampling)
+            some = self._request_texts(due, due_chats, [reads[index] for index in again], sampling)
             for index, answer in zip(again, some, strict=True):
                 results[index] = answer if answer.text or answer.outcome == "unparsable" else results[index]
         return results
 
-    def _replies_to(
+    def _request_texts(
         self, items: Sequence[str], chats: Sequence[Chat], reads: Sequence[Callable[[str], str]], sampling: Sampling
     ) -> list[WrittenText]:
         """Sends *chats* to the LM and returns the replies. *items*: their ids. *reads*: the functions that parse them.
@@ -191,7 +203,7 @@ def parse_summary(reply: str) -> str:
 def check_rephrasing(reply: str, text: str) -> str:
     """Returns *reply*, a rephrasing of *text*, stripped; raises `ReplyError` if it is much shorter or longer.
 
-    Such a reply is probably a refusal or a comment.
+    A reply of such a different length is probably a refusal or a comment.
     """
     share = len(reply.split()) / max(1, len(text.split()))
     if not SHORTEST_REPHRASING <= share <= LONGEST_REPHRASING:

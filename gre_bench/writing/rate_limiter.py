@@ -65,7 +65,7 @@ class RateLimiter:
         self._add_to_debts(0, 0, seconds)
 
     def _take_slot(self, slot: ExitStack, over: threading.Event) -> bool:
-        """Waits for a free slot file and locks it until *slot* ends; returns False once the event *over* is set."""
+        """Waits for a free slot file and locks it until *slot* closes; returns False once the event *over* is set."""
         while not over.is_set():
             first = random.randrange(self.concurrency)
             for number in range(self.concurrency):
@@ -79,12 +79,11 @@ class RateLimiter:
     def _add_to_debts(self, requests: int, tokens: int, at_least_s: float = 0.0) -> float:
         """Adds *requests* and *tokens* to the debts; returns the seconds that a new request must wait.
 
-        The result is the larger of the two debts before the addition. *at_least_s*: the lowest value that the debt for
-        requests may have. If the machine's clock is set back, the debts last longer; if it is set forward, they end
-        early.
+        The result is the larger of the two debts before the addition. *at_least_s*: the least debt for requests after
+        the addition. If the machine's clock is set back, the debts last longer; if it is set forward, they end early.
         """
         with convert_os_errors(self._owner), hold_file_lock(self.folder / "pace.json", self._owner) as handle:
-            now, known = time.time(), _read(os.pread(handle, 4096, 0))
+            now, known = time.time(), _parse_debts(os.pread(handle, 4096, 0))
             passed = max(0.0, now - known["at"])
             owed = {name: max(0.0, known[name] - passed) for name in ("requests", "tokens")}
             before = max(owed.values())
@@ -97,7 +96,7 @@ class RateLimiter:
             return before
 
 
-def _read(content: bytes) -> dict[str, float]:
+def _parse_debts(content: bytes) -> dict[str, float]:
     """Returns the debts in *content*, the content of the file; all are 0 if a crash left the file incomplete."""
     try:
         return {name: float(json.loads(content)[name]) for name in _WHOLE}

@@ -312,7 +312,7 @@ def estimate_tokens(text: str) -> int:
 
 
 def tokens_of(chat: Chat, reply: Completion) -> tuple[int, int]:
-    """Returns (prompt tokens, reply tokens) as the endpoint states them, else estimates, which are 0 for no answer."""
+    """Returns (prompt tokens, reply tokens) as the endpoint states them, else as estimated; 0 without an answer."""
     if reply.outcome not in ANSWERED:
         return reply.prompt_tokens or 0, reply.reply_tokens or 0
     read, written = reply.prompt_tokens, reply.reply_tokens
@@ -330,14 +330,17 @@ def cost(model: Model, prompt_tokens: float, reply_tokens: float) -> float | Non
 
 
 def check_bounds(bounds: Bounds, spent: Spent, account: str, model: str | None = None) -> None:
-    """Raises `BudgetReached` if *spent* has reached a limit of *bounds*, for *model* (None: all of *account*)."""
+    """Raises `BudgetReached` if *spent* has reached a limit of *bounds*.
+
+    *model*: the model that the limits are for; None: they are for *account* as a whole.
+    """
     for name, unit in _UNITS.items():
         bound, used = getattr(bounds, name), getattr(spent, name)
         if bound is None or used < bound:
             continue
         setting = f"budget.{name}" if model is None else f"budget.models.{model}.{name}"
         raise BudgetReached(
-            f"paused at {setting}: {_number(used)} of {_number(bound)} {unit} spent on {account} "
+            f"paused at {setting}: {_format_number(used)} of {_format_number(bound)} {unit} spent on {account} "
             f"({spending_line(spent)}); what is done is kept. Raise it (--set {setting}=...) and give the same "
             "command again"
         )
@@ -353,10 +356,10 @@ def spending_line(spent: Spent) -> str:
 
 
 def remaining_budget(bounds: Bounds, spent: Spent) -> dict[str, float]:
-    """Returns the name of each limit in *bounds*, such as ``usd`` → how much of it *spent* leaves, at least 0."""
+    """Returns limit, such as ``usd`` → how much of this limit of *bounds* is left after *spent*, at least 0."""
     given = {name: getattr(bounds, name) for name in _UNITS}
     return {name: max(0, round(bound - getattr(spent, name), 6)) for name, bound in given.items() if bound is not None}
 
 
-def _number(value: float) -> str:
+def _format_number(value: float) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"

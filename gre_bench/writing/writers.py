@@ -36,7 +36,7 @@ WRITERS: Mapping[str, type[HttpWriter]] = {"openai": HttpWriter, "inspect": Insp
 """Provider (the way to reach an LM) → the class of its writers."""
 
 RATE_LIMITERS = "endpoints"
-"""The folder of the state that holds the rate limiters; all requests to an endpoint share one limiter."""
+"""The folder, in the state's folder, that holds the rate limiters; all requests to an endpoint share one limiter."""
 
 STUDIES = "studies"
 """The account for work that belongs neither to an edition nor to a named study."""
@@ -85,8 +85,8 @@ def is_rule(name: str) -> bool:
 def find_writer_register(name: str | None) -> Register | None:
     """Returns the register of the texts that the rule *name*, a writer of judgments, was trained on.
 
-    *name* may also be a rule's identity. Returns None for LMs and people, which this program did not train. An earlier
-    version of the rule has an unknown register.
+    *name* may also be a rule's identity. Returns None for LMs and people, which this program did not train. The
+    register of an earlier version of the rule is unknown.
     """
     if name in (RULE, RULE_JUDGMENTS):
         return read_register(INCLUDED[RULE_JUDGMENTS], RULE_JUDGMENTS)

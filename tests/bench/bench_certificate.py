@@ -1,16 +1,17 @@
 """Compares how well two evaluation LMs detect harm to reviews, from the scores of their certificates.
 
-    python -m tests.bench.bench_certificate LM OTHER EDITION... --state STATE
+    python -m tests.bench.bench_certificate LM OTHER EDITION... --state STATE [--other-state STATE] [--degrees 20 50 100]
 
 Both LMs need a certificate of the same editions (gre-bench study validate --certificate). *Resistance* is the fall of
-the score in standard deviations over papers: −mean/sd of each paper's mean over the ten degrees. The number of papers
-needed to detect a harm falls with the square of the resistance. The difference of two LMs has a 95% interval by
-resampling papers.
+the score in standard deviations over papers: −mean/sd of each paper's mean over the degrees, by default all ten. The
+number of papers needed to detect a harm falls with the square of the resistance. The difference of two LMs has a 95%
+interval by resampling papers.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -26,9 +27,9 @@ from gre_bench.studies.certificate import paper_differences_from_human
 RESAMPLES, SEED = 10_000, 0
 
 
-def by_paper(stores: list[ReadCopy], lm: str, metric: str, harm: str) -> Array:
-    """Returns each paper's mean difference over the degrees of *harm*, in the order of the papers' ids."""
-    names = [f"human~{harm}-{degree}0~judgments" for degree in DEGREES]
+def by_paper(stores: list[ReadCopy], lm: str, metric: str, harm: str, degrees: Sequence[int]) -> Array:
+    """Returns each paper's mean difference over *degrees* (percent) of *harm*, in the order of the papers' ids."""
+    names = [f"human~{harm}-{degree}~judgments" for degree in degrees]
     rows = {name: [] for name in (HUMAN, *names)}
     for store in stores:
         for signature in store.read(PLANNED_SIGNATURES):
@@ -52,14 +53,20 @@ def compare_resistance(first: Array, second: Array) -> tuple[float, float, float
     return float(resistance(first) - resistance(second)), float(low), float(high)
 
 
-def table(stores: list[ReadCopy], lm: str, other: str) -> list[list[str]]:
-    """Returns one row per harm and one column per metric: both resistances, and their difference with its interval."""
-    metrics = sort_metric_names({row["metric"] for store in stores for row in store.read(PLANNED_SIGNATURES)})
-    rows = [[f"{lm} less {other}", *(recipe_of(metric).title for metric in metrics)]]
+def table(judges: dict[str, list[ReadCopy]], degrees: Sequence[int]) -> list[list[str]]:
+    """Returns one row per harm and one column per metric: both resistances, and their difference with its interval.
+
+    *judges*: each of the two LMs → its stores.
+    """
+    metrics = sort_metric_names(set.intersection(*(
+        {row["metric"] for store in stores for row in store.read(PLANNED_SIGNATURES) if row["evaluation_lm"] == lm}
+        for lm, stores in judges.items()
+    )))  # fmt: skip
+    rows = [[" less ".join(judges), *(recipe_of(metric).title for metric in metrics)]]
     for harm in HARMS.values():
         cells = [harm.said]
         for metric in metrics:
-            first, second = (by_paper(stores, name, metric, harm.name) for name in (lm, other))
+            first, second = (by_paper(stores, lm, metric, harm.name, degrees) for lm, stores in judges.items())
             if not len(first) or len(first) != len(second):
                 cells.append(f"{len(first)} and {len(second)} papers")
                 continue
@@ -78,6 +85,10 @@ if __name__ == "__main__":
         asked.add_argument(name)
     asked.add_argument("editions", nargs="+")
     asked.add_argument("--state", type=Path, default=Path("state"))
+    asked.add_argument("--other-state", type=Path, help="the state folder of OTHER; default: that of LM")
+    asked.add_argument("--degrees", type=int, nargs="+", default=[10 * degree for degree in DEGREES])
     given = asked.parse_args()
-    for row in table([ReadCopy(given.state, edition) for edition in given.editions], given.lm, given.other):
+    states = {given.lm: given.state, given.other: given.other_state or given.state}
+    judges = {lm: [ReadCopy(state, edition) for edition in given.editions] for lm, state in states.items()}
+    for row in table(judges, given.degrees):
         print(f"| {' | '.join(row)} |")

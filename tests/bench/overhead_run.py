@@ -57,7 +57,7 @@ def _timed_signing() -> list[float]:
     from gre_bench.pipeline.runs.workers import Workers
 
     taken: list[float] = []
-    sign = Workers._signed_by_worker
+    sign = Workers._sign_metrics_in_worker
 
     def timed(self: Any, *values: Any) -> Any:
         began = time.perf_counter()
@@ -66,7 +66,7 @@ def _timed_signing() -> list[float]:
         finally:
             taken.append(time.perf_counter() - began)
 
-    Workers._signed_by_worker = timed
+    Workers._sign_metrics_in_worker = timed
     return taken
 
 

@@ -94,7 +94,7 @@ def fetch_until(host: str, state: str, commits: int, whole: bool, overrides: tup
     *whole*: right after its line is on disk; otherwise right before, its files being there already.
     """
     os.environ |= LOGIN
-    add, done = Journal._add, 0
+    add, done = Journal._append_entry, 0
 
     def counted(journal: Journal, entry: dict) -> None:
         nonlocal done
@@ -105,5 +105,5 @@ def fetch_until(host: str, state: str, commits: int, whole: bool, overrides: tup
         if done == commits and whole:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    Journal._add = counted
+    Journal._append_entry = counted
     fetched(host, Path(state), *overrides)

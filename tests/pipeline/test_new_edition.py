@@ -397,7 +397,7 @@ def test_what_the_rule_cannot_read_is_told_before_an_edition_is_made(files):
     rows = [{"Paper": paper, "Review text": f"<p>{text_of(paper, 3)}</p>"} for paper in PAPERS]
     (files / "mine.json").write_text(json.dumps(rows))
     told = " ".join(call(*NEW, "--dry-run")[1].split())
-    assert "5 of 5 reviews with HTML tags, which rule-judgments-4 reads as text" in told
+    assert "5 of 5 reviews with HTML tags or entities, which rule-judgments-4 reads as text" in told
     assert "HTML" not in call(*NEW, "--dry-run", "--set", "writing.judgments=some-lm")[1]
 
 

@@ -10,6 +10,7 @@ import shutil
 from functools import partial
 from pathlib import Path
 
+import duckdb
 import pytest
 
 import gre_bench
@@ -290,7 +291,7 @@ def test_what_the_rule_cannot_read_is_told_with_its_papers_and_no_review_is_call
     assert code == DONE
     losses = (
         "1 sentence longer than 2,000 characters: rule-judgments-4 reads no further (s03)",
-        "13 of 16 reviews with HTML tags, which rule-judgments-4 reads as text: ",
+        "13 of 16 reviews with HTML tags or entities, which rule-judgments-4 reads as text: ",
         "no judgment in 2 reviews (s01, s02): rule-judgments-4 reads English sentences",
     )
     assert all(f"\n{loss}" in out for loss in losses)
@@ -433,6 +434,17 @@ def test_a_candidate_is_replaced_by_one_command_and_never_by_accident(ruled):
     assert_same(left(ruled), after)
     unranked(written("broken.csv", [{"paper_id": "zz", "review": "x"}]), "--replace", "--yes")
     assert_same(left(ruled), after)
+
+
+def test_reviews_that_a_candidate_wrote_here_are_replaced_only_if_asked(ruled):
+    file = written("mine.jsonl", rows_of())
+    with duckdb.connect(Store(ruled, EDITION).file) as edition:
+        edition.execute(
+            "insert into replies values ('review', 's01:m', 'lab/m', 'ok', '', true, 0, null, null, false, '')"
+        )
+    assert f"m wrote its reviews for {EDITION} here: add --replace --yes to replace them" in unranked(file)
+    assert rank(file, "--replace", "--yes")[0] == DONE
+    assert of_candidate(ruled, "m") == [(16,)]
 
 
 def test_a_removal_says_what_would_bring_the_candidate_back(tmp_path):

@@ -133,11 +133,11 @@ LONG = f"Weaknesses:\n- The proof is wrong, {'and the bound is loose, ' * 100}an
 @pytest.mark.parametrize(
     ("reviews", "told"),
     [
-        (["The proof is wrong.", "Weaknesses:\n- The bound holds for <x, y> and p<q>r only."], []),
+        (["The proof is wrong.", "Weaknesses:\n- The bound holds for <x, y> and p<q>r & R&D; only."], []),
         ([LONG, "The proof is wrong.", LONG * 2],
          ["3 sentences longer than 2,000 characters: rule-judgments-4 reads no further (p0, p2)"]),
         (["<h3>Weaknesses</h3><ul><li>The proof is wrong.</li></ul>", "The proof<br/>is wrong.", "The proof is wrong."],
-         ["2 of 3 reviews with HTML tags, which rule-judgments-4 reads as text: convert them to plain text or Markdown first"]),
+         ["2 of 3 reviews with HTML tags or entities, which rule-judgments-4 reads as text: convert them to plain text or Markdown first"]),
         (["The proof is wrong.", *["Hello."] * 7],
          ["no judgment in 7 reviews (p1, p2, p3, p4, p5 and 2 more): rule-judgments-4 reads English sentences"]),
         ([f"References:\n{'Smith, ' * 500}", ""], ["no judgment in 2 reviews (p0, p1): rule-judgments-4 reads English sentences"]),

@@ -211,7 +211,7 @@ def tune_cache_ngram(
     report = run_flow_or_plain(not no_prefect, flow, lambda: tune(job))
 
     def print_answer(_: Any) -> None:
-        _show_left_out(report)
+        _show_excluded_papers(report)
         trained_on = counted(report["trained_on"], "paper")
         say(f"trained on {trained_on}, written to {report['folder']}; on the papers kept aside:")
         say("  " + ", ".join(f"{name} {value:.4g}" for name, value in report["held_out"].items()))
@@ -269,7 +269,7 @@ def tune_lm(
     return CommandResult(report, _show_training)
 
 
-def _show_left_out(report: dict[str, Any]) -> None:
+def _show_excluded_papers(report: dict[str, Any]) -> None:
     for name, papers in report["refused"].items():
         say(f"left out: {counted(papers, 'paper')} of the evaluation set {name}")
     for problem in report["unknown"]:
@@ -283,7 +283,7 @@ def _show_training(report: dict[str, Any]) -> None:
         f"{report['optimiser']}) on {conversations['learnt']} conversations of {report['trained_on']:,} papers in "
         f"{report['steps']} steps"
     )
-    _show_left_out(report)
+    _show_excluded_papers(report)
     for kind, reasons in report["excluded"].items():
         for reason, count in reasons.items():
             say(f"left out ({kind}): {count} {reason}")
@@ -356,10 +356,10 @@ def scoring(
     if "vllm" in report["methods"]:
         # The peak was measured here, not on the server's hardware.
         report["methods"]["vllm"]["peak_fraction"] = None
-    return CommandResult(report, _show_bench)
+    return CommandResult(report, _show_scoring_speeds)
 
 
-def _show_bench(report: dict[str, Any]) -> None:
+def _show_scoring_speeds(report: dict[str, Any]) -> None:
     say(f"{report['model']}, {report['dtype']} on {report['device']}: {report['load']}, {report['pairs']} pairs")
     say(f"matrix products reach {report['matmul_peak_tflops']:.2f} TFLOP/s; median of {report['rounds']} rounds")
     screen.print_grid(

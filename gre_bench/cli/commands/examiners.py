@@ -84,7 +84,7 @@ def compare(
         return examiner_study(job)
 
     summary = run_flow_or_plain(not no_prefect, run_flow, lambda: compare(job))
-    return CommandResult(summary, _show_study, choose_exit_code(summary))
+    return CommandResult(summary, _show_study_results, choose_exit_code(summary))
 
 
 @app.command("errors")
@@ -104,15 +104,15 @@ def errors(
             error_shares[name] = compute_error_shares([row for _, row in read_all_rows(file)[0]])
         except SourceError as error:
             raise SourceError(f"{file}: {error}") from None
-    return CommandResult(error_shares, lambda shares: _show_sheet(build_error_table(shares)))
+    return CommandResult(error_shares, lambda shares: _show_text_table(build_error_table(shares)))
 
 
-def _show_study(summary: dict[str, Any]) -> None:
+def _show_study_results(summary: dict[str, Any]) -> None:
     from gre_bench.examiners.rater_results import TextTable
 
     say(f"{summary['study']}: {counted(summary['texts'], 'text')} on {summary['sources']} sources")
     for row in summary["tables"]:
-        _show_sheet(TextTable(**row))
+        _show_text_table(TextTable(**row))
     lacking = summary["lacking"]
     screen.say_nonempty(lacking[:SHOWN], "without a grade: ")
     if len(lacking) > SHOWN:
@@ -121,7 +121,7 @@ def _show_study(summary: dict[str, Any]) -> None:
     screen.say_nonempty([summary["message"]])
 
 
-def _show_sheet(sheet: TextTable) -> None:
+def _show_text_table(sheet: TextTable) -> None:
     screen.print_grid(
         sheet.heads, sheet.rows, left=sheet.left, fold=True, to=None if screen.out.is_terminal else Console(width=WIDE),
         title=sheet.title, box=SIMPLE, padding=(0, 1, 0, 0),

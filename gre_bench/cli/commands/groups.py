@@ -97,11 +97,11 @@ class Command(TyperCommand):
         self.help = "\n\n".join(" ".join(paragraph.split()) for paragraph in (self.help or "").split("\n\n"))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Accepts an edition or a year both as an argument and as an option, whichever of the two the command declares.
+        """Accepts an edition or a year as an argument or as an option, no matter which of the two the command declares.
 
-        If it declares arguments, ``--edition X`` becomes the first argument and ``--year Y`` the last. If it declares
-        the option, a surplus argument that looks like an edition becomes the option. If VENUE and YEAR are two
-        arguments, the single word VENUE-YEAR stands for both.
+        If the command declares arguments, ``--edition X`` becomes the first argument, and ``--year Y`` the last. If it
+        declares the option --edition, a surplus argument that looks like an edition becomes that option. If it declares
+        the arguments VENUE and YEAR, the single word VENUE-YEAR stands for both.
         """
         arguments = [param.name for param in self.params if isinstance(param, TyperArgument)]
         args = list(args)
@@ -120,7 +120,7 @@ class Command(TyperCommand):
 
     def get_params(self, ctx: Any) -> Any:
         """Returns the parameters of the command, without uninformative types."""
-        return _hide_types(super().get_params(ctx))
+        return _hide_parameter_types(super().get_params(ctx))
 
 
 class Group(TyperGroup):
@@ -128,7 +128,7 @@ class Group(TyperGroup):
 
     def get_params(self, ctx: Any) -> Any:
         """Returns the parameters of the group, without uninformative types."""
-        return _hide_types(super().get_params(ctx))
+        return _hide_parameter_types(super().get_params(ctx))
 
 
 class TopLevelCommands(Group):
@@ -172,7 +172,7 @@ _VENUE_YEAR = re.compile(r"([A-Za-z][\w.]*)-((?:19|20)\d\d)")
 
 
 def _find_argument_index(args: list[str], pattern: re.Pattern[str]) -> int:
-    """Returns the index of the first word that matches *pattern* and follows no option; else the number of words."""
+    """Returns the index of the first word that matches *pattern* and follows no option; len(args) if none does."""
     free = (not before.startswith("-") for before in ("", *args))
     places = (
         index for index, (word, own) in enumerate(zip(args, free, strict=False)) if own and pattern.fullmatch(word)
@@ -186,7 +186,10 @@ def _split_venue_year(word: str) -> tuple[str, ...]:
 
 
 def _move_option_to_argument(args: list[str], names: tuple[str, ...], first: bool) -> list[str]:
-    """Returns *args* with the option *names* turned into an argument: the first if *first*, else the last."""
+    """Returns *args* with an option turned into an argument: the first if *first*, else the last.
+
+    *names*: the spellings of the option, such as ``--edition`` and ``-e``.
+    """
     end = args.index("--") if "--" in args else len(args)
     for index, word in enumerate(args[:end]):
         name, equals, value = word.partition("=")
@@ -197,7 +200,7 @@ def _move_option_to_argument(args: list[str], names: tuple[str, ...], first: boo
     return args
 
 
-def _hide_types(params: list[Any]) -> list[Any]:
+def _hide_parameter_types(params: list[Any]) -> list[Any]:
     for param in params:
         if isinstance(param, TyperOption) and param.is_flag:
             param.metavar = ""

@@ -30,12 +30,12 @@ SHOWN_REFUSALS = 10
 SHOWN_COLUMNS = 12
 SHOWN_NAMES = 5
 FEW_LINES = 0.5
-"""A share of the judgments per human review; a candidate with fewer per review is flagged, as on the board."""
+"""A candidate is flagged, as on the board, if it has less than this share of the human number of judgments a review."""
 NEXT_COMMANDS = {
     "papers": ("import reviews FILE", "their reviews"),
     "points": ("study points", "compare them with their labels"),
 }
-"""The command that goes on from an import of this kind, and what it does; other imports are refreshed."""
+"""Kind of import → the command to run next, and what it does. For other kinds, the next command is ``refresh``."""
 ROWS = "A table (CSV, TSV, XLSX, JSON or Parquet) with paper_id"
 
 New = Annotated[bool, option("--new", "Start the edition if it does not exist yet.")]

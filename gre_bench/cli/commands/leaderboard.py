@@ -68,7 +68,7 @@ IN_A_TEXT = (
 
 
 def _read_clean_gaps(store: Store, ids: list[str], rows: Sequence[LeaderboardRow]) -> list[CleanGapRow]:
-    """Returns the score gaps between contaminated and other models; none if no group of *rows* has both."""
+    """Returns the score gaps between contaminated and other models; an empty list if no group of *rows* has both."""
     models = {(row["group_name"], row["contamination"] == "contaminated") for row in rows if row["kind"] == "model"}
     has_both = any((group, not is_contaminated) in models for group, is_contaminated in models)
     return store.read(CLEAN_GAP, signature_ids=ids) if has_both else []
@@ -192,10 +192,10 @@ def history(
 
 
 def _show_history(report: dict[str, Any]) -> None:
-    titles = Counter(map(_title, report["tables"]))
+    titles = Counter(map(_format_history_title, report["tables"]))
     for table in report["tables"]:
-        own = f" · signature {table['signature_id']}" if titles[_title(table)] > 1 else ""
-        _show_years(table, f"{_title(table)}{own}", " and ".join(report["anchors"]))
+        own = f" · signature {table['signature_id']}" if titles[_format_history_title(table)] > 1 else ""
+        _show_history_table(table, f"{_format_history_title(table)}{own}", " and ".join(report["anchors"]))
     for row in report["changes"]:
         say(
             f"{row['metric']}, {row['candidate']}, {row['from']} → {row['to']}: {format_score(row['value'])} "
@@ -209,12 +209,15 @@ def _show_history(report: dict[str, Any]) -> None:
         say(f"left out: {key}: {why}")
 
 
-def _title(table: dict[str, Any]) -> str:
+def _format_history_title(table: dict[str, Any]) -> str:
     return f"{table['venue']} · {recipe_of(table['metric']).title}"
 
 
-def _show_years(table: dict[str, Any], title: str, anchors: str) -> None:
-    """Prints a row for each candidate, and a column for each year with the difference to *anchors*, a text."""
+def _show_history_table(table: dict[str, Any], title: str, anchors: str) -> None:
+    """Prints a table: a row for each candidate, and a column for each edition with the difference from the anchors.
+
+    *anchors*: the names of the anchors, joined into one text.
+    """
     lines, editions = table["lines"], table["editions"]
     papers = [" / ".join(str(row["papers"]) if row else "–" for row in line["years"]) for line in lines]
     last = [next(row for row in reversed(line["years"]) if row) for line in lines]
@@ -237,9 +240,9 @@ def _show_years(table: dict[str, Any], title: str, anchors: str) -> None:
 
 
 def _explain_missing_ranks(years: list[dict[str, Any] | None], editions: list[str]) -> str:
-    """Returns why a candidate has no rank, or that its LM may have seen the reviews.
+    """Returns why a candidate has no rank, or a note that its LM may have seen the reviews.
 
-    If the reason differs between the *editions*, it is given for each.
+    *years*: the candidate's row for each of *editions*, or None. If the reasons differ, each edition is named.
     """
     reasons: dict[str, str] = {}
     for key, row in zip(editions, years, strict=True):

@@ -52,7 +52,7 @@ def parse(
                 continue
             say(f"{file}: {read.status}, {read.pages} pages, {len(read.text):,} characters of body")
             say_nonempty(read.remarks(), "  ")
-            _show_words(read.words)
+            _show_word_fates(read.words)
             if not statuses and read.text:
                 parts = (read.title, read.abstract, read.text)
                 say("\n" + "\n\n".join(part for part in parts if part) + "\n")
@@ -110,10 +110,10 @@ def texts(state: Path, edition: options.OneEdition = None) -> CommandResult:
         row | {"by_page": [{"page": page, "words": counts} for page, counts in by_page[row["paper_id"]].items()]}
         for row in rows
     ]
-    return CommandResult(report, lambda _: _show_texts(rows, words))
+    return CommandResult(report, lambda _: _show_text_statuses(rows, words))
 
 
-def _show_texts(rows: Sequence[Row], words: Sequence[Row]) -> None:
+def _show_text_statuses(rows: Sequence[Row], words: Sequence[Row]) -> None:
     counts = Counter(f"{row['origin']}: {row['status']}" for row in rows)
     say("; ".join(f"{count} {status}" for status, count in sorted(counts.items())) or "no paper was read yet")
     fates: Counter[str] = Counter()
@@ -133,7 +133,7 @@ def _show_texts(rows: Sequence[Row], words: Sequence[Row]) -> None:
         print_grid(("paper", "status", *numbers, "remarks"), lines, left=("paper", "status", "remarks"), fold=True)
 
 
-def _show_words(pages: Sequence[PageWords]) -> None:
+def _show_word_fates(pages: Sequence[PageWords]) -> None:
     from gre_bench.ingest.pdf.text import FATES, format_ranges, sum_by_fate
 
     totals_by_fate = sum_by_fate(pages)

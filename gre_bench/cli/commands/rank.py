@@ -93,13 +93,13 @@ def import_and_score(
     job = check_job(Job(chosen, state.resolve(), (check_own_name(name),), texts_first=True))
     job, understood = import_candidate(store, job, file, name, **how)
     if not quiet:
-        _show_understood(understood)
+        _show_import_report(understood)
     with show_run_progress(store, quiet):
         summary = refresh(job)
     return understood, summary, load_candidate(store, name)
 
 
-def _show_understood(report: Row) -> None:
+def _show_import_report(report: Row) -> None:
     columns = ", ".join(report["columns"])
     say(f"{Path(report['file']).name}: reviews by {report['candidate']}; columns read: {columns}")
     if report["ignored_columns"]:
@@ -139,7 +139,7 @@ def _show_ranked_candidate(report: dict[str, Any], state: Path) -> None:
     say(sentence)
     columns = (
         Column("metric", [screen.remove_control_characters(row["metric"]) for row in rows], 0, "name"),
-        Column("rank", ["not validated" if _not_validated_mark(row) else format_rank(row) for row in rows]),
+        Column("rank", ["not validated" if _lacks_validation(row) else format_rank(row) for row in rows]),
         Column("score", [format_with_half_width(row["score"], row["high"]) for row in rows]),
         Column("vs human", [format_with_half_width(row["vs_human"], row["vs_human_high"]) for row in rows]),
         Column("above chance", [format_with_half_width(row["above_chance"], row["above_chance_high"]) for row in rows]),
@@ -152,7 +152,7 @@ def _show_ranked_candidate(report: dict[str, Any], state: Path) -> None:
 
 
 def list_candidate_lines(report: dict[str, Any]) -> list[str]:
-    """Returns lines about a candidate on the first board that has its scores: a sentence, a heading, details."""
+    """Returns lines on a candidate's place on the first board that has scores of it: a sentence, a heading, details."""
     first = next((row for row in report["rows"] if row["scored"]), report["rows"][0])
     few = "; few papers, intervals may be short" if (first["papers"] or FEW) < FEW else ""
     about = (
@@ -168,9 +168,9 @@ def list_candidate_lines(report: dict[str, Any]) -> list[str]:
 
 
 def _describe_rank(name: str, edition: str, row: Row) -> str:
-    """Returns a sentence on the candidate *name*: its rank on the board of *row*, and its difference to human."""
+    """Returns a sentence on the candidate *name*: the rank in *row*, and whether it differs from the human baseline."""
     title = recipe_of(row["metric"]).title
-    if _not_validated_mark(row):
+    if _lacks_validation(row):
         return f"{name} has no rank on {edition} under {title}: the metric is not validated, so it orders nobody."
     if row["rank"] is None:
         return f"{name} has no rank on {edition} under {title}: {row['unranked']}."
@@ -181,13 +181,13 @@ def _describe_rank(name: str, edition: str, row: Row) -> str:
     return f"{name} has rank {format_rank(row)} on {edition} under {title}{above}."
 
 
-def _not_validated_mark(row: Row) -> bool:
+def _lacks_validation(row: Row) -> bool:
     return not row["validation"].startswith("validated")
 
 
 def format_rank(row: Row) -> str:
-    """Returns the rank, its range and the number of ranks; a dash if there is no rank or no validated order."""
-    if row["rank"] is None or _not_validated_mark(row):
+    """Returns the rank, the number of ranks, and the rank's range; a dash if there is no rank or no validated order."""
+    if row["rank"] is None or _lacks_validation(row):
         return "–"
     low, high = row["rank_low"], row["rank_high"]
     sure = "" if low is None else f" ({low})" if low == high else f" ({low}–{high})"
@@ -253,7 +253,7 @@ def _list_next_commands(report: dict[str, Any], first: Row, in_state: str) -> li
 
 
 def _explain_no_rank(report: dict[str, Any], first: Row, in_state: str) -> list[str]:
-    """Returns why a candidate has no rank, and what gives it one: reviews, or judgments in the reviews that it has."""
+    """Returns why a candidate has no rank, and what to add: reviews, or judgments where its reviews have none."""
     why = f"no rank under {recipe_of(first['metric']).title}: {first['unranked']}"
     missing, silent = report["lacking"].values()
     if not silent:

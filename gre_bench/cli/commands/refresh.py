@@ -108,11 +108,11 @@ def demo(state: Path, quiet: bool, no_prefect: bool) -> CommandResult:
     The real board comes with the program, as edition ICLR-2022-llms. No key or GPU is needed.
     """
     if not quiet:
-        _show_included(state)
+        _show_included_board(state)
     return answer_with_new_board(run_refresh(load(DEMO), state, engine=not no_prefect, quiet=quiet), state)
 
 
-def _show_included(state: Path) -> None:
+def _show_included_board(state: Path) -> None:
     from gre_bench.release.loading import find_release, load_release
     from gre_bench.reports.signatures import format_leader_sentence
 

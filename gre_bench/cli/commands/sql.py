@@ -62,7 +62,7 @@ def print_rows(names: Sequence[str], rows: Sequence[Row]) -> None:
     shown = [[_format_cell(row[name]) for name in names] for row in rows[:SHOWN_ROWS]]
     numeric = [any(is_number(row[name]) for row in rows[:SHOWN_ROWS]) for name in names]
     heads = [remove_control_characters(name).replace("\n", " ") for name in names]
-    widths = [max(map(_text_width, column)) for column in zip(heads, *shown, strict=True)]
+    widths = [max(map(_measure_text_width, column)) for column in zip(heads, *shown, strict=True)]
     if sum(widths) + len(GAP) * (len(widths) - 1) <= get_output_width():
         for row in (heads, *shown):
             _print_row(row, widths, numeric)
@@ -95,7 +95,7 @@ def _print_as_records(heads: Sequence[str], shown: Sequence[Sequence[str]]) -> N
             say(f"{GAP}{head}{' ' * (widest - cell_len(head))}{GAP}{cell.replace(chr(10), indent)}".rstrip())
 
 
-def _text_width(text: str) -> int:
+def _measure_text_width(text: str) -> int:
     return max(map(cell_len, text.split("\n")))
 
 

@@ -64,7 +64,7 @@ def flaws(
             job.store.discard()
 
         def show_plan(_: Any) -> None:
-            _show_planting(study.edition.key, record)
+            _show_planted_flaws(study.edition.key, record)
             screen.print_estimate(plan)
 
         return CommandResult(report | {"plan": plan}, show_plan)
@@ -74,7 +74,7 @@ def flaws(
     file = write_results(job, study, results)
 
     def print_answer(_: Any) -> None:
-        _show_planting(study.edition.key, record)
+        _show_planted_flaws(study.edition.key, record)
         show_correctness(results)
         say(f"{ending['outcome']}: {ending['message']}".rstrip(": "))
         say(f"results: {file}; gre-bench leaderboard {study.source.key} tells them in a line")
@@ -82,7 +82,7 @@ def flaws(
     return CommandResult(report | ending | {"results": results}, print_answer, choose_exit_code(summary))
 
 
-def _show_planting(edition: str, record: Mapping[str, Any]) -> None:
+def _show_planted_flaws(edition: str, record: Mapping[str, Any]) -> None:
     flaws = [place["flaw"] for places in record["papers"].values() for place in places[:2]]
     number = {name: flaws.count(name) for name in sorted(set(flaws))}
     say(f"{edition}: {counted(len(record['papers']), 'paper')}, four texts each", style="bold")

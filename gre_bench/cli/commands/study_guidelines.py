@@ -199,7 +199,7 @@ def _show_comparison(summary: Row) -> None:
     say(results.WORDS)
     say_nonempty(results.list_missing_ratings(outcomes), "without a rating: ")
     for model, rows in summary["differences"].items():
-        _show_differences(model, rows)
+        _show_rmse_differences(model, rows)
     say(f"ratings, outcomes, tables and the picture: {summary['folder']}")
     say_nonempty((summary.get("note"), summary["message"]))
 
@@ -219,7 +219,7 @@ def _show_quality(summary: Row) -> None:
     say_nonempty([summary["message"]])
 
 
-def _show_differences(model: str, rows: Sequence[Row]) -> None:
+def _show_rmse_differences(model: str, rows: Sequence[Row]) -> None:
     lines = []
     for row in rows:
         rmse = row["rmse"]

@@ -237,10 +237,10 @@ def year(
 
         return CommandResult(plan_year(job.settings, state, None), _show_plan_of_year)
     summary = run_flow_or_plain(not no_prefect, flow, lambda: make_board(job))
-    return CommandResult(summary, _show_year, choose_exit_code(summary))
+    return CommandResult(summary, _show_year_summary, choose_exit_code(summary))
 
 
-def _show_year(summary: dict[str, Any]) -> None:
+def _show_year_summary(summary: dict[str, Any]) -> None:
     for name, stage in summary["stages"].items():
         message = f"; {stage['message']}" if stage.get("message") else ""
         say(f"{name}: {stage.get('outcome', 'done')}{message}")

@@ -85,7 +85,7 @@ def print_explanation(explanation: Why, store: Store, state: Path, texts: bool =
     chosen = [row for row in explanation.papers if of_pairs == {row["paper_id"]}]
     if chosen:
         say(_describe_paper_score(chosen[0], len(explanation.pairs)))
-        screen.say_nonempty([_explain_lead_of_other_references(chosen)])
+        screen.say_nonempty([_explain_references_of_leads(chosen)])
     say(f"{'all papers: ' if chosen else ''}{_describe_board_score(explanation)}")
     if signature["signature_id"] == headline_signature(store)["signature_id"]:
         say(f"the board: {format_leader_sentence(store)}")
@@ -95,8 +95,8 @@ def print_explanation(explanation: Why, store: Store, state: Path, texts: bool =
             f"synopsis: {signature['synopsis_writer']}")  # fmt: skip
         _print_pairs(explanation.pairs, whole=bool(details))
     elif not chosen:
-        _print_papers(explanation)
-    _print_lost_pairs(explanation, every=checks)
+        _print_best_and_worst_papers(explanation)
+    _print_unscored_pairs(explanation, every=checks)
     if explanation.judgments:
         _print_judgments(explanation.judgments, texts)
     for index, detail in enumerate(details):
@@ -141,7 +141,7 @@ def _print_checks(explanation: Why, every: bool) -> None:
 
 
 def _describe_board_score(explanation: Why) -> str:
-    """Returns a sentence with the score, the rank, and the number of papers on which the candidate leads human."""
+    """Returns a sentence: the score, the rank, and on how many papers the candidate scores above the human baseline."""
     board = explanation.board
     if board is None or board["score"] is None:
         return "no score on the board"
@@ -160,7 +160,7 @@ def _describe_paper_score(row: Row, references: int) -> str:
 
 
 def _describe_shared_words(detail: Row) -> str:
-    """Returns a text: which words of a reference the review has, and which it lacks; empty if there are no tokens."""
+    """Returns a text that says which words of a reference the review shares and which it lacks; empty if unknown."""
     lacks = f"has the words {_join_with_and(detail['lacking'])}, which this review lacks" if detail["lacking"] else ""
     both = f"both have {_join_with_and(detail['shared'])}" if detail["shared"] else ""
     sentence = "; ".join(filter(None, (lacks, both)))
@@ -178,12 +178,12 @@ def _join_with_and(words: Sequence[str]) -> str:
 
 
 def _select_papers_with_lead(papers: Sequence[Row]) -> Sequence[Row]:
-    """Returns those of *papers* that have a lead over human, the largest first; all *papers* if none has a lead."""
+    """Returns those of *papers* that have a lead over the human baseline, in the same order; all if none has one."""
     return [row for row in papers if row["lead"] is not None] or papers
 
 
-def _print_papers(explanation: Why) -> None:
-    """Prints the papers with the largest and smallest leads over human."""
+def _print_best_and_worst_papers(explanation: Why) -> None:
+    """Prints the papers with the largest and smallest leads over the human baseline."""
     papers = _select_papers_with_lead(explanation.papers)
     few = len(papers) <= 2 * SHOWN_PAIRS
     shown = papers if few else [*papers[:SHOWN_PAIRS], *papers[-SHOWN_PAIRS:]]
@@ -194,19 +194,19 @@ def _print_papers(explanation: Why) -> None:
         for row in shown
     ]
     fitted.print_text_table(("paper", "score", "human", "lead"), cells, names=("paper",), title=title)
-    screen.say_nonempty([_explain_lead_of_other_references(shown)])
+    screen.say_nonempty([_explain_references_of_leads(shown)])
 
 
-def _explain_lead_of_other_references(papers: Sequence[Row]) -> str | None:
-    """Returns a line on which references lead and human are taken; None if each lead is the score less human's."""
+def _explain_references_of_leads(papers: Sequence[Row]) -> str | None:
+    """Returns a line that says that leads use fewer references than scores; None if each lead is score − human."""
     known = [row for row in papers if row["lead"] is not None]
     if all(abs(row["mean"] - row["human"] - row["lead"]) < 1e-9 for row in known):
         return None
     return "score: over all references of a paper; human, lead: only over those that human is scored on too"
 
 
-def _print_lost_pairs(explanation: Why, every: bool) -> None:
-    """Prints the pairs without a score and why, *every* one or the first ones, and how many more the board has."""
+def _print_unscored_pairs(explanation: Why, every: bool) -> None:
+    """Prints the pairs that have no score, with reasons: *every* one, or the first ones and the number of others."""
     lost = [row for row in explanation.pairs if row["state"] != "scored"]
     shown = lost if every else lost[: 2 * SHOWN_PAIRS]
     for row in shown:
@@ -232,7 +232,7 @@ def _print_pairs(pairs: Sequence[Row], whole: bool) -> None:
 
 
 def _print_judgments(judgments: Sequence[Row], every: bool) -> None:
-    """Prints what judgments add to the paper's score: *every* one, or those that add most and least."""
+    """Prints how many nats judgments add to the paper's score: *every* judgment, or those that add most and least."""
     few = every or len(judgments) <= 2 * SHOWN_JUDGMENTS
     shown = judgments if few else [*judgments[:SHOWN_JUDGMENTS], *judgments[-SHOWN_JUDGMENTS:]]
     which = "" if few else f"; the {SHOWN_JUDGMENTS} most and {SHOWN_JUDGMENTS} least of {len(judgments)}"
@@ -260,7 +260,11 @@ def _print_reference_detail(detail: Row) -> None:
 
 
 def _print_texts(detail: Row, fresh: Mapping[str, bool]) -> None:
-    """Prints the texts of a score. A text that several references share is printed only if *fresh* says so."""
+    """Prints the texts from which a pair's score was computed.
+
+    *fresh*: ``x``, ``synopsis`` or ``moved`` → whether that text differs from the previous pair's; if not, it is not
+    printed again.
+    """
     texts = [("the candidate's review (x)", detail["x"])] if fresh["x"] else []
     texts += [("the synopsis (s)", detail["synopsis"])] if detail["synopsis"] and fresh["synopsis"] else []
     texts += [("the reference (y)", detail["y"])]

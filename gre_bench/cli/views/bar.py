@@ -23,13 +23,13 @@ def show_live_progress(
 ) -> Iterator[Callable[..., None]]:
     """Shows a progress bar until the block ends; yields the function that updates it.
 
-    That function takes fields of `rich.progress.Task`, and *line*, a text to print above the bar. Nothing is shown if
-    *quiet*, or without a terminal.
+    The keyword arguments of that function are fields of `rich.progress.Task`, and *line*, a text to print above the
+    bar. Nothing is shown if *quiet* is True or standard error is not a terminal.
 
     - *begins*: the text of the bar before its first update.
     - *poll*: a function called four times a second that returns the fields to update, or None if nothing is new.
       Without the field *left* (the remaining time as a text), the bar estimates the remaining time itself.
-    - *unit*: the bar shows counts of ``items`` and ``bytes``, and no counts of other units.
+    - *unit*: what the bar counts: ``items`` or ``bytes``; with any other unit, it shows no counts.
     """
     if quiet or not screen.err.is_terminal:
         yield lambda **fields: None
@@ -70,7 +70,7 @@ def _format_remaining(seconds: float | None) -> str:
 
 
 def show_run_progress(store: Store, quiet: bool, engine: bool = False) -> AbstractContextManager[Any]:
-    """Shows the progress of this process's run on *store*; *engine*: whether Prefect runs it and must start first."""
+    """Shows the progress of this process's run on *store*; *engine*: whether Prefect runs it and starts first."""
 
     def poll() -> dict[str, Any] | None:
         try:
@@ -86,7 +86,7 @@ def show_run_progress(store: Store, quiet: bool, engine: bool = False) -> Abstra
 
 
 def format_remaining_time(status: Row) -> str:
-    """Returns the remaining time of a run with this *status*, as a text; empty if unknown or if the stage is done."""
+    """Returns the remaining time of a run with this *status* as a text; empty if unknown or if the stage is done."""
     return _format_remaining(status["remaining_s"]) if status["done"] < status["due"] else ""
 
 

@@ -61,7 +61,7 @@ from gre_bench.store.queries import (
 
 SHOWN_TIES = 8
 WIDEST_NAME = 24
-"""Names of candidates are cut to this width before a column is left out."""
+"""Names of candidates are shortened to this many characters before a column is left out."""
 
 
 def show_leaderboard(
@@ -80,13 +80,14 @@ def show_leaderboard(
 ) -> None:
     """Prints the board of the headline metric, and one line for each other metric and group.
 
-    - *brief*: whether to print only the answer, the table and the verdict, without notes and other boards.
+    - *brief*: whether to leave out notes, controls and other boards.
     - *rows*: the rows of the board.
     - *signatures*: the signature of each metric on the board.
     - *orders*: signature → the order of the candidates by each validated evaluation LM (`read_lm_orders`).
     - *separations*: how well each metric separates reviews of the same paper from reviews of other papers (AUC).
     - *exposures*: which LMs may have seen the reviews.
-    - *validations*: the validation records, of which a board prints only the part about the certificate.
+    - *validations*: the validation records. Only the certificate in them is printed, which says which degrees of
+      harm a metric detects.
     - *gaps*: the difference in score between contaminated and other models.
     - *details*: whether to also print the meaning of the columns, the ties, the data and tests behind each board, and
       properties of the reviews.
@@ -119,7 +120,7 @@ def show_leaderboard(
             _print_ties(own)
             _print_neighbour_differences(own, orders.get(name, ()))
             show_details(own)
-            _print_basis(signature, auc.get(name), exposures)
+            _print_score_basis(signature, auc.get(name), exposures)
     if not every and not brief:
         _print_other_boards(boards, first, orders)
     if details:
@@ -127,15 +128,18 @@ def show_leaderboard(
 
 
 def _format_certificate_lines(validations: Sequence[ValidationRow], signature_id: str) -> list[str]:
-    """Returns what the certificate says about the metric with the signature *signature_id*, as lines."""
+    """Returns the lines of a metric's certificate, which says which degrees of harm the metric detects.
+
+    *signature_id*: the signature of the metric.
+    """
     details = (row["detail"].partition(CERTIFIED)[2] for row in validations if row["signature_id"] == signature_id)
     return [detail for detail in details if detail]
 
 
 def _build_legend(rows: Sequence[LeaderboardRow], metrics: set[str]) -> list[str]:
-    """Returns the meaning of each column of the board *rows*; explains chance and human only if the board has them.
+    """Returns the meaning of each column of the board *rows*, without empty columns about chance or the human baseline.
 
-    *metrics*: the metrics of all boards, whose abbreviations are explained.
+    *metrics*: the metrics of all boards. If one of them uses ASSW, this abbreviation is explained too.
     """
     rank, _, score, *others = COLUMNS[:6]
     in_nats = recipe_of(rows[0]["metric"]).unit == "nats"
@@ -200,7 +204,7 @@ def _print_board(
 ) -> None:
     """Prints one board.
 
-    *printed*: the notes that were printed before, which are not repeated; if None, notes and controls are left out.
+    *printed*: notes that were printed before and are not repeated; None means to leave out notes and controls.
     """
     recipe = recipe_of(signature["metric"])
     planned, sampled = rows[0]["plan_papers"] or 0, rows[0]["sampled"]
@@ -227,7 +231,7 @@ def _print_board(
         if (text := format_candidate_note(row)) and row["kind"] != "control"
     ]
     if printed is not None:
-        notes += [CONTROLS] if _control_beats_ranked(rows) else []
+        notes += [CONTROLS] if _has_control_above_ranked(rows) else []
         screen.say_nonempty([line for line in notes if line not in printed])
         printed.update(notes)
     if printed is None or HUMAN_IS not in printed:
@@ -236,14 +240,14 @@ def _print_board(
 
 
 def _explain_human_baseline(rows: Sequence[LeaderboardRow], printed: set[str] | None) -> list[str]:
-    """Returns a line that explains the human baseline, unless a note does so; adds the line to *printed*."""
+    """Returns a line that explains the human baseline, unless its own note does so; adds the line to *printed*."""
     lines = [HUMAN_IS for row in rows if row["kind"] == "human" and row["score"] is not None and not row["note"]]
     if printed is not None:
         printed.update(lines)
     return lines
 
 
-def _control_beats_ranked(rows: Sequence[LeaderboardRow]) -> bool:
+def _has_control_above_ranked(rows: Sequence[LeaderboardRow]) -> bool:
     """Whether a control scores above a ranked candidate."""
     controls = [row["score"] for row in rows if row["kind"] == "control" and row["score"] is not None]
     ranked = [row["score"] for row in rows if row["rank"] is not None and row["score"] is not None]
@@ -253,7 +257,10 @@ def _control_beats_ranked(rows: Sequence[LeaderboardRow]) -> bool:
 def _print_other_boards(
     boards: dict[str, list[LeaderboardRow]], first: str, orders: Mapping[str, Sequence[CandidateOrder]]
 ) -> None:
-    """Prints a line for each group of the *first* board, and one for each answer that other metrics' boards give."""
+    """Prints a line for each group of the headline board, then a line on who leads by each other metric.
+
+    Metrics with the same result share a line. *first*: the signature id of the headline board.
+    """
     for group, members in groupby(boards[first], key=lambda row: row["group_name"]):
         if group is not None:
             own: list[LeaderboardRow] = [{**row, "group_name": None} for row in members]
@@ -277,7 +284,7 @@ def _print_ties(rows: Sequence[LeaderboardRow]) -> None:
 
 
 def _print_neighbour_differences(rows: Sequence[LeaderboardRow], orders: Sequence[CandidateOrder]) -> None:
-    """Prints, for neighbours in rank, their difference by mean, median and trimmed mean, and the number of papers."""
+    """Prints how neighbours in rank differ: mean, median, trimmed mean, and on how many papers the first is ahead."""
     neighbours = [(row["candidate"], row["next_candidate"]) for row in rows if row["rank"] and row["next_candidate"]]
     lines = [(each.lm, test) for pair in neighbours for each in orders if (test := each.tests.between(*pair))]
     if not lines:
@@ -324,7 +331,9 @@ def _print_cautions(
     say(by, style="green" if is_validated(rows) else "yellow")
 
 
-def _print_basis(signature: SignatureRow, auc: SeparationRow | None, exposures: Sequence[ContaminationRow]) -> None:
+def _print_score_basis(
+    signature: SignatureRow, auc: SeparationRow | None, exposures: Sequence[ContaminationRow]
+) -> None:
     if auc:
         say(
             f"AUC, {auc['same']} against {auc['other']}: {auc['auc']:.3f} (95% {auc['low']:.3f} to "
@@ -342,11 +351,11 @@ def _print_basis(signature: SignatureRow, auc: SeparationRow | None, exposures: 
 
 
 def describe_reference_counts(rows: Sequence[LeaderboardRow]) -> str | None:
-    """Returns how many references per paper the models and the human baseline have, if the numbers differ.
+    """States how many references per paper the models and the human baseline have, if the numbers differ.
 
-    Returns None if the numbers are equal, and the reason if there is no human baseline. Papers that the metric leaves
-    out, such as papers without an abstract, do not count. For the human baseline, papers whose only human review is the
-    reference do not count either.
+    Returns None if the numbers are equal. If there is no human baseline, returns the reason instead. Papers that the
+    metric leaves out, such as papers without an abstract, do not count. For the human baseline, papers whose only human
+    review is the reference do not count either.
     """
     if lacking := explain_missing_human(rows):
         return lacking
@@ -434,14 +443,14 @@ DETAILS: tuple[tuple[str, Callable[[LeaderboardRow], str], int, str], ...] = (
     ("learnt until", lambda row: str(row["cutoff"] or "–") if row["kind"] == "model" else "", 5, "number"),
     ("reviews seen", lambda row: SEEN[row["contamination"]], 1, "name"),
 )
-"""For each column: its head, the function that returns a row's cell, its order and its kind (see `Column`)."""
+"""For each column: its header, the function that returns a row's cell, its order and its kind (see `Column`)."""
 
 SHOWN_STRATA = 6
 """The most values of a stratum that get a column; these are the values with the most papers."""
 
 
 def show_strata(counts: Sequence[Row], rows: Sequence[Row], metrics: dict[str, str]) -> None:
-    """Prints how many papers have each value of a stratum, such as an area, and the scores on them."""
+    """Prints how many papers have each value of a stratum such as the area, and the scores on these papers."""
     sizes: dict[str, dict[str, int]] = {}
     for row in counts:
         sizes.setdefault(row["stratum"], {})[row["value"]] = row["papers"]
@@ -482,7 +491,7 @@ MEANING = (
 
 
 def show_correctness(results: FlawResults) -> None:
-    """Prints a table for each metric, with a row for each reviewer; controls come last."""
+    """Prints how well each reviewer detects planted flaws: one table per metric, with controls last."""
     for metric, members in groupby(results["rows"], key=lambda row: row["metric"]):
         rows = sorted(members, key=lambda row: row["control"])
         unit = "shares of words" if metric == "words" else "nats"

@@ -1,6 +1,7 @@
 """Prints the results of ``gre-bench compare``, for boards, effects, releases, candidates, LMs or contrasts.
 
-A side of a comparison is a board, or the effects of perturbations on scores. It comes from a run or a published table.
+A side of a comparison is a board, or the effects of perturbations on scores. Both kinds come from a run or from a
+published table.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ LEVELS = {
 _WITHIN = {True: "yes", False: "no", None: ""}
 _DIGEST = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{20,}\b")
 _signed, _led = partial(format_or_dash, form="+.3f"), partial(format_or_dash, form="+.2f", lacking="")
-_rho = partial(format_or_dash, form=".3f", lacking="not defined")
-"""The text for an undefined correlation: there are fewer than three models, or all scores are equal."""
+_format_correlation = partial(format_or_dash, form=".3f", lacking="not defined")
+"""Formats a correlation. It is undefined if there are fewer than three models, or if all scores are equal."""
 
 
 def show_sides(report: Row) -> None:
@@ -42,7 +43,7 @@ def show_sides(report: Row) -> None:
                 (
                     row["metric"],
                     row["n"],
-                    _rho(row["spearman"]),
+                    _format_correlation(row["spearman"]),
                     format_p_value(row["p"]),
                     format_or_dash(row["printed"], ".2f", ""),
                 )
@@ -76,13 +77,13 @@ def show_candidates(report: Row, details: bool = False) -> None:
     ordered = [row for row in rows if row["validated"] or row["problem"]]
     printed = rows if details or not ordered else ordered
     for row in printed:
-        say(f"{_metric_title(row['metric'])}: {_describe_lead(row, first, other)}")
+        say(f"{_get_metric_title(row['metric'])}: {_describe_lead(row, first, other)}")
         if details and not row["problem"]:
             _print_difference_parts(row, first, other)
     left: dict[str, list[str]] = {}
     for row in rows:
         if ordered and not details and row not in ordered:
-            left.setdefault(format_not_validated(row["validation"]), []).append(_metric_title(row["metric"]))
+            left.setdefault(format_not_validated(row["validation"]), []).append(_get_metric_title(row["metric"]))
     for why, titles in left.items():
         say(f"{', '.join(titles)}: no order, {why}")
     if details:
@@ -108,7 +109,7 @@ def _list_candidate_notes(rows: Sequence[Row], printed: Sequence[Row]) -> list[s
         of_all = {row["notes"][index] for row in rows}
         titles: dict[str, list[str]] = {}
         for row in printed:
-            titles.setdefault(row["notes"][index], []).append(_metric_title(row["metric"]))
+            titles.setdefault(row["notes"][index], []).append(_get_metric_title(row["metric"]))
         lines += [note if len(of_all) == 1 else f"{', '.join(own)}: {note}" for note, own in titles.items() if note]
     return lines
 
@@ -161,8 +162,8 @@ def _print_difference_parts(row: Row, first: str, other: str) -> None:
 def _describe_significance(row: Row, leader: str) -> str:
     """Returns a text that says whether the lead of *leader* is significant.
 
-    This is decided by the board's corrected p-value, if there is one. The uncorrected p-value holds only if this
-    comparison is the only question asked.
+    The board's corrected p-value decides, if there is one. The uncorrected p-value is valid only if this comparison is
+    the only one that was planned.
     """
     board = row["board"]
     p = board and f"p {format_p_value(board['p_holm'])}, corrected for the board's {counted(board['tests'], 'test')}"
@@ -184,7 +185,7 @@ def _print_side_by_side(first: str, other: str, rows: Sequence[Row]) -> None:
     notes = list(dict.fromkeys(row["printed"]["note"] for row in rows if row["printed"] and row["printed"]["note"]))
     marks = {note: f"({index})" for index, note in enumerate(notes, 1)}
     print_text_table(("metric", "of", first, "95%", other, "95%", "difference", "within", ""), [
-        (row["metric"], row["item"], *_format_figure_cells(row["printed"]), *_format_figure_cells(row["found"]),
+        (row["metric"], row["item"], *_format_value_cells(row["printed"]), *_format_value_cells(row["found"]),
          format_or_dash(row["difference"], ".3f", ""), _WITHIN[row["within"]],
          marks.get((row["printed"] or {}).get("note", ""), ""))
         for row in rows
@@ -198,7 +199,7 @@ def _print_side_by_side(first: str, other: str, rows: Sequence[Row]) -> None:
         say(f"{mark} {note}")
 
 
-def _format_figure_cells(figure: Row | None) -> tuple[str, str]:
+def _format_value_cells(figure: Row | None) -> tuple[str, str]:
     if figure is None:
         return "", ""
     ends = "" if figure["low"] is None else f"{figure['low']:.3f} to {figure['high']:.3f}"
@@ -270,33 +271,33 @@ def _print_releases_in_brief(report: Row) -> None:
     for row in report["metrics"]:
         before, now = (text.partition(". ")[0].rstrip(".") for text in row["answers"])
         leads = (f"{now}, as before",) if before == now else (now, f"before: {before}")
-        by_lines.setdefault((*leads, _describe_board_changes(row)), []).append(_metric_title(row["metric"]))
+        by_lines.setdefault((*leads, _describe_board_changes(row)), []).append(_get_metric_title(row["metric"]))
     for (leads, *more), metrics in by_lines.items():
         say(f"{', '.join(metrics)}: {leads}")
         say_nonempty(more, "  ")
     for name, key in ((first, "only_first"), (second, "only_second")):
         if report[key]:
-            say(f"only in {name}: {', '.join(map(_metric_title, report[key]))}")
+            say(f"only in {name}: {', '.join(map(_get_metric_title, report[key]))}")
     say_nonempty(_describe_scoring_lms([row for row in report["metrics"] if row["validated"]]))
     say_nonempty(report["notes"])
 
 
 def _describe_scoring_lms(rows: Sequence[Row]) -> list[str]:
-    """Returns a line for each combination of evaluation LM and validation in *rows*; it names the metrics."""
+    """Returns a line for each combination of evaluation LM and validation in *rows*; the line names its metrics."""
     metrics: dict[str, list[str]] = {}
     for row in rows:
         metrics.setdefault(describe_scoring_lm(row["evaluation_lm"], row["validation"]), []).append(
-            _metric_title(row["metric"])
+            _get_metric_title(row["metric"])
         )
     return [f"{', '.join(titles)}: {by}" for by, titles in metrics.items()]
 
 
-def _metric_title(metric: str) -> str:
+def _get_metric_title(metric: str) -> str:
     return recipe_of(metric).title if is_known(metric) else metric
 
 
 def _describe_board_changes(row: Row) -> str:
-    """Returns who is new or removed, whose rank, score or difference to human changed, and how many did not change."""
+    """Returns who is new or gone, whose rank, score or difference to human changed, and how many stayed the same."""
     arrived: dict[str, list[str]] = {"new": [], "gone": []}
     parts: list[str] = []
     ranks: list[str] = []
@@ -341,9 +342,10 @@ SHOWN_CAUSES = 4
 
 
 def _find_origin_differences(provenance: Sequence[Row]) -> list[str]:
-    """Returns what differs between the origins of two releases.
+    """Returns what differs between the origins of two releases, such as settings, sample and imports.
 
-    Imported files are named by their file names, and other values by their paths.
+    An import is named by its file. Any other value is named by its path in the manifest, such as
+    ``settings.scoring.form``.
     """
     causes = []
     for row in provenance:
@@ -359,7 +361,7 @@ def _find_origin_differences(provenance: Sequence[Row]) -> list[str]:
 
 
 def _abbreviate_digests(value: object) -> str:
-    """Returns *value* as a text with only 12 digits of each digest; a dash for None. --json has all digits."""
+    """Returns *value* as a text in which each digest is cut to 12 digits; a dash for None. --json has all digits."""
     return _DIGEST.sub(r"\1…", str(format_or_dash(value)))
 
 

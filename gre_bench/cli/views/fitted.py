@@ -27,11 +27,11 @@ _PARTS = re.compile(r"\+?[^-/+]*[-/]?")
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table: its *head* and one text per row (*cells*).
+    """A column of a table: its header *head*, and one text per row (*cells*).
 
     - *order*: 0 for a required column. Optional columns are added from order 1 upwards while there is room.
     - *kind*: a ``number`` is never cut, a ``name`` is shortened in the middle, a ``note`` is wrapped.
-    - *widest*: the preferred width of a column whose names are longer than that.
+    - *widest*: the preferred width of a column of names, unless its longest name is shorter.
     - *natural*: the width of the uncut column, in characters.
     - *least*: the smallest possible width.
     - *wanted*: the preferred width.
@@ -66,8 +66,8 @@ def print_columns(
 ) -> list[str]:
     """Prints *columns* as a table under *title*, in *width* characters (None: the width of the screen).
 
-    *styles*: a style of rich for each row. *breaks*: index of a row → a line to print before that row. Returns the
-    heads of the columns that were shown.
+    *styles*: a `rich` style for each row. *breaks*: index of a row → a line to print before that row. Returns the
+    headers of the columns that were shown.
     """
     room = width or screen.get_output_width()
     columns = [column for column in columns if any(column.cells)]
@@ -98,9 +98,9 @@ def print_columns(
 def print_text_table(
     heads: Sequence[str], rows: Sequence[Sequence[object]], names: Sequence[str] = (), title: str = ""
 ) -> None:
-    """Prints *rows* as a table with the column heads *heads*.
+    """Prints *rows* as a table with the column headers *heads*.
 
-    *names*: the heads of columns that contain names. The first column always contains names. Names may be shortened.
+    *names*: the headers of columns that contain names. The first column always contains names. Names may be shortened.
     All other columns contain numbers.
     """
     cells = [[screen.remove_control_characters(row[index]) for row in rows] for index in range(len(heads))]
@@ -128,7 +128,10 @@ def _format_row(columns: Sequence[Column], cells: Sequence[str], widths: Sequenc
 
 
 def _wrap_cell(column: Column, cell: str, width: int) -> list[str]:
-    """Returns *cell* as lines of at most *width*. A name is shortened if all names stay distinct, else wrapped."""
+    """Returns *cell* as lines of at most *width* characters.
+
+    A number is never broken. Names are shortened if all names of the column then stay distinct; otherwise they wrap.
+    """
     if column.kind == "name" and len({shorten_name(name, width) for name in column.cells}) == len(set(column.cells)):
         return [shorten_name(cell, width)]
     if column.kind == "number":
@@ -139,7 +142,7 @@ def _wrap_cell(column: Column, cell: str, width: int) -> list[str]:
 
 
 def _wrap_name(name: str, width: int) -> list[str]:
-    """Returns *name* as lines of at most *width*, broken after slashes and hyphens, and before plus signs."""
+    """Returns *name* in lines of at most *width* characters, broken after slashes and hyphens and before plus signs."""
     lines = [""]
     for part in _PARTS.findall(name):
         if lines[-1] and cell_len(lines[-1] + part) > width:
@@ -170,7 +173,10 @@ def _choose_columns(columns: Sequence[Column], room: int) -> list[Column]:
 
 
 def _compute_widths(columns: Sequence[Column], room: int) -> list[int]:
-    """Returns a width for each column so that all fit in *room*: notes shrink first, then names; both may grow."""
+    """Returns a width for each column so that all fit in *room* characters.
+
+    If the room is too small, notes shrink first, then names. If room is left, both grow up to their full width.
+    """
     widths = [column.wanted for column in columns]
     for kind in ("note", "name"):
         for index, column in enumerate(columns):

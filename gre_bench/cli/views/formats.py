@@ -57,7 +57,7 @@ def write_rows(rows: Sequence[Row], names: Sequence[str], form: Format, out: Pat
 
 
 def show_written(files: Sequence[str], board: str) -> None:
-    """Prints the paths of *files*, the figures of *board*, one per line; if there are none, prints why."""
+    """Prints the paths of *files*, which are pictures of *board*, one per line; if there are none, prints why."""
     for path in files:
         say(path)
     if not files:

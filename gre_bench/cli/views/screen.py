@@ -50,7 +50,7 @@ err = Console(stderr=True, emoji=False)
 
 
 def line_width(console: Console) -> int | None:
-    """Returns how many columns a line of *console* has; None if the output is piped and ``COLUMNS`` is unset."""
+    """Returns how many characters fit in a line of *console*; None if output is piped and ``COLUMNS`` is unset."""
     return console.width if console.is_terminal else _read_columns_variable()
 
 
@@ -92,7 +92,7 @@ def wrap_line(line: str, columns: int | None) -> list[str]:
 
 
 def say(text: str, console: Console | None = None, style: str = "") -> None:
-    """Prints *text*, without its control characters, on *console* (None: standard output).
+    """Prints *text* without its control characters on *console* (None: standard output).
 
     Lines wrap at the width that the environment variable ``COLUMNS`` sets, else at the terminal's width. Piped output
     wraps only if ``COLUMNS`` is set.
@@ -104,14 +104,14 @@ def say(text: str, console: Console | None = None, style: str = "") -> None:
 
 
 def say_nonempty(lines: Iterable[str | None], begins: str = "") -> None:
-    """Prints each non-empty line of *lines*, and puts the text *begins* before it."""
+    """Prints each non-empty line of *lines*, with the prefix *begins*."""
     for line in lines:
         if line:
             say(begins + line)
 
 
 def print_with_label(word: str, colour: str, text: str, console: Console | None = None) -> None:
-    """Prints *word* in *colour*, a colour or style of rich, followed by *text*; lines wrap as in `say`."""
+    """Prints *word* in *colour*, a `rich` colour or style, followed by *text*; lines wrap as in `say`."""
     console = console or out
     first, *more = wrap_line(f"{word} {' '.join(remove_control_characters(text).split())}", line_width(console))
     opening = Text(first)
@@ -148,7 +148,7 @@ def is_number(value: object) -> bool:
 
 
 def escape(text: object) -> str:
-    """Returns *text* without terminal controls, and with its square brackets escaped, so that rich sees no markup."""
+    """Returns *text* without control characters, and with square brackets escaped so that `rich` finds no markup."""
     return markup.escape(remove_control_characters(text))
 
 
@@ -161,12 +161,12 @@ def print_grid(
     to: console.Console | None = None,
     **look: Any,
 ) -> None:
-    """Prints *rows* as a table of rich under *heads*; an empty row becomes a separating line.
+    """Prints *rows* as a `rich` table with the column headers *heads*; an empty row becomes a separating line.
 
-    - *left*: the number of columns, from the first, that are aligned left, or a list of their heads; others are aligned
+    - *left*: which columns are aligned left: the first ones, as a number, or a list of headers. The others are aligned
       right.
     - *fold*: whether a long cell may be broken within a word.
-    - *marked*: whether cells are already in rich's markup; otherwise they are printed literally.
+    - *marked*: whether cells contain `rich` markup; otherwise they are printed literally.
     - *to*: the console; None: standard output.
     - *look*: further arguments of `rich.table.Table`, such as its title and box; titles are texts without markup.
     """
@@ -189,7 +189,7 @@ def print_grid(
 def show_counts(metrics: Iterable[Row]) -> None:
     """Prints a row for each metric: how many pairs are planned, scored, failed, excluded and missing.
 
-    ``METRIC_specific`` has no row if METRIC has one; --json has both.
+    ``METRIC_specific`` (the score above chance) has no row if METRIC has one; --json has both.
     """
     states = ("planned", "scored", "failed", "excluded", "missing")
     counts = {row["metric"]: [f"{row[state]:,}" for state in states] for row in metrics}
@@ -200,7 +200,7 @@ def show_counts(metrics: Iterable[Row]) -> None:
 def show_reasons(reasons: Iterable[Row]) -> None:
     """Prints why pairs have no score; metrics with the same reason share a line.
 
-    ``METRIC_specific`` is not named if METRIC is.
+    ``METRIC_specific`` (the score above chance) is not named if METRIC is.
     """
     metrics: dict[tuple[Any, ...], list[str]] = {}
     for row in reasons:
@@ -221,7 +221,7 @@ def format_duration(seconds: float | None) -> str:
 
 
 def format_state_option(state: Path) -> str:
-    """Returns the option --state that a printed command needs for the folder *state*; empty if it needs none."""
+    """Returns the option --state that a printed command needs to use the folder *state*; empty if it needs none."""
     found_anyway = Path(os.environ.get("GRE_BENCH_STATE", "state"))
     return "" if state == found_anyway else f" --state {shlex.quote(str(state))}"
 

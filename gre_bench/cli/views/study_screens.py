@@ -1,4 +1,4 @@
-"""Prints the results of ``gre-bench study``: validations, correlations with human grades and labels, and others."""
+"""Prints the results of the studies that ``gre-bench study`` runs, such as validations of metrics."""
 
 from __future__ import annotations
 
@@ -54,15 +54,15 @@ def show_validation(summary: Row) -> None:
     for family in ("degradation", "manipulation"):
         rows = [row for row in summary["effects"] if row["family"] == family]
         if rows:
-            _show_effects(family, rows)
-    _show_verdicts(summary)
+            _show_perturbation_effects(family, rows)
+    _show_validation_verdicts(summary)
     if summary["untried"]:
         say(f"no metric can pass before these are tried too: {', '.join(summary['untried'])}")
     screen.show_reasons(summary["reasons"])
     screen.say_nonempty((*summary["notes"], summary["message"]))
 
 
-def _show_effects(family: str, rows: list[Row]) -> None:
+def _show_perturbation_effects(family: str, rows: list[Row]) -> None:
     """Prints the effects in the layout of table 2 of Xu et al. 2025: a row per metric, a column per perturbation."""
     from gre_bench.perturbations.by_name import PERTURBATIONS
 
@@ -94,7 +94,7 @@ def _format_effect(row: Row | None) -> str:
     return f"{plain}\n({row['low']:+.3f}, {row['high']:+.3f}){held}{few}"
 
 
-def _show_verdicts(summary: Row) -> None:
+def _show_validation_verdicts(summary: Row) -> None:
     signature = {row["signature_id"]: row for row in summary["separations"]}
     rows = []
     for row in summary["verdicts"]:
@@ -114,7 +114,11 @@ def _show_verdicts(summary: Row) -> None:
 
 
 def show_certificates(summary: Row) -> None:
-    """Prints a table per metric with a row per harm: the degrees from which it is detected, or raises the score."""
+    """Prints a table per metric, with a row per harm.
+
+    A row has the smallest degree of harm that the metric detects, by number of papers, and the effect of the highest
+    degree. It also has the degree from which the harm raises the score, and whether the effect is monotone.
+    """
     from gre_bench.perturbations.harms import HARMS
     from gre_bench.stats.degrees import PAPERS
 
@@ -202,7 +206,7 @@ def _format_coefficient(row: Row, value: str, low: str, high: str) -> str:
 def show_points(summary: Row) -> None:
     """Prints how well each score separates points with a higher label from points with a lower label (AUC)."""
     for label in summary["labels"]:
-        _show_label(label, summary["edition"])
+        _show_label_aucs(label, summary["edition"])
         if missing := label["labelled"] - label["points"]:
             say(f"label {label['label']}: {counted(missing, 'point')} without a score, see below")
     if not summary["labels"]:
@@ -211,7 +215,7 @@ def show_points(summary: Row) -> None:
     screen.say_nonempty((*summary["notes"], summary["message"]))
 
 
-def _show_label(label: Row, edition: str) -> None:
+def _show_label_aucs(label: Row, edition: str) -> None:
     rows: list[tuple[str, ...]] = []
     for row in sorted(label["rows"], key=lambda row: row["metric"] is None):
         name = SCORE_NAMES[row["score"]]
@@ -235,7 +239,10 @@ def _show_label(label: Row, edition: str) -> None:
 
 
 def format_auc(row: Row, start: str) -> str:
-    """Returns the AUC of *row* with its interval, or why there is none. *start*: empty, or ``within_``."""
+    """Returns an AUC of *row* with its interval, or why there is none.
+
+    *start*: "" for the AUC over all points, ``within_`` for the AUC within papers.
+    """
     if row[f"{start}auc"] is None:
         return str(row[f"{start}problem"])
     if row[f"{start}low"] is None:
@@ -251,19 +258,19 @@ TITLES = {
 
 
 def show_references(report: Row) -> None:
-    """Prints up to which share of AI-written references each order holds.
+    """Prints, for pairs of LM candidates, up to which share of AI-written references their order holds.
 
-    Also prints how leads shift when a reviewer is left out.
+    Also prints how leads over the human baseline shift if a human reviewer is left out.
     """
     for item in report["metrics"]:
         say(item["line"] or f"{item['metric']}: no order has scores on other candidates' reviews.", style="bold")
         say(f"{report['edition']} · {recipe_of(item['metric']).title} by {item['evaluation_lm']}")
         if item["orders"]:
-            _show_orders(item)
+            _show_tipping_points(item)
         for kind, title in TITLES.items():
             if item[kind]:
                 say(f"\n{title}")
-                _show_shifts(item[kind])
+                _show_lead_shifts(item[kind])
         if item["unranked"]:
             others = ", ".join(f"{name} ({why})" for name, why in item["unranked"].items())
             say(f"left out, because the board does not rank them: {others}")
@@ -288,7 +295,7 @@ def show_committee(report: Row) -> None:
             say(f"{counted(item['missing'], 'score')} missing; run it again")
 
 
-def _show_orders(item: Row) -> None:
+def _show_tipping_points(item: Row) -> None:
     def share(value: float | None) -> str:
         return "" if value is None else percent(value)
 
@@ -315,7 +322,7 @@ def _show_orders(item: Row) -> None:
         )
 
 
-def _show_shifts(rows: Sequence[Row]) -> None:
+def _show_lead_shifts(rows: Sequence[Row]) -> None:
     lines = []
     for row in rows:
         has_moved = row["rank"] is not None and row["new_rank"] is not None and row["rank"] != row["new_rank"]

@@ -43,7 +43,7 @@ from gre_bench.ingest.records.tables import MergeIndex, PaperIndex
 class ColumnLayout:
     """The layout of one kind of file. *columns*: {field: column name}. *domain*: the default domain.
 
-    *sections*: the columns with the parts of a review that is not in one column, in the order of the domain's headings.
+    *sections*: if a review is split over several columns, these columns, in the order of the domain's headings.
     """
 
     name: str
@@ -68,24 +68,27 @@ ROTTEN = ColumnLayout(
 
 
 def read_grade(row: Row, key: str, names: Sequence[str] = ()) -> float | None:
-    """Returns the grade in the cell *key*: a number, or the rank of a name in *names* (worst first); None if blank."""
+    """Returns the grade in the cell *key*: a number, or the rank (from 1) of its name in *names*; None if blank.
+
+    *names*: the names of the grades, worst first.
+    """
     value = row.get(key)
     if value is None or (isinstance(value, str) and not value.strip()):
         return None
-    if _is_name(value, names):
+    if _is_grade_name(value, names):
         return float(names.index(str(value).strip()) + 1)
-    number = _number(value)
+    number = _parse_limited_number(value)
     if number is None:
         known = f", nor one of {', '.join(names)}" if names else "; name such grades, the worst first, with --grades"
         raise RefusedError(f"{key} {shorten_cell(value)} is not a number{known}")
     return number
 
 
-def _is_name(value: Any, names: Sequence[str]) -> bool:
+def _is_grade_name(value: Any, names: Sequence[str]) -> bool:
     return isinstance(value, str) and value.strip() in names
 
 
-def _number(value: Any) -> float | None:
+def _parse_limited_number(value: Any) -> float | None:
     number = parse_number(value)
     return None if number is None or abs(number) > LARGEST else number
 
@@ -109,7 +112,9 @@ def read_graded_reviews(
     grade_column: str | None = None,
     grades: Sequence[str] | None = None,
 ) -> GradedFile:
-    """Returns the items in the file *path* as papers, with their graded reviews; compares both by id with known ones.
+    """Returns the items in the file *path* as papers, with their graded reviews.
+
+    Papers and reviews are compared with the known records of the same ids.
 
     *domain*, *grade_column*: by default, the file's layout decides. *grades*: the names of the grades, worst first; by
     default, the domain decides. Raises `SourceError` if no layout fits, or if the grades mix names and numbers.
@@ -134,7 +139,11 @@ def read_graded_reviews(
     graded = GradedFile(layout.name, domain.name, column_of["grade"], imported)
     names = domain.grades if grades is None else tuple(grades)
     cells = [row.get(column_of["grade"]) for _, row in rows]
-    named = {_is_name(cell, names) for cell in cells if _is_name(cell, names) or _number(cell) is not None}
+    named = {
+        _is_grade_name(cell, names)
+        for cell in cells
+        if _is_grade_name(cell, names) or _parse_limited_number(cell) is not None
+    }
     if len(named) > 1:
         raise SourceError(f"{path.name}: some grades are names and some are numbers; write all of them one way")
     imported.ignored_columns = tuple(sorted(columns - {*column_of.values(), *layout.sections}))
@@ -148,10 +157,10 @@ def read_graded_reviews(
             title, abstract, text = text_of("title"), text_of("abstract"), text_of("text")
             item = read_name(row, column_of["item"])
             numbers[item] += 1
-            review_text = _review_text(row, layout, domain, imported)
+            review_text = _build_review_text(row, layout, domain, imported)
             rating = read_grade(row, column_of["rating"]) if "rating" in column_of else None
             grade = read_grade(row, column_of["grade"], names)
-            review_id = _review_id(row, layout, item, f"{item}:{numbers[item]}")
+            review_id = _choose_review_id(row, layout, item, f"{item}:{numbers[item]}")
             old = known_reviews.get(review_id)
             if old is not None and None not in (old.grade, grade) and old.grade != grade:
                 raise RefusedError(
@@ -176,7 +185,7 @@ def read_graded_reviews(
     return graded
 
 
-def _review_text(row: Row, layout: ColumnLayout, domain: Domain, imported: Imported) -> str:
+def _build_review_text(row: Row, layout: ColumnLayout, domain: Domain, imported: Imported) -> str:
     column = layout.columns["review"]
     text = read_prose(row, column, imported)
     sections = {name: read_prose(row, name, imported) for name in layout.sections}
@@ -192,8 +201,8 @@ def _review_text(row: Row, layout: ColumnLayout, domain: Domain, imported: Impor
     return text
 
 
-def _review_id(row: Row, layout: ColumnLayout, item: str, numbered: str) -> str:
-    """Returns the id of the review in *row*: the stated id, else *item* with the reviewer's name, else *numbered*."""
+def _choose_review_id(row: Row, layout: ColumnLayout, item: str, numbered: str) -> str:
+    """Returns the id of the review in *row*: the stated id, else *item* and the reviewer's name, else *numbered*."""
     column = layout.columns.get("review_id")
     if column and row.get(column) not in (None, ""):
         return read_name(row, column)

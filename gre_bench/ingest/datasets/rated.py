@@ -31,7 +31,10 @@ COLUMNS = ("SRC", "HYP", "Score")
 
 @dataclass(frozen=True, slots=True)
 class GradedText:
-    """The summary *text* of *source* by *player*, with its *human* score. Summaries of one *group* share a source."""
+    """A summary (*text*) of the text *source*, written by *player*, with its *human* score.
+
+    Summaries with the same *group* have the same source.
+    """
 
     item_id: str
     group: str
@@ -73,7 +76,7 @@ def read_graded_texts(path: Path) -> list[GradedText]:
 HUMAN_FILE = "human_ratings.tsv"
 REVIEW_FILES = ("llm_reviews.parquet", "llm_reviews.jsonl")
 TEXTS = ("Summary", "Strengths", "Weaknesses", "Questions", "Limitations", "review")
-"""The columns that together form the text of a review, in this order."""
+"""The text columns, in the order in which they form the text of a review."""
 
 _LONGEST_LIST = 200_000
 
@@ -129,7 +132,7 @@ def read_rated_reviews(folder: Path) -> list[GivenReview]:
             if "Overall" not in row:
                 raise RefusedError("there is no column Overall, the rating")
             rating = row["Overall"]
-            parts = [(name, _cell_text(row, name)) for name in TEXTS]
+            parts = [(name, _read_cell_text(row, name)) for name in TEXTS]
             text = "\n\n".join(part if name == "review" else f"{name}:\n{part}" for name, part in parts if part)
             shown = None if rating is None or rating != rating else str(rating).strip() or None
             names = read_name(row, "paper_id"), read_name(row, "model"), read_text(row, "run") or ""
@@ -143,7 +146,7 @@ def read_rated_reviews(folder: Path) -> list[GivenReview]:
     return list(reviews.values())
 
 
-def _cell_text(row: Row, name: str) -> str | None:
+def _read_cell_text(row: Row, name: str) -> str | None:
     """Returns the text in the column *name* of *row*, one line per element of a list; None if the cell is blank."""
     value = row.get(name)
     if isinstance(value, str) and value[:1] == "[" and value[-1:] == "]" and len(value) <= _LONGEST_LIST:

@@ -1,8 +1,8 @@
 """Samples restaurants from the Yelp academic data set, with a few long reviews each (Xu et al. 2025, A.4).
 
-A restaurant plays the part of a paper, and its categories are the synopsis. By default, 300 restaurants with at least
-50 reviews of at least 1,000 characters are sampled, with 3 such reviews each. The sample depends only on the seed and
-the ids, not on the order in the files.
+A restaurant takes the place of a paper, and its categories are the synopsis. A long review has at least 1,000
+characters. By default, 300 restaurants with at least 50 long reviews are sampled, with 3 long reviews each. The sample
+depends only on the seed and the ids, not on the order in the files.
 
 ``business.json`` (``business_id``, ``name``, ``categories``) and ``review.json`` (``review_id``, ``business_id``,
 ``text``, ``stars``) hold one JSON object per line. There are millions of reviews, so little is kept in memory: for each
@@ -52,7 +52,7 @@ class SampleCriteria:
 class Restaurant:
     """The data about a restaurant that are kept in memory during reading. *long*: how many long reviews it has.
 
-    *chosen*: the chosen reviews, each as (negative rank in the seeded order, line number, offset in bytes).
+    *chosen*: the sampled reviews, each as (negative random number, line number, offset in bytes).
     """
 
     paper: Paper
@@ -69,14 +69,14 @@ def sample_restaurants(
     terms: SampleCriteria,
     known_categories: Mapping[str, str] | None = None,
 ) -> Imported:
-    """Returns the sampled restaurants as papers with their reviews; names serve as titles, and categories as synopses.
+    """Returns the sampled restaurants as papers, with their names as titles, categories as synopses, and reviews.
 
-    *businesses*, *reviews*: the two files. Every line of both is imported, refused with a reason, or counted in
+    *businesses*, *reviews*: the two files. Each of their lines is imported, refused with a reason, or counted in
     ``left_out``. Raises `SourceError` if no restaurant has enough long reviews.
     """
     imported = Imported()
     restaurants = _read_restaurants(businesses, terms, imported)
-    _read_reviews(reviews, restaurants, terms, imported)
+    _scan_reviews(reviews, restaurants, terms, imported)
     eligible = [restaurant for restaurant in restaurants.values() if restaurant.long >= terms.min_reviews]
     if not eligible:
         raise SourceError(
@@ -114,7 +114,7 @@ def sample_restaurants(
     with open_decompressed(reviews) as file:
         for offset, number in chosen:
             file.seek(offset)
-            review = _as_review(file.readline())
+            review = _parse_review(file.readline())
             try:
                 if review.paper_id in refused:
                     raise RefusedError(refused[review.paper_id])
@@ -146,8 +146,8 @@ def _read_restaurants(path: Path, terms: SampleCriteria, imported: Imported) -> 
     return restaurants
 
 
-def _read_reviews(path: Path, restaurants: Mapping[str, Restaurant], terms: SampleCriteria, imported: Imported) -> None:
-    """Counts the long reviews of *restaurants* in the file *path*, and keeps the positions of the chosen ones."""
+def _scan_reviews(path: Path, restaurants: Mapping[str, Restaurant], terms: SampleCriteria, imported: Imported) -> None:
+    """Counts the long reviews of *restaurants* in the file *path*, and stores the positions of the sampled reviews."""
     short = f"reviews of fewer than {terms.min_characters} characters"
     left: Counter[str] = Counter()
     seen: set[int] = set()
@@ -156,7 +156,7 @@ def _read_reviews(path: Path, restaurants: Mapping[str, Restaurant], terms: Samp
             left[short] += 1
             continue
         try:
-            review = _as_review(line)
+            review = _parse_review(line)
             restaurant = restaurants.get(review.paper_id)
             if restaurant is None:
                 left[f"reviews of businesses that are not in the category {terms.category}"] += 1
@@ -175,8 +175,8 @@ def _read_reviews(path: Path, restaurants: Mapping[str, Restaurant], terms: Samp
     imported.left_out |= left
 
 
-def _as_review(line: bytes) -> Review:
-    """Returns the human review in *line*, with its stars as the rating; raises `RefusedError`."""
+def _parse_review(line: bytes) -> Review:
+    """Returns the human review in *line*, with its stars as the rating; raises `RefusedError` for an invalid line."""
     row = read_object(line)
     review_id, business = read_name(row, "review_id"), read_name(row, "business_id")
     text = read_text(row, "text")

@@ -55,7 +55,7 @@ class Login:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of submissions, each with its replies under ``details.replies``, or the notes of a forum.
+    """One page of a listing (submissions, each with its replies under ``details.replies``), or the notes of a forum.
 
     *count*: the number of notes on all pages, if the service states it.
     """
@@ -66,7 +66,10 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """The PDFs in one archive (paper id → bytes), whether it is *damaged*, and how many files match no paper."""
+    """The PDFs in one archive. *files*: paper id → bytes. *damaged*: whether the archive is damaged.
+
+    *strangers*: how many files match no requested paper.
+    """
 
     files: dict[str, bytes]
     damaged: bool = False
@@ -74,7 +77,7 @@ class Archive:
 
     @property
     def complete(self) -> bool:
-        """Whether a requested paper that is missing from the archive certainly has no PDF at the service."""
+        """Whether it is certain that the service has no PDF of a requested paper that is missing from the archive."""
         return not self.damaged and not self.strangers
 
 
@@ -85,7 +88,7 @@ class ForbiddenItemError(SourceError):
 class OpenReview:
     """A session with one OpenReview host. It sends nothing before the first call, and logs in only if a login is given.
 
-    *settings*: only their time limits and number of attempts are used.
+    *settings*: only the time limits and the number of attempts are used.
 
     Its methods may raise `Paused` (no request is allowed now), `ServiceDown`, `ForbiddenItemError` or another
     `SourceError`.
@@ -107,20 +110,22 @@ class OpenReview:
     def page(self, invitation: str, after: str | None = None, limit: int = PAGE, optional: bool = False) -> Page:
         """Returns at most *limit* submissions of *invitation*, sorted by id; if *after* is given, those after that id.
 
-        *optional*: whether an invitation that the venue lacks gives an empty page instead of an error.
+        *optional*: whether to return an empty page, instead of raising an error, if the invitation does not exist.
         """
         missing: Note | None = {"notes": [], "count": 0} if optional else None
-        return self._notes({"invitation": invitation, "details": "replies"}, after, limit, invitation, missing)
+        return self._fetch_notes_page(
+            {"invitation": invitation, "details": "replies"}, after, limit, invitation, missing
+        )
 
     def count(self, invitation: str) -> int | None:
         return self.page(invitation, limit=1).count
 
     def forum(self, forum: str) -> Page:
-        """Returns all visible notes of a forum, including the submission, with one request per `PAGE` notes."""
+        """Returns all visible notes of a forum, including the submission; sends one request per `PAGE` notes."""
         notes: dict[str, Note] = {}
         count, after = None, None
         while True:
-            page = self._notes({"forum": forum}, after, PAGE, f"forum {forum}")
+            page = self._fetch_notes_page({"forum": forum}, after, PAGE, f"forum {forum}")
             count = count if page.count is None else page.count
             fresh = {str(note.get("id")): note for note in page.notes if str(note.get("id")) not in notes}
             notes |= fresh
@@ -135,10 +140,10 @@ class OpenReview:
             name, address, query = "edits", "note_edits_url", {"note.id": note_id, "sort": "tcdate"}
         else:
             name, address, query = "references", "reference_url", {"referent": note_id, "limit": PAGE}
-        return _extract_note_list(self._tree(address, query, {name: []}), name, f"{name} of {note_id}")
+        return _extract_note_list(self._fetch_json_object(address, query, {name: []}), name, f"{name} of {note_id}")
 
     def pdf(self, paper_id: str) -> bytes | None:
-        response = self._get("pdf_url", {"id": paper_id})
+        response = self._send_get_request("pdf_url", {"id": paper_id})
         return None if response is None else response.content
 
     def pdfs(self, numbers: Mapping[str, object]) -> Archive | None:
@@ -146,34 +151,36 @@ class OpenReview:
 
         *numbers*: paper id → submission number.
         """
-        response = self._get("baseurl", {"name": "pdf", "ids": ",".join(numbers)}, "/attachment")
+        response = self._send_get_request("baseurl", {"name": "pdf", "ids": ",".join(numbers)}, "/attachment")
         if response is None:
             return None
         if len(numbers) == 1:  # the service sends the PDF itself
             return Archive({next(iter(numbers)): response.content})
-        return _read_archive(response.content, numbers)
+        return _extract_pdfs_from_archive(response.content, numbers)
 
-    def _notes(
+    def _fetch_notes_page(
         self, query: Mapping[str, Any], after: str | None, limit: int, subject: str, missing: Note | None = None
     ) -> Page:
         more = {"after": after} if after is not None else {"count": "true"} if self.api == 2 else {}
-        tree = self._tree("notes_url", {**query, "sort": "id", "limit": limit, **more}, missing)
+        tree = self._fetch_json_object("notes_url", {**query, "sort": "id", "limit": limit, **more}, missing)
         count = tree.get("count")
         return Page(_extract_note_list(tree, "notes", subject), count if isinstance(count, int) else None)
 
-    def _tree(self, address: str, query: Mapping[str, Any], missing: Note | None) -> Mapping[str, Any]:
+    def _fetch_json_object(self, address: str, query: Mapping[str, Any], missing: Note | None) -> Mapping[str, Any]:
         """Returns the JSON object of the answer. After a 404, returns *missing* if given, else raises `SourceError`."""
-        if self._get(address, query, must_exist=missing is None) is None and missing is not None:
+        if self._send_get_request(address, query, must_exist=missing is None) is None and missing is not None:
             return missing
         if not isinstance(self.transport.last, Mapping):
             raise SourceError(f"{self.host} returned no JSON object for notes; is it the API's address?")
         return self.transport.last
 
-    def _get(self, address: str, query: Mapping[str, Any], path: str = "", must_exist: bool = False) -> Response | None:
+    def _send_get_request(
+        self, address: str, query: Mapping[str, Any], path: str = "", must_exist: bool = False
+    ) -> Response | None:
         """Returns the answer to one request; None for a 404 answer, unless the item *must_exist*.
 
-        *address*: the attribute of openreview-py's client that holds the URL, without *path*. Logs in again, once, if
-        the token has expired. Raises `ForbiddenItemError` for a 403.
+        *address*: the name of the attribute of openreview-py's client that holds the URL; *path* is appended to the
+        URL. If the token has expired, logs in again, once. Raises `ForbiddenItemError` for a 403.
         """
         for attempt in range(2):
             client = self._get_logged_in_client()
@@ -207,19 +214,19 @@ class OpenReview:
         if self._client is None:
             token = "" if self._token_spent else self.login.token
             if not token and self.login.password:
-                token = self._new_token()
-            self._client = self._make_quiet_client(self.api, self.host)
+                token = self._request_login_token()
+            self._client = self._create_client_without_login(self.api, self.host)
             if token:
                 self._client.token = token
                 self._client.headers["Authorization"] = f"Bearer {token.removeprefix('Bearer ')}"
         return self._client
 
-    def _new_token(self) -> str:
+    def _request_login_token(self) -> str:
         from openreview import MfaRequiredException, OpenReviewException
         from openreview.api import OpenReviewClient
 
         # Both APIs accept a token of API v2.
-        login, client = self.login, self._make_quiet_client(2, self.host.replace("//api.", "//api2."))
+        login, client = self.login, self._create_client_without_login(2, self.host.replace("//api.", "//api2."))
         second = login.mfa_code or login.totp_secret
         code = (lambda _: login.mfa_code or compute_totp_code(login.totp_secret)) if second else None
         try:
@@ -236,19 +243,19 @@ class OpenReview:
             raise SourceError(f"{self.host}: the login returned no token; is it the API's address?") from None
         return str(client.token)
 
-    def _make_quiet_client(self, api: int, host: str) -> Any:
+    def _create_client_without_login(self, api: int, host: str) -> Any:
         import openreview
         import openreview.api
 
         known = openreview.Client if api == 1 else openreview.api.OpenReviewClient
 
-        class Quiet(known):  # type: ignore[misc, valid-type]
+        class ClientWithoutLogin(known):  # type: ignore[misc, valid-type]
             """A client that does not log in when it is opened, because that would bypass the request budget."""
 
             def login_user(self, *_: Any, **__: Any) -> Any:
                 return {}
 
-        client = Quiet(baseurl=host)
+        client = ClientWithoutLogin(baseurl=host)
         client.session.adapters.clear()
         for scheme in ("https://", "http://"):
             client.session.mount(scheme, self.transport)
@@ -267,7 +274,7 @@ def _extract_note_list(tree: Mapping[str, Any], name: str, subject: str) -> list
     return listed
 
 
-def _read_archive(data: bytes, numbers: Mapping[str, object]) -> Archive:
+def _extract_pdfs_from_archive(data: bytes, numbers: Mapping[str, object]) -> Archive:
     """Returns the PDFs in the zip archive *data*; damaged files are skipped. *numbers*: as in `OpenReview.pdfs`."""
     files, damaged, strangers = dict[str, bytes](), False, 0
     try:

@@ -2,13 +2,13 @@
 
     1. Fetch the listings of submissions with their replies.
     2. Fetch the forums of submissions whose replies the listing left out.
-    3. Fetch the versions and PDFs of the papers that a refresh with the same settings samples.
+    3. Sample papers as a refresh with the same settings does; fetch their PDFs and the versions of their notes.
     4. Make a snapshot of everything in the journal.
 
-Each step continues where the journal ends, and may be stopped at any time by `Paused`, an error or a kill. An item in
-the journal is not requested again. A missing item (404) is recorded as missing permanently. A refused item (403) is
-requested again by the next run, and many refusals in a row end this run. The snapshot depends only on the service's
-answers and the venue's dates. The time and order of the answers and the number of runs do not matter.
+Each step continues where the journal ends. `Paused`, an error or a kill may stop it at any time. An item in the journal
+is not requested again. A missing item (404) is recorded as permanently missing. A refused item (403) is requested again
+by the next run, and many refusals in a row end this run. The snapshot depends only on the service's answers and the
+venue's dates. The time and order of the answers and the number of runs do not matter.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ from gre_bench.ingest.records.venues import Venue, venue_of
 from gre_bench.ingest.snapshot import Snapshot, make_snapshot
 
 EMPTY_PAGES = 3
-"""A run stops after this many empty pages in a row before the end of the listing."""
+"""A run stops if it receives this many empty pages in a row before the end of the listing."""
 IN_A_ROW = 5
-"""After this many refusals in a row, the service is taken to refuse the account or machine, not single items."""
+"""After this many refusals in a row, we assume that the service refuses the account or machine, not single items."""
 ADVICE = {"pdf": "", "history": ", or do without earlier versions: --set fetch.histories=false"}
 NONE = Archive({}, damaged=True)
 MISSING, NOT_NAMED, REFUSED = "the service has no PDF of it", "the note names no PDF", "the service refuses it"
 STATUS_EVERY_S = 0.2
 
 Stated = tuple[int | None, str | None]
-"""The number of a submission and the name of its PDF, as its note states them."""
+"""(submission number, name of the PDF), as the paper's note states them."""
 Tell = Callable[[str, str, int, int], None]
-"""A function that receives progress: the stage, its kind of request, the amount done and the total."""
+"""A function that reports progress: (stage, kind of request, items done, total number of items)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class FetchRequest:
 
 @dataclass(frozen=True, slots=True)
 class FetchOutcome:
-    """The result of one step of a fetch. *sent*: how many requests of each kind were sent.
+    """The result of one step of a fetch. *sent*: kind of request → how many were sent.
 
     *paused_until*: when a paused step may continue (epoch seconds). *message*: why the step paused or stopped, if it
     did.
@@ -131,7 +131,7 @@ def fetch_notes_into_journal(request: FetchRequest, secret: Callable[[str], str]
         if is_listed(journal, request.venue) and set(submissions_lacking_replies(journal)) <= journal.forums.keys():
             return FetchOutcome()
 
-        def notes(client: OpenReview, tell: Tell) -> None:
+        def fetch_listings_and_forums(client: OpenReview, tell: Tell) -> None:
             for invitation in request.venue.listings:
                 _fetch_listing(journal, client, request, invitation, tell)
             # The listing left out replies of these submissions.
@@ -142,7 +142,7 @@ def fetch_notes_into_journal(request: FetchRequest, secret: Callable[[str], str]
                 journal.add_forum(forum, replies.notes, replies.count)
                 tell("forums", "notes", done, len(forums))
 
-        return _run_parts(request, secret, [notes])
+        return _run_fetch_parts(request, secret, [fetch_listings_and_forums])
 
 
 def fetch_papers_into_journal(request: FetchRequest, secret: Callable[[str], str]) -> FetchOutcome:
@@ -165,16 +165,16 @@ def fetch_papers_into_journal(request: FetchRequest, secret: Callable[[str], str
         runs = journals.earlier_journals(request.folder, request.origin)
         known = {paper: fetched for run in runs for paper, fetched in run.pdfs.items()}
 
-        def histories(client: OpenReview, tell: Tell) -> None:
+        def fetch_histories(client: OpenReview, tell: Tell) -> None:
             def request_history(note_id: str) -> None:
                 journal.add_history(note_id, client.history(note_id))
                 tell("versions", "edits", sum(item in journal.histories for item in due), len(due))
 
-            refusals = _Refusals(journal, "history")
-            refusals.each(_select_items_to_request(journal, "history", due, began), request_history)
-            refusals.end()
+            refusals = _RefusalSeries(journal, "history")
+            refusals.request_each(_select_items_to_request(journal, "history", due, began), request_history)
+            refusals.end_series()
 
-        def pdfs(client: OpenReview, tell: Tell) -> None:
+        def fetch_pdfs(client: OpenReview, tell: Tell) -> None:
             for paper_id, (_, stated) in papers.items():
                 old = known.get(paper_id)
                 if paper_id in journal.pdfs:
@@ -185,16 +185,16 @@ def fetch_papers_into_journal(request: FetchRequest, secret: Callable[[str], str
                     journal.add_pdf(paper_id, stated, data)
             _fetch_pdfs(journal, client, request, papers, tell)
 
-        return _run_parts(request, secret, [histories, pdfs])
+        return _run_fetch_parts(request, secret, [fetch_histories, fetch_pdfs])
 
 
-def _run_parts(
+def _run_fetch_parts(
     request: FetchRequest, secret: Callable[[str], str], parts: Iterable[Callable[[OpenReview, Tell], None]]
 ) -> FetchOutcome:
-    """Calls *parts* one after another and returns their joint outcome.
+    """Calls the functions *parts* one after another, and returns one outcome for all of them.
 
-    A pause ends only the part in which it occurs, and the outcome states the earliest end of a pause. If the service is
-    down, the remaining parts are skipped.
+    A pause ends only the part in which it occurs; the outcome then states the earliest time at which a pause ends. If
+    the service is down, the remaining parts are skipped.
     """
     fetch = request.settings.fetch
     where = fetch.secrets
@@ -258,8 +258,8 @@ def _fetch_listing(journal: Journal, client: OpenReview, request: FetchRequest, 
     """Fetches the submissions under *invitation* with their replies into the journal.
 
     Only the listing of withdrawn or desk-rejected submissions may be empty. An empty page before the end is a transient
-    fault, so the page is requested again. If all attempts give an empty page, `ServiceDown` is raised, unless the
-    settings accept a listing that is shorter than its count.
+    fault, so the page is requested again. If all attempts give an empty page, raises `ServiceDown`, unless the settings
+    accept a listing with fewer notes than the service counts.
     """
     venue, fetch = request.venue, request.settings.fetch
     required = invitation.rpartition("/-/")[2] in venue.submissions
@@ -296,10 +296,11 @@ def _fetch_listing(journal: Journal, client: OpenReview, request: FetchRequest, 
 
 
 def _select_items_to_request(journal: Journal, kind: Kind, items: Iterable[str], began: float) -> list[str]:
-    """Returns those *items* that a run must still request; they are ids of papers (``pdf``) or notes (``history``).
+    """Returns those of *items* that a run must still request.
 
-    *began*: when the run started (epoch seconds). Items that were refused before then come last. Items that were
-    received at any time, or refused since then, are left out.
+    *kind*: ``pdf`` if *items* are paper ids, ``history`` if they are note ids. *began*: when the run started (epoch
+    seconds). Items that were refused before the run come last. Items that were received at any time, or refused since
+    the run started, are left out.
     """
     known = journal.pdfs if kind == "pdf" else journal.histories
     missing = [item for item in items if item not in known]
@@ -307,11 +308,11 @@ def _select_items_to_request(journal: Journal, kind: Kind, items: Iterable[str],
     return sorted(due, key=lambda item: (kind, item) in journal.refused)
 
 
-class _Refusals:
-    """The current series of consecutive refusals (403) of one kind of item.
+class _RefusalSeries:
+    """The current series of consecutive refusals (403) of one *kind* of item: PDFs or note histories.
 
-    The next item that is not refused ends the series, and the refusals are then recorded in the journal. If the series
-    reaches `IN_A_ROW` refusals first, no further item is requested.
+    The next item that is not refused ends the series; the refusals are then recorded in the journal. If the series
+    reaches `IN_A_ROW` refusals before that, no further item is requested.
     """
 
     def __init__(self, journal: Journal, kind: Kind):
@@ -319,34 +320,34 @@ class _Refusals:
         self.kind: Kind = kind
         self._count, self._items = 0, list[str]()
 
-    def each(self, items: Iterable[str], ask: Callable[[str], None]) -> None:
-        """Calls *ask* with each of *items*, and tracks the refusals that *ask* raises as `ForbiddenItemError`.
+    def request_each(self, items: Iterable[str], ask: Callable[[str], None]) -> None:
+        """Calls *ask* with each of *items*; a `ForbiddenItemError` from *ask* counts as a refusal.
 
-        Raises `ServiceDown` after `IN_A_ROW` refusals in a row. If earlier runs recorded these refusals already, the
-        method returns instead, without requesting the remaining items.
+        Raises `ServiceDown` after `IN_A_ROW` refusals in a row. If earlier runs recorded these refusals already, stops
+        without an error instead, and does not request the remaining items.
         """
         for item in items:
             known = (self.kind, item) in self.journal.refused
             if known and self._items:
-                self.end()
+                self.end_series()
             try:
                 ask(item)
             except ForbiddenItemError as error:
                 if not known:
-                    self.add(error, item)
+                    self.add_refusal(error, item)
                     continue
                 self._count += 1
                 self.journal.add_refusal(self.kind, item, time.time())
                 if self._count >= IN_A_ROW:
                     return
             except Paused:
-                self.end()
+                self.end_series()
                 raise
             else:
-                self.end()
+                self.end_series()
 
-    def add(self, error: ForbiddenItemError, item: str | None = None) -> None:
-        """Adds one refused request to the series. *item*: the refused item; None if the request was for several.
+    def add_refusal(self, error: ForbiddenItemError, item: str | None = None) -> None:
+        """Adds one refused request to the series. *item*: the refused item; None if several were requested at once.
 
         Raises `ServiceDown` if the series reaches `IN_A_ROW` refusals.
         """
@@ -356,7 +357,7 @@ class _Refusals:
             problem = f"{self._count} requests in a row were refused, the last with {error}"
             raise ServiceDown(f"{problem}; see what the account may read{ADVICE[self.kind]}, and run it again later")
 
-    def end(self) -> None:
+    def end_series(self) -> None:
         """Ends the current series of refusals, and records each refused item in the journal."""
         for item in self._items:
             self.journal.add_refusal(self.kind, item, time.time())
@@ -368,14 +369,14 @@ def _fetch_pdfs(
 ) -> None:
     """Fetches the PDFs of those *papers* (see `items_of_snapshot`) that `_select_items_to_request` returns."""
     kind, batch = ("attachment", min(request.settings.fetch.pdf_batch, BATCH)) if client.api == 2 else ("pdf", 1)
-    refusals, archive = _Refusals(journal, "pdf"), NONE
+    refusals, archive = _RefusalSeries(journal, "pdf"), NONE
 
     def add_pdf_to_journal(paper_id: str, data: bytes | None) -> None:
         journal.add_pdf(paper_id, papers[paper_id][1], data, None if data is not None else MISSING)
         tell("PDFs", kind, sum(paper in journal.pdfs for paper in papers), len(papers))
 
     def request_pdf(paper_id: str) -> None:
-        """Requests one PDF; if the archive contained a part of it, keeps the longer of the two copies."""
+        """Requests one PDF; if the archive contained a truncated copy, keeps the longer of the two."""
         copies = (archive.files.get(paper_id), client.pdf(paper_id))
         add_pdf_to_journal(paper_id, max((data for data in copies if data is not None), key=len, default=None))
 
@@ -392,18 +393,18 @@ def _fetch_pdfs(
                     break
         except ForbiddenItemError as error:
             # The service may refuse a whole archive because of a single PDF, so request the PDFs one by one.
-            refusals.add(error)
+            refusals.add_refusal(error)
         for paper_id in [name for name in some if name in archive.files]:
             data = archive.files[paper_id]
             # A download without a stated length can be truncated without an error.
             if not data.startswith(b"%PDF") or b"%%EOF" in data[-4096:]:
                 add_pdf_to_journal(paper_id, data)
-                refusals.end()
+                refusals.end_series()
         for paper_id in [name for name in some if archive.complete and name not in archive.files]:
             add_pdf_to_journal(paper_id, None)
-        refusals.each([name for name in some if name not in journal.pdfs], request_pdf)
-    refusals.end()
-    refusals.each(refused, request_pdf)
+        refusals.request_each([name for name in some if name not in journal.pdfs], request_pdf)
+    refusals.end_series()
+    refusals.request_each(refused, request_pdf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,9 +425,9 @@ def sample_papers_of_journal(journal: Journal, venue: Venue, edition: EditionSet
 def items_of_snapshot(
     journal: Journal, venue: Venue, sampled: SampledPapers, histories: bool
 ) -> tuple[list[str], dict[str, Stated]]:
-    """Returns (ids of the notes whose versions a snapshot needs, {paper id: its PDF as the paper's note states it}).
+    """Returns what a snapshot needs: (ids of the notes whose versions it needs, {id of a *sampled* paper: `Stated`}).
 
-    *histories*: whether versions are wanted at all. Items that are already in the journal are included.
+    *histories*: whether versions are needed at all. Items that are already in the journal are included.
     """
     due_notes, papers = list[str](), dict[str, Stated]()
     for note in iter_latest_notes(journal):
@@ -443,10 +444,10 @@ def items_of_snapshot(
 
 
 def make_snapshot_from_journal(request: FetchRequest) -> dict[str, Any]:
-    """Makes a snapshot of everything in the journal; returns its folder, digest, counts and remarks.
+    """Makes a snapshot of everything in the journal; returns the snapshot's folder, digest, counts and remarks.
 
-    If a snapshot with the same contents and source exists already, returns that one. Raises `SourceError` if the
-    existing snapshot is damaged, or if the new one cannot be written.
+    If there is already a snapshot with the same contents and source, returns the existing one. Raises `SourceError` if
+    the existing snapshot is damaged, or if the new one cannot be written.
     """
     venue, edition, root = request.venue, request.settings.edition, Path(request.state) / "snapshots"
     beside = root / f".sealing-{uuid.uuid4().hex}"
@@ -460,7 +461,7 @@ def make_snapshot_from_journal(request: FetchRequest) -> dict[str, Any]:
         note_ids = {note["id"] for note in notes}
         reviews, papers = (
             list(_choose_review_versions(notes, journal, venue)),
-            _collect_papers(notes, journal, venue, sampled),
+            _collect_paper_entries(notes, journal, venue, sampled),
         )
         shas = {name: fetched.sha256 for name, fetched in journal.pdfs.items() if name in sampled.papers}
         try:
@@ -492,7 +493,10 @@ def make_snapshot_from_journal(request: FetchRequest) -> dict[str, Any]:
 
 
 def _rename_snapshot(made: Snapshot, name: str) -> Snapshot:
-    """Renames the folder of the snapshot *made* to *name*, numbered if needed, unless an equal snapshot exists."""
+    """Renames the folder of the snapshot *made* to *name*, with a number if that name is taken; returns the snapshot.
+
+    If a snapshot with the same contents and source exists under such a name, returns the existing one instead.
+    """
     folder = root = made.folder.parent
     # Equal contents from another host form another snapshot, because a snapshot states its host.
     for folder in (root / name, *(root / f"{name}-{number}" for number in range(2, 1000))):
@@ -537,11 +541,13 @@ def _choose_review_versions(notes: Iterable[Note], journal: Journal, venue: Venu
                 "version": chosen.version_id,
                 "written_at": chosen.written_at,
                 "rule": chosen.rule,
-                "licence": _licence_of_note(note),
+                "licence": _read_licence(note),
             }
 
 
-def _collect_papers(notes: Iterable[Note], journal: Journal, venue: Venue, sampled: SampledPapers) -> dict[str, Note]:
+def _collect_paper_entries(
+    notes: Iterable[Note], journal: Journal, venue: Venue, sampled: SampledPapers
+) -> dict[str, Note]:
     decided = {}
     for note in notes:
         if kind_at(note, venue) in venue.decisions:
@@ -556,13 +562,13 @@ def _collect_papers(notes: Iterable[Note], journal: Journal, venue: Venue, sampl
             rows[name] = {
                 "pdf_problem": fetched.problem if fetched else REFUSED if ("pdf", name) in journal.refused else None,
                 "pdf_version_status": versions.pdf_version_status(note, history, venue.released_ms, decided.get(name)),
-                "licence": _licence_of_note(note),
+                "licence": _read_licence(note),
                 "sampled": name in sampled.papers,
             }
     return rows
 
 
-def _licence_of_note(note: Note) -> str | None:
+def _read_licence(note: Note) -> str | None:
     return note["license"] if isinstance(note.get("license"), str) else None
 
 

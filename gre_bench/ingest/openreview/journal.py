@@ -70,7 +70,7 @@ class FetchedPdf:
 class Journal:
     """The journal of a fetch run in *folder*. It is locked against other processes while its context is open.
 
-    *expected*: where to fetch from; None if the journal is only read. Opening the journal of another origin raises
+    *expected*: the origin to fetch from; None if the journal is only read. Opening a journal of another origin raises
     `SourceError`.
     """
 
@@ -122,31 +122,31 @@ class Journal:
         write_file(self.folder / name, gzip.compress(json.dumps(notes).encode(), compresslevel=3, mtime=0))
         last = str(notes[-1].get("id")) if notes else None
         entry = {"notes": len(notes), "count": count, "last": last, "end": end}
-        self._add({"page": {"invitation": invitation, "file": name, **entry}})
+        self._append_entry({"page": {"invitation": invitation, "file": name, **entry}})
 
     def add_forum(self, forum: str, notes: list[Note], count: int | None = None) -> None:
-        """Stores all notes of a forum in place of the replies in the listing. *count*: as the service states it."""
-        self._add({"forum": {"id": forum, "notes": notes, "count": count}})
+        """Stores all notes of a forum; they replace the replies from the listing. *count*: as the service states it."""
+        self._append_entry({"forum": {"id": forum, "notes": notes, "count": count}})
 
     def add_history(self, note_id: str, versions: list[Note]) -> None:
-        """Stores all versions of a note in place of a recorded refusal."""
-        self._add({"history": {"id": note_id, "versions": versions}})
+        """Stores all versions of a note, and discards an earlier refusal."""
+        self._append_entry({"history": {"id": note_id, "versions": versions}})
 
     def add_pdf(self, paper_id: str, stated: str | None, data: bytes | None, problem: str | None = None) -> None:
-        """Stores the PDF of a paper in place of a damaged copy, or the reason why it has none (see `FetchedPdf`)."""
+        """Stores the PDF of a paper, or why there is none (see `FetchedPdf`). Replaces a damaged copy."""
         sha256 = None if data is None else hashlib.sha256(data).hexdigest()
         if data is not None and sha256 is not None and self.pdf(sha256) is None:
             write_file(self.pdf_file(sha256), data, READ_ONLY)
-        self._add({"pdf": {"paper": paper_id, "stated": stated, "sha256": sha256, "problem": problem}})
+        self._append_entry({"pdf": {"paper": paper_id, "stated": stated, "sha256": sha256, "problem": problem}})
 
     def add_refusal(self, kind: Kind, item: str, at: float) -> None:
         """Records that the service refused (403) the PDF of a paper or the versions of a note. *at*: epoch seconds."""
-        self._add({"refused": {"kind": kind, "id": item, "at": at}})
+        self._append_entry({"refused": {"kind": kind, "id": item, "at": at}})
 
     def add_seal(self, digest: str) -> None:
         """Records that the snapshot with this digest was made from the journal."""
         if digest not in self.sealed[-1:]:
-            self._add({"seal": digest})
+            self._append_entry({"seal": digest})
 
     def pdf_file(self, sha256: str) -> Path:
         """Returns the path of the PDF with this hash, whether or not the file exists."""
@@ -178,7 +178,7 @@ class Journal:
             except (OSError, EOFError, ValueError, RecursionError):
                 raise SourceError(f"{path} is damaged; delete {self.folder} and fetch again") from None
 
-    def _add(self, entry: Mapping[str, Any]) -> None:
+    def _append_entry(self, entry: Mapping[str, Any]) -> None:
         if self._file is None or self.expected is None:
             raise ValueError("the journal is not open, or no origin is expected")
         due = [entry] if self.origin else [{"asked": asdict(self.expected)}, entry]
@@ -235,14 +235,14 @@ class Journal:
 
 
 def open_journal_read_only(folder: Path) -> Journal:
-    """Returns the current journal in *folder* for reading only; another process may be extending it."""
+    """Returns the journal in *folder* as it is now, for reading only; another process may be extending it."""
     journal = Journal(folder)
     journal._load_all_entries()
     return journal
 
 
 def iter_latest_notes(journal: Journal) -> Iterator[Note]:
-    """Yields every note once, in its latest state, each submission before its replies."""
+    """Yields every note once, in its latest state; each submission comes before its replies."""
     newest: dict[str, tuple[int, int]] = {}
     for index, note in enumerate(_iter_received_notes(journal)):
         if isinstance(note.get("id"), str):
@@ -260,7 +260,10 @@ def count_repeated_notes(journal: Journal) -> int:
 
 
 def count_listed_notes(journal: Journal, invitation: str) -> tuple[int, int]:
-    """Returns (notes received, the service's latest count or 0 if it states none) for the listing of *invitation*."""
+    """Returns (distinct notes received, notes that the service counts) for the listing of *invitation*.
+
+    The service's count is the latest one; 0 if the service states none.
+    """
     pages = journal.listing(invitation)
     ids = {str(note.get("id")) for note in journal.submissions(pages)}
     return len(ids), (pages[-1].count or 0) if pages else 0
@@ -277,7 +280,7 @@ def submissions_lacking_replies(journal: Journal) -> tuple[str, ...]:
 
 
 def count_hidden_replies(journal: Journal) -> int:
-    """Returns how many replies the service counts but does not show, over all forums that were fetched as a whole."""
+    """Returns how many replies the service counts but does not show, in all forums that `add_forum` stored."""
     stated = {str(note.get("id")): _read_submission_details(note)[1] for note in journal.submissions()}
     return sum(
         max(0, (journal.counted[forum] or 0) - len(notes), stated.get(forum, 0) - (len(notes) - 1))
@@ -286,7 +289,7 @@ def count_hidden_replies(journal: Journal) -> int:
 
 
 def _read_submission_details(note: Note) -> tuple[Note, int]:
-    """Returns (the details of the submission *note*, the number of replies that they state; 0 if unstated)."""
+    """Returns (the details of the submission *note*, the number of replies that the details state, or 0)."""
     details = note["details"] if isinstance(note.get("details"), dict) else {}
     count = details.get("replyCount")
     return details, count if isinstance(count, int) else 0
@@ -301,12 +304,12 @@ def _iter_received_notes(journal: Journal) -> Iterator[Note]:
         rest = {name: value for name, value in details.items() if name not in ("replies", "directReplies")}
         submission = {name: value for name, value in note.items() if name != "details"}
         yield submission | ({"details": rest} if rest else {})
-        for reply in sorted(replies, key=_age_key):
+        for reply in sorted(replies, key=_creation_sort_key):
             if reply.get("id") != note.get("id"):
                 yield reply
 
 
-def _age_key(note: Note) -> tuple[int, str]:
+def _creation_sort_key(note: Note) -> tuple[int, str]:
     date = note.get("tcdate") or note.get("cdate")
     return date if isinstance(date, int) else 0, str(note.get("id"))
 
@@ -317,7 +320,7 @@ def runs_of(root: Path, name: str) -> list[Path]:
 
 
 def read_origin(run: Path) -> Origin | None:
-    """Returns the origin that is stated in the journal in the folder *run*; None if there is none."""
+    """Returns the origin that the journal in the folder *run* states; None if it states none."""
     with (run / JOURNAL).open("rb") as file:
         line = file.readline()
     try:
@@ -330,7 +333,7 @@ def choose_run_folder(root: Path, name: str, origin: Origin, again: bool = False
     """Returns the folder of the latest fetch run of *name* (``<venue>-<year>``) from *origin*, or a new folder.
 
     The folder is new if there is no such run yet, or if *again* is set and the latest run ended with a snapshot. A
-    journal without an origin is treated as one from *origin*; opening it raises an error that says what is wrong.
+    journal that states no origin counts as a journal from *origin*; opening it raises an error that says what is wrong.
     """
     known = runs_of(root, name)
     mine = [path for path in known if read_origin(path) in (origin, None)]

@@ -30,17 +30,17 @@ MARGIN_S = 0.5
 SAME_WINDOW_S = 5.0
 FIRST_WAIT_S, LONGEST_WAIT_S = 60.0, HOUR
 SET_BACK_S = 60.0
-"""A clock that is behind the file's time by more than this many seconds counts as set back."""
+"""If the clock is behind the time in the file by more than this many seconds, we assume that it was set back."""
 BELIEVED = 3
-"""For this many refusals in a row, the wait that the service states is believed."""
+"""We trust the wait that the service states for at most this many refusals in a row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """The known limits of one kind of request at one host, by source: ``headers``, ``body`` or ``guess``.
+    """The known limits of one kind of request at one host. *limits*: ``headers``, ``body`` or ``guess`` → limit.
 
-    *not_before*: when the next request may be sent (epoch seconds). *refusals*: how many 429 answers came since the
-    last other answer. *sent*: the number of requests so far.
+    *not_before*: when the next request may be sent (epoch seconds). *refusals*: how many of the latest answers in a row
+    were refusals (429). *sent*: the number of requests so far.
     """
 
     limits: dict[str, Limit] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Allowance:
 class RequestBudget:
     """The request limits of services, stored in the file *path*. *clock*: a function that returns epoch seconds.
 
-    A *kind* is the host and the kind of request, such as ``api2.openreview.net notes``.
+    A *kind* is the host name and the kind of request, such as ``api2.openreview.net notes``.
     """
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.time):
@@ -102,7 +102,7 @@ class RequestBudget:
 
     def allowance(self, kind: str) -> Allowance:
         """Returns the currently known limits of *kind*. A limit whose time window has ended counts as unused."""
-        known, now = self._read().get(kind, _guess_allowance(kind)), self.clock()
+        known, now = self._load_allowances().get(kind, _guess_allowance(kind)), self.clock()
         return replace(known, limits={name: _reset_ended_window(limit, now) for name, limit in known.limits.items()})
 
     def seconds_for(self, kind: str, requests: int) -> float:
@@ -121,14 +121,14 @@ class RequestBudget:
     def _lock_allowances(self, kind: str) -> Iterator[dict[str, Allowance]]:
         """Locks the file, yields {kind: allowance} with *kind* included, and saves the allowances after the block."""
         with hold_file_lock(self.path.with_suffix(".lock"), f"request budget {self.path}"):
-            allowances = self._read()
+            allowances = self._load_allowances()
             allowances.setdefault(kind, _guess_allowance(kind))
             yield allowances
             tree = {"at": self.clock(), "kinds": {name: asdict(allowances[name]) for name in sorted(allowances)}}
             # The file is written before and after each request, so it is not synced to disk.
             write_file(self.path, (json.dumps(tree, indent=1) + "\n").encode(), keep=False)
 
-    def _read(self) -> dict[str, Allowance]:
+    def _load_allowances(self) -> dict[str, Allowance]:
         try:
             tree = json.loads(self.path.read_bytes())
             # If the clock was set back by days, all times are moved back too; otherwise, waits would be days longer.
@@ -147,7 +147,7 @@ def _guess_allowance(kind: str) -> Allowance:
 
 
 def _parse_allowance(entry: Mapping[str, Any], back: float) -> Allowance:
-    """Returns the allowance in *entry*, which is read from the file, with its times moved back by *back* seconds."""
+    """Returns the allowance in *entry*, an entry of the file, with all times moved back by *back* seconds."""
     limits = {name: Limit(**limit) for name, limit in entry["limits"].items()}
     for name, limit in limits.items():
         if limit.resets_at is not None:
@@ -164,9 +164,9 @@ def _reset_ended_window(limit: Limit, now: float) -> Limit:
 def _merge_limits(limits: Mapping[str, Limit], name: str, stated: Limit) -> Limit:
     """Returns the limit that a response *stated*, merged with the known limit from the same source *name*.
 
-    A refusal states only when its window ends. The window's start is taken from the known limit, which recorded our
-    first request in the window. If both belong to one window, the smaller number of remaining requests is used. Other
-    processes may have requests in flight that the service has not counted yet.
+    A refusal states only the end of the time window. Its start is taken from the known limit, which recorded our first
+    request in the window. If both limits belong to the same window, the smaller number of remaining requests is used,
+    because other processes may have requests in flight that the service has not counted yet.
     """
     old = limits.get(name)
     first = limits.get(name, limits.get("guess")) if name == "body" else None

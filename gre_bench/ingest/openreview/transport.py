@@ -33,7 +33,7 @@ BACKOFF_S, BACKOFF_MOST_S = 2.0, 60.0
 CONNECT_S, UNREACHED_S, SILENT_S = 10.0, 45.0, 20.0
 """Seconds until a connection fails, until an unreachable host is given up, and until a silent host is reported."""
 WHOLE = 15
-"""A complete answer may take this many times as long as the time limit between two of its pieces."""
+"""The time limit for a complete answer, as a multiple of the time limit between two pieces of the answer."""
 STOP = "Ctrl-C stops, and the same command continues"
 SAID = 120
 NOTICES = logging.getLogger("gre_bench.fetch")
@@ -68,7 +68,7 @@ class TokenExpired(Exception):
 class Transport(HTTPAdapter):
     """The HTTP transport that openreview-py's session uses.
 
-    It logs the first contact with a host, each failed attempt, and a host that has not answered yet.
+    It logs the first contact with a host, each failed attempt, and hosts that are slow to give a first answer.
     *sent*: kind of request → number of requests sent. *last*: the parsed JSON of the last response, if it had any.
     *answered*: the hosts that have answered at least once.
     """
@@ -152,10 +152,10 @@ class Transport(HTTPAdapter):
         return response
 
     def _find_response_fault(self, response: Response, kind: str, request: PreparedRequest) -> str:
-        """Returns the fault of *response*, in words, if a retry may help; raises any other fault.
+        """Returns the fault of *response*, in words, if a retry may help; raises an error for any other fault.
 
-        Returns an empty text if there is no fault. Records the limits that the response states for *kind*, which
-        consists of the host, a blank and the kind of request.
+        Returns an empty text if there is no fault. Records the request limits that the response states. *kind*: the
+        host, a blank and the kind of request.
         """
         form, body, garbled = response.headers.get("content-type", "").lower(), None, False
         if "json" in form:

@@ -1,9 +1,9 @@
 """Finds hidden text, text outside the page contents, and instructions in the pages of a PDF.
 
 An instruction is a passage that instructs a paper's reviewers, or the language models that review the paper. A rule is
-a pattern with a name. The rules of `ANYWHERE` apply to any text. They are strict, because papers about language models
-contain many commands to a model. The rules of `UNSEEN` are looser: a command alone suffices. They apply only to text
-that no reader sees.
+a named pattern that finds instructions. The rules of `ANYWHERE` apply to any text. They are strict, because papers
+about language models contain many commands to a model. The rules of `UNSEEN` are looser: a command alone suffices. They
+apply only to text that no reader sees.
 """
 
 from __future__ import annotations
@@ -69,9 +69,10 @@ def _find_visible_instructions(sight: PageVisibility, number: int) -> list[Findi
 
 
 def _join_visible_text(glyphs: Glyphs, unread: Any) -> tuple[str, list[int | None]]:
-    """Returns (text of a page as one line without the characters *unread*, each character's index in *glyphs*).
+    """Returns (the page's text as one line, the index in *glyphs* of each of its characters).
 
-    A word that is hyphenated at a line break is joined. The space that replaces a line break has the index None.
+    *unread*: the mask of the characters to leave out. A word that is hyphenated at a line break is joined. The space
+    that replaces a line break has the index None.
     """
     text: list[str] = []
     places: list[int | None] = []
@@ -96,13 +97,13 @@ def _join_visible_text(glyphs: Glyphs, unread: Any) -> tuple[str, list[int | Non
 
 
 LEAST = 12
-"""The fewest letters that a replacement text must add to be reported; those for ligatures and hyphens add fewer."""
+"""A replacement text is reported if it adds at least this many letters; for a ligature or hyphen, it adds fewer."""
 REPLACED = re.compile(rb"ActualText|/[^\s/<>]+\s*/[^\s/<>]+\s+BDC")
 """Matches marked content with a replacement text, or with properties in another object."""
 
 
 def find_annotations(page: Any, number: int) -> list[Finding]:
-    """Returns a finding for each annotation and form field of *page* that contains text, even if it is not printed."""
+    """Returns a finding for each annotation and form field of *page* that contains text, even if never printed."""
     findings = []
     for note in page.annots() or ():
         text = " ".join(part for part in (note.info.get("subject"), note.info.get("content")) if part)
@@ -136,9 +137,9 @@ def find_replacement_texts(page: Any, number: int, glyphs: Glyphs) -> list[Findi
 
 
 def find_hidden_layers(data: bytes, document: Any, most: int) -> list[Finding]:
-    """Returns a finding for each of the first *most* pages with text in layers that are off when the file is opened.
+    """Returns one finding per page with text in layers that are switched off when the file is opened.
 
-    *document*: the opened PDF *data*.
+    *document*: the opened PDF *data*. *most*: how many pages, from the first, are searched.
     """
     if all(read_layer_states(document).values()):
         return []
@@ -182,8 +183,8 @@ HIDDEN, ORDER = (0.85, 0.05, 0.1), (0.95, 0.55, 0.0)
 def draw_findings(data: bytes, findings: Iterable[Finding], folder: Path, dpi: int) -> list[str]:
     """Writes a picture of each page with findings into *folder*, and returns the names of the files.
 
-    Each finding is framed and numbered from 1. A finding off the page is marked at the edge. *dpi* is lowered for huge
-    pages.
+    Each finding gets a frame and a number, from 1. The frame of a finding outside the page is at the page's edge. *dpi*
+    is lowered for huge pages.
     """
     by_page: defaultdict[int, list[tuple[int, Finding]]] = defaultdict(list)
     for number, finding in enumerate(findings, 1):
@@ -201,9 +202,9 @@ def draw_findings(data: bytes, findings: Iterable[Finding], folder: Path, dpi: i
 
 
 def _draw_frames(picture: pymupdf.Pixmap, scale: float, listed: list[tuple[int, Finding]]) -> pymupdf.Pixmap:
-    """Returns *picture* with frames around *listed*, which are pairs (number, finding). *scale*: its pixels per point.
+    """Returns *picture* with a frame around each finding. *listed*: (number, finding) pairs. *scale*: pixels per point.
 
-    The frames are drawn on a new sheet, because the page's own transformations could displace them.
+    The frames are drawn on a new page, because the original page's own transformations could displace them.
     """
     with pymupdf.open() as sheet:
         width, height = picture.width / scale, picture.height / scale

@@ -55,12 +55,13 @@ MOST_FINDINGS = 200
 
 
 @dataclass(slots=True)
-class _Pages:
+class _PdfPages:
     """The pages of a file that could be read, with notes, findings and counts.
 
-    *characters*: how many characters the pages have. *hidden*, *recognised*: how many characters are hidden, or come
-    from text recognition. *scans*, *pictures*, *lost*, *wrong*: how many pages are scans, have pictures, are damaged,
-    or could be read only in part.
+    - *characters*: how many characters the pages have. *hidden*: how many of them are hidden. *recognised*: how many
+      letters and digits come from text recognition.
+    - *scans*: how many pages are scans. *pictures*: how many pages have pictures. *lost*: how many pages are damaged or
+      could not be read. *wrong*: how many pages could be read only in part.
     """
 
     pages: list[Page] = field(default_factory=list)
@@ -106,7 +107,7 @@ def read_pdf(data: bytes, *, max_pages: int = 200) -> PdfText:
         read.notes.append(f"{len(findings) - MOST_FINDINGS} more findings are not listed")
     title, abstract, text, rows = None, None, "", []
     if any(page.rows for page in read.pages):
-        title, abstract, text, rows = _extract_parts(read.pages, read.notes)
+        title, abstract, text, rows = _extract_title_abstract_and_text(read.pages, read.notes)
     words = _count_words_by_fate(read.pages, rows)
     doubtful = list_doubts(words)
     return PdfText(
@@ -115,9 +116,9 @@ def read_pdf(data: bytes, *, max_pages: int = 200) -> PdfText:
     )  # fmt: skip
 
 
-def _read_pages(document: Any, count: int, faults: tuple[type[Exception], ...]) -> _Pages:
+def _read_pages(document: Any, count: int, faults: tuple[type[Exception], ...]) -> _PdfPages:
     """Returns the first *count* pages of *document*; a page that raises one of *faults* counts as lost, with a note."""
-    read = _Pages()
+    read = _PdfPages()
     pymupdf.TOOLS.mupdf_warnings()
     for number in range(1, count + 1):
         try:
@@ -147,7 +148,7 @@ def _read_pages(document: Any, count: int, faults: tuple[type[Exception], ...]) 
     return read
 
 
-def _decide_status(document: Any, count: int, most: int, read: _Pages, cut: str | None) -> Status:
+def _decide_status(document: Any, count: int, most: int, read: _PdfPages, cut: str | None) -> Status:
     """Returns the status of a file with *count* pages, and adds the reasons to the notes of *read*.
 
     *most*: how many pages are read at most. *cut*: why the file seems to be truncated, if it does.
@@ -172,11 +173,13 @@ def _decide_status(document: Any, count: int, most: int, read: _Pages, cut: str 
     return "repaired" if repaired or read.wrong else "ok"
 
 
-def _extract_parts(pages: Sequence[Page], notes: list[str]) -> tuple[str | None, str | None, str, list[Row]]:
+def _extract_title_abstract_and_text(
+    pages: Sequence[Page], notes: list[str]
+) -> tuple[str | None, str | None, str, list[Row]]:
     """Returns (title, abstract, text, rows) of *pages*; title and abstract are None if they were not found.
 
-    *rows*: all rows in reading order, with their fates. Pieces that are dropped from the edges of a page have their
-    fates only in *pages*. Doubts are added to *notes*.
+    The rows are all lines of text in reading order, each with its fate: kept, or the rule that dropped it. The fates of
+    pieces that were dropped at the edges of a page are stored only in *pages*. Adds doubts about the result to *notes*.
     """
     heights = [page.height for page in pages]
     drop_headers_and_footers(pages, measure_text_type([row for page in pages for row in page.rows]).size)
@@ -197,7 +200,7 @@ def _extract_parts(pages: Sequence[Page], notes: list[str]) -> tuple[str | None,
 
 
 def _count_words_by_fate(pages: Sequence[Page], rows: Sequence[Row]) -> tuple[PageWords, ...]:
-    """Returns the number of words by fate for each page. *rows*: all rows in reading order."""
+    """Returns, for each page, how many words have each fate. *rows*: all lines of text in reading order."""
     counts = [Counter({"hidden": page.hidden, "turned": page.turned}) for page in pages]
     for row in [*(piece for page in pages for piece in page.rows), *rows]:
         if row.fate:
@@ -216,10 +219,10 @@ def _format_ascii_line(message: object) -> str:
 
 
 EDGE = 0.2
-"""The share of the page's height, at the top and at the bottom, in which running headers and footers may be."""
+"""Running headers are within this share of the page's height from the top; footers, from the bottom."""
 
 LARGER = 1.2
-"""The largest font size of running headers, as a multiple of the size of the running text."""
+"""The largest font size of running headers, as a multiple of the font size of the body."""
 
 NOTICE = re.compile(
     r"proceedings of|copyright|©|c⃝|permission to|all rights reserved|licen[sc]e|arxiv:|under review", re.I
@@ -228,7 +231,7 @@ PAGE_NUMBER = re.compile(r"\W*(page\s*)?(\d{1,4}|[ivxlc]{1,6})(\s*(of|/)\s*\d{1,
 
 
 def drop_headers_and_footers(pages: Sequence[Page], text_size: float) -> None:
-    """Drops line numbers, page numbers, running headers and footers, by their position and recurrence."""
+    """Drops line numbers, page numbers, running headers and footers, which their position and recurrence reveal."""
     for page in pages:
         set_fate(_find_line_numbers(page), "line numbers")
     edges = [_find_edge_rows(page, text_size) for page in pages]
@@ -237,7 +240,7 @@ def drop_headers_and_footers(pages: Sequence[Page], text_size: float) -> None:
         counted: set[Row] = set()
         out: set[Row] = set()
         for (zone, text), row in rows:
-            if PAGE_NUMBER.fullmatch(row.text.strip()) and _stands_alone(row, zone, page):
+            if PAGE_NUMBER.fullmatch(row.text.strip()) and _page_number_stands_alone(row, zone, page):
                 counted.add(row)
             elif re.search(r"[^\W\d_]{3}", text) and seen[zone, text] > max(1, len(pages) // 8):
                 out.add(row)
@@ -255,10 +258,11 @@ def drop_headers_and_footers(pages: Sequence[Page], text_size: float) -> None:
 
 
 def _find_edge_rows(page: Page, text_size: float) -> list[tuple[tuple[str, str], Row]]:
-    """Returns (key, piece) for every piece of the three outermost rows at the top and at the bottom of *page*.
+    """Returns (key, piece) for every piece of the first three and the last three lines of *page*.
 
-    The key is (``top`` or ``bottom``, the text in lower case without digits and signs); a running header has the same
-    key on all pages. Captions are left out, and so are rows in type larger than *text_size*, such as titles of slides.
+    The key is (``top`` or ``bottom``, the text in lower case without digits and punctuation). A running header has the
+    same key on all pages. Captions are left out, and so are lines in a font clearly larger than *text_size*, such as
+    titles of slides.
     """
     edges = []
     left = list_undecided_rows(page.rows)
@@ -277,8 +281,12 @@ def _find_edge_rows(page: Page, text_size: float) -> list[tuple[tuple[str, str],
     return edges
 
 
-def _stands_alone(number: Row, zone: str, page: Page) -> bool:
-    """Whether at most two pieces lie between *number* and the edge *zone* of *page*, and at most two to its sides."""
+def _page_number_stands_alone(number: Row, zone: str, page: Page) -> bool:
+    """Whether the page number *number* stands alone on *page*.
+
+    At most two pieces of text may lie between it and the page's edge *zone* (``top`` or ``bottom``), and at most two
+    beside it.
+    """
     left = list_undecided_rows(page.rows)
     further = [row for row in left if (row.y1 < number.y0 if zone == "top" else row.y0 > number.y1)]
     beside = [row for row in left if row.y0 < number.y1 and row.y1 > number.y0 and row is not number]
@@ -286,7 +294,7 @@ def _stands_alone(number: Row, zone: str, page: Page) -> bool:
 
 
 def _find_line_numbers(page: Page) -> set[Row]:
-    """Returns the line numbers of *page*: five or more numbers in one margin that rise from top to bottom."""
+    """Returns the line numbers of *page*: at least five numbers in one margin that increase from top to bottom."""
     left, right = compute_horizontal_bounds(page.rows)
     numbers = sorted((row for row in page.rows if re.fullmatch(r"\s*\d{1,4}\s*", row.text)), key=lambda row: row.y0)
     sides = [row for row in numbers if row.x1 < left], [row for row in numbers if row.x0 > right]
@@ -302,9 +310,10 @@ SPACED = re.compile(r"(?:[A-Z]\s){3,}[A-Z]")
 
 
 def order_rows(pages: Sequence[Page]) -> list[Row]:
-    """Returns the undecided rows of *pages* in reading order: band by band, and each band column by column.
+    """Returns the text lines of *pages* whose fate is undecided, in reading order.
 
-    A band is the part of a page between two rows that span the columns.
+    Lines that span the columns, such as a title, divide a page into bands. The order is band by band, and within each
+    band column by column.
     """
     gutters, usual = _find_page_gutters(pages)
     ordered: list[Row] = []
@@ -312,13 +321,15 @@ def order_rows(pages: Sequence[Page]) -> list[Row]:
         gutter = own if own is not None else usual
         rows = list_undecided_rows(page.rows)
         ordered += (
-            _join_into_rows(rows, *compute_horizontal_bounds(rows), 0) if gutter is None else _sort_bands(rows, gutter)
+            _join_into_rows(rows, *compute_horizontal_bounds(rows), 0)
+            if gutter is None
+            else _order_rows_by_band(rows, gutter)
         )
     return ordered
 
 
 def drop_sidebars(pages: Sequence[Page]) -> None:
-    """Drops sidebars next to a single text column on the first two pages; later pages give the column's bounds."""
+    """Drops sidebars next to a single text column on the first two pages; later pages show where the column lies."""
     if _find_page_gutters(pages)[1] is not None:
         return
     extents = [
@@ -332,10 +343,10 @@ def drop_sidebars(pages: Sequence[Page]) -> None:
 
 
 def _find_page_gutters(pages: Sequence[Page]) -> tuple[list[float | None], float | None]:
-    """Returns (the gutter of each page, their median). A gutter is the x of the gap between two columns.
+    """Returns (the gutter of each page, the median gutter). A gutter is the x of the gap between two columns.
 
-    The gutter of a page with one column is None. If fewer than a third of the pages with text have a gutter, all are
-    None.
+    The gutter of a page with one column is None. If fewer than a third of the pages with text have a gutter, all
+    gutters are None.
     """
     gutters: list[float | None] = [_find_gutter(list_undecided_rows(page.rows)) for page in pages]
     votes = [gutter for gutter in gutters if gutter is not None]
@@ -362,7 +373,7 @@ def _find_gutter(rows: Sequence[Row]) -> float | None:
 
 
 def _split_into_columns(rows: Sequence[Row], gutter: float) -> list[list[Row]]:
-    """Splits *rows*, none of which crosses *gutter*, into columns at the gutter; splits each side again if needed."""
+    """Splits *rows*, lines that do not cross *gutter*, into columns at the gutter; splits each side again if needed."""
     parts: list[list[Row]] = []
     for side in ([row for row in rows if row.x1 <= gutter + 3], [row for row in rows if row.x1 > gutter + 3]):
         inner = _find_gutter(side)
@@ -371,11 +382,11 @@ def _split_into_columns(rows: Sequence[Row], gutter: float) -> list[list[Row]]:
     return parts
 
 
-def _sort_bands(rows: Sequence[Row], gutter: float) -> list[Row]:
-    """Returns the *rows* of a page in reading order. *gutter*: the x of the gap between the columns.
+def _order_rows_by_band(rows: Sequence[Row], gutter: float) -> list[Row]:
+    """Returns the text lines *rows* of a page in reading order. *gutter*: the x of the gap between the columns.
 
-    Rows that cross the gutter, such as a title, divide the page into bands. If the rows of a block cross the gutter,
-    the last row of the block counts as crossing too, even if it is short.
+    Lines that cross the gutter, such as a title, divide the page into bands. A short line directly below a crossing
+    line of the same block counts as crossing, too.
     """
     full = [row for row in rows if row.x0 < gutter - 3 and row.x1 > gutter + 3]
     crossing = set(full)
@@ -402,8 +413,8 @@ def _sort_bands(rows: Sequence[Row], gutter: float) -> list[Row]:
 
 
 def _join_into_rows(pieces: Sequence[Row], left: float, right: float, column: int) -> list[Row]:
-    """Joins the *pieces* of one column that share a baseline into rows, and returns the rows from top to bottom."""
-    return [_join_pieces(row, left, right, column) for row in _group_by_baseline(pieces)]
+    """Joins those *pieces* of one column that are on the same line; returns the lines from top to bottom."""
+    return [_join_pieces_into_row(row, left, right, column) for row in _group_by_baseline(pieces)]
 
 
 def _group_by_baseline(pieces: Sequence[Row]) -> Iterator[list[Row]]:
@@ -420,7 +431,7 @@ def _group_by_baseline(pieces: Sequence[Row]) -> Iterator[list[Row]]:
         yield row
 
 
-def _join_pieces(row: list[Row], left: float, right: float, column: int) -> Row:
+def _join_pieces_into_row(row: list[Row], left: float, right: float, column: int) -> Row:
     row = sorted(row, key=lambda piece: piece.x0)
     main = max(row, key=lambda piece: len(piece.text))
     text, gap, marks = row[0].text, 0.0, 0

@@ -1,8 +1,9 @@
 """Reads every character on a page of a PDF, and decides which of them a reader cannot see.
 
 A character is judged by its properties (render mode, opacity, size, position, code point) and by the rendered page.
-Each page is rendered once. Words that leave no mark there, are pale, or lie under a later object are checked again: the
-page around them is rendered with and without its text. docs/security.md lists the ways of hiding text that this misses.
+Each page is rendered once. Some words are checked again, because they leave no mark there, are pale, or lie under a
+later object. For this second check, the page around them is rendered with and without its text. docs/security.md lists
+ways of hiding text that are not detected.
 """
 
 from __future__ import annotations
@@ -26,43 +27,45 @@ Whole = NDArray[np.int64]
 
 FILLED, STROKED, CLIPPING = 16, 32, 64
 ENDLESS = 1e6
-"""Half the side, in points, of the sheet that is searched; it is large so that text far off the page is found."""
+"""Text is searched for up to this many points from the page's origin, so that text far off the page is found."""
 LETTERS, PIECES = 6, 24
 """LETTERS: fewer consecutive letters than this do not count as hidden by size or by rendering, because formulas have
-odd signs. PIECES: on a page with at least this many hidden letters, shorter runs count too."""
+unusual characters. PIECES: on a page with at least this many hidden letters, shorter runs count too."""
 FAINT = 0.1
 """Text below this opacity counts as hidden without further checks."""
 TINY, READ, OF_BODY = 0.95, 4.0, 0.2
-"""Unreadable font sizes: below TINY points anywhere; outside figures, also below READ points or below OF_BODY times the
-usual size."""
+"""Font sizes that count as unreadable: below TINY points anywhere; outside figures, also below READ points or below
+OF_BODY times the usual size."""
 NEAR, SIDE, PARTS, RULE = 25.0, 20.0, 5, 2.0
-"""Type is in a figure if PARTS drawn objects lie within NEAR points of it, and together span more than SIDE points in
-both directions. Two of them must be higher than RULE points, so that the rules of a table are not a figure."""
+"""Text is in a figure if PARTS drawn objects lie within NEAR points of it, and together span more than SIDE points in
+both directions. Two of them must be higher than RULE points, so that the ruled lines of a table are not a figure."""
 SEEN = 6
-"""Text leaves no mark if it changes pixels by at most this many of 255 steps."""
+"""Text leaves no mark if it changes the pixels' colours (0 to 255) by at most this much."""
 PALE = 20
-"""Text must differ from its background by at least this many of 255 steps in red, green or blue."""
+"""Visible text differs from its background by at least this much in red, green or blue (0 to 255)."""
 PALER, CONTRAST = 130, 1.3
-"""Text counts as invisible if it is below both limits: its difference from the background in steps of 255, and its
-contrast ratio (WCAG requires 4.5)."""
+"""Text counts as invisible if it is below both limits: PALER for its difference from the background (0 to 255), and
+CONTRAST for its contrast ratio (WCAG requires 4.5)."""
 LEAST_CONTRAST = 1.06
 """The contrast ratio below which text counts as invisible, whatever its hue. Pure yellow on white has 1.07."""
 FINE, MARGIN, LARGEST = 3.0, 6.0, 6e6
-"""For the second check: pixels per point, the margin in points around the text, and the most pixels of a picture."""
+"""FINE: pixels per point in the second check. MARGIN: points around the checked text. LARGEST: maximum number of pixels
+in a rendering."""
 COVERS = ("fill-path", "fill-image", "fill-shade")
 LEAST_COVER, MOST = (30.0, 4.0), 200
-"""The smallest width and height, in points, of an object that can cover text; how many objects are checked per page."""
+"""LEAST_COVER: the smallest width and height, in points, of an object that can cover text. MOST: how many such objects
+are checked per page."""
 SCAN = 0.6
 """A page can count as a scan only if pictures cover at least this share of it."""
 CLOSE, SHIFTED = 0.15, 3
-"""CLOSE: a letter that is repeated within this share of its size is bold print or a shadow. SHIFTED: at least this many
-such letters on a page must have the same shift."""
+"""A letter that is repeated at a distance below CLOSE times its size is bold print or a shadow, if at least SHIFTED
+letters on the page are repeated at the same distance and direction."""
 _UNSPACED = re.compile(f"[{UNSPACED}]+")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Glyphs:
-    """The n characters of a page in reading order. Each array has one row per character.
+    """The n characters of a page in reading order. Each array has one entry per character along its first axis.
 
     - *blocks*: PyMuPDF's nested blocks, lines and spans, which hold the same characters in the same order.
     - *box*: x0, y0, x1, y1 (n × 4). *origin*: the left end of the baseline (n × 2). *middle*: the centre of the box
@@ -70,7 +73,7 @@ class Glyphs:
     - *size*: the font size in points; the geometric mean if it differs by direction.
     - *opacity*: from 0 to 1. *color*: red, green and blue, each from 0 to 255 (n × 3).
     - *painted*: whether the character is filled or stroked. *clipping*: whether it only clips what is drawn next.
-    - *even*: whether the character's line runs to the right.
+    - *even*: whether the character's line runs horizontally from left to right.
     - *letter*: whether the character is a letter, or a sign that stands for a letter, such as ⒜. *solid*: whether it is
       a letter or a digit.
     - *line*, *word*: the numbers of the character's line and word. Each white space character counts as a word.
@@ -107,10 +110,10 @@ class Glyphs:
         return " ".join("".join(self.text[index] for index in part) for part in parts)
 
     def words_by_line(self, hidden: Mask, copies: Mask) -> tuple[Whole, Whole]:
-        """Returns (visible words, hidden words) for each line; all letters and digits of a hidden word are *hidden*.
+        """Returns two arrays: for each line, the number of visible words and the number of hidden words.
 
-        A piece without any letter or digit, such as the leader dots in a table of contents, is not a word. Letters that
-        are *copies* do not count.
+        A word is hidden if all its letters and digits are *hidden*. A string without any letter or digit, such as the
+        leader dots in a table of contents, is not a word. Characters in *copies* do not count.
         """
         if not self.text:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
@@ -131,12 +134,13 @@ class Glyphs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PageVisibility:
-    """The characters of a page, and which of them a reader cannot see (as the mask *hidden*, and as *findings*).
+    """The characters of a page, and which of them a reader cannot see: the mask *hidden*, and the same as *findings*.
 
-    *copies*: which visible characters repeat another at the same place, as in text that is drawn twice to look bold.
-    *recognised*: how many invisible letters and digits do not count as hidden, because text recognition laid them over
-    the writing of a *scan*. *pictured*: the share of the page's area that pictures cover. *empty*: whether the page is
-    blank.
+    - *copies*: the mask of visible characters that repeat another at the same place, as in text that is drawn twice to
+      look bold.
+    - *scan*: whether the page is a scan. *recognised*: how many invisible letters and digits do not count as hidden,
+      because text recognition put them over the writing of the scan.
+    - *pictured*: the share of the page's area that pictures cover. *empty*: whether the page is blank.
     """
 
     glyphs: Glyphs
@@ -150,7 +154,7 @@ class PageVisibility:
 
 
 def build_text_page(page: Any, apply_actual_text: bool = False) -> Any:
-    """Returns PyMuPDF's text page of *page*.
+    """Returns the text of *page* as a PyMuPDF `TextPage`.
 
     *apply_actual_text*: whether to apply the file's replacement texts (ActualText).
     """
@@ -164,7 +168,7 @@ def build_text_page(page: Any, apply_actual_text: bool = False) -> Any:
 
 
 def read_glyphs(page: Any) -> Glyphs:
-    """Returns all characters in the contents of the PyMuPDF *page*, without its annotations and form fields.
+    """Returns all characters in the contents of the PyMuPDF page *page*, without its annotations and form fields.
 
     Includes characters that are off the page or clipped away. Ignores replacement texts (ActualText).
     """
@@ -204,7 +208,7 @@ def stands_for_letters(sign: str) -> bool:
 
 
 def detect_hidden_text(page: Any, number: int) -> PageVisibility:
-    """Returns what a reader sees of the PyMuPDF *page*. *number*: the page's number in the file, from 1."""
+    """Returns which text a reader of the PyMuPDF page *page* can see. *number*: its number in the file, from 1."""
     glyphs, log = read_glyphs(page), page.get_bboxlog()
     pictured = _compute_picture_share(page, log)
     why = np.full(len(glyphs.text), "", dtype="U12")
@@ -212,7 +216,7 @@ def detect_hidden_text(page: Any, number: int) -> PageVisibility:
         return PageVisibility(glyphs, why != "", why != "", (), pictured >= SCAN, 0, pictured, not log)
     outside = ((glyphs.middle < 0) | (glyphs.middle > (page.rect.width, page.rect.height))).any(axis=1)
     ink = PageRenderings(page, 1.0)
-    tiny = _find_tiny(glyphs, log)
+    tiny = _find_tiny_characters(glyphs, log)
     _mark_unseen_when_drawn(glyphs, page, log, ink, ~outside & ~tiny, why)
     why[~glyphs.painted & (why != "seen")] = "unpainted"
     why[why == "seen"] = ""
@@ -238,7 +242,10 @@ def detect_hidden_text(page: Any, number: int) -> PageVisibility:
 
 
 def _group_into_findings(glyphs: Glyphs, why: NDArray[np.str_], number: int) -> Iterator[Finding]:
-    """Yields one finding for each run of characters that are hidden for the same reason. *why*: the reasons."""
+    """Yields one finding for each run of characters that are hidden for the same reason.
+
+    *why*: the reason for each character; empty if it is visible.
+    """
     places = np.flatnonzero(why != "")
     breaks = np.flatnonzero((why[places[1:]] != why[places[:-1]]) | (np.diff(places) > 3)) + 1
     for run in np.split(places, breaks) if len(places) else ():
@@ -250,20 +257,20 @@ def _group_into_findings(glyphs: Glyphs, why: NDArray[np.str_], number: int) -> 
 def _mark_unseen_when_drawn(
     glyphs: Glyphs, page: Any, log: list[Any], ink: PageRenderings, among: Mask, why: NDArray[np.str_]
 ) -> None:
-    """Records in *why* which of the characters *among* leave no mark on the page, or have their background's colour.
+    """Records in *why* which of the characters *among* leave no mark on the page, or hardly differ from the background.
 
-    Letters that only clip later objects count as ``seen`` if something shows within them.
+    Letters that only clip later objects get the mark ``seen`` if something is visible within them.
     """
     band, clips = _measure_glyph_boxes(glyphs), np.flatnonzero(among & glyphs.clipping)
     shown = clips[ink.measure_contrasts(glyphs.box[clips]) >= PALE]
     why[glyphs.clipping & np.isin(glyphs.line, glyphs.line[shown])] = "seen"
     drawn = among & glyphs.painted
-    covers, under = _find_covers(log), np.zeros(len(drawn), dtype=bool)
+    covers, under = _find_covering_objects(log), np.zeros(len(drawn), dtype=bool)
     for _, box in covers:
         under |= _mask_points_inside(glyphs.middle, box)
     marks = np.where(drawn & glyphs.solid, ink.measure_text_changes(glyphs.box), 0)
     faint = np.maximum.reduceat(marks, np.flatnonzero(np.diff(glyphs.word, prepend=-1)))[glyphs.word] < 3 * PALE
-    suspects = drawn & glyphs.solid & (faint | _find_pale(glyphs, np.full((len(drawn), 3), 255.0)))
+    suspects = drawn & glyphs.solid & (faint | _find_pale_characters(glyphs, np.full((len(drawn), 3), 255.0)))
     if suspects.any():
         places = np.flatnonzero(drawn & (np.bincount(glyphs.word, suspects) > 0)[glyphs.word])
         low, high = band[places, :2].min(axis=0) - MARGIN, band[places, 2:].max(axis=0) + MARGIN
@@ -272,7 +279,7 @@ def _mark_unseen_when_drawn(
         beneath[places] = fine.sample_in_boxes(band[places], fine.ground).mean(axis=1)
         lost, pale = np.zeros(len(drawn), dtype=bool), np.zeros(len(drawn), dtype=bool)
         lost[places] = fine.measure_text_changes(band[places], 12) <= SEEN
-        pale[places] = _find_pale(glyphs, beneath)[places]
+        pale[places] = _find_pale_characters(glyphs, beneath)[places]
         unseen = _extend_to_words(glyphs, pale | lost, drawn)
         own = np.abs(glyphs.color - beneath).max(axis=1)
         why[unseen] = "clipped"
@@ -282,20 +289,20 @@ def _mark_unseen_when_drawn(
         last = np.maximum.accumulate(np.where(unseen & glyphs.solid, np.arange(len(drawn)), 0))
         why[unseen & ~glyphs.solid] = why[last[unseen & ~glyphs.solid]]
     if under.any() and not page.rotation:
-        why[_find_overprinted(glyphs, page, covers, drawn & (why == ""))] = "covered"
+        why[_find_overprinted_characters(glyphs, page, covers, drawn & (why == ""))] = "covered"
 
 
-def _find_pale(glyphs: Glyphs, ground: Floats) -> Mask:
-    """Returns the mask of the characters that hardly differ from their background *ground* (n × 3)."""
+def _find_pale_characters(glyphs: Glyphs, ground: Floats) -> Mask:
+    """Returns the mask of the characters that hardly differ from their background colours *ground* (n × 3)."""
     shown = ground + glyphs.opacity[:, None] * (glyphs.color - ground)
     step, ratio = np.abs(shown - ground).max(axis=1), compute_contrast(shown, ground)
     return (step < PALE) | ((step < PALER) & (ratio < CONTRAST)) | (ratio < LEAST_CONTRAST)
 
 
 def compute_contrast(colour: Floats, ground: Floats) -> Floats:
-    """Returns the contrast ratio (1 to 21, as in WCAG 2.2) of each *colour* to the background in the same row.
+    """Returns the contrast ratio (1 to 21, as in WCAG 2.2) of each of n text colours to its background colour.
 
-    *colour*, *ground*: n × 3, red, green and blue in sRGB, from 0 to 255.
+    *colour*, *ground*: text and background colours (n × 3): red, green and blue in sRGB, from 0 to 255.
     """
 
     def luminance(colours: Floats) -> Floats:
@@ -309,8 +316,8 @@ def compute_contrast(colour: Floats, ground: Floats) -> Floats:
 def _measure_glyph_boxes(glyphs: Glyphs) -> Floats:
     """Returns the box (n × 4, in points) in which each character's mark and background colour are measured.
 
-    For text from left to right, it is the middle of the character's lower half. Almost every letter has ink there, but
-    its neighbours have none. For other directions, it is the middle of the whole character.
+    For text from left to right, the box is the middle of the character's lower half. Almost every letter has ink there,
+    and the neighbouring letters have none. For other directions, the box is the middle of the whole character.
     """
     box = glyphs.box
     inset = 0.15 * (box[:, 2:] - box[:, :2])
@@ -322,10 +329,10 @@ def _measure_glyph_boxes(glyphs: Glyphs) -> Floats:
 
 
 def _extend_to_words(glyphs: Glyphs, marked: Mask, among: Mask) -> Mask:
-    """Returns the mask *marked* without stray letters, and extended to all words of which at least half is marked.
+    """Returns a mask of whole words of which at least half is *marked*, without stray letters.
 
-    Strays are runs of fewer than `LETTERS` letters, except whole words of at least three letters. On a page with at
-    least `PIECES` marked letters, short runs in mostly marked lines are not strays either. *among*: the mask of the
+    A run of fewer than `LETTERS` letters is stray, unless it is a whole word of at least three letters. On a page with
+    at least `PIECES` marked letters, a short run in a mostly marked line is not stray either. *among*: the mask of the
     characters to consider.
     """
     letters = np.bincount(glyphs.word, glyphs.solid & among)
@@ -350,12 +357,12 @@ def _extend_to_words(glyphs: Glyphs, marked: Mask, among: Mask) -> Mask:
 
 
 def find_mask_runs(mask: Mask) -> Iterator[tuple[int, int]]:
-    """Yields (start, end) of each run of marked characters in *mask*; the end is exclusive."""
+    """Yields (start, end) of each run of True values in *mask*; the end is exclusive."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], mask.astype(np.int8), [0]])))
     return zip(edges[::2], edges[1::2], strict=True)
 
 
-def _find_tiny(glyphs: Glyphs, log: list[Any]) -> Mask:
+def _find_tiny_characters(glyphs: Glyphs, log: list[Any]) -> Mask:
     """Returns the mask of the characters that are too small to read, except stray letters and characters in figures."""
     usual = float(np.median(glyphs.size[glyphs.solid])) if glyphs.solid.any() else 0.0
     small = glyphs.size < max(READ, OF_BODY * usual)
@@ -375,8 +382,11 @@ def _find_tiny(glyphs: Glyphs, log: list[Any]) -> Mask:
     return small
 
 
-def _find_covers(log: list[Any]) -> list[tuple[int, Any]]:
-    """Returns the `MOST` largest objects that are drawn over earlier text, as (position in drawing order, box)."""
+def _find_covering_objects(log: list[Any]) -> list[tuple[int, Any]]:
+    """Returns (position in drawing order, box) of the objects that may cover earlier text.
+
+    At most `MOST` objects are checked, the largest first.
+    """
     texts = np.array([box for kind, box, *_ in log if kind.endswith("-text")], dtype=float).reshape(-1, 4)
     before = np.cumsum([kind.endswith("-text") for kind, *_ in log])
     large = [
@@ -390,10 +400,10 @@ def _find_covers(log: list[Any]) -> list[tuple[int, Any]]:
     ]
 
 
-def _find_overprinted(glyphs: Glyphs, page: Any, covers: list[tuple[int, Any]], among: Mask) -> Mask:
-    """Returns the mask of the characters *among* that are covered by an object and then overprinted with other text.
+def _find_overprinted_characters(glyphs: Glyphs, page: Any, covers: list[tuple[int, Any]], among: Mask) -> Mask:
+    """Returns the mask of those characters *among* that one of *covers* hides and that later text overprints.
 
-    The rendered page shows only the later text; the drawing order alone reveals the earlier text.
+    The rendered page shows only the later text; only the drawing order reveals the earlier text.
     """
     out = np.zeros(len(among), dtype=bool)
     order: dict[tuple[str, float, float], int] = {}
@@ -417,7 +427,7 @@ def _find_overprinted(glyphs: Glyphs, page: Any, covers: list[tuple[int, Any]], 
 
 
 def _compute_picture_share(page: Any, log: list[Any]) -> float:
-    """Returns the sum of the areas of the page's pictures as a share of the page's area, at most 1."""
+    """Returns the total area of the page's pictures as a share of the page's area, at most 1."""
     sheet, total = page.rect, 0.0
     for kind, box, *_ in log:
         if kind in ("fill-image", "fill-imgmask"):
@@ -439,8 +449,8 @@ def _mask_points_inside(points: Floats, box: Any) -> Mask:
 class PageRenderings:
     """Two renderings of a page with its annotations: with text and without.
 
-    *region*: the part to render (x0, y0, x1, y1 in points); None means the whole page. *scale*: pixels per point; it is
-    lowered if a picture would otherwise have more than `LARGEST` pixels.
+    *region*: the part to render (x0, y0, x1, y1 in points); None means the whole page. *scale*: pixels per point, which
+    are reduced if a rendering would have more than `LARGEST` pixels.
     """
 
     def __init__(self, page: Any, scale: float, region: Any = None):
@@ -453,12 +463,15 @@ class PageRenderings:
         matrix = mupdf.FzMatrix(self.scale, 0, 0, self.scale, 0, 0)
         bounds = mupdf.fz_round_rect(mupdf.fz_transform_rect(sheet, matrix))
         self.corner = np.array([bounds.x0, bounds.y0])
-        self.whole, self.ground = (_render(shown, matrix, bounds, with_text) for with_text in (True, False))
+        self.whole, self.ground = (_render_page(shown, matrix, bounds, with_text) for with_text in (True, False))
         difference = np.maximum(self.whole, self.ground) - np.minimum(self.whole, self.ground)
         self.difference = np.maximum(np.maximum(difference[:, :, 0], difference[:, :, 1]), difference[:, :, 2])
 
     def sample_in_boxes(self, boxes: Floats, picture: NDArray[np.uint8], steps: int = 5) -> NDArray[np.uint8]:
-        """Returns the values of *picture* (n × points) on a grid of *steps* × *steps* in each of *boxes* (n × 4)."""
+        """Returns the values of *picture* at a grid of *steps* × *steps* points in each of *boxes* (n × 4).
+
+        The result has one entry per box and point: n × *steps*².
+        """
         shares = (np.arange(steps) + 0.5) / steps
         x, y = (
             np.clip(
@@ -471,16 +484,16 @@ class PageRenderings:
         return picture[y[:, :, None], x[:, None, :]].reshape(len(boxes), steps * steps, *picture.shape[2:])
 
     def measure_text_changes(self, boxes: Floats, steps: int = 5) -> NDArray[np.uint8]:
-        """Returns by how many steps of 255 the text changes each of *boxes* (n × 4, in points)."""
+        """Returns how much the text changes the colour in each of *boxes* (n × 4, in points), from 0 to 255."""
         return self.sample_in_boxes(boxes, self.difference, steps).max(axis=1)
 
     def measure_contrasts(self, boxes: Floats) -> NDArray[np.uint8]:
-        """Returns the difference between the page's lightest and darkest green in each of *boxes*, in steps of 255."""
+        """Returns the range (0 to 255) of the green channel of the page within each of *boxes* (n × 4, in points)."""
         green = self.sample_in_boxes(boxes, self.whole[:, :, 1], 8)
         return green.max(axis=1) - green.min(axis=1)
 
 
-def _render(shown: Any, matrix: Any, bounds: Any, with_text: bool) -> NDArray[np.uint8]:
+def _render_page(shown: Any, matrix: Any, bounds: Any, with_text: bool) -> NDArray[np.uint8]:
     pixels = mupdf.fz_new_pixmap_with_bbox(mupdf.fz_device_rgb(), bounds, mupdf.FzSeparations(), 0)
     mupdf.fz_clear_pixmap_with_value(pixels, 255)
     device = mupdf.fz_new_draw_device(matrix, pixels)
@@ -496,7 +509,7 @@ def _render(shown: Any, matrix: Any, bounds: Any, with_text: bool) -> NDArray[np
 
 
 def find_repeated_characters(glyphs: Glyphs, among: Mask) -> Mask:
-    """Returns the mask of those characters *among* that repeat an earlier one at about the same place and size.
+    """Returns the mask of those characters *among* that repeat an earlier character at about the same place and size.
 
     PDF producers draw text twice, with a small shift, for bold print, shadows and outlines.
     """

@@ -1,7 +1,7 @@
-"""Keeps title and abstract, and drops what is not a paper's body: front and back matter, contents, figures, tables.
+"""Finds title, abstract and body of a paper; drops front and back matter, tables of contents, and figures and tables.
 
-The rules for rows use type and position. `parse_abstract_and_body` cuts a user's text, in Markdown or plain text, by
-its headings alone.
+For PDFs, the rules use the font, position and wording of each line of text (`Row`). For a user's text in Markdown or
+plain text, `parse_abstract_and_body` uses only the headings.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ KEYWORDS = re.compile(
 LONGEST_ABSTRACT = 600
 """An abstract has at most this many words; any further words count as body."""
 SENTENCES = 50
-"""An abstract without a heading has at least this many words."""
+"""An abstract without a heading, or a long paragraph of prose, has at least this many words."""
 NOTICE = re.compile(r"appearing in|(?:in )?proceedings of|(?:©|c⃝|copyright)|permission to (?:make|copy)", re.I)
 
 
 def find_title_rows(rows: Sequence[Row], height: float) -> list[Row]:
-    """Keeps and returns the rows of the title: those in the largest type on the upper half of the first page."""
+    """Keeps and returns the lines of the title: those in the largest font in the upper half of the first page."""
     upper = [row for row in rows if row.page == 0 and row.y0 < 0.55 * height and len(row.text) > 3]
     largest = max((row.size for row in upper), default=0.0)
     title = [row for row in upper if row.size > 0.94 * largest]
@@ -74,9 +74,9 @@ def extract_abstract(
 ) -> str | None:
     """Keeps the abstract of a paper, and drops everything else before its body, such as authors and keywords.
 
-    Returns the text of the abstract; None if it was not found. The body begins at the first section, whose rows stay
-    undecided. Paragraphs of text before that section belong to the body as well. One line for each doubt is added to
-    *notes*. *words*: the counts of the paper's words, used to rejoin words broken at the end of a line.
+    Returns the text of the abstract; None if it was not found. The body begins at the first section; the fate of its
+    lines stays undecided. Long paragraphs of prose before the first section belong to the body as well. Adds one line
+    to *notes* for each doubt. *words*: how often each word occurs in the paper; used to rejoin hyphenated words.
     """
     every, rows = rows, _remove_notices(rows, text_type)
     early = [index for index, row in enumerate(rows) if row.page < 2]
@@ -84,8 +84,8 @@ def extract_abstract(
     heads = [index for index in early if is_heading(rows[index], rows[index - 1] if index else None, text_type)]
     if opening is None:
         first = next((index for index in heads if INTRODUCTION.fullmatch(strip_heading_number(rows[index].text))), 0)
-        abstract, inside = _find_unnamed_abstract(rows[:first], words, heights, notes)
-        _drop_front(inside, first, every, rows, text_type, heights)
+        abstract, inside = _find_abstract_without_heading(rows[:first], words, heights, notes)
+        _drop_front_matter(inside, first, every, rows, text_type, heights)
         return abstract
     closing = _find_abstract_end(rows, opening, heads, notes)
     inside = [row for row in rows[opening:closing] if row.page > 0 or row.y0 > rows[opening].y0 - 1]
@@ -94,7 +94,7 @@ def extract_abstract(
         for part in split_into_paragraphs(inside, measure_text_type(inside), heights)
         if part.kind in ("text", "heading")
     ]
-    parts = _cut_abstract(parts, notes)
+    parts = _limit_abstract_length(parts, notes)
     inside = [row for part in parts for row in part.rows]
     abstract = ABSTRACT.sub("", " ".join(join_rows(part.rows, words) for part in parts), count=1)
     first = closing
@@ -105,12 +105,15 @@ def extract_abstract(
     byline = {
         row for row, full in zip(rows, running, strict=True) if row.page == 0 and row.y1 < rows[opening].y0 and not full
     }
-    _drop_front(inside, first, every, rows, text_type, heights, byline)
+    _drop_front_matter(inside, first, every, rows, text_type, heights, byline)
     return abstract or None
 
 
 def _find_abstract_end(rows: Sequence[Row], opening: int, heads: Container[int], notes: list[str]) -> int:
-    """Returns the index where the abstract ends: at a heading (*heads*), at keywords, or after 40 rows with a note."""
+    """Returns the index where the abstract ends: at a heading (*heads*) or at the keywords.
+
+    If there is neither, the abstract ends after 40 lines, and a line is added to *notes*.
+    """
     for index in range(opening + 1, len(rows)):
         if index in heads or KEYWORDS.match(rows[index].text):
             return index
@@ -122,10 +125,10 @@ def _opens_body(heading: Row) -> bool:
     return bool(NUMBER.match(heading.text) or INTRODUCTION.fullmatch(strip_heading_number(heading.text)))
 
 
-def _cut_abstract(parts: list[Paragraph], notes: list[str]) -> list[Paragraph]:
-    """Returns as many of the first *parts* as have at most `LONGEST_ABSTRACT` words in total, but at least one part.
+def _limit_abstract_length(parts: list[Paragraph], notes: list[str]) -> list[Paragraph]:
+    """Returns the first of *parts*, as many as have at most `LONGEST_ABSTRACT` words in total, but at least one.
 
-    If any are left out, adds a line to *notes*.
+    If parts are left out, adds a line to *notes*.
     """
     length = 0
     for index, part in enumerate(parts):
@@ -136,14 +139,15 @@ def _cut_abstract(parts: list[Paragraph], notes: list[str]) -> list[Paragraph]:
     return parts
 
 
-def _drop_front(
+def _drop_front_matter(
     inside: Sequence[Row], first: int, every: Sequence[Row], rows: Sequence[Row], text_type: TextType,
     heights: Sequence[float], byline: Container[Row] = (),
 ) -> None:  # fmt: skip
-    """Keeps the rows of the abstract (*inside*), and drops the rows of *every* that do not belong to the body.
+    """Keeps the lines of the abstract (*inside*), and drops the lines in *every* that do not belong to the body.
 
-    *rows*: the rows of *every* that are not notices. The body begins at index *first* of *rows*. Earlier captions and
-    long paragraphs of prose belong to the body as well, but rows of *byline* never do.
+    *rows*: the lines in *every* that are not notices of the publisher. The body begins at index *first* of *rows*.
+    Earlier captions and long paragraphs of prose belong to the body as well. *byline*: lines that never begin the body,
+    such as the authors.
     """
     held = set(inside)
     body = {row for row in rows[first:] if row not in byline} - held
@@ -161,10 +165,13 @@ def _drop_front(
     set_fate(inside, "kept")
 
 
-def _find_unnamed_abstract(
+def _find_abstract_without_heading(
     rows: Sequence[Row], words: Counter[str], heights: Sequence[float], notes: list[str]
 ) -> tuple[str | None, list[Row]]:
-    """Returns (text, rows) of an abstract without a heading: the longest paragraph of prose; adds a line to *notes*."""
+    """Returns (text, lines) of an abstract without a heading: the longest paragraph of prose; adds a line to *notes*.
+
+    Returns (None, no lines) if no paragraph is suitable.
+    """
     parts = (
         [part for part in split_into_paragraphs(rows, measure_text_type(rows), heights) if part.kind == "text"]
         if rows
@@ -181,7 +188,7 @@ def _find_unnamed_abstract(
 
 
 def _remove_notices(rows: Sequence[Row], text_type: TextType) -> list[Row]:
-    """Returns *rows* without notices of copyright or proceedings at the end of a column of the first page."""
+    """Returns the lines *rows* without copyright and proceedings notices at the end of a column of the first page."""
     out: dict[int, float] = {}
     for above, row in pairwise(rows):
         if row.page == 0 and NOTICE.match(row.text) and not is_directly_under(row, above, text_type):
@@ -199,7 +206,7 @@ LONGEST_ENTRY = 14
 FEWEST = 3
 """A table of contents has at least this many entries."""
 RUN = 4
-"""At least this many consecutive rows with leader dots form a table of contents even without a heading."""
+"""At least this many consecutive lines with leader dots form a table of contents even without a heading."""
 
 
 def drop_contents(rows: Sequence[Row], text_type: TextType) -> None:
@@ -221,14 +228,14 @@ def drop_contents(rows: Sequence[Row], text_type: TextType) -> None:
 def _find_contents_end(first: int, rows: Sequence[Row], running: Sequence[bool]) -> int:
     """Returns the index after the last entry of the table of contents whose first entry is at index *first*.
 
-    The entries end before running text or a row too long for an entry. They also end before a heading that repeats the
-    words of an entry, and before the heading of another table of contents or list.
+    The entries end before running text, and before a line that is too long for an entry. They also end before a heading
+    that repeats the words of an entry, and before the heading of another table of contents or list.
     """
     names: set[str] = set()
     last = first
     for index in range(first, len(rows)):
         row = rows[index]
-        listed = _is_listed(row.text)
+        listed = _ends_like_contents_entry(row.text)
         name = " ".join(
             re.findall(r"[^\W\d_]+", NUMBERED.sub("", LEADER.sub("", strip_heading_number(row.text))).lower())
         )
@@ -236,7 +243,7 @@ def _find_contents_end(first: int, rows: Sequence[Row], running: Sequence[bool])
             return index
         if running[index] and not listed:
             # In an entry of two rows, the first row is full.
-            if index + 1 < len(rows) and _is_listed(rows[index + 1].text):
+            if index + 1 < len(rows) and _ends_like_contents_entry(rows[index + 1].text):
                 continue
             return last
         if not listed and (count_words(row.text) > LONGEST_ENTRY or not ENTRY_OF_CONTENTS.fullmatch(row.text)):
@@ -246,15 +253,15 @@ def _find_contents_end(first: int, rows: Sequence[Row], running: Sequence[bool])
     return last
 
 
-def _is_listed(text: str) -> bool:
+def _ends_like_contents_entry(text: str) -> bool:
     """Whether *text* ends like an entry of a table of contents: with leader dots or a page number."""
     return LEADER.search(text) is not None or NUMBERED.search(text) is not None
 
 
 def drop_floats(rows: Sequence[Row], text_type: TextType) -> None:
-    """Drops the cells of tables and the labels in figures: the rows between a caption and the nearest running text.
+    """Drops the cells of tables and the labels in figures: the lines between a caption and the nearest running text.
 
-    Captions stay, and so do sentences in the font size of the running text.
+    Captions are kept, and so are sentences in the font size of the running text.
     """
     tails: list[list[int]] = []
     for index, row in enumerate(rows):
@@ -292,7 +299,7 @@ def drop_floats(rows: Sequence[Row], text_type: TextType) -> None:
 
 
 def _find_prose_indices(out: Collection[int], rows: Sequence[Row], text_type: TextType) -> set[int]:
-    """Returns those indices in *out*, the indices of rows to be dropped, whose rows form paragraphs of prose."""
+    """Returns those of the indices *out* whose lines form paragraphs of prose. *out*: indices of lines to drop."""
     indices: set[int] = set()
     block: list[int] = []
     for index in [*sorted(out), -1]:
@@ -305,7 +312,7 @@ def _find_prose_indices(out: Collection[int], rows: Sequence[Row], text_type: Te
 
 
 def _ends_float(index: int, rows: Sequence[Row], kept: Sequence[bool], text_type: TextType) -> bool:
-    """Whether the row at *index*, which is not running text, ends a float because it is a heading or a list item."""
+    """Whether the line at *index*, which is not running text, ends a figure or table: a heading or a list item does."""
     row, above = rows[index], rows[index - 1] if index else None
     if BULLET.match(row.text):
         return count_words(row.text) >= 5 and row.gap < 2
@@ -323,26 +330,27 @@ REFERENCE = re.compile(
 )
 """Matches a line in a list of references by a year, a number in brackets, or a place of publication."""
 LOOKED_AT = (8, 24)
-"""How many rows after a heading are searched for references: first the smaller number, then the larger."""
+"""How many lines after a heading are searched for references: first the smaller number, then the larger."""
 FEW, MANY = 0.12, 0.4
-"""The smallest share of these rows that must look like references: FEW if they have few function words, else MANY."""
+"""At least this share of the lines after a heading must look like references: FEW if the lines have few function words,
+else MANY."""
 LISTED = 0.27
-"""The largest share of function words in names and titles; running text with citations has more."""
+"""The largest share of function words in a list of references; running text with citations has more."""
 LETTERED = re.compile(r"A(?:[.:]\s*|\s+)[A-Z]")
 RESUMED = re.compile(
     r"(?:online |star )?methods?|materials and methods|experimental procedures|methods and materials"
     r"|results|discussion|results and discussion|conclusions?",
     re.I,
 )
-"""Headings of text that some journals print after the references."""
+"""Matches headings of sections that some journals print after the references."""
 
 
 def drop_back_matter(rows: Sequence[Row], text_type: TextType) -> None:
     """Drops lists of references and appendices.
 
-    A list begins at a heading such as References if references follow, and ends at the next heading. Rows after the
-    last list are appendices, and so are rows after the heading of an appendix. Some journals print text such as methods
-    after the list, under its own heading; that text stays.
+    A list begins at a heading such as References if references follow, and ends at the next heading. Lines after the
+    last list are appendices, and so are lines after the heading of an appendix. Some journals print sections such as
+    Methods after the list; these sections are kept.
     """
     heads = [index for index, row in enumerate(rows) if is_heading(row, rows[index - 1] if index else None, text_type)]
     lists = [
@@ -350,11 +358,11 @@ def drop_back_matter(rows: Sequence[Row], text_type: TextType) -> None:
         for index in heads
         if REFERENCES.fullmatch(strip_heading_number(rows[index].text)) and lists_references(rows, index)
     ]
-    end = _find_appendix(rows, heads, text_type)
+    end = _find_first_appendix(rows, heads, text_type)
     for number, index in enumerate(lists):
         if index > end:
             break
-        after = next((head for head in heads if head > index and _ends_list(rows, head)), len(rows))
+        after = next((head for head in heads if head > index and _ends_reference_list(rows, head)), len(rows))
         set_fate(rows[index:after], "references")
         over = number + 1 == len(lists) and (
             after == len(rows) or not RESUMED.fullmatch(strip_heading_number(rows[after].text))
@@ -371,7 +379,7 @@ def lists_references(rows: Sequence[Row], heading: int) -> bool:
 
 
 def begins_with_references(texts: Sequence[str]) -> bool:
-    """Whether *texts* begin with lines of references: with years or places of publication, and few function words."""
+    """Whether *texts* begin with references: lines with years or places of publication, and few function words."""
     for first in (texts[:count] for count in LOOKED_AT):
         entries = sum(REFERENCE.search(text) is not None for text in first)
         bare_list = compute_function_word_share(" ".join(first)) < LISTED
@@ -386,15 +394,18 @@ def _opens_appendix(row: Row) -> bool:
     )
 
 
-def _ends_list(rows: Sequence[Row], head: int) -> bool:
-    """Whether the heading at *head* ends a list of references, and neither belongs to it nor opens another list."""
+def _ends_reference_list(rows: Sequence[Row], head: int) -> bool:
+    """Whether the heading at index *head* ends a list of references.
+
+    It does if it is not part of the list, and does not open another list.
+    """
     row = rows[head]
     if REFERENCES.fullmatch(strip_heading_number(row.text)) or REFERENCE.search(row.text):
         return False
     return _opens_appendix(row) or not lists_references(rows, head)
 
 
-def _find_appendix(rows: Sequence[Row], heads: Sequence[int], text_type: TextType) -> int:
+def _find_first_appendix(rows: Sequence[Row], heads: Sequence[int], text_type: TextType) -> int:
     """Returns the index of the heading of the first appendix; the number of *rows* if there is no appendix.
 
     A heading whose words a later heading repeats is an entry of a table of contents, and is skipped.
@@ -441,8 +452,8 @@ class Body:
 def parse_abstract_and_body(text: str) -> Body:
     """Returns the abstract and the body of *text*, a paper in Markdown or plain text, with headings on their own lines.
 
-    A text without such headings is returned whole. The references begin at the last references heading that is followed
-    by lines of references. Abstract, introduction and appendix begin at their first heading that is followed by text.
+    If *text* has no such headings, all of it is the body. The references begin at the last references heading that is
+    followed by references. Abstract, introduction and appendix begin at their first heading that is followed by text.
     Entries of a table of contents are thus skipped.
     """
     introduction, abstract = _find_heading_before_text(_FIRST, text), _find_heading_before_text(_ABSTRACT, text)

@@ -1,6 +1,6 @@
-"""Distinguishes headings, captions, footnotes and running text, and joins rows into paragraphs.
+"""Distinguishes headings, captions, footnotes and running text, and joins lines of text (`Row`) into paragraphs.
 
-Rows are classified by wording, type and position. A caption or footnote that interrupts a paragraph is moved after the
+Lines are classified by wording, font and position. A caption or footnote that interrupts a paragraph is moved after the
 whole paragraph. Hyphens at the ends of lines are removed, and ligatures are expanded.
 """
 
@@ -56,21 +56,22 @@ KNOWN = re.compile(
 )
 STOPS = ".!?。．！？"
 LONG_WORD = re.compile(rf"[^\W\d_]{{3,}}|[{UNSPACED}\uac00-\ud7a3]{{2,}}")
-"""Matches the fewest letters that form a word; in East Asian scripts, two suffice."""
+"""Matches a run of letters that is long enough for a word: three, or two in East Asian scripts."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextType:
-    """The type of a text. *size*: its font size. *leading*: the distance between baselines. Both are in points."""
+    """The font size (*size*) and the distance between baselines (*leading*) of a text, both in points."""
 
     size: float
     leading: float
 
 
 def measure_text_type(rows: Sequence[Row]) -> TextType:
-    """Returns the type of *rows*.
+    """Returns the font size and leading of the text lines *rows*.
 
-    *size* is the font size of most letters; *leading* is the median distance between full rows of that size.
+    The size is that of most letters. The leading is the median distance between lines of that size that fill their
+    column.
     """
     sizes: Counter[float] = Counter()
     for row in rows:
@@ -83,7 +84,7 @@ def measure_text_type(rows: Sequence[Row]) -> TextType:
 
 
 def is_directly_under(row: Row, above: Row | None, text_type: TextType) -> bool:
-    """Whether *row* is directly under the row *above*, in the same column and font size."""
+    """Whether the line *row* is directly under the line *above*, in the same column and font size."""
     if above is None or row.page_and_column != above.page_and_column:
         return False
     step = row.y1 - above.y1
@@ -94,12 +95,12 @@ def is_directly_under(row: Row, above: Row | None, text_type: TextType) -> bool:
 
 
 def strip_heading_number(text: str) -> str:
-    """Returns the *text* of a heading without its number and final punctuation; a mere number is kept as it is."""
+    """Returns the heading *text* without its number and final punctuation; a heading that is only a number is kept."""
     return NUMBER.sub("", text, count=1).strip(" .:—–-") or text.strip(" .:—–-")
 
 
 def is_heading(row: Row, above: Row | None, text_type: TextType) -> bool:
-    """Whether *row* is a heading: by its wording, or by its number and type (bold, larger or in capitals)."""
+    """Whether *row* is a heading: by its wording, or by its number and font (bold, larger or in capitals)."""
     text, name = row.text, strip_heading_number(row.text)
     if row.gap > 4 or not _is_worded_as_heading(text, name):
         return False
@@ -120,7 +121,7 @@ def is_heading(row: Row, above: Row | None, text_type: TextType) -> bool:
 
 
 def _is_worded_as_heading(text: str, name: str) -> bool:
-    """Whether *text* is worded like a heading: few words, mostly letters, a capital.
+    """Whether *text* is worded like a heading: few words, mostly letters, no lower-case first letter.
 
     *name*: *text* without the heading's number.
     """
@@ -132,7 +133,7 @@ def _is_worded_as_heading(text: str, name: str) -> bool:
 
 
 def _continues_sentence(row: Row, above: Row | None, text_type: TextType) -> bool:
-    """Whether *row* continues a sentence of the row *above*, although it begins like a heading or a caption."""
+    """Whether *row* continues a sentence of the line *above*, although it begins like a heading or a caption."""
     if above is None or not is_directly_under(row, above, text_type):
         return False
     return above.filled > 0.85 and above.text[-1] not in f"{STOPS}:："
@@ -146,7 +147,10 @@ def starts_caption(row: Row, above: Row | None, text_type: TextType) -> bool:
 
 
 def continues_caption(row: Row, above: Row, text_type: TextType) -> bool:
-    """Whether *row* continues the caption in the row *above*; below a bare label, the distance may be larger."""
+    """Whether *row* continues the caption in the line *above*.
+
+    If that line holds only the label, such as "Table 1", *row* may be farther below.
+    """
     label = CAPTION.match(above.text)
     if label and label.end() >= len(above.text) - 1 and row.page_and_column == above.page_and_column:
         return 0 < row.y1 - above.y1 < 2.5 * above.size and row.gap < 2
@@ -154,9 +158,9 @@ def continues_caption(row: Row, above: Row, text_type: TextType) -> bool:
 
 
 def find_footnotes(rows: Sequence[Row], text_type: TextType, heights: Sequence[float]) -> set[int]:
-    """Returns the indices of the *rows* that belong to footnotes. *heights*: the heights of the pages, in points.
+    """Returns the indices of the lines *rows* that belong to footnotes. *heights*: the heights of the pages, in points.
 
-    Footnotes end a column in the lower half of a page, in small type or after a footnote mark.
+    Footnotes are at the end of a column, in the lower half of a page, in a small font or after a footnote mark.
     """
     columns: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
     for index, row in enumerate(rows):
@@ -182,14 +186,14 @@ FUNCTION_WORDS = frozenset(word_lists()["function words"])
 SHARE = 0.25
 """The lowest share of function words in running text; figure labels and table cells have fewer."""
 SENTENCE = 15
-"""Prose is recognised only in a text of at least this many words."""
+"""A text with fewer words than this is not recognised as prose."""
 
 
 def find_running_text(rows: Sequence[Row], text_type: TextType, captions: Container[int] = ()) -> list[bool]:
-    """Returns for each of *rows* whether it is running text.
+    """Returns for each of the lines *rows* whether it is running text.
 
-    Running text is a row that fills its column, a row directly under such a row, or the last row of an interrupted
-    paragraph. *captions*: the indices of the rows of captions, which no later row continues.
+    Running text is a line that fills its column, a line directly under running text, or the last line of an interrupted
+    paragraph. *captions*: the indices of caption lines, which no later line continues.
     """
     marks: list[bool] = []
     last: Row | None = None
@@ -211,7 +215,7 @@ def find_running_text(rows: Sequence[Row], text_type: TextType, captions: Contai
 
 
 def reads_as_prose(rows: Sequence[Row], text_type: TextType) -> bool:
-    """Whether *rows* are sentences in the size of the running text, whatever their width."""
+    """Whether the lines *rows* are sentences in the font size of the running text, whatever the lines' width."""
     text = " ".join(row.text for row in rows)
     words = PIECE.findall(" ".join(re.findall(r"[^\W\d_]+", text.lower())))
     if len(words) < SENTENCE or sum(map(len, words)) < 0.6 * sum(len(row.text.replace(" ", "")) for row in rows):
@@ -236,7 +240,7 @@ def compute_function_word_share(text: str) -> float:
 
 
 def _ends_open_paragraph(last: Row | None, row: Row, text_type: TextType) -> bool:
-    """Whether *row* ends a paragraph that a float or break interrupted after *last*, the last row of running text."""
+    """Whether *row* ends a paragraph whose last line so far is *last*, before a break of column or page."""
     if (
         last is None
         or last.filled < 0.8
@@ -260,21 +264,21 @@ ENDED = re.compile(rf"[{STOPS}:;：；][\"'”’)\]」』]*$")
 BROKEN = re.compile(r"([^\W\d_]+)[-\u00ad]$")
 SMALL_WORDS = frozenset(word_lists()["small words"])
 FIRST_PARTS = frozenset(word_lists()["first parts"])
-_SOLID = re.compile(rf"[{UNSPACED}\u3000-\u303f\uff00-\uff65]{{2}}")
-"""Matches two characters of scripts without spaces; rows that meet between two such characters get no space."""
+_UNSPACED_PAIR = re.compile(rf"[{UNSPACED}\u3000-\u303f\uff00-\uff65]{{2}}")
+"""Matches two characters of scripts without spaces; lines that are joined between two such characters get no space."""
 WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 
 
 @dataclass(slots=True)
 class Paragraph:
-    """The rows of one paragraph: text, heading, caption or footnote (``note``)."""
+    """The text lines (*rows*) of one paragraph. *kind*: text, heading, caption or footnote (``note``)."""
 
     kind: Kind
     rows: list[Row]
 
 
 def split_into_paragraphs(rows: Sequence[Row], text_type: TextType, heights: Sequence[float]) -> list[Paragraph]:
-    """Splits *rows*, in reading order, into paragraphs. *heights*: the heights of the pages, in points."""
+    """Groups the lines *rows*, in reading order, into paragraphs. *heights*: the heights of the pages, in points."""
     notes = find_footnotes(rows, text_type, heights)
     parts: list[Paragraph] = []
     current: Paragraph | None = None
@@ -298,7 +302,10 @@ def split_into_paragraphs(rows: Sequence[Row], text_type: TextType, heights: Seq
 
 
 def count_row_words(rows: Sequence[Row]) -> Counter[str]:
-    """Counts the words of *rows* in lower case, except words broken at a line's end; parts of compounds count too."""
+    """Returns how often each word, in lower case, occurs in the lines *rows*.
+
+    The parts of hyphenated compounds are counted too; words that are broken at the end of a line are not.
+    """
     counts: Counter[str] = Counter()
     cut = False
     for row in rows:
@@ -311,14 +318,17 @@ def count_row_words(rows: Sequence[Row]) -> Counter[str]:
 
 
 def join_rows(rows: Sequence[Row], words: Counter[str]) -> str:
-    """Returns the text of *rows* as one line; rejoins words broken between rows. *words*: see `count_row_words`."""
+    """Joins the lines *rows* into one line, and rejoins words that are broken between lines.
+
+    *words*: see `count_row_words`.
+    """
     text = ""
     for row in rows:
         piece = _normalise_row_text(row.text)
         broken = BROKEN.search(text)
         if not text:
             text = piece
-        elif _SOLID.fullmatch(text[-1] + piece[:1]):
+        elif _UNSPACED_PAIR.fullmatch(text[-1] + piece[:1]):
             text += piece
         elif text.endswith("\u00ad"):
             text = text[:-1] + piece
@@ -336,9 +346,9 @@ def _normalise_row_text(text: str) -> str:
 
 
 def _keeps_hyphen(text: str, piece: str, words: Counter[str]) -> bool:
-    """Whether to keep the hyphen at the end of *text* when *piece*, the text of the next row, is appended.
+    """Whether to keep the hyphen at the end of *text* when *piece*, the text of the next line, is appended.
 
-    The spelling that is more frequent among *words* decides. If neither occurs there, the word's two parts decide.
+    The more frequent spelling in *words* (word → count) decides. If neither occurs, the two parts of the word decide.
     """
     before = re.search(r"[^\W\d_]+(?:-[^\W\d_]+)*-$", text)
     after = re.match(r"[^\W\d_]+(?:-[^\W\d_]+)*", piece)
@@ -359,7 +369,7 @@ def _keeps_hyphen(text: str, piece: str, words: Counter[str]) -> bool:
 
 
 def _continues_paragraph(current: Paragraph, kind: Kind, row: Row, text_type: TextType) -> bool:
-    """Whether *row*, which is of *kind*, continues the paragraph *current* directly above it."""
+    """Whether the line *row*, which is of *kind*, continues the paragraph *current* directly above it."""
     last = current.rows[-1]
     if current.kind == "caption" and last is current.rows[0]:
         return kind != "caption" and continues_caption(row, last, text_type)
@@ -390,7 +400,10 @@ def _continues_paragraph(current: Paragraph, kind: Kind, row: Row, text_type: Te
 
 
 def _resumes_paragraph(running: Paragraph, current: Paragraph | None, row: Row) -> bool:
-    """Whether *row* continues *running* after a break of column or page, a caption or a footnote (*current*)."""
+    """Whether *row* continues the paragraph *running* after a break.
+
+    The break is a new column or page, or the caption or footnote *current*.
+    """
     last = running.rows[-1]
     if current is running and last.page_and_column == row.page_and_column:
         return False
@@ -415,11 +428,11 @@ BRACKET_PIECES = re.compile("[\uf8e5-\uf8ff]")
 SHORT = 40
 """A line without words is dropped if it has at most this many characters; a longer one may be a whole formula."""
 FIGURES = 8
-"""A paragraph of mostly numbers is dropped as rows of a table if it has at least this many numbers."""
+"""A paragraph of mostly numbers is dropped as part of a table if it has at least this many numbers."""
 
 
 def drop_debris(parts: Sequence[Paragraph]) -> None:
-    """Drops text paragraphs that are scraps: pieces of formulas and tables that are useless as lines of text."""
+    """Drops text paragraphs that are only pieces of formulas or tables, without sentences."""
     for part in parts:
         text = " ".join(row.text for row in part.rows)
         words = [word for word in LONG_WORD.findall(text) if word.lower() not in FUNCTIONS]

@@ -30,7 +30,7 @@ FILES = 200
 class Limits:
     """Limits for reading one file: seconds of wall-clock and CPU time, bytes of memory, and number of pages.
 
-    *memory_bytes*: the address space of the child process, of which its libraries take about 0.25 GiB.
+    *memory_bytes*: the maximum address space of the child process; its libraries need about 0.25 GiB of this.
     """
 
     wall_s: float = 60.0
@@ -40,7 +40,7 @@ class Limits:
 
 
 class PdfReader:
-    """Reads PDFs in child processes, which start when they are needed; `close` ends them.
+    """Reads PDFs in child processes. They start when needed, and `close` ends them.
 
     *children*: the largest number of child processes (default: one per core). *limits*: the limits for each file. Any
     number of threads may call `read`.
@@ -81,12 +81,12 @@ class PdfReader:
 
     def read(self, data: bytes) -> PdfText:
         """Returns the text and findings of the PDF *data*; raises `SourceError` if no child can be started."""
-        return self._ask(data, {})[0]
+        return self._read_in_child(data, {})[0]
 
     def draw(self, data: bytes, folder: Path, dpi: int = 100) -> tuple[PdfText, list[Path]]:
-        """Draws the pages with findings as pictures into *folder*; returns the result of `read`, and the pictures."""
+        """Draws the pages with findings as pictures into *folder*; returns (the result of `read`, the pictures)."""
         folder.mkdir(parents=True, exist_ok=True)
-        read, pictures = self._ask(data, {"folder": str(folder.resolve()), "dpi": dpi})
+        read, pictures = self._read_in_child(data, {"folder": str(folder.resolve()), "dpi": dpi})
         return read, [folder / name for name in pictures]
 
     def read_all(self, items: Iterable[T], load: Callable[[T], bytes]) -> Iterator[tuple[T, PdfText]]:
@@ -103,7 +103,7 @@ class PdfReader:
                 self.abandon()
                 raise
 
-    def _ask(self, data: bytes, more: dict[str, Any]) -> tuple[PdfText, list[str]]:
+    def _read_in_child(self, data: bytes, more: dict[str, Any]) -> tuple[PdfText, list[str]]:
         refused = explain_not_pdf(data)
         if refused:
             return PdfText("not_a_pdf", notes=(refused,)), []
@@ -138,7 +138,7 @@ class PdfReader:
 
 
 def load() -> Callable[[dict[str, Any], bytes], Message]:
-    """Imports PyMuPDF; returns the function that reads a PDF."""
+    """Imports PyMuPDF; returns the function that answers a request to read a PDF."""
     # PyMuPDF would take 0.4 s and 55 MB to load neural networks for layout, which are not needed here.
     sys.modules["pymupdf.layout"] = None  # pyrefly: ignore
     import pymupdf  # noqa: F401

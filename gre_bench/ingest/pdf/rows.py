@@ -1,7 +1,7 @@
-"""Reads the visible text on a page of a PDF as rows.
+"""Reads the visible text on a page of a PDF as rows, which are lines of text.
 
-A row is the text on one baseline of one column. PyMuPDF may return a row in several pieces. All coordinates are in
-points, from the top left of the page.
+A row (`Row`) is the text on one baseline of one column. PyMuPDF may return a row in several pieces. All coordinates are
+in points, from the top left of the page.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ TURNED_LETTERS = 100
 
 @dataclass(slots=True, eq=False)
 class Row:
-    """A row of text, or a piece of one.
+    """A line of text within one column, or a piece of such a line.
 
-    - *x0*, *y0*, *x1*, *y1*: the row's box, as tall as its letters, even if the row holds a taller formula.
+    - *x0*, *y0*, *x1*, *y1*: the row's box, as tall as the row's letters, even if the row holds a taller formula.
     - *size*, *bold*: the font size of most letters, and whether they are bold. *peak*: the largest font size, which
       differs from *size* in small capitals.
     - *raised*: whether the row begins with a small raised mark, like a footnote.
@@ -64,7 +64,7 @@ class Row:
 
     @property
     def page_and_column(self) -> tuple[int, int]:
-        """The row's page and column; between rows that share both, there is no break."""
+        """(page, column) of the row; between two rows with the same value, there is no break of page or column."""
         return self.page, self.column
 
     @property
@@ -74,10 +74,11 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page as *rows* or pieces of rows. *width*, *height*: in points. *number*: its number in the file, from 1.
+    """A page with its lines of text, or pieces of lines (*rows*). *number*: the page's number in the file, from 1.
 
-    *words*: how many words the page has. *hidden*: how many of them have no visible letter or digit. *turned*: how many
-    are in lines that do not run in the direction of most lines. All other words are in *rows*.
+    *width*, *height*: in points. *words*: how many words the page has. *hidden*: how many of these words have no
+    visible letter or digit. *turned*: how many are in lines that do not run in the direction of most lines. All other
+    words are in *rows*.
     """
 
     rows: tuple[Row, ...]
@@ -102,7 +103,8 @@ def read_page(sight: PageVisibility, index: int, number: int, size: tuple[float,
     """Returns the visible text of a page as pieces of rows, which are not joined yet.
 
     If most letters are sideways, as in a landscape table, the page is rotated first. *index*: the page's index among
-    the pages that could be read, from 0. *number*: its number in the file, from 1. *size*: width and height in points.
+    the pages that could be read, from 0. *number*: the page's number in the file, from 1. *size*: width and height in
+    points.
     """
     turn = _find_main_direction(sight.glyphs.blocks)
     seen, unseen = sight.glyphs.words_by_line(sight.hidden, sight.copies)
@@ -116,12 +118,12 @@ def read_page(sight: PageVisibility, index: int, number: int, size: tuple[float,
             if not any(span.text.strip() for span in spans):
                 continue
             whole = sum(len(span.text) for span in spans) == sum(len(span["chars"]) for span in line["spans"])
-            box = line["bbox"] if whole else _bounding_box([span.box for span in spans])
+            box = line["bbox"] if whole else _compute_bounding_box([span.box for span in spans])
             part = _Line(spans, box, line["dir"], block_number, words)
             if not (repeated and lines and lines[-1].append_if_continuation(part)):
                 lines.append(part)
-    pieces = [_make_row_from_line(line, index, turn, size) for line in lines if line.runs == turn]
-    turned = sum(line.words for line in lines if line.runs != turn)
+    pieces = [_make_row_from_line(line, index, turn, size) for line in lines if line.direction_name == turn]
+    turned = sum(line.words for line in lines if line.direction_name != turn)
     width, height = size if turn == "right" else size[::-1]
     return Page(tuple(pieces), width, height, number, int(seen.sum() + unseen.sum()), int(unseen.sum()), turned)
 
@@ -129,8 +131,8 @@ def read_page(sight: PageVisibility, index: int, number: int, size: tuple[float,
 Direction = Literal["right", "up", "down", "other"]
 
 
-def _name_direction(line: tuple[float, float]) -> Direction:
-    """Returns the direction in which a line with PyMuPDF's direction *line* runs on the page as shown."""
+def _classify_direction(line: tuple[float, float]) -> Direction:
+    """Returns the direction in which a line runs on the displayed page. *line*: PyMuPDF's direction vector."""
     across, along = line
     return "right" if across > 0.99 else "up" if along < -0.99 else "down" if along > 0.99 else "other"
 
@@ -138,19 +140,20 @@ def _name_direction(line: tuple[float, float]) -> Direction:
 def _find_main_direction(blocks: Sequence[dict[str, Any]]) -> Direction:
     """Returns the direction of most letters.
 
-    It is sideways only if at least `TURNED_LETTERS` letters run that way, and more than twice as many as to the right.
+    The result is sideways (``up`` or ``down``) only if at least `TURNED_LETTERS` letters run that way, and more than
+    twice as many as run to the right.
     """
     letters: Counter[Direction] = Counter()
     for block in blocks:
         for line in block["lines"]:
-            letters[_name_direction(line["dir"])] += sum(len(span["chars"]) for span in line["spans"])
+            letters[_classify_direction(line["dir"])] += sum(len(span["chars"]) for span in line["spans"])
     side: Direction = "up" if letters["up"] >= letters["down"] else "down"
     return side if letters[side] >= TURNED_LETTERS and letters[side] > 2 * letters["right"] else "right"
 
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """The visible part of a span, a part of a line in one font and size. *origin*: the left end of its baseline."""
+    """The visible part of a span: a part of a line in one font and size. *origin*: the left end of the baseline."""
 
     text: str
     size: float
@@ -174,11 +177,11 @@ class _Line:
     words: int
 
     @property
-    def runs(self) -> Direction:
-        return _name_direction(self.direction)
+    def direction_name(self) -> Direction:
+        return _classify_direction(self.direction)
 
     def append_if_continuation(self, part: _Line) -> bool:
-        """Appends *part* and returns True if *part* continues where this line ends; else returns False.
+        """If *part* continues where this line ends, appends *part* and returns True; else returns False.
 
         MuPDF breaks a line wherever a word is drawn again, because the second copy begins left of the end of the first.
         """
@@ -195,7 +198,7 @@ class _Line:
         if gap > WORD_SPACE * size and not (last.text[-1:].isspace() or first.text[:1].isspace()):
             self.spans[-1] = replace(last, text=f"{last.text} ")
         self.spans += part.spans
-        self.box = _bounding_box([self.box, part.box])
+        self.box = _compute_bounding_box([self.box, part.box])
         self.words += part.words
         return True
 
@@ -203,7 +206,7 @@ class _Line:
 def _select_visible_spans(line: dict[str, Any], sight: PageVisibility, start: int) -> tuple[list[_Span], int]:
     """Returns the visible spans of *line*, and the index after its last character.
 
-    *start*: the index of its first character among those of the page.
+    *start*: the index of the line's first character among those of the page.
     """
     spans = []
     for span in line["spans"]:
@@ -215,12 +218,12 @@ def _select_visible_spans(line: dict[str, Any], sight: PageVisibility, start: in
         if chars:
             bold = bool(span["flags"] & 16) or _is_bold_font(span["font"])
             text = "".join(char["c"] for char in chars)
-            box = _bounding_box([char["bbox"] for char in chars]) if out.any() else span["bbox"]
+            box = _compute_bounding_box([char["bbox"] for char in chars]) if out.any() else span["bbox"]
             spans.append(_Span(text, span["size"], bold, span["origin"], box))
     return spans, start
 
 
-def _bounding_box(boxes: Sequence[Sequence[float]]) -> Box:
+def _compute_bounding_box(boxes: Sequence[Sequence[float]]) -> Box:
     left, top, right, bottom = zip(*boxes, strict=True)
     return min(left), min(top), max(right), max(bottom)
 
@@ -256,12 +259,18 @@ def _make_row_from_line(line: _Line, number: int, turn: Direction, page: tuple[f
 
 
 def is_note_mark(text: str, before: str) -> bool:
-    """Whether *text*, small and raised after *before*, is a footnote's mark and not an exponent or part of a name."""
+    """Whether *text* is a footnote mark, and not an exponent or part of a name.
+
+    *text*: small raised text. *before*: the text before it.
+    """
     return NOTE_MARK.fullmatch(text.strip()) is not None and AFTER_WORD.search(before) is not None
 
 
 def compute_horizontal_bounds(rows: Sequence[Row]) -> tuple[float, float]:
-    """Returns the left and right bounds (x in points) of the long *rows* without the outermost twentieth per side."""
+    """Returns the left and right bounds (x in points) of the lines *rows*.
+
+    If there are long lines, only these count. The outermost twentieth of the lines on each side is ignored.
+    """
     long = [row for row in rows if len(row.text) >= 25] or list(rows)
     if not long:
         return 0.0, 1.0

@@ -1,8 +1,9 @@
 """The result of reading a PDF: its text, its findings, and the fate of every word. Also checks whether data is a PDF.
 
-A finding is text that no reader sees, or a visible passage that instructs reviewers or models. A word is a piece of an
-extracted line between white space, with at least one letter or digit; scripts without spaces are counted by `PIECE`.
-A word is hidden if none of its letters and digits is visible. The counts of a page add up to the number of its words.
+The fate of a word is ``kept``, or why it was dropped. A finding is text that no reader sees, or a visible passage that
+instructs reviewers or models. A word is a piece of an extracted line between white space, with at least one letter or
+digit; in scripts without spaces, `PIECE` counts words. A word is hidden if none of its letters and digits is visible.
+The counts of the fates on a page add up to the number of the page's words.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 HAN = "\u3005-\u3007\u3041-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-"""The letters of Chinese and Japanese, for a character class of a regular expression; a word has about two."""
+"""The letters of Chinese and Japanese, for a regular expression's character class; a word has about two letters."""
 THAI = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
-"""The letters of Thai, Lao, Burmese and Khmer; a word has about five."""
+"""The letters of Thai, Lao, Burmese and Khmer; a word has about five letters."""
 UNSPACED = HAN + THAI
 PIECE = re.compile(rf"[{HAN}]{{1,2}}|[{THAI}]{{1,5}}|[^\s{UNSPACED}]+")
 """Matches a word: a piece between white space; in scripts without spaces, as many letters as a word usually has."""
@@ -62,7 +63,7 @@ class Finding:
 
     *page*: the page's number in the file, from 1. *box*: x0, y0, x1, y1 in points from the top left of the page as
     shown; for ``actual_text``, the whole page. *text*: the hidden text or the passage. *instructs*: the name of the
-    rule by which *text* is an instruction (see `audit`); None if no rule matches.
+    rule that recognises *text* as an instruction (see `audit`); None if no rule matches.
     """
 
     kind: Kind
@@ -92,7 +93,10 @@ def round_box(sides: Iterable[float]) -> Box:
 
 
 def show_invisible(text: str) -> str:
-    r"""Returns *text* with invisible characters shown: tags as ASCII, white space as spaces, others as ``\u{200b}``."""
+    r"""Returns *text* with invisible characters made visible.
+
+    Tag characters become ASCII, white space becomes spaces, and others become escapes such as ``\u{200b}``.
+    """
     letters = []
     for letter in text:
         code = ord(letter)
@@ -131,14 +135,14 @@ EXPLAINED: frozenset[str] = frozenset(["references", "appendices", "table of con
 FULL_PAGE = 20
 """A page with at least this many words raises a doubt if all of them are dropped without a reason."""
 SHORT_BODY = 1000
-"""If most of a file's words are dropped, its body must have at least this many words; half as many in a short file."""
+"""If most words of a file are dropped, the kept text must have this many words at least; half in a short file."""
 LEAST_SHARE = 1 / 8
-"""A paper's body must have at least this share of all words, however long the appendices are."""
+"""The kept text must have at least this share of all words, however long the appendices are."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageWords:
-    """The words of one page, {fate: how many}. *page*: its number in the file, from 1; 0 if there are no pages."""
+    """The words of one page, {fate: how many}. *page*: the page's number, from 1; 0 for a text without pages."""
 
     page: int
     words: Mapping[str, int]
@@ -149,7 +153,7 @@ class PageWords:
 
 
 def sum_by_fate(pages: Iterable[PageWords]) -> dict[Fate, int]:
-    """Returns {fate: how many words} for all *pages* together, in the order of `FATES`."""
+    """Returns {fate: how many words} summed over *pages*, in the order of `FATES`."""
     counts: Counter[str] = Counter()
     for page in pages:
         counts.update(page.words)
@@ -157,9 +161,9 @@ def sum_by_fate(pages: Iterable[PageWords]) -> dict[Fate, int]:
 
 
 def list_doubts(pages: Sequence[PageWords]) -> list[str]:
-    """Returns the reasons, one line each, why the kept text of *pages* may lack parts of the paper."""
+    """Returns reasons, one line each, to doubt that the kept text of *pages* is complete."""
     words = sum_by_fate(pages)
-    kept, every = words.get("kept", 0), _sum_text_words(words)
+    kept, every = words.get("kept", 0), _sum_words_except_numbering(words)
     before = every - words.get("references", 0) - words.get("appendices", 0)
     left = 0.5 * SHORT_BODY if every <= 2 * SHORT_BODY else SHORT_BODY
     reasons = []
@@ -172,13 +176,13 @@ def list_doubts(pages: Sequence[PageWords]) -> list[str]:
     for page in pages:
         worst = max(page.words, key=page.words.__getitem__, default="kept")
         explained = sum(page.words.get(fate, 0) for fate in EXPLAINED)
-        if not page.words.get("kept") and _sum_text_words(page.words) >= max(FULL_PAGE, 2 * explained + 1):
+        if not page.words.get("kept") and _sum_words_except_numbering(page.words) >= max(FULL_PAGE, 2 * explained + 1):
             reasons.append(f"page {page.page} lost all of its {page.total:,} words ({worst}: {page.words[worst]:,})")
     return reasons
 
 
-def _sum_text_words(words: Mapping[Any, int]) -> int:
-    """Returns the total of *words* ({fate: how many}) without line numbers and page numbers."""
+def _sum_words_except_numbering(words: Mapping[Any, int]) -> int:
+    """Returns the sum of *words* ({fate: how many}), without line numbers and page numbers."""
     return sum(count for fate, count in words.items() if fate not in ("line numbers", "page numbers"))
 
 
@@ -205,7 +209,7 @@ pages are lost. *empty*: no page has text. *scanned*: the pages are pictures; an
 SOUND: frozenset[Status] = frozenset(["ok", "repaired"])
 """Statuses of files that were read completely."""
 READABLE: frozenset[Status] = frozenset(["ok", "repaired", "doubtful", "scanned", "too_long"])
-"""Statuses with which the text can be given to candidates as the paper's text."""
+"""Statuses of files whose text can be given to candidates as the paper's text."""
 SHOWN = 50
 
 
@@ -215,8 +219,8 @@ class PdfText:
 
     *title*, *abstract*: None if not found. *text*: the body in reading order, one line per paragraph, heading or
     caption, with blank lines between. *pages*: how many pages were read. *words*: the words of each page by fate.
-    *characters*: how many characters these pages have. *hidden*: how many of them are hidden. *notes*: faults and
-    doubts, one line each.
+    *characters*: how many characters these pages have. *hidden*: how many of these characters are hidden. *notes*:
+    faults and doubts, one line each.
     """
 
     status: Status
@@ -236,7 +240,7 @@ class PdfText:
         return self.text or None if self.status in READABLE else None
 
     def remarks(self) -> list[str]:
-        """Returns the notes, the first `SHOWN` findings, and how many more findings there are, one line each."""
+        """Returns one line per note and per finding; after the first `SHOWN` findings, one line counts the others."""
         more = len(self.findings) - SHOWN
         lines = [*self.notes, *(finding.line() for finding in self.findings[:SHOWN])]
         return lines + ([f"{more} more findings; see gre-bench papers audit"] if more > 0 else [])

@@ -24,8 +24,8 @@ LONGEST_LIST = 1_000_000
 """A cell with more characters than this is not read as a list."""
 NO_PATH = ", and is not a path: without / at its start, and without . or .. between slashes"
 UNKNOWN, CONFLICT, UNFINISHED, SECOND, EMPTY = "unknown_paper", "conflict", "unfinished", "second", "empty"
-"""Codes of refusals, in this order: the paper is unknown; the store has another record in that position; the text may
-still come; the file has another record in that position; there is no text."""
+"""Codes of refusals, in this order: the paper is unknown; the store already has another record for the same place; the
+review is unfinished and may still come; the file has an earlier record for the same place; there is no text."""
 SHOWN_ROWS = 5
 """`Imported.row_counts` lists at most this many refused rows."""
 
@@ -35,11 +35,11 @@ Rows = list[tuple[int, Row]]
 
 
 class Parts(dict[str, Any]):
-    """Header → cell, for the cells that together form one text (`read_prose`), each under its header."""
+    """Header → cell, for cells that `read_prose` joins into one text, each under its header."""
 
 
 class RefusedError(Exception):
-    """Raised if a row is refused, with the reason. *code*: the kind of reason, if a caller must know it."""
+    """Raised if a row is refused; the message is the reason. *code*: the kind of reason, if a caller needs it."""
 
     def __init__(self, reason: str, code: str = ""):
         super().__init__(reason)
@@ -50,7 +50,7 @@ class RefusedError(Exception):
 class Refusal:
     """A refused row: its *number* in the file (from 1), its *item*, such as a review, and the *reason* for the user.
 
-    *code*: as in `RefusedError`. *paper_id*: the paper of the row, which is known if there is a *code*.
+    *code*: as in `RefusedError`. *paper_id*: the id of the row's paper; set if there is a *code*.
     """
 
     number: int
@@ -84,8 +84,8 @@ class Imported:
     - *empty*, *not_chosen*: how many rows were blank, and how many the user did not select.
     - *columns*, *ignored_columns*: all columns of the file, and the columns that are not read.
     - *named*, *unnamed*: the candidates that rows of reviews name, and how many rows name none.
-    - *left_out*: {kind: how many records of this kind are outside the requested sample or selection}.
-    - *thinking*: for each text with thinking, how many characters of it were removed.
+    - *left_out*: {kind of record: how many records of this kind are outside the requested sample or selection}.
+    - *thinking*: for each text that contained an LM's thinking, how many characters of thinking were removed.
     """
 
     papers: list[Paper] = field(default_factory=list)
@@ -109,7 +109,7 @@ class Imported:
 
     @property
     def row_counts(self) -> str:
-        """The number of rows by outcome, in one line; empty if every row was used."""
+        """One line that says how many rows had each outcome; empty if every row was used."""
         used, refused = self.added + self.unchanged, len(self.refusals)
         others = {"blank": self.empty, "not chosen": self.not_chosen, **self.left_out}
         parts = [f"{count:,} {what}" for what, count in others.items() if count]
@@ -123,7 +123,7 @@ class Imported:
         self.unchanged += not changed
 
     def note_thinking(self) -> None:
-        """Adds a note on the removed characters of thinking, if there are any."""
+        """Adds a note that says how many characters of an LM's thinking were removed, if any."""
         if self.thinking:
             texts = counted(len(self.thinking), "text")
             self.notes.append(
@@ -141,7 +141,7 @@ def is_blank(cell: object) -> bool:
 
 
 def is_name(value: str) -> bool:
-    """Whether *value* may be an id or a candidate name: it matches `NAME`, and is not a path."""
+    """Whether *value* is valid as an id or a candidate's name: it matches `NAME`, and is not a path."""
     return NAME.fullmatch(value) is not None and not is_path(value)
 
 
@@ -162,7 +162,7 @@ def shorten_cell(value: Any) -> str:
 
 
 def read_name(row: Row, key: str) -> str:
-    """Returns the id in a cell, which may be a whole number; raises `RefusedError`, like the readers below."""
+    """Returns the id or name in the cell *key*, which may be a whole number; raises `RefusedError` if it is invalid."""
     value = row.get(key)
     value = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
     if value is None or (isinstance(value, str) and not value.strip()):
@@ -175,7 +175,7 @@ def read_name(row: Row, key: str) -> str:
 
 
 def read_text(row: Row, key: str) -> str | None:
-    """Returns the text in a cell; None if it is missing, null or blank."""
+    """Returns the text in the cell *key*; None if it is missing or blank. Raises `RefusedError` for other values."""
     value = row.get(key)
     if value is None:
         return None
@@ -185,7 +185,7 @@ def read_text(row: Row, key: str) -> str | None:
 
 
 def _parse_text_list(text: str) -> Any:
-    """Returns the list of texts that *text* holds, as JSON or as Python and pandas print it; else *text* itself."""
+    """Returns the list of texts that *text* holds, in JSON or in Python's syntax; *text* itself if it holds none."""
     if len(text) > LONGEST_LIST or not _LIST.fullmatch(text):
         return text
     for parse in (load_json, ast.literal_eval):
@@ -196,12 +196,12 @@ def _parse_text_list(text: str) -> Any:
 
 
 def read_prose(row: Row, key: str, imported: Imported | None = None) -> str | None:
-    """Returns the text in a cell as `read_text` does; a list of texts becomes one text, with one item per line.
+    """Returns the text in the cell *key*, as `read_text` does. A list of texts becomes one text, one line per item.
 
-    A list in a CSV file is written as text, which `_parse_text_list` parses.
+    A list may also be written as text, as in a CSV file.
 
-    *imported*: given if an LM may have written the text. Thinking is then removed from the text, and *imported* counts
-    its characters. A text that consists only of thinking is refused.
+    *imported*: given if an LM may have written the text. The LM's thinking is then removed, and *imported* records how
+    many characters that were. A text that consists only of thinking is refused.
     """
     value = row.get(key)
     if isinstance(value, Parts):
@@ -228,7 +228,10 @@ def number_as_text(cell: Any) -> Any:
 
 
 def read_number(row: Row, key: str) -> float | None:
-    """Returns the finite number in a cell, at most `LARGEST`; None if it is missing."""
+    """Returns the number in the cell *key*; None if it is missing.
+
+    Raises `RefusedError` if it is not a finite number, or if its absolute value exceeds `LARGEST`.
+    """
     value = row.get(key)
     if value is None:
         return None
@@ -240,7 +243,7 @@ def read_number(row: Row, key: str) -> float | None:
 
 
 def read_integer(row: Row, key: str) -> int | None:
-    """Returns the non-negative whole number in a cell; None if it is missing."""
+    """Returns the non-negative whole number in the cell *key*; None if it is missing. Raises `RefusedError`."""
     value = read_number(row, key)
     if value is not None and (value != int(value) or value < 0):
         raise RefusedError(f"{key} is {'negative' if value == int(value) else 'not a whole number'}")

@@ -1,6 +1,7 @@
-"""Finds the fields in a file with unknown columns: by stated headers, by usual headers, or by the cells' contents.
+"""Finds out which column of a user's file holds which field, such as the paper id or the review.
 
-Ids are matched loosely too: ``papers/P 01.pdf`` refers to the known paper ``P-01``.
+A column is found by the header that the user states, by a usual header, or by the contents of its cells. Ids are
+matched loosely: ``papers/P 01.pdf`` refers to the known paper ``P-01``.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from gre_bench.ingest.records.cells import (
 
 FIELDS = ("paper_id", "title", "abstract", "text", "review", "review_id", "slot", "rating", "judgments", "candidate",
           "writer", "grade", "row", "point")  # fmt: skip
-"""The fields for which the user may state a header."""
+"""The fields whose headers the user may state."""
 JOINED = ("title", "abstract", "text", "review", "judgments")
-"""Fields that several columns may form together, with each cell under its header. For any other field, only the first
-cell counts."""
+"""Fields that several columns may form together, with each cell under its header. For any other field with several
+columns, only the first cell that is not empty counts."""
 USUAL = {
     "paper_id": ("paperid", "paper", "id", "forum", "forumid", "submission", "submissionid", "submissionnumber",
                  "papernumber", "paperno", "itemid"),
@@ -43,26 +44,26 @@ USUAL = {
     "slot": ("slot", "reviewer", "reviewernumber", "reviewerno", "reviewnumber", "reviewno"),
     "rating": ("rating", "score", "overall", "overallscore", "overallrating", "recommendation"),
 }  # fmt: skip
-"""Field → headers that other people's files use for it, in lower-case letters only."""
-_SECTION = re.compile(
+"""Field → usual headers for it in users' files, in lower-case letters only."""
+_REVIEW_PART_HEADER = re.compile(
     r"summary|strength|weakness|question|limitation|comment|suggestion|concern|pros\b|cons\b|clarity|novelty|soundness"
     r"|significance|review(?!er)",
     re.IGNORECASE,
 )
-"""Headers of the parts of a review. If all long texts of a file have such headers, they form one review."""
+"""Matches headers of parts of a review. If the headers of all long texts in a file match, the texts form one review."""
 _BEGINS = re.compile(r"\s*[+\-\u2212]?\d+(?![A-Za-z])")
 LONG, SURE = 80, 0.5
-"""A column holds texts if its cells have at least this many characters on average, and paper ids if at least this
-share of its cells are ids of known papers."""
+"""A column holds texts if its cells have at least LONG characters on average, and paper ids if at least the share SURE
+of its cells are ids of known papers."""
 _ENDING = re.compile(r"\.(?:pdf|txt|md|markdown|json)$", re.IGNORECASE)
 _FORUM = re.compile(r"^https?://[^?]*\?(?:.*&)?id=([^&]+).*$")
 
 
 @dataclass(frozen=True, slots=True)
 class UnclearField:
-    """A *field* of *file* for which several columns, or none, are possible. *choices*: the headers to choose from.
+    """A *field* in *file* for which several columns are possible, or none. *choices*: the headers to choose from.
 
-    *proposed*: the headers that probably form the field together.
+    *proposed*: the headers of columns that probably form the field together.
     """
 
     file: str
@@ -73,7 +74,7 @@ class UnclearField:
 
 
 class UnsureError(SourceError):
-    """Raised if columns of some files are *unclear*; the message says which, and how to state them."""
+    """Raised if the columns of some fields are *unclear*; the message says which fields, and how to state them."""
 
     def __init__(self, unclear: Sequence[UnclearField]):
         lines, options = [], dict[str, None]()
@@ -88,11 +89,11 @@ class UnsureError(SourceError):
 
 @dataclass
 class ColumnNames:
-    """How the columns of files are read. *columns*: field → headers, as the user states them.
+    """How the user wants the columns of files to be read. *columns*: field → headers, as the user states them.
 
     - *guess*: whether to look for fields without a stated header, and to number human reviews that have no number.
-    - *where*: header → values; only rows with one of these values for each header are used.
-    - *used*: collects what a file has: the (field, header) of *columns*, and (``where``, header) of *where*.
+    - *where*: header → values; only rows that have one of these values in each of these columns are used.
+    - *used*: the stated headers that a file had: (field, header) for *columns*, (``where``, header) for *where*.
     """
 
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -111,7 +112,7 @@ class ColumnNames:
                 raise SettingsError(f'--where {header}="{values[0]}": no file here has a column of that name')
 
     def select_rows(self, rows: Rows, file: str, imported: Imported) -> Rows:
-        """Returns the *rows* of the file *file* that *where* selects; a header that the file lacks is ignored.
+        """Returns those of *rows* that *where* selects; headers that the file lacks are ignored. *file*: its name.
 
         Raises `SettingsError` if a column has none of the stated values.
         """
@@ -138,7 +139,7 @@ class ColumnNames:
 
 
 AS_NAMED = ColumnNames()
-"""Reads only columns whose names are names of fields."""
+"""Uses only columns that have the name of a field as their header."""
 
 
 def parse_conditions(pairs: Iterable[str]) -> dict[str, list[str]]:
@@ -164,12 +165,12 @@ def parse_stated_columns(pairs: Iterable[str]) -> dict[str, list[str]]:
 
 
 class PaperIds:
-    """The ids of the known papers, to match cells and file names against."""
+    """The ids of the known papers; finds the id to which a cell or file name refers."""
 
     def __init__(self, ids: Iterable[str]):
         self.ids = set(ids)
-        keys = Counter(_matching_key(name) for name in self.ids)
-        self._by_key = {_matching_key(name): name for name in self.ids if keys[_matching_key(name)] == 1}
+        keys = Counter(_build_matching_key(name) for name in self.ids)
+        self._by_key = {_build_matching_key(name): name for name in self.ids if keys[_build_matching_key(name)] == 1}
 
     def match_known_id(self, value: object, in_part: bool = False) -> str | None:
         """Returns the known id that *value* refers to; None if there is none, or more than one.
@@ -181,7 +182,7 @@ class PaperIds:
             return None
         if value in self.ids:
             return str(value)
-        key = _matching_key(str(value))
+        key = _build_matching_key(str(value))
         if key in self._by_key or not in_part:
             return self._by_key.get(key)
         signs = list(re.finditer(r"[^a-z0-9]", key))
@@ -190,7 +191,7 @@ class PaperIds:
 
 
 def clean_id(value: str) -> str:
-    """Returns *value*, such as a file name, as an id: without folder and extension, invalid characters as dashes."""
+    """Returns an id made from *value*, such as a file name: without folder and extension, dashes for invalid signs."""
     text = _FORUM.sub(r"\1", value.strip())
     if _ENDING.search(text):
         text = _ENDING.sub("", text).rpartition("/")[2]
@@ -198,7 +199,7 @@ def clean_id(value: str) -> str:
     return NOT_IN_A_NAME.sub("-", text).strip("-")[:200]
 
 
-def _matching_key(value: str) -> str:
+def _build_matching_key(value: str) -> str:
     text = clean_id(value).casefold()
     return text.lstrip("0") or "0" if text.isdigit() else text
 
@@ -211,18 +212,18 @@ def rename_to_fields(
     reading: ColumnNames,
     papers: PaperIds | None,
 ) -> tuple[Rows, list[str], str | None]:
-    """Returns (*table* with its columns renamed to fields, names of all columns, a line about renamed headers).
+    """Returns (*table* with its columns renamed to fields, names of all columns, a line about renamed columns).
 
-    *file*: its name, for messages. *wanted*: the fields to look for. *papers*: the papers that ids may refer to.
+    *file*: the file's name, for messages. *wanted*: the fields to look for. *papers*: the papers that ids may refer to.
 
-    A header that differs from a field's name only in case or blanks is that field. The line says which other headers
-    were read as which fields; it is None if none were. Raises `UnsureError` if *reading* may guess, but the column of
-    the paper id or of the review remains uncertain.
+    A header that differs from a field's name only in case or blanks names that field. The line lists the other headers
+    that were read as fields; it is None if there are none. Raises `UnsureError` if *reading* allows guesses, but the
+    column of the paper id or of the review remains uncertain.
     """
     headers_of = _match_headers(headers, wanted, reading)
     as_named = {name for name, columns in headers_of.items() if name not in reading.columns or columns == [name]}
     if reading.guess and table:  # an empty table means that each row was refused with its own reason
-        search = _Search(file, table, headers, wanted, headers_of, papers)
+        search = _FieldSearch(file, table, headers, wanted, headers_of, papers)
         search.find_all_fields()
         if search.unclear:
             raise UnsureError(search.unclear)
@@ -233,7 +234,7 @@ def rename_to_fields(
     left = [header for header in headers if header not in used]
     rows = [
         (number, {header: row[header] for header in left if header in row}
-         | {name: _read_cell(name, row, columns) for name, columns in renamed.items()})
+         | {name: _read_joined_cells(name, row, columns) for name, columns in renamed.items()})
         for number, row in table
     ]  # fmt: skip
     shown = {name: " + ".join(f'"{column}"' for column in headers_of[name]) for name in renamed if name not in as_named}
@@ -242,7 +243,7 @@ def rename_to_fields(
 
 
 def _match_headers(headers: Sequence[str], wanted: Collection[str], reading: ColumnNames) -> dict[str, list[str]]:
-    """Returns field → its headers, for the *wanted* fields that the user stated or that a header names."""
+    """Returns field → its headers, for those *wanted* fields whose headers the user stated, or which a header names."""
     headers_of: dict[str, list[str]] = {}
     by_plain = {_normalise_header(header): header for header in headers}
     for name in wanted:
@@ -263,20 +264,20 @@ def _match_headers(headers: Sequence[str], wanted: Collection[str], reading: Col
 def suggest_fields(
     file: str, table: Rows, headers: Sequence[str], wanted: Collection[str], papers: PaperIds | None
 ) -> dict[str, list[str]]:
-    """Returns field → headers that probably hold it, for fields that no header names.
+    """Returns field → headers of the columns that probably hold it, for fields that no header names.
 
-    Parameters: see `rename_to_fields`.
+    For the parameters, see `rename_to_fields`.
     """
-    search = _Search(file, table, headers, wanted, {name: [name] for name in wanted if name in headers}, papers)
-    search.paper_id()
-    search.review()
+    search = _FieldSearch(file, table, headers, wanted, {name: [name] for name in wanted if name in headers}, papers)
+    search.find_paper_id_column()
+    search.find_review_columns()
     for name in ("candidate", "point"):
-        search.assign_headers(name, search.usual(name))
+        search.assign_headers(name, search.list_usual_headers(name))
     return {name: columns for name, columns in search.known.items() if columns != [name]}
 
 
 def header_letters(header: str) -> str:
-    """Returns the letters of *header* in lower case, without other characters, as in `USUAL`."""
+    """Returns the letters a to z of *header* in lower case, without other characters, as in `USUAL`."""
     return re.sub(r"[^a-z]", "", header.casefold())
 
 
@@ -284,7 +285,7 @@ def _normalise_header(header: str) -> str:
     return " ".join(header.split()).casefold()
 
 
-def _read_cell(name: str, row: Row, headers: Sequence[str]) -> Any:
+def _read_joined_cells(name: str, row: Row, headers: Sequence[str]) -> Any:
     cells = [(header, row[header]) for header in headers if row.get(header) not in (None, "")]
     if len(headers) == 1 or name not in JOINED:
         return cells[0][1] if cells else None
@@ -292,8 +293,8 @@ def _read_cell(name: str, row: Row, headers: Sequence[str]) -> Any:
 
 
 @dataclass
-class _Search:
-    """Looks for the *wanted* fields that are not yet *known*, and adds them to *known*."""
+class _FieldSearch:
+    """Looks for columns of the *wanted* fields that are not in *known* (field → headers), and adds them to *known*."""
 
     file: str
     table: Rows
@@ -311,60 +312,68 @@ class _Search:
         self.unclear: list[UnclearField] = []
 
     def find_all_fields(self) -> None:
-        self.paper_id()
+        self.find_paper_id_column()
         for name in ("title", "abstract", "candidate"):
-            self.assign_headers(name, self.usual(name))
-        self.assign_headers("text", [header for header in self.usual("text") if _is_text(self.cells[header])])
-        self.review()
-        self.assign_headers("slot", [header for header in self.usual("slot") if self.tells_reviews_apart(header)])
-        self.assign_headers("rating", [header for header in self.usual("rating") if self.has_numbers(header)])
+            self.assign_headers(name, self.list_usual_headers(name))
+        self.assign_headers(
+            "text", [header for header in self.list_usual_headers("text") if _are_long_texts(self.cells[header])]
+        )
+        self.find_review_columns()
+        self.assign_headers(
+            "slot", [header for header in self.list_usual_headers("slot") if self.tells_reviews_apart(header)]
+        )
+        self.assign_headers(
+            "rating", [header for header in self.list_usual_headers("rating") if self.has_numbers(header)]
+        )
 
     def lacks(self, name: str) -> bool:
-        """Whether the field *name* is wanted and not known.
+        """Whether the field *name* is wanted, and its column is not known yet.
 
-        A review is not lacking if judgments are known, and a slot is not lacking if review ids are known.
+        The field ``review`` is not needed if ``judgments`` is known, nor ``slot`` if ``review_id`` is known.
         """
         instead = {"review": "judgments", "slot": "review_id"}.get(name)
         return name in self.wanted and name not in self.known and instead not in self.known
 
-    def usual(self, name: str) -> list[str]:
+    def list_usual_headers(self, name: str) -> list[str]:
         """Returns the unassigned headers that are `USUAL` for the field *name*, most usual first."""
         return [header for usual in USUAL[name] for header in self.free if header_letters(header) == usual]
 
     def assign_headers(self, name: str, headers: Sequence[str], most: int = 1) -> None:
-        """Assigns the first *most* of *headers*, if there are any, to the field *name* if it is lacking."""
+        """Assigns the first *most* of *headers*, if there are any, to the field *name*, if it lacks a column."""
         if headers and self.lacks(name):
             self.known[name] = list(headers[:most])
             self.free = [header for header in self.free if header not in self.known[name]]
 
-    def paper_id(self) -> None:
-        """Looks for the column whose cells are known papers; without known papers, for a column with a usual header."""
+    def find_paper_id_column(self) -> None:
+        """Looks for the column whose cells are ids of known papers; if none are known, for a usual header."""
         if not self.lacks("paper_id"):
             return
-        named, why = self.usual("paper_id")[:1], "no column is called like a paper's id"
+        named, why = self.list_usual_headers("paper_id")[:1], "no column is called like a paper's id"
         if self.papers and self.papers.ids:
             meant = self.papers.match_known_id
             hits = {header: sum(meant(cell) is not None for cell in self.cells[header]) for header in self.free}
             best = max(hits.values(), default=0)
             several = [header for header in self.free if hits[header] == best >= SURE * len(self.table)]
-            named = [header for header in self.usual("paper_id") if header in several][:1] or several
+            named = [header for header in self.list_usual_headers("paper_id") if header in several][:1] or several
             why = f"{len(named)} columns name papers" if named else "no column names the papers that are known"
         if len(named) == 1:
             self.assign_headers("paper_id", named)
         else:
             self.unclear.append(UnclearField(self.file, "paper_id", self.free, why, []))
 
-    def review(self) -> None:
-        """Looks for the only column of long texts, for several columns with parts of a review, or for usual headers."""
+    def find_review_columns(self) -> None:
+        """Looks for the only column with long texts, several columns with parts of a review, or a usual header."""
         if not self.lacks("review"):
             return
-        of_paper = {*self.usual("title"), *self.usual("abstract")}
-        texts = [header for header in self.free if _is_text(self.cells[header]) and header not in of_paper]
-        plain = [header for header in self.usual("review") if header in texts or not texts]
-        lists = [header for header in self.free if _SECTION.search(header) and _is_list(self.cells[header])]
+        of_paper = {*self.list_usual_headers("title"), *self.list_usual_headers("abstract")}
+        texts = [header for header in self.free if _are_long_texts(self.cells[header]) and header not in of_paper]
+        plain = [header for header in self.list_usual_headers("review") if header in texts or not texts]
+        lists = [
+            header for header in self.free if _REVIEW_PART_HEADER.search(header) and _are_text_lists(self.cells[header])
+        ]
         parts = [header for header in self.free if header in texts or header in lists]
-        if parts and (len(parts) == 1 or all(_SECTION.search(header) for header in parts)):
-            if all(_SECTION.search(header) for header in parts):
+        if parts and (len(parts) == 1 or all(_REVIEW_PART_HEADER.search(header) for header in parts)):
+            if all(_REVIEW_PART_HEADER.search(header) for header in parts):
                 parts = [header for header in self.free if header in parts or self.is_short_part(header)]
             self.assign_headers("review", parts, most=len(parts))
         elif plain:
@@ -376,26 +385,26 @@ class _Search:
     def is_short_part(self, header: str) -> bool:
         """Whether the column *header* holds a part of a review, even if its cells have only a few words."""
         texts = [cell for cell in self.cells[header] if isinstance(cell, str) and cell.count(" ") > 1]
-        return bool(_SECTION.search(header)) and 2 * len(texts) > len(self.cells[header])
+        return bool(_REVIEW_PART_HEADER.search(header)) and 2 * len(texts) > len(self.cells[header])
 
     def tells_reviews_apart(self, header: str) -> bool:
-        """Whether the column *header* numbers the reviews of each paper: no number occurs twice for one paper."""
+        """Whether the column *header* numbers the reviews of each paper: no paper has the same number twice."""
         id_of = self.known.get("paper_id", ())
-        places = {(str(_read_cell("paper_id", row, id_of)), str(row.get(header))) for _, row in self.table}
+        places = {(str(_read_joined_cells("paper_id", row, id_of)), str(row.get(header))) for _, row in self.table}
         return len(places) == len(self.table) and all(re.fullmatch(r"\d{1,4}", place) for _, place in places)
 
     def has_numbers(self, header: str) -> bool:
-        """Whether each cell of the column *header* begins with a number, even if that number is ambiguous."""
+        """Whether each cell of the column *header* begins with a number; text may follow."""
         cells = [cell for cell in self.cells[header] if not isinstance(cell, str) or cell.strip()]
         return bool(cells) and all(isinstance(cell, int | float) or _BEGINS.match(str(cell)) for cell in cells)
 
 
-def _is_text(cells: Sequence[Any]) -> bool:
-    """Whether *cells* hold texts or lists of texts that are long on average."""
-    texts = [cell for cell in cells if isinstance(cell, str) or _is_list([cell])]
+def _are_long_texts(cells: Sequence[Any]) -> bool:
+    """Whether all *cells* are texts, or lists of texts, and are long on average."""
+    texts = [cell for cell in cells if isinstance(cell, str) or _are_text_lists([cell])]
     size = sum(len(part) for text in texts for part in ([text] if isinstance(text, str) else text))
     return bool(texts) and len(texts) == len(cells) and size >= LONG * len(texts)
 
 
-def _is_list(cells: Sequence[Any]) -> bool:
+def _are_text_lists(cells: Sequence[Any]) -> bool:
     return bool(cells) and all(isinstance(cell, list) and all(isinstance(item, str) for item in cell) for cell in cells)

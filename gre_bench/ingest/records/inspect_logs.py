@@ -1,9 +1,10 @@
 """Reads inspect_ai logs as rows of reviews: each sample is a review of one paper, and its model is the candidate.
 
-One review per paper and candidate is imported. It comes from the requested epoch, by default the first epoch that has a
-review. If several logs have that epoch, the log that started last counts, so that later evaluations and results of
-``inspect eval-retry`` replace earlier ones. Logs of one candidate are combined only if their task, solver and sampling
-agree. A paper without any review is refused for the reason that its last sample gives.
+In inspect_ai, an epoch is one repetition of all samples. One review per paper and candidate is imported: from the
+requested epoch, by default from the first epoch with a review. If several logs have that epoch, the log that started
+last counts. Later evaluations and results of ``inspect eval-retry`` thus replace earlier ones. Logs of one candidate
+are combined only if their model, task, solver and sampling agree. A paper without any review is refused; the reason is
+the problem of its last sample.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ COLUMNS = ("paper_id", "candidate", "review")
 MOST_SAMPLES = 1_000_000
 """A log may state at most this many samples, over all epochs."""
 _HEADER = re.compile(rb'\A\s*\{\s*"version":\s*\d+,\s*"status":')
-_UNREAD = {"messages", "events", "events_data", "store", "attachments"}
+_UNREAD_FIELDS = {"messages", "events", "events_data", "store", "attachments"}
 """Fields of a sample that contain no review and may be large."""
 _CONNECTION_OPTIONS = {
     "max_retries", "timeout", "attempt_timeout", "stream_idle_timeout", "max_connections", "adaptive_connections",
@@ -55,10 +56,10 @@ _PAPER_ARGUMENTS = {"state", "limit"}
 
 @dataclass(frozen=True, slots=True)
 class LoggedSample:
-    """One sample of *epoch* (from 1) in the file *log*. *started*: when the evaluation started, as the log states it.
+    """One sample in the file *log*. *epoch*: from 1. *started*: when the evaluation started, as the log states it.
 
-    *review*: the review, including the model's thinking. *problem*: why there is no review. *unfinished*: whether a
-    retry may give a review. *cut*: whether a limit truncated the review.
+    *review*: the review, including the model's thinking. *problem*: why there is no review. *unfinished*: whether there
+    is no review but a retry may produce one. *cut*: whether a limit truncated the review.
     """
 
     candidate: str
@@ -97,7 +98,7 @@ def list_log_files(path: Path) -> list[Path]:
 def read_logs(path: Path, imported: Imported, epoch: int | None = None) -> list[tuple[int, Row]]:
     """Returns (number, cells) for each review in *path*, a log or a folder of logs; see `choose_reviews`.
 
-    Adds to *imported* the refused samples, the counts, and the links, pipes and devices in a folder. *epoch*: the epoch
+    Refused samples, and links, pipes and devices in a folder, are recorded in *imported* as refused. *epoch*: the epoch
     whose samples are used, from 1; None means the first epoch that has a review.
 
     Raises `SettingsError` if inspect_ai is not installed. Raises `SourceError` if no log can be read, if two models or
@@ -138,16 +139,16 @@ def read_logs(path: Path, imported: Imported, epoch: int | None = None) -> list[
 
 
 def read_log(file: Path) -> dict[str, Any]:
-    """Returns those contents of the log *file* that are used, as JSON values for `read_isolated`.
+    """Returns the used contents of the log *file* as JSON values, as `read_isolated` requires.
 
     ``configuration`` is a digest of everything that affects the reviews of ``candidate``. ``samples`` holds the fields
     of each `LoggedSample`.
     """
-    _check_contents(file)
+    _check_log_limits(file)
     from inspect_ai.log import read_eval_log
 
     try:
-        log = read_eval_log(file, exclude_fields=_UNREAD)
+        log = read_eval_log(file, exclude_fields=_UNREAD_FIELDS)
     except MemoryError:
         raise
     except Exception as error:  # inspect_ai's reader may raise any exception for a damaged log
@@ -157,14 +158,18 @@ def read_log(file: Path) -> dict[str, Any]:
     if planned > MOST_SAMPLES:
         raise SourceError(f"{file.name} states {planned:,} samples, and at most {MOST_SAMPLES:,} are read; split it")
     samples = [astuple(sample) for sample in _iter_samples(file, log)]
-    return {"candidate": _name_candidate(log), "configuration": _digest_configuration(log), "samples": samples}
+    return {
+        "candidate": _derive_candidate_name(log),
+        "configuration": _compute_configuration_digest(log),
+        "samples": samples,
+    }
 
 
 def read_output(completion: str, stop_reason: str) -> tuple[str | None, str]:
-    """Returns (review, problem) of a model's output; either the review is None or the problem is empty.
+    """Returns (review, problem) for a model's output; either the review is None or the problem is empty.
 
-    The review is the *completion* without the model's thinking. *stop_reason*: as `stop_reason_of` returns it. A
-    review that a token limit truncated counts, as it does for every writer of the benchmark.
+    The review is *completion* without the model's thinking. *stop_reason*: as `stop_reason_of` returns it. A review
+    that a token limit truncated is valid, as for every writer of the benchmark.
     """
     if stop_reason == "content_filter":
         return None, "refused"
@@ -182,7 +187,7 @@ def stop_reason_of(output: ModelOutput) -> str:
     return output.choices[0].stop_reason if output.choices else "unknown"
 
 
-def _check_contents(file: Path) -> None:
+def _check_log_limits(file: Path) -> None:
     """Raises `SourceError` if the log *file* is nested too deeply, or its unpacked size exceeds the limit."""
     meter, size = Meter(file), file.stat().st_size
     try:
@@ -202,13 +207,13 @@ def _check_contents(file: Path) -> None:
         return  # inspect_ai's reader says what is wrong
 
 
-def _name_candidate(log: EvalLog) -> str:
+def _derive_candidate_name(log: EvalLog) -> str:
     name = NOT_IN_A_NAME.sub("-", log.eval.model)[:200]
     return f"model/{name}" if name == HUMAN else name
 
 
-def _digest_configuration(log: EvalLog) -> str:
-    """Returns a digest of everything that affects the reviews in *log*; the choice of papers and connection do not."""
+def _compute_configuration_digest(log: EvalLog) -> str:
+    """Returns a digest of all that affects the reviews in *log*, without the choice of papers and the connection."""
     configs = [
         config.model_dump(mode="json", exclude_none=True, exclude=_CONNECTION_OPTIONS)
         for config in (log.plan.config, log.eval.model_generate_config)
@@ -219,12 +224,12 @@ def _digest_configuration(log: EvalLog) -> str:
 
 
 def _iter_samples(file: Path, log: EvalLog) -> Iterator[LoggedSample]:
-    """Yields every sample of *log*, and a `LoggedSample` with a problem for each missing sample."""
-    candidate, started = _name_candidate(log), str(log.eval.created)
+    """Yields every sample of *log*, and for each planned sample that is missing, a `LoggedSample` with a problem."""
+    candidate, started = _derive_candidate_name(log), str(log.eval.created)
     papers = {}
     for sample in log.samples or ():
         papers[sample.id] = paper_id = sample_paper_id(sample.id, sample.metadata)
-        yield LoggedSample(candidate, paper_id, sample.epoch, started, file.name, *_review(log, sample))
+        yield LoggedSample(candidate, paper_id, sample.epoch, started, file.name, *_read_review_of_sample(log, sample))
     present = {(sample.id, sample.epoch) for sample in log.samples or ()}
     for name in log.eval.dataset.sample_ids or ():
         for epoch in range(1, (log.eval.config.epochs or 1) + 1):
@@ -234,8 +239,8 @@ def _iter_samples(file: Path, log: EvalLog) -> Iterator[LoggedSample]:
                 yield LoggedSample(candidate, paper_id, epoch, started, file.name, None, why, log.status != "success")
 
 
-def _review(log: EvalLog, sample: EvalSample) -> tuple[str | None, str, bool, bool]:
-    """Returns the last four fields of `LoggedSample` for a *sample* of *log*."""
+def _read_review_of_sample(log: EvalLog, sample: EvalSample) -> tuple[str | None, str, bool, bool]:
+    """Returns (review, problem, unfinished, cut), as in `LoggedSample`, for a *sample* of *log*."""
     if log.invalidated or sample.invalidation is not None:
         return None, "it was invalidated", False, False
     if sample.error is not None:
@@ -251,7 +256,7 @@ def _review(log: EvalLog, sample: EvalSample) -> tuple[str | None, str, bool, bo
 
 
 def choose_reviews(samples: Iterable[LoggedSample], imported: Imported) -> list[tuple[int, Row]]:
-    """Returns (number from 1, cells) for the chosen review of each (candidate, paper), as the module describes."""
+    """Returns (number from 1, cells) for the chosen review of each (candidate, paper); the module states the rules."""
     groups: dict[tuple[str, str], list[LoggedSample]] = {}
     for sample in samples:
         groups.setdefault((sample.candidate, sample.paper_id), []).append(sample)

@@ -43,7 +43,7 @@ STARTING = 120.0
 SHARED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "PYTHONHOME")
 """The environment variables that are passed to a child process; they hold no secrets."""
 Message = tuple[dict[str, Any], bytes]
-"""A header and data."""
+"""(header, data)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class ChildDied:
 class Child:
     """A child process that runs *module* with *memory* bytes of address space.
 
-    *reads*, *library*: what it reads and the library that it needs, for messages.
+    *reads*, *library*: what the process reads, and the library that it needs; both are used in messages.
     """
 
     def __init__(self, module: str, memory: int, reads: str, library: str):
@@ -78,7 +78,7 @@ class Child:
 
     def begin(self) -> None:
         """Waits until the process is ready; raises `SourceError` if it is not."""
-        if self._answer(time.monotonic() + STARTING) is None:
+        if self._receive_answer(time.monotonic() + STARTING) is None:
             code = self.end()
             gib, process = self.memory / 2**30, f"the process that reads {self.reads}"
             raise SourceError(
@@ -91,14 +91,14 @@ class Child:
     def ask(self, request: dict[str, Any], data: bytes, wall: float) -> Message | ChildDied:
         """Sends *request* and *data* to the process; returns its answer within *wall* seconds, or how it ended.
 
-        *request* includes ``cpu_s``, the most seconds of CPU time.
+        *request* includes ``cpu_s``, the limit on CPU time in seconds.
         """
         self.requests += 1
         deadline = time.monotonic() + wall
         try:
             with suppress(BrokenPipeError):  # the child may have given the reason before it ended
                 send(self._stdin, request, data)
-            answer = self._answer(deadline)
+            answer = self._receive_answer(deadline)
         except BaseException:
             self.end()
             raise
@@ -113,8 +113,8 @@ class Child:
         name = signal.Signals(-code).name if code < 0 else f"exit {code}"
         return ChildDied("crashed", f"the process that read the file died ({name})")
 
-    def _answer(self, deadline: float) -> Message | None:
-        """Returns the child's next message; None if it dies or gives none before *deadline* (monotonic seconds)."""
+    def _receive_answer(self, deadline: float) -> Message | None:
+        """Returns the child's next message; None if it dies or sends none before *deadline* (monotonic seconds)."""
         while (left := deadline - time.monotonic()) > 0:
             # An answer is written in one piece, so once it begins, the rest follows at once.
             if select.select([self._stdout], [], [], min(left, 60.0))[0]:
@@ -122,7 +122,7 @@ class Child:
         return None
 
     def end(self, grace_s: float = 0.2) -> int:
-        """Ends the process, and kills it after *grace_s* seconds; returns its exit code, or minus the signal number."""
+        """Ends the process, by force after *grace_s* seconds; returns its exit code, or minus the signal number."""
         if self.process.poll() is None:
             try:
                 # The process may be ending already. The signal that ended it says more than a kill would.
@@ -145,8 +145,8 @@ class Child:
 def serve_requests(load: Callable[[], Callable[[dict[str, Any], bytes], Message]]) -> None:
     """Limits this process's memory to the bytes in its command-line argument, then answers requests until input ends.
 
-    *load*: a function that imports the libraries and returns the function that answers a request. The time for imports
-    thus does not count against the limits of a file.
+    *load*: a function that imports the libraries and returns the function that answers a request. Imports thus do not
+    count towards the CPU time of a file.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     memory = int(sys.argv[1])
@@ -192,7 +192,7 @@ def send(stream: BinaryIO, header: Mapping[str, Any], data: bytes = b"") -> None
 
 
 def receive(stream: BinaryIO) -> Message | None:
-    """Returns the next message of *stream*; None at its end."""
+    """Returns the next message from *stream*; None at the end of the stream."""
     length = stream.read(8)
     if len(length) < 8:
         return None
@@ -203,7 +203,8 @@ def receive(stream: BinaryIO) -> Message | None:
 def read_isolated(read: Callable[[Path], Any], files: Sequence[Path]) -> Iterator[tuple[Path, Any]]:
     """Yields (file, its contents) for each of *files*, or (file, `SourceError`) if it cannot be read.
 
-    *read*: a module-level function that the process calls. It returns JSON values; dates become texts.
+    *read*: a module-level function that a child process calls for each file. It must return JSON values or values that
+    `replace_non_json` replaces, such as dates.
     """
     child, called = None, {"module": read.__module__, "function": read.__name__}
     try:
@@ -242,9 +243,9 @@ def _unpack_answer(file: Path, answer: Message | ChildDied) -> Any:
 
 
 def replace_non_json(value: object) -> object:
-    """Returns a value that JSON lacks as a text or a number: dates, times, decimals, and bytes in UTF-8.
+    """Returns a text or number in place of *value*, which JSON lacks: a date, time, decimal, UUID, or bytes in UTF-8.
 
-    Returns for any other value a list of lists, which no reader accepts.
+    For any other value, returns a list within a list, which is later refused as a cell.
     """
     if isinstance(value, datetime) and value.time() == time_of_day():
         value = value.date()
@@ -256,7 +257,7 @@ def replace_non_json(value: object) -> object:
     return str(value) if isinstance(value, date | time_of_day | UUID) else [[type(value).__name__]]
 
 
-def _answer_request(request: dict[str, Any], _: bytes) -> Message:
+def _read_requested_file(request: dict[str, Any], _: bytes) -> Message:
     read = getattr(import_module(request["module"]), request["function"])
     try:
         with use_file_limits(request["memory"], request["cpu_s"]):
@@ -266,4 +267,4 @@ def _answer_request(request: dict[str, Any], _: bytes) -> Message:
 
 
 if __name__ == "__main__":
-    serve_requests(lambda: _answer_request)
+    serve_requests(lambda: _read_requested_file)

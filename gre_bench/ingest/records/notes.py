@@ -1,7 +1,10 @@
-"""Converts OpenReview notes of both APIs into papers, human reviews and decisions, by the rules of a venue-year.
+"""Converts OpenReview notes of API v1 and v2 into papers, reviews and decisions, by the rules of a venue-year.
+
+A note is any record of OpenReview, such as a submission, a review or a comment. The invitation that created it states
+its kind.
 
 Every note is counted under exactly one of `OUTCOMES`, and unexpected content is reported with the note's id. The text
-of a review consists of the venue's text fields, each under its heading.
+of a review consists of the text fields that the venue's form has, each under its heading.
 """
 
 from __future__ import annotations
@@ -46,7 +49,7 @@ _SHOWN = 5
 class Notes:
     """The records in a venue-year's notes.
 
-    *decisions*: keyed by paper id. *reviews*: those written by humans and by AI reviewers.
+    *decisions*: {paper id: decision}. *reviews*: the reviews by humans and by the venue's AI reviewers.
 
     - *counts*: ``notes`` (all notes), a count for each of `OUTCOMES`, ``no_rating`` (kept reviews without a rating) and
       ``unclear`` (how often there was unexpected content).
@@ -64,7 +67,7 @@ class Notes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Note:
+class _ParsedNote:
     note_id: str
     forum: str
     kind: str
@@ -73,10 +76,10 @@ class _Note:
 
 
 def select_new_records(notes: Notes, papers: Mapping[str, Paper], reviews: Mapping[str, Review]) -> Imported:
-    """Returns the new records among *notes*; refuses a record that differs from the known record of the same id.
+    """Returns the new records in *notes*; refuses a record that differs from the known record with the same id.
 
-    *papers*, *reviews*: the known records by id. Of a paper, only the title and the abstract are compared, because a
-    known paper may have a text and a row that notes lack. If a note has no title, the known title may be from the PDF.
+    *papers*, *reviews*: the known records by id. Only the title and the abstract of a paper are compared, because known
+    papers may have fields that notes lack. If a note has no title, any known title is accepted; it may be from the PDF.
     """
     imported = Imported()
     for number, paper in enumerate(notes.papers, start=1):
@@ -101,37 +104,40 @@ def select_new_records(notes: Notes, papers: Mapping[str, Paper], reviews: Mappi
 
 
 def unwrap_value(value: Any) -> Any:
-    """Returns the *value* of a field, without the mapping ``{"value": ...}`` in which API v2 wraps it."""
+    """Returns the field value *value* without the mapping ``{"value": ...}`` in which API v2 wraps values."""
     return value["value"] if isinstance(value, Mapping) and "value" in value else value
 
 
 def list_invitations(note: Mapping[str, Any]) -> list[str]:
-    """Returns the invitations, if they are texts, of a note of either API."""
+    """Returns the invitations of a note of either API; entries that are not texts are left out."""
     named = note.get("invitations") or [note.get("invitation")]
     return [entry for entry in named if isinstance(entry, str)] if isinstance(named, list) else []
 
 
 def find_creating_invitation(note: Mapping[str, Any]) -> str:
-    """Returns the invitation that created a note of either API: the first that is not an edit; empty if none is."""
+    """Returns the invitation that created a note of either API: the first that is not an edit, else the first.
+
+    Returns an empty text if the note has no invitation.
+    """
     named = list_invitations(note)
     return next((invitation for invitation in named if kind_of(invitation) != "Edit"), named[0] if named else "")
 
 
 def unwrap_fields(note: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns {name of a field: its unwrapped value} for a note of either API; empty if it has no usable content."""
+    """Returns {field name: unwrapped value} for a note of either API; empty if the note has no usable content."""
     content = note.get("content")
     return {name: unwrap_value(value) for name, value in content.items()} if isinstance(content, Mapping) else {}
 
 
 def invitation_at(note: Mapping[str, Any], venue: Venue) -> str | None:
-    """Returns the invitation that created *note*; None if it has none in the form of the venue's API."""
+    """Returns the invitation that created *note*; None if *note* has no invitation in the form of the venue's API."""
     named = [note.get("invitation")] if venue.api == 1 else note.get("invitations")
     sound = isinstance(named, list) and all(isinstance(entry, str) for entry in named)
     return (find_creating_invitation({"invitations": named}) or None) if sound else None
 
 
 def kind_of(invitation: str) -> str:
-    """Returns the kind of notes that *invitation* creates: its part after "/-/", without a prefix like ``Paper12/``.
+    """Returns the kind of notes that *invitation* creates: the part after ``/-/``, without a prefix like ``Paper12/``.
 
     ``.../Submission5/Official_Review2/-/Rebuttal`` gives Rebuttal, and ``.../-/Paper7/Official_Review`` gives
     Official_Review.
@@ -140,7 +146,7 @@ def kind_of(invitation: str) -> str:
 
 
 def kind_at(note: Mapping[str, Any], venue: Venue) -> str | None:
-    """Returns the kind of *note* at *venue*; None if it is of another venue-year or not in the venue's form."""
+    """Returns the kind of *note* at *venue*; None if *note* is of another venue-year or not in the form of its API."""
     invitation = invitation_at(note, venue)
     return kind_of(invitation) if invitation and invitation.startswith(f"{venue.group}/") else None
 
@@ -155,7 +161,7 @@ def rating_of(value: object) -> int | None:
     return int(value)
 
 
-class _Reading:
+class _NotesReader:
     """Reads the notes of one venue-year."""
 
     def __init__(self, venue: Venue):
@@ -178,7 +184,7 @@ class _Reading:
             if isinstance(note, str):
                 self.counts[note] += 1
             elif note.kind in about:
-                self.counts[self._submission(note)] += 1
+                self.counts[self._record_submission(note)] += 1
             else:
                 replies.append(note)  # a listing may put replies before their submission
         if not self.papers and not self.left_out:
@@ -186,15 +192,15 @@ class _Reading:
             first = f"; the first is of kind {replies[0].kind!r:.100}" if replies else next(firsts, "")
             raise SourceError(f"no submission of {self.venue.name} is among {self.counts['notes']} notes{first}")
         for note in replies:
-            self.counts[self._reply(note)] += 1
+            self.counts[self._record_reply(note)] += 1
         strange = [f"{problem}: {format_name_list(ids, _SHOWN)}" for problem, ids in self.problems.items()]
         self.counts["unclear"] = sum(len(ids) for ids in self.problems.values())
         counts = {name: self.counts[name] for name in ("notes", *OUTCOMES, "no_rating", "unclear")}
         papers = [*self.papers.values()]
         return Notes(papers, self.reviews, self.decisions, counts, strange, dict(self.problems), self.strata)
 
-    def _parse_raw_note(self, raw: Mapping[str, Any], seen: set[str]) -> _Note | str:
-        """Returns the note *raw* in parsed form, or its outcome if it is not read further; adds its id to *seen*."""
+    def _parse_raw_note(self, raw: Mapping[str, Any], seen: set[str]) -> _ParsedNote | str:
+        """Returns the parsed note, or its outcome if *raw* is not read further; adds the note's id to *seen*."""
         note_id, forum = (raw.get("id"), raw.get("forum")) if isinstance(raw, Mapping) else (None, None)
         if not isinstance(note_id, str) or not is_name(note_id):
             return self._record_problem("no usable id", f"note {self.counts['notes']}: {note_id!r:.60}", "unreadable")
@@ -219,33 +225,33 @@ class _Reading:
         names = [name for name in signed if isinstance(name, str)] if isinstance(signed, list) else []
         # An AI reviewer's comments and answers are not reviews.
         own = [] if kind in (*self.venue.other_replies, *self.venue.decisions) else names
-        return _Note(note_id, forum, kind, raw["content"], self.venue.ai_of([invitation, *own]))
+        return _ParsedNote(note_id, forum, kind, raw["content"], self.venue.ai_of([invitation, *own]))
 
-    def _submission(self, note: _Note) -> str:
+    def _record_submission(self, note: _ParsedNote) -> str:
         if note.note_id != note.forum:
             return self._record_problem("a submission in the forum of another", note.note_id, "unreadable")
-        outcome = self._status(note)
+        outcome = self._classify_submission(note)
         if outcome != "papers":
             self.left_out.add(note.note_id)
             return outcome
-        title, abstract = self._text(note, "title"), self._text(note, "abstract")
+        title, abstract = self._read_field_text(note, "title"), self._read_field_text(note, "abstract")
         for name, text in (("title", title), ("abstract", abstract)):
             if text is None:
                 self._record_problem(f"a submission without {name}", note.note_id)
         for name, stratum in self.venue.strata:
-            if isinstance(self._value(note, name), str) and (value := self._text(note, name)):
+            if isinstance(self._read_field_value(note, name), str) and (value := self._read_field_text(note, name)):
                 self.strata[note.note_id, stratum] = value
         self.papers[note.note_id] = Paper(note.note_id, title or "", abstract)
         return outcome
 
-    def _status(self, note: _Note) -> str:
+    def _classify_submission(self, note: _ParsedNote) -> str:
         apart = {"withdrawn": self.venue.withdrawn, "desk_rejected": self.venue.desk_rejected}
         for outcome, kinds in apart.items():
             if note.kind in kinds:
                 return outcome
         if self.venue.status == "invitation":
             return "papers"
-        venueid = self._value(note, "venueid")
+        venueid = self._read_field_value(note, "venueid")
         ending = venueid.removeprefix(self.venue.group) if isinstance(venueid, str) else None
         if ending is not None and ending in self.venue.kept:
             return "papers"
@@ -256,7 +262,7 @@ class _Reading:
             f"a submission of unknown status, venueid {venueid!r:.100}", note.note_id, "other_status"
         )
 
-    def _reply(self, note: _Note) -> str:
+    def _record_reply(self, note: _ParsedNote) -> str:
         if note.kind in self.venue.other_replies and not note.ai:
             return "other_replies"
         if not note.ai and note.kind not in (*self.venue.reviews, *self.venue.decisions):
@@ -267,14 +273,14 @@ class _Reading:
             return self._record_problem(
                 f"the {note.kind} of a submission that is not there", note.note_id, "unknown_forum"
             )
-        return self._review(note) if note.ai or note.kind in self.venue.reviews else self._decision(note)
+        return self._record_review(note) if note.ai or note.kind in self.venue.reviews else self._record_decision(note)
 
-    def _review(self, note: _Note) -> str:
+    def _record_review(self, note: _ParsedNote) -> str:
         if not note.ai:
             for field in sorted(set(note.content) - self.venue.fields):
                 self._record_problem(f"review field {field!r:.100} is not known", note.note_id)
         fields = self.venue.ai_text if note.ai and self.venue.ai_text else self.venue.text
-        parts = [(heading, self._text(note, field)) for field, heading in fields]
+        parts = [(heading, self._read_field_text(note, field)) for field, heading in fields]
         if note.ai:
             thought = [(heading, *without_thinking(part or "")) for heading, part in parts]
             parts = [(heading, part) for heading, part, _ in thought]
@@ -287,7 +293,7 @@ class _Reading:
             by_ai = "by the venue's AI reviewer without any text; its entry's ai_text may name other fields"
             return self._record_problem(f"a review {by_ai if note.ai else 'without any text'}", note.note_id, "no_text")
         if not note.ai:
-            self.reviews.append(Review(note.note_id, note.forum, HUMAN, text, rating=self._rating(note)))
+            self.reviews.append(Review(note.note_id, note.forum, HUMAN, text, rating=self._read_rating(note)))
             return "reviews"
         if (note.forum, note.ai) in self.by_ai:
             problem = f"the paper has a review by {note.ai} already; the first is kept"
@@ -296,8 +302,8 @@ class _Reading:
         self.reviews.append(Review(note.note_id, note.forum, note.ai, text))
         return "ai_reviews"
 
-    def _decision(self, note: _Note) -> str:
-        decision = self._text(note, self.venue.decision)
+    def _record_decision(self, note: _ParsedNote) -> str:
+        decision = self._read_field_text(note, self.venue.decision)
         if decision is None:
             return self._record_problem(f"a decision without {self.venue.decision}", note.note_id, "unreadable")
         if note.forum in self.decisions:
@@ -307,8 +313,8 @@ class _Reading:
         self.decisions[note.forum] = self.strata[note.forum, "decision"] = decision
         return "decisions"
 
-    def _rating(self, note: _Note) -> float | None:
-        value = self._value(note, self.venue.rating) if self.venue.rating else None
+    def _read_rating(self, note: _ParsedNote) -> float | None:
+        value = self._read_field_value(note, self.venue.rating) if self.venue.rating else None
         number = rating_of(value)
         if value is not None and number not in self.venue.rating_scale:
             self._record_problem(f"rating {value!r:.60} is not on the scale", note.note_id)
@@ -316,17 +322,17 @@ class _Reading:
         self.counts["no_rating"] += number is None
         return None if number is None else float(number)
 
-    def _text(self, note: _Note, field: str) -> str | None:
+    def _read_field_text(self, note: _ParsedNote, field: str) -> str | None:
         """Returns the stripped text of *field* of *note*; None if it is absent, blank or not a valid text."""
-        value = self._value(note, field)
+        value = self._read_field_value(note, field)
         if value is not None and not is_text(value):
             is_no = "valid Unicode" if isinstance(value, str) else "text"
             self._record_problem(f"field {field!r} is not {is_no}", note.note_id)
             return None
         return value.strip() or None if value else None
 
-    def _value(self, note: _Note, field: str) -> Any:
-        """Returns the value of *field* of *note*; None if it is absent, empty, or not in the venue's API form."""
+    def _read_field_value(self, note: _ParsedNote, field: str) -> Any:
+        """Returns the value of *field* of *note*; None if it is absent, empty, or not in the form of its API."""
         value = note.content.get(field)
         if self.venue.api == 2 and isinstance(value, Mapping) and "value" in value:
             value = unwrap_value(value)
@@ -336,14 +342,14 @@ class _Reading:
         return None if value == "" else value
 
     def _record_problem(self, problem: str, item: str, outcome: str = "") -> str:
-        """Records what is unexpected in the note *item* (*problem*); returns *outcome*, the note's outcome."""
+        """Records that the note with the id *item* has unexpected content (*problem*); returns *outcome*."""
         self.problems[problem].append(item)
         return outcome
 
 
 def read_notes(notes: Iterable[Mapping[str, Any]], venue: Venue) -> Notes:
     """Returns the records in *notes*, in the same order; raises `SourceError` if none is a submission of *venue*."""
-    return _Reading(venue).read(notes)
+    return _NotesReader(venue).read(notes)
 
 
 SCORES = ("soundness", "presentation", "contribution")
@@ -351,7 +357,7 @@ SCORES = ("soundness", "presentation", "contribution")
 
 @dataclass(frozen=True, slots=True)
 class ReviewFields:
-    """The fields of one review as texts by name, and when it was first written (epoch ms; None if not stated)."""
+    """The fields of one review, {name: text}. *written_ms*: when it was first written (epoch ms; None if unknown)."""
 
     review_id: str
     paper_id: str
@@ -360,10 +366,10 @@ class ReviewFields:
 
 
 def review_fields(notes: Iterable[Mapping[str, Any]], venue: Venue) -> list[ReviewFields]:
-    """Returns the texts, subscores (`SCORES`), ``rating`` and ``confidence`` of every human review in *notes*.
+    """Returns the text fields, subscores (`SCORES`), ``rating`` and ``confidence`` of every human review in *notes*.
 
-    A text field that a reviewer left blank is empty. Missing scores, and fields that the venue does not have, are
-    absent.
+    A text field that the reviewer left blank is an empty text. Missing scores, and fields that the venue does not have,
+    are left out.
     """
     raw = [note for note in notes if isinstance(note, Mapping)]
     human = {item.review_id: item.paper_id for item in read_notes(raw, venue).reviews if item.candidate == HUMAN}
@@ -375,7 +381,7 @@ def review_fields(notes: Iterable[Mapping[str, Any]], venue: Venue) -> list[Revi
         if not isinstance(review_id, str) or review_id not in human or review_id in by_review:
             continue
         content = unwrap_fields(note) if venue.api == 2 else note["content"]
-        content = {name: _value_as_text(value) for name, value in content.items()}
+        content = {name: _format_field_value(value) for name, value in content.items()}
         texts = {name: content.get(name, "") for name, _ in venue.text}
         scores = {name: score for name, field in known.items() if field and (score := content.get(field))}
         dates = (note.get(name) for name in ("tcdate", "cdate"))
@@ -384,20 +390,21 @@ def review_fields(notes: Iterable[Mapping[str, Any]], venue: Venue) -> list[Revi
     return list(by_review.values())
 
 
-def _value_as_text(value: object) -> str:
+def _format_field_value(value: object) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return f"{value:g}"
     return value.strip() if isinstance(value, str) else ""
 
 
 ODD = 0.01
-"""The largest accepted share of reviews with unexpected content: a few odd notes do not prove another form."""
+"""The largest accepted share of reviews with unexpected content, since a few odd notes do not prove another form."""
 
 
 def check_review_form(venue: Venue, notes: Notes) -> None:
     """Raises a `SourceError` that names each difference if *notes* do not have the form that *venue* assumes.
 
-    A difference is unexpected content in more than 1% of the reviews, a section that no review has, or too few ratings.
+    The differences are unexpected content in more than 1% of the reviews, a section that no review has, no usable
+    rating in more than half of the reviews, and no review at all.
     """
     human = [review for review in notes.reviews if review.candidate == HUMAN]
     reviews = len(human)

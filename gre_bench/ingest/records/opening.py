@@ -1,8 +1,8 @@
 """Opens any input that a user names: a file, a folder, inspect_ai logs, or a file on the Hugging Face Hub.
 
-`row_files` reads a file, and `shapes` adapts its records. A folder may hold files of rows and texts at any depth. If no
-field of a row names the paper, the name of the file or of a folder above it does. Folders with other names are taken as
-reviewers.
+`row_files` reads a file, and `shapes` converts records of known forms. A folder may hold text files and files of rows,
+at any depth. If no field of a row names the paper, the name of the file, or of a folder above it, does. Folders whose
+names match no paper are taken as reviewers.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ TEXTS = (".txt", ".md")
 EXPECTED = f"expected <paper id>{' or <paper id>'.join(TEXTS)}, or files of rows"
 _HUB = re.compile(r"hf:/+datasets/([^/]+/[^/@]+)(?:@([^/]+))?/(.+)")
 WHOLE = "whole file"
-_ITEMS = re.compile(r"^review_items_(.+)$")
-"""Matches the file names of cmu-paper-reviewer, which contain the reviewer."""
+_REVIEW_ITEMS_FILE = re.compile(r"^review_items_(.+)$")
+"""Matches file names of the program cmu-paper-reviewer, which contain the reviewer's name."""
 
 
 def resolve_local_path(path: Path) -> Path:
@@ -55,8 +55,8 @@ def resolve_local_path(path: Path) -> Path:
 class OpenedRows:
     """The rows in a user's input, with the names of their columns.
 
-    *shape*: the known form of all records, if there is one. *by_path*: whether papers are named by paths or request
-    ids, of which a paper id may be only a part.
+    *shape*: the known form of all records, if they have one. *by_path*: whether papers are named by paths or request
+    ids, of which the paper id may be only a part.
     """
 
     rows: Rows = field(default_factory=list)
@@ -70,7 +70,7 @@ class OpenedRows:
 
 
 Meant = Callable[[object], str | None]
-"""A function from a name to the known paper whose id the name is or contains; None if there is none."""
+"""A function that returns the id of the known paper to which a name refers; None if there is none."""
 Chosen = Callable[[Rows, str], Rows]
 """A function that returns those rows of a file that the user selected."""
 Adapted = Callable[[str, Rows, str, Imported], tuple[Rows, Shape | None]]
@@ -83,11 +83,12 @@ def open_rows(
 ) -> OpenedRows:  # fmt: skip
     """Returns the rows in *path*.
 
-    - *wanted*: what each row describes: ``review``, ``point`` or ``paper``. *adapt*: whether to look for known shapes.
+    - *wanted*: what each row describes: ``review``, ``point`` or ``paper``. *adapt*: whether to convert known forms.
     - *meant*: see `Meant`. *chosen*: see `Chosen`.
     - *epoch*: for inspect_ai logs, the epoch whose reviews are read.
 
-    Records unusable rows as refused in *imported*. Raises `SourceError` if no row is usable, or if two forms are mixed.
+    Unusable rows are recorded as refused in *imported*. Raises `SourceError` if no row is usable, or if files of
+    different forms are mixed.
     """
     opened = OpenedRows()
     read = adapt_records if adapt else lambda file, rows, wanted, imported: (rows, None)
@@ -136,13 +137,16 @@ def _split_by_paper(rows: Rows, meant: Meant) -> Rows:
 def _read_folder(
     folder: Path, imported: Imported, opened: OpenedRows, meant: Meant, chosen: Chosen, read: Adapted
 ) -> None:
-    """Adds the rows of all files in *folder* to *opened*, numbered consecutively; limits all of them like one file."""
+    """Adds the rows of all files in *folder* to *opened*, numbered consecutively.
+
+    The limits for one file apply to the whole folder.
+    """
     files, refused = list_regular_files(folder)
     meter, number, rows_of = Meter(folder), 0, list[tuple[Path, Rows]]()
     for file in files:
         meter.tick()
         in_file = Imported()
-        table = _read_file(file, in_file, chosen, read)
+        table = _read_folder_file(file, in_file, chosen, read)
         rows = [] if table is None else table[0]
         if table is not None:
             if rows_of and opened.shape is not table[1]:
@@ -171,8 +175,10 @@ def _read_folder(
         opened.add(rows)
 
 
-def _read_file(file: Path, imported: Imported, chosen: Chosen, read: Adapted) -> tuple[Rows, Shape | None] | None:
-    """Returns (rows, shape) of a *file* in a folder; a text file is one row. Returns None if the file is refused."""
+def _read_folder_file(
+    file: Path, imported: Imported, chosen: Chosen, read: Adapted
+) -> tuple[Rows, Shape | None] | None:
+    """Returns (rows, form) of *file* in a folder; a text file is one row. Returns None if the file is refused."""
     try:
         check_name(file)
         if file.suffix.lower() in TEXTS:
@@ -192,9 +198,9 @@ def _read_file(file: Path, imported: Imported, chosen: Chosen, read: Adapted) ->
 
 
 def _set_names_from_paths(folder: Path, rows_of: list[tuple[Path, Rows]], shape: Shape | None, meant: Meant) -> None:
-    """Sets the paper and the reviewer of rows without such fields from the path of their file in *folder*.
+    """Sets the paper and the reviewer of rows that lack these fields, from the path of the row's file within *folder*.
 
-    Folders whose names match no paper are taken as reviewers, if there are several such names.
+    Folders whose names match no paper are taken as reviewers, if their names differ between files.
     """
     parts = {file: file.relative_to(folder).parts for file, _ in rows_of}
     reviewers = {file: "/".join(part for part in names[:-1] if meant(part) is None) for file, names in parts.items()}
@@ -202,7 +208,7 @@ def _set_names_from_paths(folder: Path, rows_of: list[tuple[Path, Rows]], shape:
         reviewers = dict.fromkeys(parts, "")
     for file, rows in rows_of:
         _fill_in_paper_ids(rows, parts[file][::-1], meant)
-        items = _ITEMS.match(file.stem) if shape else None
+        items = _REVIEW_ITEMS_FILE.match(file.stem) if shape else None
         reviewer = items[1] if items else reviewers[file]
         for _, row in rows if reviewer else ():
             if not {"candidate", "model"} & row.keys():
@@ -210,9 +216,10 @@ def _set_names_from_paths(folder: Path, rows_of: list[tuple[Path, Rows]], shape:
 
 
 def _fill_in_paper_ids(rows: Rows, names: Sequence[str], meant: Meant) -> bool:
-    """Sets ``paper_id`` in each of *rows* without one to the first paper that one of *names* refers to.
+    """Sets ``paper_id`` in each of *rows* that names no paper: to the first of *names* that refers to a known paper.
 
-    Returns whether all rows name a paper. If no name refers to a paper, sets the first name.
+    If none does, sets the first of *names* without its extension, and returns False if any row needed it. Else returns
+    True.
     """
     stem = Path(names[0]).stem
     named = next((name for name in (stem, *names[1:]) if meant(name) is not None), stem)

@@ -27,23 +27,23 @@ from gre_bench.ingest.records.isolated import read_isolated
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _SEPARATOR = re.compile(r"sep=(.)\r?\n")
-"""The first line of a CSV file that tells Excel the delimiter."""
+"""Matches a first line that states the delimiter of a CSV file for Excel."""
 _BOMS = {codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32", codecs.BOM_UTF16_LE: "utf-16",
          codecs.BOM_UTF16_BE: "utf-16"}  # fmt: skip
 _JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\[\s*)?\{\s*[\"}]")
-_OTHERS = {
+_UNSUPPORTED_FORMATS = {
     b"%PDF": "a PDF",
     b"\xd0\xcf\x11\xe0": "an old or encrypted Excel file; save it as .xlsx, without a password",
 }
-"""The first bytes of files that hold no rows → what these files are."""
-_OF_AN_INDEX = re.compile(r"__index_level_\d+__")
-"""The columns of a .parquet file in which pandas stores an unnamed index."""
+"""First bytes of a file that cannot be read → what kind of file it is, for messages."""
+_PANDAS_INDEX_COLUMN = re.compile(r"__index_level_\d+__")
+"""Matches the names of the columns of a .parquet file in which pandas stores an unnamed index."""
 _FORUM = re.compile(r"https?://openreview\.net/(?:forum|pdf)\?id=")
 
 Found = list[tuple[int, Row | str]]
-"""(row number, cells or the reason for refusal) for each row."""
+"""(row number, cells) for each row; for a refused row, the reason in place of the cells."""
 Table = tuple[Found, list[str]]
-"""Rows and the names of columns."""
+"""(rows, names of the columns)."""
 
 
 def read_object(line: bytes) -> Row:
@@ -58,11 +58,11 @@ def read_object(line: bytes) -> Row:
 
 
 def read_rows(path: Path, imported: Imported, quoted: bool = True) -> tuple[Rows, list[str]]:
-    """Returns ((row number, cells) for every row of the file *path* that is not blank, the names of its columns).
+    """Returns (rows, column names) of the file *path*. The rows are (row number, cells) pairs, without blank rows.
 
     Blank cells of CSV, TSV and XLSX files are None. *quoted*: whether quotation marks in a .tsv file may quote cells.
-    Refused and blank rows are counted in *imported*. Raises `SourceError` for a file that is missing, empty, of another
-    format, above a limit (`gre_bench.core.incoming`), or ambiguous.
+    Refused and blank rows are left out, and recorded in *imported*. Raises `SourceError` for a file that is missing,
+    empty, of another format, above a limit (`gre_bench.core.incoming`), or ambiguous.
     """
     if path.is_dir():
         raise SourceError(
@@ -109,7 +109,7 @@ def _detect_format(path: Path) -> str:
         return "parquet"
     if head.startswith(b"PK\x03\x04"):
         return "xlsx"
-    if what := next((what for mark, what in _OTHERS.items() if head.startswith(mark)), None):
+    if what := next((what for mark, what in _UNSUPPORTED_FORMATS.items() if head.startswith(mark)), None):
         raise SourceError(f"{path.name} is {what}")
     if ending in ("jsonl", "ndjson"):
         return "lines"
@@ -163,10 +163,10 @@ def read_texts(path: Path) -> dict[str, str]:
 
 
 def read_ids(path: Path, kind: str = "paper") -> tuple[str, ...]:
-    """Returns the distinct ids of the text file *path*, one per line; *kind*: what they name, for messages.
+    """Returns the distinct ids in the text file *path*, one per line. *kind*: what the ids name, for messages.
 
     Blank lines and lines that begin with # are skipped. A line may also hold the address of a paper's forum. Raises
-    `SourceError` if there is no id, or for any other line.
+    `SourceError` if there is no id, or if a line holds anything else.
     """
     try:
         listed = incoming.read_text(path, "utf-8-sig").splitlines()
@@ -201,7 +201,7 @@ def _read_json_lines(path: Path) -> Found:
 
 
 def _read_json_rows(path: Path) -> Found:
-    """Returns the elements of the JSON array in *path*, or its only object, or the objects on its lines."""
+    """Returns the elements of the JSON array in *path*, or the only object in it, or the objects on its lines."""
     meter, data = Meter(path), b""
     try:
         with open_decompressed(path) as file:
@@ -222,7 +222,8 @@ def _read_json_rows(path: Path) -> Found:
 def _read_delimited_file(path: Path, kind: str, quoted: bool, imported: Imported) -> Table:
     """Returns the table in the CSV or TSV file *path*.
 
-    The encoding is UTF-16 or UTF-32 if the file begins with their mark, else UTF-8, or else Windows-1252.
+    The encoding is UTF-16 or UTF-32 if the file begins with their byte order mark. Else it is UTF-8 if the file is
+    valid UTF-8, and Windows-1252 otherwise.
     """
     try:
         with open_decompressed(path) as file:
@@ -259,7 +260,10 @@ def _sample_windows_1252_words(path: Path) -> str:
 
 
 def _read_with_agreed_delimiter(path: Path, kind: str, quoted: bool, encoding: str) -> Table:
-    """Returns the table in *path*, read with the only delimiter that gives all rows as many cells as the header."""
+    """Returns the table in *path*, read with the delimiter that gives every row as many cells as the header.
+
+    Raises `SourceError` if several delimiters do.
+    """
     csv.field_size_limit(LARGEST)
     first = next(_decode_lines(path, encoding), "")
     if stated := _SEPARATOR.fullmatch(first):
@@ -284,27 +288,29 @@ def _read_with_agreed_delimiter(path: Path, kind: str, quoted: bool, encoding: s
 
 
 def _read_with_detected_quoting(path: Path, mark: str, quoted: bool, encoding: str, skip: int = 0) -> Table:
-    """Returns the table in *path*. Quotation marks quote cells; in a TSV file, they may be text if only that fits.
+    """Returns the table in *path*, with cells separated by *mark*, after the first *skip* lines.
 
-    pandas, Excel and Python's csv quote a cell with line breaks, delimiters or quotation marks, and double the
-    quotation marks. Databases put a backslash before them. Some programs that write TSV quote nothing.
+    Quotation marks quote cells. In a TSV file, they are part of the text if only that gives a valid table.
+
+    pandas, Excel and Python's csv quote a cell that contains line breaks, delimiters or quotation marks, and double
+    the quotation marks in it. Databases put a backslash before them. Some programs that write TSV quote nothing.
     """
 
-    def read(**how: Any) -> Table:
+    def read_table(**how: Any) -> Table:
         return _build_table(path, csv.reader(_decode_lines(path, encoding, mark, skip), delimiter=mark, **how))
 
     if mark != "\t":
         try:
-            return read(strict=True)
+            return read_table(strict=True)
         except csv.Error:
             with suppress(csv.Error):
-                return read(strict=True, doublequote=False, escapechar="\\")
+                return read_table(strict=True, doublequote=False, escapechar="\\")
             raise
-    as_text, as_quotes = read(quoting=csv.QUOTE_NONE), None
+    as_text, as_quotes = read_table(quoting=csv.QUOTE_NONE), None
     if not quoted or (not _list_refused_rows(as_text) and not any('"' in cell for cell in _yield_cell_texts(as_text))):
         return as_text
     with suppress(csv.Error):
-        as_quotes = read(strict=True)
+        as_quotes = read_table(strict=True)
     if as_quotes is None or as_quotes == as_text or (_list_refused_rows(as_quotes) and not _list_refused_rows(as_text)):
         return as_text
     if not _list_refused_rows(as_quotes) and (
@@ -332,7 +338,7 @@ def _yield_cell_texts(table: Table) -> Iterator[str]:
 
 
 def _build_table(path: Path, rows: Iterable[Sequence[Any]]) -> Table:
-    """Returns the table in *rows*, whose first row is the header; drops blank columns without a name."""
+    """Returns the table in *rows*; its first non-blank row is the header. Drops blank columns without a name."""
     reader = dropwhile(lambda cells: all(map(is_blank, cells)), rows)
     heading = ["" if is_blank(cell) else str(cell) for cell in next(reader, ())]
     numbered = [(number, cells) for number, cells in enumerate(filter(len, reader), start=1)]
@@ -355,7 +361,10 @@ def _build_table(path: Path, rows: Iterable[Sequence[Any]]) -> Table:
 
 
 def _decode_lines(path: Path, encoding: str, mark: str = ",", skip: int = 0) -> Iterator[str]:
-    """Yields the lines of *path* after the first *skip* lines, within the limits. *mark*: the delimiter of cells."""
+    """Yields the lines of *path* after the first *skip* lines; raises `SourceError` if a limit is exceeded.
+
+    *mark*: the delimiter, which is used to count cells.
+    """
     meter = Meter(path)
     with open_decompressed(path) as file:
         text = io.TextIOWrapper(file, encoding=encoding, newline="")
@@ -370,9 +379,9 @@ def _decode_lines(path: Path, encoding: str, mark: str = ",", skip: int = 0) -> 
 
 
 def read_parquet(path: Path) -> dict[str, Any]:
-    """Returns ``columns`` and ``rows`` (as `Found`) of the Parquet file *path*, for `read_isolated`.
+    """Returns ``columns`` and ``rows`` (a `Found` list) of the Parquet file *path*; `read_isolated` calls this.
 
-    pandas' metadata in the file is ignored, except that a named index becomes a column.
+    pandas' metadata in the file is ignored. A named index becomes a column.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -380,7 +389,7 @@ def read_parquet(path: Path) -> dict[str, Any]:
     meter, rows = Meter(path), []
     try:
         with pq.ParquetFile(path) as file:
-            columns = [name for name in file.schema_arrow.names if not _OF_AN_INDEX.fullmatch(name)]
+            columns = [name for name in file.schema_arrow.names if not _PANDAS_INDEX_COLUMN.fullmatch(name)]
             if len(set(columns)) < len(columns):
                 raise SourceError(f"{path.name}: two columns have the same name")
             meter.count_contents(0, file.metadata.num_rows * len(columns), file.metadata.num_rows)
@@ -397,9 +406,9 @@ def read_parquet(path: Path) -> dict[str, Any]:
 
 
 def read_xlsx(path: Path) -> dict[str, Any]:
-    """Returns ``columns`` and ``rows`` (as `Found`) of the only non-empty sheet of the workbook *path*.
+    """Returns ``columns`` and ``rows`` (a `Found` list) of the only non-empty sheet of the workbook *path*.
 
-    For `read_isolated`. Raises `SourceError` for rows in several sheets, and for merged cells, formulas and errors.
+    `read_isolated` calls this. Raises `SourceError` for rows in several sheets, merged cells, formulas and errors.
     """
     import openpyxl
 
@@ -432,5 +441,5 @@ def read_xlsx(path: Path) -> dict[str, Any]:
 
 
 def _replace_excel_breaks(cell: Any) -> Any:
-    """Returns *cell*; in a text, Excel's ``_x000D_`` is replaced by the line break that it stands for."""
+    """Returns *cell*, with a line break in place of Excel's ``_x000D_`` if *cell* is a text."""
     return re.sub(r"_x000D_\n?", "\n", cell) if isinstance(cell, str) else cell

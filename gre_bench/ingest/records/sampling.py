@@ -33,7 +33,7 @@ class Role:
     """The role of a human review of a sampled paper. *position*: the paper's index in the sample.
 
     *place*: 0 for the human candidate; references count from 1. If every human review is to be a reference, the review
-    at place 0 is both candidate and reference; if a paper has only one review, it is only a reference.
+    at place 0 is both candidate and reference. The only review of a paper is a reference and not a candidate.
     """
 
     paper_id: str
@@ -47,7 +47,7 @@ class Role:
 class Draw:
     """The roles of the human reviews of all sampled papers. *known*, *eligible*: how many papers are known or eligible.
 
-    - *short*: the ids in the user's list of papers, if any, with too few human reviews.
+    - *short*: the ids of papers that are in the user's list of papers, but have too few human reviews.
     - *trained_on*: how many papers ``edition.avoid_trained_on`` left out.
     - *not_human*: how many reviews ``edition.not_human`` left out.
     """
@@ -161,14 +161,15 @@ def _choose_reviews_for_roles(reviews: list[Review], settings: EditionSettings) 
     return ids if settings.references == "all" else ids[: 1 + settings.references]
 
 
-_TEXT = 200
+_FEWEST_TEXT_CHARACTERS = 200
 """A note's field counts as the text of a review if it has at least this many characters."""
 
 
 def read_evaluation_set(path: Path) -> Register:
-    """Returns the papers in *path* as a register: rows of papers, reviews or OpenReview notes, in any format.
+    """Returns a register of the papers in the file *path*, whose rows are papers, reviews or OpenReview notes.
 
-    The fields ``forum``, ``paper_id`` or ``id`` of a row name its paper. Raises `SourceError` for an unreadable row.
+    The file may have any format that `read_rows` accepts. The field ``forum``, ``paper_id`` or ``id`` of a row names
+    its paper. Raises `SourceError` for an unreadable row.
     """
     imported = Imported()
     rows, _ = read_rows(path, imported)
@@ -184,7 +185,7 @@ def read_evaluation_set(path: Path) -> Register:
         entries |= PaperTexts(name, _unwrap_text(row.get("abstract")), tuple(texts)).entries
         if isinstance(content := row.get("content"), Mapping):
             fields = (_unwrap_text(value) for column, value in content.items() if column != "abstract")
-            texts = [text for text in fields if text and len(text) >= _TEXT]
+            texts = [text for text in fields if text and len(text) >= _FEWEST_TEXT_CHARACTERS]
             entries |= PaperTexts(name, _unwrap_text(content.get("abstract")), tuple(texts)).entries
     return Register(path.name, frozenset(entries))
 

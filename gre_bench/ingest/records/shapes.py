@@ -1,7 +1,7 @@
 """Converts the output of known review tools into rows; each entry of `SHAPES` describes the format of one tool.
 
-An entry recognises a record (an object of the file) by its fields alone, and knows which fields hold paper, reviewer
-and text. Records of two forms in one file, and a record that fits two entries, are errors.
+An entry recognises a record (an object of the file) by its fields alone, and knows which fields hold the paper, the
+reviewer and the text. Records of two forms in one file, and a record that fits two entries, are errors.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from gre_bench.ingest.records.cells import (
 from gre_bench.ingest.records.columns import USUAL, header_letters
 
 IDS = (*USUAL["paper_id"], "slug", "customid")
-"""Fields that name the paper of a record, most reliable first, in the spelling that `header_letters` returns."""
+"""Fields that name the paper of a record, most reliable first; lower-case letters only, as in `header_letters`."""
 _PART = re.compile(
     r"summary|strength|weakness|question|limitation|comment|suggestion|pros\b|cons\b|quality,|reproducib|main_?review"
     r"|^review$|review_?text|justification|reasons_to|feedback|negatives|positives|^concerns",
@@ -40,7 +40,7 @@ _WHOLE = ("review", "review_text", "text", "content", "body", "comments")
 _RATINGS = ("rating", "overall", "overall_score", "score", "recommendation", "overall_recommendation")
 _NESTED = re.compile(r"(?:^|_)review(?P<many>s)?(?:_json|_list)?$", re.IGNORECASE)
 _FINAL_REVIEW = re.compile(r"\\boxed_review\{(.*?)\n}", re.DOTALL)
-_ORDERS: dict[str, dict[str, int]] = {
+_LABEL_RANKS: dict[str, dict[str, int]] = {
     "correctness": {"not correct": 0, "correct": 1},
     "significance": {"not significant": 0, "marginally significant": 1, "significant": 2, "very significant": 2},
     "evidence": {"requires more": 0, "sufficient": 1},
@@ -55,8 +55,8 @@ class Shape:
 
     - *seen*: the version of the tool whose schema this form follows.
     - *fits*: whether a record has this form.
-    - *rows*: a function that makes rows of a record. *points*: whether each row is one point of a review, in the column
-      ``point``; if not, the rows have the columns of reviews.
+    - *rows*: a function that converts a record into rows. *points*: whether each row holds, in the column ``point``,
+      a single remark of a review; if not, each row holds a review.
     """
 
     name: str
@@ -67,10 +67,11 @@ class Shape:
 
 
 def adapt_records(file: str, records: Rows, wanted: str, imported: Imported) -> tuple[Rows, Shape | None]:
-    """Returns (rows, shape) of the *records* in the file *file*; without a known shape, the rows are the records.
+    """Returns the rows that the *records* in the file *file* give, and the records' shape.
 
-    *wanted*: ``review`` or ``point``. If reviews are wanted, points are joined into reviews. A record that cannot be
-    used is refused in *imported*. Raises `SourceError` for records of two shapes.
+    If the shape is unknown, returns the records unchanged, and None. *wanted*: ``review`` or ``point``. If reviews are
+    wanted, points are joined into reviews. A record that cannot be used is refused in *imported*. Raises `SourceError`
+    for records of two shapes.
     """
     shapes = [shape for shape in SHAPES if wanted == "review" or shape.points]
     first: tuple[int, list[Shape]] | None = None
@@ -119,14 +120,14 @@ def _join_points(points: Rows) -> Rows:
 def _find_first_value(record: Row, names: Iterable[str]) -> Any:
     """Returns the value of the first of *names* that *record* has; None if it has none of them.
 
-    *names*: in the spelling that `header_letters` returns.
+    *names*: lower-case letters only, as `header_letters` returns.
     """
     values = {header_letters(name): value for name, value in record.items()}
     return next((values[name] for name in names if not is_blank(values.get(name))), None)
 
 
 def _unwrap_content(content: Mapping[str, Any]) -> Row:
-    """Returns the fields of a note's *content*, without the ``{"value": ...}`` of OpenReview's second API."""
+    """Returns the fields of a note's *content*, without the ``{"value": ...}`` of OpenReview's API v2."""
     wrapped = {name: cell["value"] for name, cell in content.items() if isinstance(cell, dict) and "value" in cell}
     return {**content, **wrapped}
 
@@ -171,7 +172,7 @@ def _adapt_peerreview_bench(record: Row) -> Iterator[Row]:
     paper, reviewer = record["paper_id"], NOT_IN_A_NAME.sub("-", str(record["reviewer_id"]))
     is_ai = str(record["reviewer_type"]).lower() == "ai"
     labels: Row = {}
-    for name, ranks in _ORDERS.items():
+    for name, ranks in _LABEL_RANKS.items():
         if not is_blank(record.get(name)):
             if str(record[name]).lower() not in ranks:
                 raise RefusedError(f"{name} is {shorten_cell(record[name])}, which is none of {', '.join(ranks)}")
@@ -180,19 +181,19 @@ def _adapt_peerreview_bench(record: Row) -> Iterator[Row]:
     yield {"paper_id": paper, **author, "point": record["review_content"] or "", **labels}
 
 
-def _list_nested_keys(record: Row) -> list[str]:
-    def is_nested_list(name: str, cell: Any) -> bool:
+def _find_nested_review_columns(record: Row) -> list[str]:
+    def holds_nested_reviews(name: str, cell: Any) -> bool:
         match = _NESTED.search(name)
         many = bool(match and (match["many"] or "_json" in name.lower()))
         inner = isinstance(cell, dict) or (isinstance(cell, str) and cell.lstrip()[:2] in ("[{", '{"', "[["))
         inner = inner or (isinstance(cell, list) and any(isinstance(item, dict) for item in cell))
         return bool(match) and (inner or (many and (cell is None or isinstance(cell, list))))
 
-    return [name for name, cell in record.items() if is_nested_list(name, cell)]
+    return [name for name, cell in record.items() if holds_nested_reviews(name, cell)]
 
 
-def _adapt_nested(record: Row) -> Iterator[Row]:
-    names = _list_nested_keys(record)
+def _adapt_nested_reviews(record: Row) -> Iterator[Row]:
+    names = _find_nested_review_columns(record)
     if len(names) > 1:
         raise RefusedError(f"it has reviews in {' and '.join(names)}; keep one of these columns")
     cell, about = record[names[0]], _build_paper_id_row(record)
@@ -245,11 +246,11 @@ def _adapt_deepreview(record: Row) -> Iterator[Row]:
         yield about | {"review": final[1].strip()}
 
 
-def _is_note(record: Row) -> bool:
+def _is_openreview_note(record: Row) -> bool:
     return {"forum", "content"} <= record.keys() and bool({"invitation", "invitations"} & record.keys())
 
 
-def _adapt_note(record: Row) -> Iterator[Row]:
+def _adapt_openreview_note(record: Row) -> Iterator[Row]:
     invitations = record.get("invitations") or [record.get("invitation")]
     if any(str(name).lower().replace("_", " ").endswith(("official review", "/review")) for name in invitations):
         content = _join_review(_unwrap_content(record["content"]))
@@ -258,18 +259,18 @@ def _adapt_note(record: Row) -> Iterator[Row]:
 
 
 def _join_message_parts(message: Any) -> str:
-    """Returns the text of a chat message, which may be a list of parts, without the parts that are thinking."""
+    """Returns the text of a chat message, which may be a list of parts; leaves out the LM's thinking."""
     if isinstance(message, list):
         return "\n".join(part["text"] for part in message if part.get("type") in ("text", "output_text"))
     return message if isinstance(message, str) else ""
 
 
-def _is_batch(record: Row) -> bool:
+def _is_batch_api_output(record: Row) -> bool:
     answers = [record[name] for name in ("response", "result") if name in record]
     return "custom_id" in record and bool(answers) and all(isinstance(answer, dict | None) for answer in answers)
 
 
-def _adapt_batch(record: Row) -> Iterator[Row]:
+def _adapt_batch_api_output(record: Row) -> Iterator[Row]:
     answer = record.get("response") or record.get("result") or {}
     body = answer.get("body") or answer.get("message") or {}
     if choices := body.get("choices"):
@@ -285,11 +286,11 @@ def _adapt_batch(record: Row) -> Iterator[Row]:
     yield {"paper_id": record["custom_id"], "review": text}
 
 
-def _is_sample(record: Row) -> bool:
+def _is_lm_eval_sample(record: Row) -> bool:
     return {"doc_id", "doc"} <= record.keys() and bool({"filtered_resps", "resps"} & record.keys())
 
 
-def _adapt_sample(record: Row) -> Iterator[Row]:
+def _adapt_lm_eval_sample(record: Row) -> Iterator[Row]:
     texts = record.get("filtered_resps") or record.get("resps") or [""]
     while isinstance(texts, list):
         if len(texts) != 1:
@@ -323,11 +324,15 @@ SHAPES = (
         "zhu-minjun/Researcher, the copy zhihang344/Researcher at edaf94e; hexuandeng/CoCoReviewBench at 4a43129",
         lambda record: _find_deep_review(record) is not None or _find_deep_text(record) is not None, _adapt_deepreview,
     ),
-    Shape("OpenReview notes", "API v1 and v2 of openreview-py 2.9", _is_note, _adapt_note),
-    Shape("a batch API's output", "OpenAI and Anthropic, as documented in 2026", _is_batch, _adapt_batch),
-    Shape("lm-eval's samples", "lm-evaluation-harness 0.4", _is_sample, _adapt_sample),
+    Shape("OpenReview notes", "API v1 and v2 of openreview-py 2.9", _is_openreview_note, _adapt_openreview_note),
+    Shape(
+        "a batch API's output", "OpenAI and Anthropic, as documented in 2026",
+        _is_batch_api_output, _adapt_batch_api_output,
+    ),
+    Shape("lm-eval's samples", "lm-evaluation-harness 0.4", _is_lm_eval_sample, _adapt_lm_eval_sample),
     Shape(
         "papers with their reviews", "dumps of OpenReview, and data sets of the Hub; no fixed schema",
-        lambda record: bool(_list_nested_keys(record)) and _find_deep_review(record) is None, _adapt_nested,
+        lambda record: bool(_find_nested_review_columns(record)) and _find_deep_review(record) is None,
+        _adapt_nested_reviews,
     ),
 )  # fmt: skip

@@ -58,7 +58,10 @@ Record = TypeVar("Record", Paper, Review)
 
 
 class PaperIndex:
-    """Papers, keyed by id: the *known* papers, those that a file adds or completes (*new*), and the ids in the file."""
+    """Merges the papers of a file with the *known* papers.
+
+    `known`: all papers, keyed by id. `new`: those that the file adds or completes. `accepted`: the ids in the file.
+    """
 
     def __init__(self, known: Mapping[str, Paper]):
         self.known = dict(known)
@@ -84,7 +87,7 @@ class MergeIndex:
     """The known records that rows are compared with.
 
     *reviews*: keyed by id. *judgments*: their texts, keyed by (review id, writer). *papers*: the ids of known papers.
-    All methods raise `RefusedError` for a row that contradicts a known record.
+    A method raises `RefusedError` if the row that it gets contradicts a known record.
     """
 
     def __init__(self, reviews: Mapping[str, Review], judgments: Mapping[tuple[str, str], str], papers: Iterable[str]):
@@ -121,9 +124,9 @@ class MergeIndex:
         return merged
 
     def check(self, review: Review, make_papers: bool) -> None:
-        """Raises `RefusedError` if another review has the position of *review*, or if its paper is unknown.
+        """Raises `RefusedError` if another review of the paper has the candidate or, if human, the slot of *review*.
 
-        *make_papers*: whether unknown papers are allowed.
+        Also raises it if the paper is unknown, unless *make_papers* allows unknown papers.
         """
         if review.paper_id not in self.papers and not make_papers:
             raise RefusedError(f"paper {review.paper_id} is not known; import it first", UNKNOWN)
@@ -183,7 +186,10 @@ def complete_record(old: Record, new: Record) -> Record | None:
 
 
 def _find_review_position(review: Review) -> tuple[str, str, str | int] | tuple[()]:
-    """Returns the position of *review* among its paper's reviews, which must be unique; () if it has none."""
+    """Returns what no two reviews may share: the paper and the candidate or, for a human review, the paper and slot.
+
+    Returns () for a human review without a slot.
+    """
     if review.candidate != HUMAN:
         return (review.paper_id, "candidate", review.candidate)
     return () if review.slot is None else (review.paper_id, "slot", review.slot)
@@ -205,14 +211,14 @@ def read_table_rows(
     path: Path, columns: Collection[str], keep: range | None, imported: Imported, epoch: int | None = None,
     reading: ColumnNames = AS_NAMED, papers: PaperIds | None = None,
 ) -> Iterator[tuple[int, Row]]:  # fmt: skip
-    """Yields (number from 1, cells) for the rows of *path*.
+    """Yields (row number from 1, cells of the row) for the rows of *path*.
 
     - *columns*: the names of the columns that are read.
     - *keep*: the values of the column ``row`` whose rows are read; None means all rows.
     - *imported*: collects the columns of the file and the refused rows.
     - *epoch*: for an inspect_ai log, the epoch whose reviews are read.
     - *reading*: how the columns are found.
-    - *papers*: the known papers; an id that loosely matches one of them is replaced by its id.
+    - *papers*: the ids of known papers; an id that loosely matches one of them is replaced by the known id.
 
     Raises `SourceError` if a required column is missing. The message names the column that was probably meant.
     """
@@ -263,7 +269,10 @@ def read_table_rows(
 
 
 def _check_first_row_is_header(path: Path, rows: Rows, headers: Sequence[str], ids: PaperIds) -> None:
-    """Raises `SourceError` if no header names paper ids, and one is a known paper's id above others."""
+    """Raises `SourceError` if the first row of the file seems to hold values instead of column names.
+
+    That is so if no header names paper ids, and one header is a known paper's id with known ids below it.
+    """
     known = ids.ids.intersection(headers)
     if any(header_letters(header) in USUAL["paper_id"] for header in headers if header not in known):
         return
@@ -280,11 +289,12 @@ def has_value(row: Row, name: str) -> bool:
     return row.get(name) not in (None, "")
 
 
-def _rows_of_candidate(path: Path, table: Rows, by: str) -> Rows:
+def _select_rows_of_candidate(path: Path, table: Rows, by: str) -> Rows:
     """Returns the rows with reviews by the candidate *by*, and sets their ``candidate`` to *by*.
 
     These are the rows that name *by* or no candidate. The column ``candidate``, or another such as ``model``, names a
-    row's candidate. If all rows name the same other candidate, all are returned; several others are an error.
+    row's candidate. If all rows name one other candidate, all are returned. Raises `SourceError` if they name several
+    candidates, but not *by*.
     """
     named = dict.fromkeys(name for _, row in table for name in row if has_value(row, name))
     spelt = ((meant, name) for meant in ("candidate", *SURELY_MEANT) for name in named)
@@ -300,7 +310,10 @@ def _rows_of_candidate(path: Path, table: Rows, by: str) -> Rows:
 
 
 def _parse_number_cell(name: str, cell: Any) -> Any:
-    """Returns the number in the text *cell* of the column *name*; *cell* itself if it is not a number."""
+    """Returns the number in *cell* if it is a text in one of the columns `NUMBERS`; None if that text is blank.
+
+    Returns any other *cell* unchanged.
+    """
     if not isinstance(cell, str) or name not in NUMBERS:
         return cell
     number = (parse_rating if name == "rating" else parse_number)(cell)
@@ -363,11 +376,11 @@ def read_new_reviews(
     - *writer*: the writer of judgments in rows that name none.
     - *rows*, *epoch*, *reading*: as *keep*, *epoch*, *reading* in `read_table_rows`. If *reading* may guess, ids that
       repeat between papers get the paper's id in front. A human review without an id or a slot gets the next slot,
-      unless it repeats another one of its paper word for word.
+      unless its text is word for word that of another human review of the paper.
 
-    Notes count the rows that repeat another row, and those with the text of a human review of their paper. An unknown
-    id may refer to a known paper (`PaperIds`); a note says how many do. Raises `SourceError` if the file has no usable
-    form, or if nothing names a candidate.
+    The result's notes count the rows that repeat another row, and the reviews whose text is that of a human review of
+    the same paper. An unknown id may refer to a known paper (`PaperIds`); a note says how many do. Raises `SourceError`
+    if the file has no usable form, or if nothing names a candidate.
     """
     imported = Imported()
     merge_index = MergeIndex(known, known_judgments, papers)
@@ -384,7 +397,7 @@ def read_new_reviews(
             row["candidate"] = HUMAN
     imported.named = tuple(sorted({str(row["candidate"]) for _, row in table if has_value(row, "candidate")}))
     imported.unnamed = sum(not has_value(row, "candidate") for _, row in table)
-    kept = _rows_of_candidate(path, table, by) if only and by is not None else table
+    kept = _select_rows_of_candidate(path, table, by) if only and by is not None else table
     imported.left_out |= {"by other candidates": len(table) - len(kept)} if len(kept) < len(table) else {}
     repeated, id_prefixed = 0, reading.guess and _do_ids_repeat_between_papers(kept)
     if id_prefixed:
@@ -393,7 +406,7 @@ def read_new_reviews(
         try:
             if reading.guess:
                 _guess_review_id(row, by, id_prefixed, merge_index)
-            review, judgments = _review(row, by, writer, merge_index.reviews, imported)
+            review, judgments = _read_review(row, by, writer, merge_index.reviews, imported)
             review = merge_index.complete_review(review, named=by is not None or has_value(row, "candidate"))
             merge_index.check(review, make_papers)
             has_row = review.review_id in imported.review_ids
@@ -415,14 +428,15 @@ def read_new_reviews(
     imported.papers, imported.reviews = list(merge_index.new_papers.values()), list(merge_index.new_reviews.values())
     imported.note_thinking()
     imported.notes += [f"{counted(repeated, 'row')} repeat another row; each review counts once"] if repeated else []
-    imported.notes += _note_human_texts(merge_index)
+    imported.notes += _describe_copies_of_human_texts(merge_index)
     return imported
 
 
 def _guess_review_id(row: Row, by: str | None, id_prefixed: bool, merge_index: MergeIndex) -> None:
-    """Completes the review id of *row*, or its slot if it is a human review that has neither.
+    """Puts the paper's id in front of the review id of *row* if *id_prefixed* is true.
 
-    *id_prefixed*: whether ids get the paper's id in front.
+    If *row* is a human review without id and slot, gives it the next slot of its paper. If its text is that of a known
+    human review of the paper, gives it that review's id and slot instead.
     """
     if has_value(row, "review_id"):
         if id_prefixed:
@@ -436,8 +450,8 @@ def _guess_review_id(row: Row, by: str | None, id_prefixed: bool, merge_index: M
             row["slot"] = merge_index.next_slot(paper_id)
 
 
-def _note_human_texts(merge_index: MergeIndex) -> list[str]:
-    """Returns a note on the new reviews whose text another human review of the same paper has, if there are any."""
+def _describe_copies_of_human_texts(merge_index: MergeIndex) -> list[str]:
+    """Returns a note on the new reviews that repeat the text of another, human review of their paper; [] if none do."""
     papers = [review.paper_id for review in merge_index.new_reviews.values() if merge_index.has_human_text(review)]
     if not papers:
         return []
@@ -467,7 +481,7 @@ def _check_all_human(path: Path, table: Rows, columns: Iterable[str]) -> None:
             )
 
 
-def _review(
+def _read_review(
     row: Row, by: str | None, writer: str | None, known: Mapping[str, Review], imported: Imported
 ) -> tuple[Review, Judgments | None]:
     paper_id = read_name(row, "paper_id")
@@ -505,15 +519,16 @@ _NUMBERING = re.compile(r"(?:^|[_ ])(?:id|no|nr|number|index|idx|row|place|page|
 WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 """Words in the cells of a label → their numbers."""
 YES_OR_NO = {**WORDS, "1": 1.0, "0": 0.0}
-"""The allowed texts of a label that contains such words → their numbers."""
+"""The allowed texts of a label in which any of `WORDS` occurs → their numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
     """A remark of a review, with its labels.
 
-    - *review_id*: the review, if the edition has it; else the points of *candidate* on the paper form one review.
-    - *place*: its position among the points of its review, from 1. *labels*: name → value; higher is better.
+    - *review_id*: the review's id; None if the edition does not have the review. The points by *candidate* on the
+      paper then count as one review.
+    - *place*: the point's position among the points of its review, from 1. *labels*: name → value; higher is better.
     """
 
     point_id: str
@@ -556,7 +571,7 @@ def read_new_points(
     imported = Imported()
     rows = list(read_table_rows(path, POINT_COLUMNS, None, imported, reading=reading, papers=PaperIds(papers)))
     columns = list(imported.ignored_columns)
-    _check_labels(path, columns, orders)
+    _check_label_columns(path, columns, orders)
     columns = [name for name in columns if name in orders or not _NUMBERING.search(name)]
     cells = {name: [row[name] for _, row in rows if has_value(row, name)] for name in columns}
     numbers = {name: sum(_parse_label_number(cell) is not None for cell in cells[name]) for name in columns}
@@ -592,11 +607,11 @@ def read_new_points(
             paper_id = row.get("paper_id")
             imported.refuse(number, f"point of paper {shorten_cell(paper_id)}", reason, reason.code, paper_id)
     imported.note_thinking()
-    imported.notes += _point_notes(labels, len(rows) - len(imported.refusals), blank, without_review)
+    imported.notes += _describe_imported_points(labels, len(rows) - len(imported.refusals), blank, without_review)
     return [points[name] for name in points if name in changed], imported
 
 
-def _check_labels(path: Path, columns: Sequence[str], orders: Iterable[str]) -> None:
+def _check_label_columns(path: Path, columns: Sequence[str], orders: Iterable[str]) -> None:
     """Raises an error if the name of one of *columns* is not a valid text, or if one of *orders* is not a column."""
     if strange := next((name for name in columns if not is_text(name)), None):
         raise SourceError(f"{path.name}: the name of the column {strange!a:.60} is not valid Unicode; rename it")
@@ -606,8 +621,13 @@ def _check_labels(path: Path, columns: Sequence[str], orders: Iterable[str]) -> 
         )
 
 
-def _point_notes(labels: list[str], accepted: int, blank: Counter[str], without_review: Counter[Any]) -> list[str]:
-    """Returns lines about *accepted* rows: how many are labelled, and how many points' reviews the edition lacks."""
+def _describe_imported_points(
+    labels: list[str], accepted: int, blank: Counter[str], without_review: Counter[Any]
+) -> list[str]:
+    """Returns lines for the user about the imported rows, whose number is *accepted*.
+
+    They say how many points have each label, and how many points belong to reviews that the edition lacks.
+    """
     notes = [
         f"label {name}: {counted(accepted - blank[name], 'point')}" + (f", {blank[name]} blank" if blank[name] else "")
         for name in labels
@@ -631,7 +651,10 @@ def _read_point(
     labels: Mapping[str, Mapping[str, float] | None],
     imported: Imported,
 ) -> Point:
-    """Returns the point in *row*, with place 0. *labels*: label → {value: rank} if the user stated it, else None."""
+    """Returns the point in *row*, with place 0.
+
+    *labels*: label → {allowed value: its number}, or None if any number is allowed.
+    """
     paper_id, text = read_name(row, "paper_id"), read_prose(row, "point", imported)
     if paper_id not in papers:
         raise RefusedError(f"paper {paper_id} is not known; import it first", UNKNOWN)
@@ -646,7 +669,9 @@ def _read_point(
     review = reviews[review_id] if review_id else by_candidate.get((paper_id, str(candidate)))
     if review and candidate not in (None, review.candidate):
         raise RefusedError(f"review {review.review_id} is by {review.candidate}, not by {candidate}")
-    values = {name: _label_value(row[name], name, ranks) for name, ranks in labels.items() if has_value(row, name)}
+    values = {
+        name: _parse_label_value(row[name], name, ranks) for name, ranks in labels.items() if has_value(row, name)
+    }
     named = review.review_id if review else None
     key = "\0".join((paper_id, named or str(candidate), " ".join(text.split())))
     point_id = hashlib.sha256(key.encode()).hexdigest()[:16]
@@ -657,7 +682,7 @@ def _is_boolean_word(cell: Any) -> bool:
     return isinstance(cell, bool) or (isinstance(cell, str) and cell.strip().lower() in WORDS)
 
 
-def _label_value(cell: Any, name: str, ranks: Mapping[str, float] | None) -> float:
+def _parse_label_value(cell: Any, name: str, ranks: Mapping[str, float] | None) -> float:
     if ranks is not None:
         spelt = str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
         if spelt.strip().lower() not in ranks:

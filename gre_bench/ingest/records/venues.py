@@ -31,12 +31,14 @@ _CANDIDATE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 class Venue(BaseModel, frozen=True, extra="forbid"):
     """The form of a venue-year's notes; ``data/venues.toml`` explains all fields.
 
-    Kinds of notes are as `notes.kind_of` returns them. *other_replies*: kinds that are known not to be reviews.
+    A kind of notes is named by the end of the invitation, such as ``Official_Review`` (`notes.kind_of`).
+    *other_replies*: kinds that are known not to be reviews.
 
     - *ai_reviewers*: (pattern, candidate) for each of the venue's own AI reviewers. If the invitation or signature of a
       reply matches the pattern, such as ``*/AI_Reviewer``, the reply is a review by that candidate. *ai_text*: like
       *text*, but for AI reviews.
-    - *strata*: (field of a submission, name of the stratum) for each stratum. The decision is always a stratum.
+    - *strata*: (field of a submission, name of the stratum) for each field whose values divide the papers into groups.
+      The decision is always a stratum.
     - *status*: how to decide whether a paper is kept. ``invitation``: by the kind of its note. ``venueid``: also by the
       part of its field ``venueid`` after *group*. A part in *kept* keeps the paper; a part that is "/" followed by a
       kind in *withdrawn* or *desk_rejected* excludes it.
@@ -91,12 +93,12 @@ class Venue(BaseModel, frozen=True, extra="forbid"):
     @property
     def released_ms(self) -> int | None:
         """When authors could first read the reviews or, if unknown, answer them (epoch ms, start of the day in UTC)."""
-        return _start_ms(self.reviews_released or self.rebuttal_opens)
+        return _convert_day_to_epoch_ms(self.reviews_released or self.rebuttal_opens)
 
     @property
     def rebuttal_ms(self) -> int | None:
         """When authors could first answer the reviews or, if unknown, read them (epoch ms, start of the day in UTC)."""
-        return _start_ms(self.rebuttal_opens or self.reviews_released)
+        return _convert_day_to_epoch_ms(self.rebuttal_opens or self.reviews_released)
 
     @property
     def unverified(self) -> str | None:
@@ -155,7 +157,7 @@ class Venue(BaseModel, frozen=True, extra="forbid"):
         return self
 
 
-def _read(path: Path | None) -> tuple[Path, dict[str, Any]]:
+def _read_venues_file(path: Path | None) -> tuple[Path, dict[str, Any]]:
     path = path or resource("data", "venues.toml")
     try:
         return path, strict.read_toml(path)
@@ -166,7 +168,7 @@ def _read(path: Path | None) -> tuple[Path, dict[str, Any]]:
 @cache
 def load_venues(path: Path | None = None) -> dict[tuple[str, int], Venue]:
     """Returns {(venue, year): its entry} from the file *path* (None: ``data/venues.toml``); raises `SettingsError`."""
-    file, tree = _read(path)
+    file, tree = _read_venues_file(path)
     if not isinstance(entries := tree.get("venue"), list):
         raise SettingsError(f"venues file {file} has no [[venue]] entry")
     known: dict[tuple[str, int], Venue] = {}
@@ -208,7 +210,7 @@ def check_verified(venue: Venue, unverified: bool | str) -> None:
         raise SettingsError(f"{venue.unverified} Use it with --unverified-venue or sources.unverified_venue = true")
 
 
-def _start_ms(day: date | None) -> int | None:
+def _convert_day_to_epoch_ms(day: date | None) -> int | None:
     return None if day is None else int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() * 1000)
 
 
@@ -229,7 +231,7 @@ class Calendar(BaseModel, frozen=True, extra="forbid"):
 @cache
 def load_calendars() -> dict[str, Calendar]:
     """Returns {venue: its calendar} from ``data/venues.toml``; raises `SettingsError`."""
-    file, tree = _read(None)
+    file, tree = _read_venues_file(None)
     try:
         by_venue = [Calendar.model_validate(entry) for entry in tree.get("calendar", [])]
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Decides which version of a review counts, and which version of a paper its PDF is.
+"""Decides which version of a review counts, and which version of a paper the PDF holds.
 
 OpenReview serves the latest PDF of a paper, but reviewers may have read an earlier version. The version of a review
 that counts is the last one before the rebuttal opened: reviewers edit their reviews after the authors answer, but a
@@ -6,8 +6,7 @@ benchmark of reviewing needs the reviewer's own view. OpenReview stores the hist
 
 - API v1 stores references. Each has the whole content of the note. A reference may be overwritten in place, so its
   content is dated by its last change.
-- API v2 stores edits. Each has only the fields that it sets and, of a field, only the parts that it sets, such as the
-  readers.
+- API v2 stores edits. An edit has only what it sets: fields, or single parts of a field, such as its readers.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ version if the day of the rebuttal is unknown (*no_date*), if earlier versions a
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A version of a note: its invitation, and the *content* that it has from *written_at* (epoch ms) on."""
+    """A version of a note: its invitation, and the *content* of the note from *written_at* (epoch ms) on."""
 
     version_id: str
     written_at: int
@@ -54,14 +53,14 @@ def list_versions(history: Sequence[Note]) -> list[Version]:
     """Returns the versions in *history* that change content and are not deleted, oldest first."""
     versions: list[Version] = []
     content: dict[str, Any] = {}
-    for note in sorted((note for note in history if note.get("ddate") is None), key=_written_at):
+    for note in sorted((note for note in history if note.get("ddate") is None), key=_find_writing_date):
         edit = isinstance(note.get("note"), Mapping)
         inner = note["note"] if edit else note
         changes = inner["content"] if isinstance(inner.get("content"), Mapping) else {}
         before, content = content, apply_edit(content, changes) if edit else {**content, **changes}
         if content != before:
             invitation = str(note.get("invitation") or "")
-            versions.append(Version(str(note.get("id")), _written_at(note), content, invitation))
+            versions.append(Version(str(note.get("id")), _find_writing_date(note), content, invitation))
     return versions
 
 
@@ -120,7 +119,7 @@ def choose_version(note: Note, history: Sequence[Note] | None, rebuttal_ms: int 
     return ChosenVersion(chosen.version_id, chosen.written_at, len(versions), "before_rebuttal" if before else "late")
 
 
-def _written_at(note: Note) -> int:
+def _find_writing_date(note: Note) -> int:
     edit = isinstance(note.get("note"), Mapping)
     dates = (_find_first_date(note, name) for name in (("tcdate", "cdate") if edit else ("tmdate", "tcdate")))
     return next(filter(None, dates), 0)
@@ -141,7 +140,9 @@ Status = Literal["submitted", "revised_after_review", "camera_ready", "unknown"]
 def pdf_version_status(
     note: Note, history: Sequence[Note] | None, released_ms: int | None, decided_ms: int | None = None
 ) -> Status:
-    """Returns which version the current PDF of the submission *note* is: submitted, revised or camera-ready.
+    """Returns which version the current PDF of the submission *note* holds: submitted, revised or camera-ready.
+
+    Returns ``unknown`` if that cannot be decided.
 
     *history*: as in `choose_version`. *released_ms*: see `Venue.released_ms`. *decided_ms*: when the paper was accepted
     (epoch ms); None if it was not.
@@ -168,5 +169,5 @@ def pdf_version_status(
 
 
 def pdf_needs_history(note: Note, released_ms: int | None) -> bool:
-    """Whether the history of the submission *note* is needed to decide which version its PDF is."""
+    """Whether the history of the submission *note* is needed to decide which version of the paper its PDF holds."""
     return pdf_version_status(note, None, released_ms) == "unknown"

@@ -63,7 +63,7 @@ class TransformersLM(ChatBackend):
         lm.remarks += [remark] if remark else []
         return lm
 
-    def _logprobs(self, conversations: Sequence[Conversation]) -> Sequence[Logprobs]:
+    def _compute_span_logprobs(self, conversations: Sequence[Conversation]) -> Sequence[Logprobs]:
         return self.engine.logprobs(conversations)
 
     def _encode_prediction(self, prediction: Prediction | Chat) -> Conversation | SpanError:

@@ -2,7 +2,7 @@
 
 The requests run in an event loop in a separate thread, so Ctrl-C in the waiting thread can cancel them all. Transient
 faults are retried (`gre_bench.http.lm_requests`). If all attempts fail, the result is a `SpanError` with ``final``
-false.
+false, so a later run tries again.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ class Client:
         """
         future: Future[list[Answer]] = Future()
         loop = asyncio.new_event_loop()
-        task = loop.create_task(self._all(ask, items))
+        task = loop.create_task(self._answer_all_items(ask, items))
 
-        def work() -> None:
+        def run_event_loop() -> None:
             try:
                 future.set_result(loop.run_until_complete(task))
             except BaseException as error:
@@ -75,7 +75,7 @@ class Client:
             finally:
                 loop.close()
 
-        threading.Thread(target=work, name="vllm", daemon=True).start()
+        threading.Thread(target=run_event_loop, name="vllm", daemon=True).start()
         try:
             return future.result()
         except BaseException:
@@ -84,7 +84,7 @@ class Client:
                 loop.call_soon_threadsafe(task.cancel)
             raise
 
-    async def _all(
+    async def _answer_all_items(
         self, ask: Callable[[SharedConnections, Item], Awaitable[Answer]], items: Sequence[Item]
     ) -> list[Answer]:
         import httpx2
@@ -102,21 +102,21 @@ class Client:
         async with httpx2.AsyncClient(base_url=self.endpoint, headers=headers, **options) as http:
             connections = SharedConnections(http, self)
 
-            async def work() -> None:
+            async def process_queue() -> None:
                 for index, item in queue:
                     results[index] = await ask(connections, item)
 
             try:
                 async with asyncio.TaskGroup() as group:
                     for _ in range(min(self.parallel, len(items))):
-                        group.create_task(work())
+                        group.create_task(process_queue())
             except ExceptionGroup as group:
                 raise group.exceptions[0] from None
         return [results[index] for index in range(len(items))]
 
 
 class SharedConnections:
-    """What all requests of one `Client.run` share: the HTTP connections, and the number of requests lost in a row."""
+    """What all requests of one `Client.run` share: HTTP connections, and how many requests in a row got no answer."""
 
     def __init__(self, http: AsyncClient, client: Client):
         self._http, self._client = http, client
@@ -182,7 +182,7 @@ class SharedConnections:
         if received.too_large:
             return f"ReadError: {received.too_large}", None
         status = response.status_code
-        message = "" if status == 200 else self._message_of(received.content)
+        message = "" if status == 200 else self._extract_error_message(received.content)
         if is_transient_status(status) and "not json compliant" not in message.lower():
             return f"{status}: {message}", retry_after(response.headers)
         if status != 200:
@@ -190,12 +190,12 @@ class SharedConnections:
         try:
             tree = json.loads(received.content)
         except (ValueError, RecursionError):
-            return f"an answer that is not JSON: {self._message_of(received.content)}", None
+            return f"an answer that is not JSON: {self._extract_error_message(received.content)}", None
         if isinstance(tree, dict):
             return tree
-        return Refusal(200, f"JSON that is not an object: {self._message_of(received.content)}")
+        return Refusal(200, f"JSON that is not an object: {self._extract_error_message(received.content)}")
 
-    def _message_of(self, content: bytes | bytearray) -> str:
+    def _extract_error_message(self, content: bytes | bytearray) -> str:
         """Returns the error message in *content* as one line of at most 300 characters, with the API key masked."""
         text = content.decode("utf-8", "replace")
         with suppress(ValueError, AttributeError, RecursionError):

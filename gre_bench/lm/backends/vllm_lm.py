@@ -41,13 +41,15 @@ from gre_bench.lm.weights import DType, check_options, errors_as_lm_error, folde
 WHOLE, GIVEN = "/v1/completions", "/inference/v1/generate"
 
 LARGEST_GAP = {"float32": 1e-3, "bfloat16": 0.25, "float16": 0.25}
-"""Dtype → the largest difference that the two kinds of request may show, in nats; a wrong token differs by more."""
+"""Dtype → the largest difference in nats between a log-probability from one kind of request and from the other.
+
+A log-probability of a wrong token would differ by more."""
 
 NO_NUMBER = -9999.0
 """What vLLM writes in place of minus infinity or NaN."""
 
 SAME, FEW = 0.25, 3
-"""How many nats a token may differ by when a request is repeated, and how many tokens may differ by more."""
+"""If a request is repeated, log-probabilities may differ by `SAME` nats, and those of `FEW` tokens by more."""
 
 _TRIAL = Chat(
     "Say what the second reviewer says.",
@@ -141,22 +143,22 @@ class VLLM(ChatBackend):
         # The nonce keeps the server from using an earlier trial in its cache.
         nonce = secrets.token_hex(8)
         trials = [replace(chat, user=chat.user.format(nonce=nonce)) for chat in (_TRIAL, _STRANGER, _NEIGHBOUR)]
-        client.run(lm._probe, [[template.encode(chat) for chat in trials]])
+        client.run(lm._check_trial_answers, [[template.encode(chat) for chat in trials]])
         return lm
 
-    def _logprobs(self, conversations: Sequence[Conversation]) -> Sequence[Logprobs]:
+    def _compute_span_logprobs(self, conversations: Sequence[Conversation]) -> Sequence[Logprobs]:
         """Sends the requests sorted by token ids, so that the server can reuse cached prefixes."""
         due = sorted(conversations, key=lambda conversation: conversation.ids)
-        answers = dict(zip(due, self._client.run(self._span_logprobs, due), strict=True))
+        answers = dict(zip(due, self._client.run(self._request_span_logprobs, due), strict=True))
         return [answers[conversation] for conversation in conversations]
 
-    async def _span_logprobs(self, connections: SharedConnections, conversation: Conversation) -> Logprobs:
+    async def _request_span_logprobs(self, connections: SharedConnections, conversation: Conversation) -> Logprobs:
         """Returns the log-probabilities of the span of *conversation* from the server.
 
-        Tries up to three kinds of request in turn: a *given* request, the same request without the server's prefix
-        cache, and *whole* requests. The first answer that has all log-probabilities is used. If the server may have
-        read its prefix cache, the answer must not begin with a zero, either. After a *given* request is refused, only
-        *whole* requests are sent.
+        Sends up to three requests in turn: a *given* request, the same request without the server's prefix cache, and
+        a *whole* request. The first answer that has all log-probabilities is used. The answer to the first request must
+        also not begin with a zero, which could come from the prefix cache. After the server has refused a *given*
+        request, only *whole* requests are sent.
         """
         for afresh in (False, True):
             if not self._given:
@@ -165,43 +167,45 @@ class VLLM(ChatBackend):
             if isinstance(answer, SpanError):
                 return answer
             if isinstance(answer, Refusal):
-                self._leave_given(answer.message)
+                self._stop_given_requests(answer.message)
                 continue
             logprobs = read_given(answer, conversation)
             if isinstance(logprobs, SpanError) or (logprobs and (afresh or logprobs[0] != 0)):
                 return logprobs
-        return await self._whole_logprobs(connections, conversation)
+        return await self._request_whole_logprobs(connections, conversation)
 
-    async def _whole_logprobs(self, connections: SharedConnections, conversation: Conversation) -> Logprobs:
-        """Returns the span's log-probabilities from a *whole* request, which is repeated if one of them is zero.
+    async def _request_whole_logprobs(self, connections: SharedConnections, conversation: Conversation) -> Logprobs:
+        """Returns the span's log-probabilities from a *whole* request.
 
-        Returns a `SpanError` marked ``broken`` if the second answer differs. Also returns one if all tokens up to the
-        reply have zeros, too, because some servers report zeros for a cached prefix.
+        If some of them, but not all, are zero, the request is repeated. Returns a `SpanError` marked ``broken`` if the
+        second answer differs. Also returns one, without a second request, if all tokens up to the reply have zeros,
+        too: some servers report zeros for a cached prefix.
         """
-        answer = await self._whole(connections, conversation)
+        answer = await self._send_whole_request(connections, conversation)
         if isinstance(answer, SpanError):
             return answer
         logprobs = read_whole(answer, conversation)
         if isinstance(logprobs, SpanError) or all(logprobs) or not any(logprobs):
             return logprobs
-        stated = _stated_logprobs(answer, conversation.ids)
+        stated = _list_logprobs_of_tokens(answer, conversation.ids)
         if not any(stated[: conversation.first + 1]):
             return _broken_answer_error(
                 "cached_prefix", f"log-probability 0 for all tokens up to the reply; {_WITHOUT_CACHE}"
             )
-        again = await self._whole(connections, conversation)
+        again = await self._send_whole_request(connections, conversation)
         if isinstance(again, SpanError):
             return again
         span = slice(conversation.first, conversation.last + 1)
         if any(
-            _differ(*pair) for pair in zip(stated[span], _stated_logprobs(again, conversation.ids)[span], strict=True)
+            _do_logprobs_differ(*pair)
+            for pair in zip(stated[span], _list_logprobs_of_tokens(again, conversation.ids)[span], strict=True)
         ):
             return _broken_answer_error(
                 "unsteady", f"log-probability 0 for a token, and another one when asked again; {_WITHOUT_CACHE}"
             )
         return logprobs
 
-    async def _whole(
+    async def _send_whole_request(
         self, connections: SharedConnections, conversation: Conversation, alternatives: int = 0
     ) -> dict[str, Any] | SpanError:
         """Returns the answer to a *whole* request, with the *alternatives* likeliest tokens at each position.
@@ -223,7 +227,7 @@ class VLLM(ChatBackend):
             return _broken_answer_error("not_finite", f"log-probabilities that are not numbers: {message}")
         return SpanError("refused_request", f"the vLLM server answered {status}: {message}", broken=True)
 
-    async def _probe(self, connections: SharedConnections, trials: Sequence[Conversation]) -> None:
+    async def _check_trial_answers(self, connections: SharedConnections, trials: Sequence[Conversation]) -> None:
         """Scores the first of *trials*, the others, and the first again; compares the numbers for shared tokens.
 
         The answers to *given* requests for the first trial must agree as well. If such a request fails, or its answer
@@ -232,20 +236,20 @@ class VLLM(ChatBackend):
         some position sum to more than 1.
         """
         trial = trials[0]
-        answer = await self._whole(connections, trial, alternatives=5)
+        answer = await self._send_whole_request(connections, trial, alternatives=5)
         whole = answer if isinstance(answer, SpanError) else read_whole(answer, trial)
         if isinstance(answer, SpanError) or isinstance(whole, SpanError):
             raise LMError(f"vLLM server {self._client.endpoint}: a trial failed: {whole}")
         for other in (*trials[1:], trial):
-            again = await self._whole(connections, other)
+            again = await self._send_whole_request(connections, other)
             if isinstance(again, SpanError):
                 raise LMError(f"vLLM server {self._client.endpoint}: a trial failed: {again}")
             shared = [
                 token
                 for token, _ in takewhile(lambda pair: pair[0] == pair[1], zip(trial.ids, other.ids, strict=False))
             ]
-            pairs = zip(_stated_logprobs(answer, shared), _stated_logprobs(again, shared), strict=True)
-            if sum(_differ(*pair) for pair in pairs) > FEW:
+            pairs = zip(_list_logprobs_of_tokens(answer, shared), _list_logprobs_of_tokens(again, shared), strict=True)
+            if sum(_do_logprobs_differ(*pair) for pair in pairs) > FEW:
                 raise LMError(
                     f"vLLM server {self._client.endpoint} states other log-probabilities for the same tokens when it "
                     f"is asked again; {_WITHOUT_CACHE}"
@@ -259,19 +263,19 @@ class VLLM(ChatBackend):
             answer = await connections.post(GIVEN, build_given_request(self._model, trial, afresh))
             given = read_given(answer, trial) if isinstance(answer, dict) else None
             if isinstance(answer, Refusal):
-                return self._leave_given(answer.message)
+                return self._stop_given_requests(answer.message)
             if given is None and isinstance(answer, dict) and not afresh:
                 return  # The server left out tokens of a cached prefix; they are requested again without the cache.
             if not isinstance(given, list):
-                return self._leave_given(
+                return self._stop_given_requests(
                     str(answer if isinstance(answer, SpanError) else given or "it leaves them out")
                 )
             gap = max(abs(a - b) for a, b in zip(given, whole, strict=True))
             if gap > LARGEST_GAP[self.identity.dtype]:
-                return self._leave_given(f"its answers are {gap:.2g} nats off those about whole conversations")
+                return self._stop_given_requests(f"its answers are {gap:.2g} nats off those about whole conversations")
 
-    def _leave_given(self, why: str) -> None:
-        """Scores whole conversations for the rest of the run, and adds one remark with the reason, *why*."""
+    def _stop_given_requests(self, why: str) -> None:
+        """Sends only *whole* requests for the rest of the run, and adds one remark with the reason, *why*."""
         if self._given:
             self._given = False
             self.remarks.append(
@@ -302,7 +306,7 @@ def read_whole(answer: dict[str, Any], conversation: Conversation) -> Logprobs:
 
     Returns a `SpanError` marked ``broken`` if a log-probability is missing or is not a finite number.
     """
-    positions = _prompt_logprobs(answer)
+    positions = _get_prompt_logprobs(answer)
     if positions is None:
         return _broken_answer_error("misaligned", "no prompt_logprobs")
     if len(positions) != len(conversation.ids):
@@ -349,12 +353,12 @@ def largest_probability_sum(answer: dict[str, Any]) -> float:
 
     If it is clearly above 1, the numbers are not probabilities.
     """
-    positions = [position for position in _prompt_logprobs(answer) or [] if isinstance(position, dict)]
+    positions = [position for position in _get_prompt_logprobs(answer) or [] if isinstance(position, dict)]
     sums = [math.fsum(math.exp(min(50.0, token["logprob"])) for token in position.values()) for position in positions]
     return max(sums, default=0.0)
 
 
-def _prompt_logprobs(answer: dict[str, Any]) -> list[Any] | None:
+def _get_prompt_logprobs(answer: dict[str, Any]) -> list[Any] | None:
     try:
         positions = answer["choices"][0]["prompt_logprobs"]
     except (KeyError, IndexError, TypeError):
@@ -362,16 +366,19 @@ def _prompt_logprobs(answer: dict[str, Any]) -> list[Any] | None:
     return positions if isinstance(positions, list) else None
 
 
-def _stated_logprobs(answer: dict[str, Any], ids: Sequence[int]) -> list[Any]:
-    """Returns for each token of *ids* the log-probability in *answer* at its position, or None if there is none."""
-    positions = _prompt_logprobs(answer) or []
+def _list_logprobs_of_tokens(answer: dict[str, Any], ids: Sequence[int]) -> list[Any]:
+    """Returns the log-probability that *answer* states for each token of *ids*; None where it states none.
+
+    *ids*: the conversation's tokens, from the first one on.
+    """
+    positions = _get_prompt_logprobs(answer) or []
     entries = [
         place.get(str(token)) if isinstance(place, dict) else None for place, token in zip(positions, ids, strict=False)
     ]
     return [entry.get("logprob") if isinstance(entry, dict) else None for entry in entries]
 
 
-def _differ(first: Any, second: Any) -> bool:
+def _do_logprobs_differ(first: Any, second: Any) -> bool:
     numbers = isinstance(first, int | float) and isinstance(second, int | float)
     return abs(first - second) > SAME if numbers else first is not second
 

@@ -46,13 +46,13 @@ BATCH_ON_CPU, BATCH_ON_GPU = 2048, 16384
 """The default maximum number of tokens in a batch, padding included."""
 PACK_ON_CPU, PACK_ON_GPU = 1024, 16384
 """The default maximum number of tokens in a pack: few enough for a core's cache, or enough to keep a large GPU busy."""
-_LOGITS = 2**28
+_MOST_LOGITS_IN_BATCH = 2**28
 """The largest number of logits in a batch."""
 HALVED = "a pack did not fit the memory and was halved; a smaller evaluation_lm.token_budget avoids that"
-_SMALLEST = 16
+_SMALLEST_PACK = 16
 """A pack of this many tokens or fewer is not halved."""
 _LOGITS_ON_CPU, _LOGITS_ON_GPU = 2**22, 2**25
-"""The most logits computed at once: the head works in chunks, and on the CPU, a chunk fits the cache."""
+"""The output head computes at most this many logits at once; on the CPU, so many fit the cache."""
 _CHECKED = ("The reviewer appreciates the clear writing.", "The reviewer questions the choice of baselines. " * 3)
 
 
@@ -104,7 +104,7 @@ def out_of_memory_error(conversation: Conversation) -> SpanError:
 
 
 class OneByOneEngine:
-    """Runs each conversation in its own forward pass: simple, slow and correct. It is used to check the others."""
+    """Runs each conversation in its own forward pass: simple, slow and correct. The others are checked against it."""
 
     version = "one-by-one-1"
 
@@ -114,10 +114,10 @@ class OneByOneEngine:
         self.plan = f"one text on {weights.model.device.type}"
 
     def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
-        computed = ((each, run_within_memory(self._forward, [each])) for each in conversations)
+        computed = ((each, run_within_memory(self._run_batch, [each])) for each in conversations)
         return [values[0] if values else out_of_memory_error(each) for each, values in computed]
 
-    def _forward(self, batch: Sequence[Conversation]) -> list[list[float]]:
+    def _run_batch(self, batch: Sequence[Conversation]) -> list[list[float]]:
         """Returns the log-probability of each token of each span in nats, in float32 whatever the weights' dtype.
 
         The model reads all tokens except the last, because no scored token follows it.
@@ -160,10 +160,10 @@ class BatchEngine(OneByOneEngine):
 
     def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
         answers: dict[int, Logprobs] = {}
-        due = self._batches(conversations)[::-1]
+        due = self._group_into_batches(conversations)[::-1]
         while due:
             batch = due.pop()
-            values = run_within_memory(self._forward, [conversations[number] for number in batch])
+            values = run_within_memory(self._run_batch, [conversations[number] for number in batch])
             if values is not None:
                 answers |= dict(zip(batch, values, strict=True))
             elif len(batch) > 1:
@@ -173,13 +173,13 @@ class BatchEngine(OneByOneEngine):
                 answers[batch[0]] = out_of_memory_error(conversations[batch[0]])
         return [answers[number] for number in range(len(conversations))]
 
-    def _batches(self, conversations: Sequence[Conversation]) -> list[list[int]]:
+    def _group_into_batches(self, conversations: Sequence[Conversation]) -> list[list[int]]:
         """Groups the indices of *conversations* into batches within the token budget, longest conversations first."""
         vocabulary = self._model.get_output_embeddings().weight.shape[0]  # pyrefly: ignore
         batches: list[list[int]] = []
         for number in sorted(range(len(conversations)), key=lambda number: -conversations[number].last):
             tokens = conversations[batches[-1][0]].last * (len(batches[-1]) + 1) if batches else 0
-            if batches and tokens <= self._budget and tokens * vocabulary <= _LOGITS:
+            if batches and tokens <= self._budget and tokens * vocabulary <= _MOST_LOGITS_IN_BATCH:
                 batches[-1].append(number)
             else:
                 batches.append([number])
@@ -215,11 +215,11 @@ class TrieEngine:
         try:
             while due:
                 pack = due.pop()
-                done = run_within_memory(self._forward, pack, kept)
+                done = run_within_memory(self._run_pack, pack, kept)
                 if done is not None:
                     slots = torch.from_numpy(pack.slots)
                     (values[slots], kept), answered[slots] = done, True
-                elif pack.stop - pack.start >= 2 * _SMALLEST:
+                elif pack.stop - pack.start >= 2 * _SMALLEST_PACK:
                     self.remarks.append(HALVED)
                     self._budget = min(self._budget, (pack.stop - pack.start + 1) // 2)
                     middle = (pack.start + pack.stop) // 2
@@ -231,7 +231,7 @@ class TrieEngine:
         parts = zip(conversations, values.split(trie.sizes), answered.split(trie.sizes), strict=True)
         return [logprobs.tolist() if had.all() else out_of_memory_error(each) for each, logprobs, had in parts]
 
-    def _forward(self, pack: Pack, kept: Kept) -> tuple[torch.Tensor, Kept]:
+    def _run_pack(self, pack: Pack, kept: Kept) -> tuple[torch.Tensor, Kept]:
         """Returns the log-probabilities of the targets of *pack*, and the keys and values that the next pack needs."""
         device = self._model.device
         layout = AttentionLayout(pack, device, kept, exact=self._attention == "eager")
@@ -325,7 +325,10 @@ def _describe_disagreement(weights: Weights, template: ChatTemplate, engine: Eng
 
 
 def _list_rotary_kinds(parameters: object) -> set[str]:
-    """Returns the rope types in a config's ``rope_parameters``, which are one table, or one for each kind of layer."""
+    """Returns the rope types in *parameters*, a config's ``rope_parameters``.
+
+    These are one dict, or a dict with one such dict for each kind of layer.
+    """
     if not isinstance(parameters, dict):
         return set()
     if "rope_type" in parameters:

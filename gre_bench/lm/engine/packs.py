@@ -53,8 +53,8 @@ class Pack:
 
     - *depths*: the position of each token in its conversation, from 0.
     - *kept*: the number of keys kept from earlier packs. *keep*: the keys that the next pack needs.
-    - *own*: ranges (start, stop) that divide the pack's tokens. A token attends to itself and to earlier ones in its
-      range.
+    - *own*: ranges (start, stop) into which the pack's tokens are divided. A token attends to itself and to the earlier
+      tokens of its range.
     - *links*: the other keys to which tokens attend. Two links of the same level have no token in common.
     - *rows*, *targets*: the pass returns the log-probability that token id ``targets[i]`` follows token ``rows[i]``.
     - *slots*: the index of that log-probability in the array of all spans' log-probabilities.
@@ -78,7 +78,7 @@ class Pack:
         return int(self.depths.max()) + 1
 
     def seen(self) -> list[list[tuple[int, int]]]:
-        """Returns for each range in `own` the ranges of keys that it attends to, from the root down to itself."""
+        """Returns for each range in `own` the ranges of keys that its tokens attend to, from the root downwards."""
         return [
             [
                 *(link.keys for link in self.links if link.queries[0] <= start < link.queries[1]),
@@ -128,10 +128,10 @@ class TokenTrie:
         return [self.pack(len(self) * n // count, len(self) * (n + 1) // count) for n in range(count)]
 
     def pack(self, start: int, stop: int) -> Pack:
-        kept = self._above(start)
+        kept = self._find_ancestor_ranges(start)
         keys = np.concatenate([np.arange(*each) for each in (*kept, (start, stop))])
-        ahead = [np.arange(*each) for each in self._above(stop)] if stop < len(self) else []
-        own, links = self._attention(start, stop, kept)
+        ahead = [np.arange(*each) for each in self._find_ancestor_ranges(stop)] if stop < len(self) else []
+        own, links = self._build_attention_pattern(start, stop, kept)
         first, last = np.searchsorted(self.rows, [start, stop])
         return Pack(
             self.ids[start:stop], self.depths[start:stop], len(keys) - (stop - start), own, links,
@@ -139,12 +139,12 @@ class TokenTrie:
             self.rows[first:last] - start, self.targets[first:last], self.slots[first:last], start, stop,
         )  # fmt: skip
 
-    def _above(self, token: int) -> list[tuple[int, int]]:
+    def _find_ancestor_ranges(self, token: int) -> list[tuple[int, int]]:
         """Returns the ancestors of *token* as ranges (start, stop) of the trie's tokens, from the root downwards."""
         above = np.flatnonzero((self._starts < token) & (token < self._ends))
         return [(int(self._starts[index]), min(int(self._stops[index]), token)) for index in above]
 
-    def _attention(
+    def _build_attention_pattern(
         self, start: int, stop: int, kept: Sequence[tuple[int, int]]
     ) -> tuple[tuple[tuple[int, int], ...], tuple[AttentionLink, ...]]:
         links: list[AttentionLink] = []

@@ -58,7 +58,8 @@ class FlashKernelCall:
 class AttentionLayout:
     """Describes to which keys the tokens of *pack* attend; each layer of the forward pass receives it as ``layout``.
 
-    - *before*: the keys and values of each layer kept from earlier packs. `left`: those that the next pack needs.
+    - *before*: for each layer, the keys and values kept from earlier packs. `left`: the keys and values that the next
+      pack needs.
     - *exact*: whether to compute with plain matrix products instead of a fused kernel.
     """
 
@@ -97,7 +98,7 @@ class AttentionLayout:
     def own(self) -> FlashKernelCall:
         """The kernel call by which the tokens of each range in ``pack.own`` attend to each other."""
         kept = self.pack.kept
-        return self._round(self.pack.own, [(start + kept, stop + kept) for start, stop in self.pack.own])
+        return self._build_kernel_call(self.pack.own, [(start + kept, stop + kept) for start, stop in self.pack.own])
 
     @cached_property
     def rounds(self) -> list[FlashKernelCall]:
@@ -107,9 +108,11 @@ class AttentionLayout:
             queries, keys = levels.setdefault(link.level, ([], []))
             queries.append(link.queries)
             keys.append(link.keys)
-        return [self._round(*level) for _, level in sorted(levels.items())]
+        return [self._build_kernel_call(*level) for _, level in sorted(levels.items())]
 
-    def _round(self, queries: Sequence[tuple[int, int]], keys: Sequence[tuple[int, int]]) -> FlashKernelCall:
+    def _build_kernel_call(
+        self, queries: Sequence[tuple[int, int]], keys: Sequence[tuple[int, int]]
+    ) -> FlashKernelCall:
         def indices(ranges: Sequence[tuple[int, int]]) -> Tensor:
             return torch.cat([torch.arange(*each, device=self.device) for each in ranges])
 
@@ -246,7 +249,9 @@ def attend_eagerly(
     query: Tensor, key: Tensor, value: Tensor, layout: AttentionLayout, scale: float,
     window: int | None, softcap: float | None,
 ) -> Tensor:  # fmt: skip
-    """Computes the same as `attend_with_mask`, by plain products and a float32 softmax, as ``eager`` in transformers.
+    """Computes the same as `attend_with_mask`, with plain matrix products and a float32 softmax.
+
+    The attention ``eager`` of transformers computes it in the same way.
 
     With *softcap*, each attention score s becomes softcap · tanh(s / softcap), as in Gemma 2.
     """

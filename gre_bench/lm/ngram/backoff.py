@@ -1,4 +1,4 @@
-"""Computes probabilities of words, by a trigram model that can be reweighted and by copying earlier or known words.
+"""Computes the probabilities of a reply's words, with a trigram model and by copying words that came before.
 
 The trigram model uses interpolated absolute discounting:
 
@@ -57,7 +57,7 @@ class _Table:
         return np.where(self.contexts[index] == context, index, -1)
 
     def collect_ngrams_of_rows(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Returns the n-grams of the contexts *rows*, in the form that `Contexts` describes for ``kept``."""
+        """Returns the n-grams of the contexts with the indices *rows*, as four arrays (see ``kept`` of `Contexts`)."""
         known = np.flatnonzero(rows >= 0)
         distinct, row_of = np.unique(rows[known], return_inverse=True)
         lengths = np.append(self.starts, len(self.keys))[distinct + 1] - self.starts[distinct]
@@ -74,9 +74,12 @@ class Contexts:
 
     - `keys`: the bigram and the trigram context at each position (see `_Table`), as integers.
     - `rows`: the index of each context in ``contexts`` of its table; -1 for a context that was never seen.
-    - `kept`: for each table, four arrays: the positions whose context is known; the n-grams of these contexts, as
-      indices into ``keys``; the place among these where each context's n-grams start; the number of each position's
-      context.
+    - `kept`: for each table, four arrays. They list the n-grams of every distinct known context of the text:
+
+      1. the positions whose context is known;
+      2. the n-grams, context by context, as indices into the table's ``keys``;
+      3. the index in array 2 at which the n-grams of each context start;
+      4. for each position in array 1, the index of its context in array 3.
     """
 
     def __init__(self, ids: np.ndarray, tables: list[_Table], size: int):
@@ -205,7 +208,7 @@ class CopyModel:
     def compute_continuation_probability(self, reply: np.ndarray) -> np.ndarray:
         """Returns the probability of each word of *reply* if it is a random continuation of the reply's previous word.
 
-        The continuations are the words that follow it in the known text; all occurrences are equally likely.
+        The continuations are the words that follow that previous word in the known text; all are equally likely.
         """
         before = _find_preceding_words(reply, self._first)
         count = look_up(self._befores, self._before_counts, before)

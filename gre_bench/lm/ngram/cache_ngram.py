@@ -135,7 +135,7 @@ class CacheNgram:
         )
         self._log_mark = float(np.log((1 - config["word_share"]) / alphabet.mark))
         self._spellings = np.full(len(vocabulary), -np.inf)
-        self._spellings[NEWLINE_ID + 1 :] = self._spell(vocabulary[NEWLINE_ID + 1 :])
+        self._spellings[NEWLINE_ID + 1 :] = self._compute_spelling_logprobs(vocabulary[NEWLINE_ID + 1 :])
         self.marginal_weights = np.array(config["marginal_weights"])
         self.conditional_weights = np.array(config["conditional_weights"])
         self.boosts = np.array([config["boosts"][feature] for feature in FEATURES])
@@ -187,9 +187,9 @@ class CacheNgram:
         answers: list[SpanLogprob | SpanError] = []
         for prediction in predictions:
             try:
-                reply = _read_with_memory(replies, prediction.reply, self.read_reply)
+                reply = _read_unless_remembered(replies, prediction.reply, self.read_reply)
                 source = "\n".join(text for text in (prediction.synopsis, prediction.x) if text is not None)
-                logs = self.token_logprobs(reply, _read_with_memory(known, source, self.read_known))
+                logs = self.token_logprobs(reply, _read_unless_remembered(known, source, self.read_known))
                 answers.append(SpanLogprob(float(logs.sum()), tuple(reply.text.ids.tolist()), tuple(logs.tolist())))
             except UnicodeEncodeError:
                 answers.append(SpanError("bad_text", "the text holds a lone surrogate, which is not valid Unicode"))
@@ -207,9 +207,9 @@ class CacheNgram:
     def read_reply(self, text: str) -> ReplyParts:
         """Reads the reply *text* and returns the parts of its probability that do not depend on a known text."""
         spelled = split(text)
-        reading = self._read(spelled.words)
+        reading = self._number_words(spelled.words)
         spelling = self._spellings[reading.ids]
-        spelling[reading.ids == UNKNOWN] = self._spell(reading.unknown)
+        spelling[reading.ids == UNKNOWN] = self._compute_spelling_logprobs(reading.unknown)
         contexts = self.backoff.contexts(reading.ids)
         unknown = self.backoff.compute_word_probabilities(np.full(len(reading.ids), UNKNOWN), contexts)
         trigram = np.where(reading.ids == UNKNOWN, 0.0, self.backoff.compute_word_probabilities(reading.ids, contexts))
@@ -224,14 +224,14 @@ class CacheNgram:
         The result is valid until the next call of `logprob`, which renumbers the unknown words.
         """
         reading = self.read(text)
-        if not (self._weights(reading) > 0).any():
+        if not (self._compute_copy_weights(reading) > 0).any():
             return None
         factors = np.exp(self.known_text.features(reading) @ self.boosts)
-        return KnownTextEffect(factors, CopyModel(reading.words, self._weights(reading), NEWLINE_ID))
+        return KnownTextEffect(factors, CopyModel(reading.words, self._compute_copy_weights(reading), NEWLINE_ID))
 
     def read(self, text: str) -> TokenizedText:
         """Returns the tokens of *text* as integers, without the end-of-text token."""
-        return self._read(split(text).words[:-1])
+        return self._number_words(split(text).words[:-1])
 
     def marginal_terms(
         self, text: TokenizedText, trigram: np.ndarray, unknown: np.ndarray
@@ -243,7 +243,7 @@ class CacheNgram:
         """
         nothing = np.zeros(len(trigram))
         copied, followed = (
-            compute_earlier_copy_probability(text.words, self._weights(text)),
+            compute_earlier_copy_probability(text.words, self._compute_copy_weights(text)),
             probability_of_continuations(text.words, NEWLINE_ID),
         )
         return _stack_with_fallback(trigram, unknown, [(trigram, unknown), (copied, nothing), (followed, nothing)])
@@ -260,7 +260,7 @@ class CacheNgram:
         alone = reply.marginal, reply.marginal_unknown
         return _stack_with_fallback(*alone, [alone, reweighted, (copied, nothing), (followed, nothing)])
 
-    def _read(self, words: list[str]) -> TokenizedText:
+    def _number_words(self, words: list[str]) -> TokenizedText:
         ids = np.array([self._ids.get(word, UNKNOWN) for word in words], dtype=np.int64)
         unknown = [words[index] for index in np.flatnonzero(ids == UNKNOWN)]
         numbers = ids.copy()
@@ -268,11 +268,11 @@ class CacheNgram:
         numbers[ids == UNKNOWN] = [self._numbers.setdefault(word, first + len(self._numbers)) for word in unknown]
         return TokenizedText(ids, numbers, unknown)
 
-    def _weights(self, text: TokenizedText) -> np.ndarray:
+    def _compute_copy_weights(self, text: TokenizedText) -> np.ndarray:
         return self.known_text.compute_copy_weights(text) ** self.config["idf_exponent"]
 
-    def _spell(self, words: list[str]) -> np.ndarray:
-        """Returns the log-probability in nats of the spelling of each of *words*; all marks have the same one."""
+    def _compute_spelling_logprobs(self, words: list[str]) -> np.ndarray:
+        """Returns the log-probability in nats of the spelling of each of *words*; it is the same for all marks."""
         logs = np.full(len(words), self._log_mark)
         indices = [index for index, word in enumerate(words) if is_word(word)]
         if indices:
@@ -294,7 +294,7 @@ def _stack_with_fallback(
     return terms, escapes
 
 
-def _read_with_memory(memory: dict[str, Any], text: str, read: Any) -> Any:
+def _read_unless_remembered(memory: dict[str, Any], text: str, read: Any) -> Any:
     if text not in memory:
         if len(memory) >= _KEPT_TEXTS:
             memory.pop(next(iter(memory)))

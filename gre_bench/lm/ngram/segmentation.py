@@ -94,9 +94,9 @@ def count_forms(texts: Iterable[str]) -> dict[str, np.ndarray]:
     gaps[_WORD, _WORD, 0] = 0
     for text in texts:
         spelled = split(text)
-        before, after = _kinds_of_tokens(spelled.words)
+        before, after = _classify_tokens(spelled.words)
         np.add.at(gaps, (before, after, np.array([_classify_gap(gap) for gap in spelled.gaps], dtype=int)), 1)
-        kinds, letters = _kinds_of_capitals(spelled)
+        kinds, letters = _classify_capitals(spelled)
         np.add.at(capitals, (before[letters > 0], kinds[letters > 0]), 1)
     return {"gaps": gaps, "capitals": capitals}
 
@@ -116,7 +116,7 @@ class GapAndCapitalModel:
 
     def logprobs(self, spelled: SplitText) -> np.ndarray:
         """Returns for each token the log-probability of its gap plus the log-probability of its capitals, in nats."""
-        before, after = _kinds_of_tokens(spelled.words)
+        before, after = _classify_tokens(spelled.words)
         # A gap is empty, one space, or a random string of white space whose length is geometric with parameter 1/2. If
         # the same gap can arise in several ways, their probabilities are added.
         kinds = np.array([_classify_gap(gap) for gap in spelled.gaps])
@@ -126,14 +126,14 @@ class GapAndCapitalModel:
         plain = [len(gap) < 2 and gap in " " for gap in spelled.gaps]
         gaps = np.logaddexp(anything, np.where(plain, self._gaps[before, after, kinds], -np.inf))
         # Capitals are lower, Capital, UPPER, or a random pattern with probability 1/2 for each letter; added likewise.
-        kinds, letters = _kinds_of_capitals(spelled)
+        kinds, letters = _classify_capitals(spelled)
         anything = self._capitals[before, 3] + letters * _LOG_HALF
         logs = np.logaddexp(anything, np.where(kinds < 3, self._capitals[before, kinds], -np.inf))
         both = np.logaddexp(logs, self._capitals[before, 1])
         return gaps + np.where(letters == 0, 0.0, np.where((letters == 1) & (kinds == 2), both, logs))
 
 
-def _kinds_of_tokens(words: list[str]) -> tuple[np.ndarray, np.ndarray]:
+def _classify_tokens(words: list[str]) -> tuple[np.ndarray, np.ndarray]:
     """Returns for each token the kind of the previous token, and the token's own kind.
 
     The kinds are line start or newline (0), word (1), mark (2) and, for the token itself, end (3).
@@ -148,7 +148,7 @@ def _classify_gap(gap: str) -> int:
     return {"": 0, " ": 1}.get(gap, 2)
 
 
-def _kinds_of_capitals(spelled: SplitText) -> tuple[np.ndarray, np.ndarray]:
+def _classify_capitals(spelled: SplitText) -> tuple[np.ndarray, np.ndarray]:
     """Returns for each token its kind of capitals, and its number of ASCII letters.
 
     The kinds are 0 (lower), 1 (Capital), 2 (UPPER) and 3 (any other pattern).
@@ -178,7 +178,9 @@ class Speller:
             contexts, starts = np.unique(keys // self._size, return_index=True)
             kinds = np.diff(np.append(starts, len(keys)))
             self._tables.append((keys, seen, contexts, np.add.reduceat(seen, starts), kinds))
-        self._never_empty = -float(np.log1p(-self._next(np.zeros((1, ORDER), dtype=np.int64))[0]))
+        self._never_empty = -float(
+            np.log1p(-self._compute_last_character_probability(np.zeros((1, ORDER), dtype=np.int64))[0])
+        )
 
     def logprobs(self, words: list[str]) -> np.ndarray:
         """Returns the log-probability of each of *words* in nats; no word may be empty or contain A-Z."""
@@ -194,10 +196,10 @@ class Speller:
             at = np.arange(low, min(low + _BLOCK, len(ids)))
             steps = at[:, None] - np.arange(ORDER - 1, -1, -1)
             inside = steps >= begins[word_of[at], None]
-            logs[at] = np.log(self._next(np.where(inside, ids[np.maximum(steps, 0)], 0)))
+            logs[at] = np.log(self._compute_last_character_probability(np.where(inside, ids[np.maximum(steps, 0)], 0)))
         return np.add.reduceat(logs, begins) + self._never_empty
 
-    def _next(self, ids: np.ndarray) -> np.ndarray:
+    def _compute_last_character_probability(self, ids: np.ndarray) -> np.ndarray:
         """Returns P(last character | characters before it) for each row of *ids*, an array of character ids."""
         chance = np.full(len(ids), self._flat)
         key, power = np.zeros(len(ids), dtype=np.int64), 1

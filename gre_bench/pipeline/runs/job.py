@@ -44,15 +44,15 @@ EVENTS = {
     "text": "{task} of {item} by {writer}: {outcome} {detail}",
     "ended": "{edition}: {state} {message}",
 }
-"""Event of a run → its line in Python's logs, which Prefect shows on the page of the flow run."""
+"""Event of a run → the template of its line in Python's log, which Prefect shows on the page of the flow run."""
 LOG = logging.getLogger("gre_bench.run")
 
 
 class Progress:
     """Counts the finished texts or pairs of a run in the edition's ``status.json``, which progress bars show.
 
-    *shown*: whether the run appears there and is stopped when the budget's hours are used up; False for an import, for
-    example. Each event is a line of ``logs/RUN.jsonl`` in the state folder, a JSON object without secrets. The program
+    *shown*: whether the run appears in that file and is stopped when the budget's hours are used up; an import is not.
+    Each event is also a line of ``logs/RUN.jsonl`` in the state folder, a JSON object without secrets. The program
     never reads this log: the store is the checkpoint. If a line cannot be written, the run continues without a log.
     """
 
@@ -84,12 +84,12 @@ class Progress:
         }
         self._began = time.monotonic()
         self.tell("started", command=command, pid=os.getpid(), host=self.status["host"])
-        self._save()
+        self._save_status()
 
     def tell(self, event: str, **more: Any) -> None:
         """Appends a line to the log: the time (UTC), the edition, the run, the name *event*, and its details *more*."""
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
-        entry = self._clean({"at": at, "edition": self.store.key, "run": self.run_id, "event": event, **more})
+        entry = self._mask_secrets_in({"at": at, "edition": self.store.key, "run": self.run_id, "event": event, **more})
         LOG.info("%s", EVENTS[event].format_map(entry).rstrip())
         if self._log is None:
             return
@@ -101,12 +101,12 @@ class Progress:
             self._log = None
         self.status["log"] = self._log and str(self._log)
 
-    def _clean(self, value: Any) -> Any:
-        """Returns *value* with all secrets removed, at any depth."""
+    def _mask_secrets_in(self, value: Any) -> Any:
+        """Returns *value* with all secrets masked, at any depth."""
         if isinstance(value, dict):
-            return {name: self._clean(part) for name, part in value.items()}
+            return {name: self._mask_secrets_in(part) for name, part in value.items()}
         if isinstance(value, list | tuple):
-            return [self._clean(part) for part in value]
+            return [self._mask_secrets_in(part) for part in value]
         return mask_secrets(value, self._secrets) if isinstance(value, str) else value
 
     def stage(self, name: str, metrics: Sequence[Mapping[str, Any]] = ()) -> None:
@@ -116,13 +116,13 @@ class Progress:
         self.status["stage"] = name
         if name != "ended":
             self.tell("stage", stage=name)
-        self._save()
+        self._save_status()
 
     def expect(self, due: int) -> None:
         """Sets the number of texts or pairs that the current stage has to process."""
         self.status |= {"due": due, "done": 0, "pairs_per_s": None, "remaining_s": None}
         self._began = time.monotonic()
-        self._save()
+        self._save_status()
 
     def advance(self, count: int) -> None:
         """Adds *count* finished pairs or texts; raises `BudgetReached` if the run has used up its budget of hours."""
@@ -131,7 +131,7 @@ class Progress:
         self.status["pairs_per_s"] = round(rate, 3)
         self.status["remaining_s"] = round((self.status["due"] - self.status["done"]) / rate, 1) if rate else None
         self.tell("committed", stage=self.status["stage"], **{key: self.status[key] for key in ("done", "due")})
-        self._save()
+        self._save_status()
         if self.clock:
             self.clock.tick()
 
@@ -141,7 +141,7 @@ class Progress:
         self.tell("ended", state=state, message=message)
         self.stage("ended", metrics)
 
-    def _save(self) -> None:
+    def _save_status(self) -> None:
         if self.shown:
             self.store.save_status(self.status | {"updated_at": now().isoformat()})
 
@@ -156,8 +156,8 @@ class Job:
     - *perturbations*: perturbation → id of its candidate, for a validation; other jobs have none.
     - *texts_first*: whether to score nothing as long as texts of *candidates* are missing.
     - *left_out*: ids of papers to leave out of a validation, because its evaluation LM or writer was trained on them.
-    - *in_place_of*: for a dry run, a function that takes a step and its kind of text, and returns what runs instead of
-      the step.
+    - *in_place_of*: for a dry run, a function that takes a step and its kind of text, and returns the function that
+      runs instead of the step.
     """
 
     settings: Settings
@@ -177,7 +177,7 @@ class Job:
 
     @property
     def writer_context(self) -> WriterContext:
-        """What text writers need. Editions in a state folder share its reply archive, but have separate accounts."""
+        """What text writers need. Editions in a state folder share an archive of replies; each has its own account."""
         from gre_bench.writing.writers import WriterContext
 
         edition, writing = self.settings.edition, self.settings.writing

@@ -45,7 +45,7 @@ LOUD = ("EventsWorker", "APILogWorker")
 """Prefect's loggers that ignore its settings; they would warn at the end of a run that events are still queued."""
 TASKS = "prefect.task_runs"
 RUNS = (TASKS, "prefect.flow_runs", "prefect.engine")
-"""Prefect's loggers for runs, which would add a traceback to the line of an expected error."""
+"""Prefect's loggers for runs. They would log a traceback after the line of an expected error."""
 SERVER = """
 import socket, sys, uvicorn
 from prefect.server.api.server import create_app
@@ -117,7 +117,7 @@ def own_server() -> Iterator[None]:
     from prefect.logging.handlers import APILogWorker
     from prefect.settings import PREFECT_API_URL, PREFECT_HOME, temporary_settings
 
-    if full := _disk_is_full(ROOM):
+    if full := _describe_full_disk(ROOM):
         raise ServiceDown(f"{full}, where Prefect's server keeps its database: make room, or add --no-prefect")
     log = PREFECT_HOME.value() / "server.log"
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -184,7 +184,8 @@ def to_prefect_state(work: Callable[..., dict[str, Any]], *arguments: Any, stric
 def _drop_expected_traceback(record: logging.LogRecord) -> bool:
     """Removes the traceback of an expected error from *record*; always returns True.
 
-    The message of *record* becomes the error's line, unless a task logged it: that message also says when it retries.
+    The error's line replaces the message of *record*, except in a record by a task: there, Prefect's message also says
+    when the task is retried.
     """
     error = record.exc_info and record.exc_info[1]
     if isinstance(error, GreBenchError):
@@ -262,7 +263,7 @@ def require_server() -> Iterator[None]:
         except Exception as error:
             if not is_server_lost(error):
                 raise
-            if (full := _disk_is_full(NO_ROOM)) and not api:
+            if (full := _describe_full_disk(NO_ROOM)) and not api:
                 raise ServiceDown(f"{full}, so Prefect's server stopped; {MEND}") from None
             line = " ".join(str(error).split())[:200] or type(error).__name__
             raise ServiceDown(
@@ -276,8 +277,8 @@ def require_server() -> Iterator[None]:
                 client.max_retries = retries
 
 
-def _disk_is_full(least_bytes: int) -> str | None:
-    """Returns a phrase if the disk with Prefect's own database has less than *least_bytes* free; else None."""
+def _describe_full_disk(least_bytes: int) -> str | None:
+    """Returns in words that the disk with Prefect's own database has less than *least_bytes* free; else None."""
     from prefect.settings import PREFECT_HOME
 
     home = PREFECT_HOME.value()
@@ -311,8 +312,8 @@ def is_server_lost(error: BaseException) -> bool:
 def await_server(error: BaseException | None = None) -> None:
     """Waits at the end of a flow until the Prefect server answers; if it does not, turns Prefect's retries off.
 
-    *error*: what ended the flow. Does not wait if the user stopped the run, or if the server did not answer, because
-    Prefect has then already waited.
+    *error*: the exception that ended the flow, if any. Does not wait if the user stopped the run. Does not wait either
+    if the flow ended because the server did not answer, because Prefect has already waited then.
     """
     if not (api := _find_server_url()):
         return

@@ -1,7 +1,8 @@
 """Keeps a running study within its budget, shows its state, and estimates the cost of its remaining requests.
 
-A study has no edition and no store. Its spending is logged under its name, and its status is in ``status.json`` in its
-folder. All replies are in the reply archive, so a study that is stopped at a limit loses nothing.
+A study, such as a comparison of guidelines, asks LMs but needs no edition and no store. Its spending is logged under
+its name, and its status is in ``status.json`` in its folder. All replies are in the reply archive, so a study that is
+stopped at a limit loses nothing.
 """
 
 from __future__ import annotations
@@ -76,7 +77,8 @@ def run_within_budget(writer_context: WriterContext, folder: Path) -> Iterator[C
     def tick() -> None:
         """Writes the working time to the spend log, so that the budget check before a request includes it.
 
-        The time since the last entry is at most a hundredth of the budget's hours.
+        Repeats this until the study ends: every `TICK_S` seconds, or every hundredth of the budget's hours if that is
+        shorter, but not more often than every `SHORTEST_TICK_S` seconds.
         """
         every = TICK_S if budget.hours is None else min(TICK_S, max(SHORTEST_TICK_S, budget.hours * 36))
         # If the spend log cannot be written, the next request fails and reports it.
@@ -106,7 +108,7 @@ def run_within_budget(writer_context: WriterContext, folder: Path) -> Iterator[C
 def study_rows(state: Path) -> list[dict[str, Any]]:
     """Returns one row for each study in the folder *state*: its status, its spending, and its remaining budget."""
     spend_log = spend_log_of(state)
-    known = {f"{STUDIES}/{file.parent.parent.name}/{file.parent.name}": _read(file)
+    known = {f"{STUDIES}/{file.parent.parent.name}/{file.parent.name}": _read_status(file)
              for file in (state / STUDIES).glob(f"*/*/{STATUS}")}  # fmt: skip
     spent = {name for name in spend_log.accounts if name.partition("/")[0] == STUDIES}
     rows = []
@@ -133,7 +135,7 @@ def _is_process_alive(pid: object) -> bool:
     return True
 
 
-def _read(file: Path) -> _Status:
+def _read_status(file: Path) -> _Status:
     """Returns the content of the status file *file*; the state is unknown if the file is damaged or malformed."""
     try:
         return _Status.model_validate(load_json(read_bytes(file)))

@@ -22,7 +22,7 @@ TICK_S = 10.0
 
 
 def check_budget_models(budget: BudgetSettings, models: Path | None) -> None:
-    """Raises `SettingsError` if *budget* has a limit without effect: on a model that is not in the file *models*."""
+    """Raises `SettingsError` if *budget* limits a model that is not in the file *models*: the limit has no effect."""
     known = load_models(models) if budget.models else {}
     for name in budget.models:
         if name not in known:
@@ -57,7 +57,8 @@ def spend_log(store: Store) -> SpendLog:
 def describe_unanswered_requests(store: Store) -> list[str]:
     """Returns a line about unanswered requests of killed runs, if there are any.
 
-    The caller must hold the edition's lock and not have sent requests: every request without an answer is then lost.
+    The caller must hold the edition's lock and must not have sent requests. Then every request without an answer is one
+    of a killed run.
     """
     count = spend_log(store).spent_on_all_models(store.key).unanswered
     what = f"{count:,} {'request was' if count == 1 else 'requests were'} in flight when a run was killed"
@@ -66,11 +67,11 @@ def describe_unanswered_requests(store: Store) -> list[str]:
 
 def summarise_spending(store: Store) -> dict[str, Any]:
     """Returns an edition's spending (`compute_balance`) and the outcomes of the texts and grades requested from LMs."""
-    log, last, budget = spend_log(store), _rows(store, LAST_SETTINGS), BudgetSettings()
+    log, last, budget = spend_log(store), _read_rows_if_possible(store, LAST_SETTINGS), BudgetSettings()
     with suppress(SettingsError):
         budget = load_recorded_settings(json.loads(last[0]["settings"])).budget if last else budget
-    counts = {"spend_log_lines_damaged": log.damaged, "texts": _rows(store, TEXT_OUTCOMES)}
-    return compute_balance(log, store.key, budget) | counts | {"outcomes": _rows(store, OUTCOMES)}
+    counts = {"spend_log_lines_damaged": log.damaged, "texts": _read_rows_if_possible(store, TEXT_OUTCOMES)}
+    return compute_balance(log, store.key, budget) | counts | {"outcomes": _read_rows_if_possible(store, OUTCOMES)}
 
 
 def compute_balance(spend_log: SpendLog, account: str, budget: BudgetSettings) -> dict[str, Any]:
@@ -104,7 +105,7 @@ def list_exceeded_limits(
     return lines
 
 
-def _rows(store: Store, query: Query[QueryRow]) -> list[QueryRow]:
+def _read_rows_if_possible(store: Store, query: Query[QueryRow]) -> list[QueryRow]:
     try:
         return store.read(query)
     except (StoreError, SettingsError):

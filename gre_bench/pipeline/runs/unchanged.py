@@ -1,7 +1,7 @@
 """Detects that a refresh would do nothing, without starting Prefect or opening the store for writing.
 
-A refresh with the outcome done writes two digests to ``last_refresh.json``: one of the copy for readers, and one of all
-inputs. If neither has changed, another refresh of the same job has nothing to import, write or score.
+A refresh with the outcome done writes two digests to ``last_refresh.json``: one of the store's copy for readers, one of
+all inputs. If neither has changed, another refresh of the same job has nothing to import, write or score.
 """
 
 from __future__ import annotations

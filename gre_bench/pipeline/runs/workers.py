@@ -86,7 +86,7 @@ class Threads(Runner):
     def __enter__(self) -> Runner:
         self._queue: SimpleQueue[Any] = SimpleQueue()
         for number in range(self._settings.workers):
-            threading.Thread(target=self._work, name=f"scoring-{number}", daemon=True).start()
+            threading.Thread(target=self._run_queued_steps, name=f"scoring-{number}", daemon=True).start()
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -105,7 +105,7 @@ class Threads(Runner):
         done, _ = wait(futures, return_when=FIRST_COMPLETED)
         return next(future for future in futures if future in done)
 
-    def _work(self) -> None:
+    def _run_queued_steps(self) -> None:
         while (task := self._queue.get()) is not None:
             context, step, values, future = task
             try:
@@ -115,7 +115,7 @@ class Threads(Runner):
 
 
 class Processes(Runner):
-    """Processes on this machine. If there are several GPUs, workers get them in turn."""
+    """Worker processes on this machine. If there are several GPUs, they are assigned to the workers in turn."""
 
     deaths = (BrokenProcessPool,)
     die_together = True
@@ -337,7 +337,7 @@ class Workers:
                 f"run.runner = {settings.runner} needs Prefect: gre-bench refresh, without --no-prefect"
             )
         self._runner: Runner | None = None
-        self.sign_metrics: SignMetrics = self._signed_by_worker if elsewhere else steps.sign_metrics
+        self.sign_metrics: SignMetrics = self._sign_metrics_in_worker if elsewhere else steps.sign_metrics
 
     def __enter__(self) -> Workers:
         return self
@@ -369,10 +369,10 @@ class Workers:
                 if self._settings.runner != "ray":
                     # Not for Ray: after pickling, the annotation is nested in itself (Prefect 3.8).
                     values = quote_for_prefect(values)
-                at_work[self._started().submit(steps.score_papers, values)] = chunk
+                at_work[self._get_started_runner().submit(steps.score_papers, values)] = chunk
             if not at_work:
                 return
-            runner = self._started()
+            runner = self._get_started_runner()
             future = runner.first_done(list(at_work))
             result = _get_result_or_lost_chunk(future, runner)
             yield at_work.pop(future), result
@@ -383,7 +383,7 @@ class Workers:
                 at_work.clear()
                 self.__exit__(None, None, None)
 
-    def _started(self) -> Runner:
+    def _get_started_runner(self) -> Runner:
         """Returns the runner; the first call starts it."""
         if self._runner is None:
             runner = build_runner(self._settings)
@@ -391,12 +391,12 @@ class Workers:
             self._runner = runner.__enter__()
         return self._runner
 
-    def _signed_by_worker(
+    def _sign_metrics_in_worker(
         self, backends: Backends, scoring: ScoringSettings, writer: str, assw_writer: str | None = None
     ) -> tuple[LMIdentity, dict[str, Signature]]:
         """Has a worker run the step ``sign_metrics``, so that this process need not load the evaluation LM."""
         values = {"backends": backends, "scoring": scoring, "writer": writer, "assw_writer": assw_writer}
-        runner = self._started()
+        runner = self._get_started_runner()
         try:
             # Unlike waiting for the future itself, this wait can be interrupted under Ray.
             return runner.first_done([runner.submit(steps.sign_metrics, values)]).result()

@@ -1,4 +1,7 @@
-"""Computes the data that the script of the boards' page needs: points of plots, scores of pairs, paired tests."""
+"""Computes the data that the script of the boards' page needs.
+
+These are the points of the plots, the scores by (paper, reference), and the paired tests of every two candidates.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from gre_bench.stats.pair_tests import pair_tests
 from gre_bench.store import Row
 
 DIGITS = 4
-"""The maximum number of digits of scores, which are scaled to whole numbers."""
+"""Scores are scaled by a power of ten so that the largest has about this many digits, then rounded to whole numbers."""
 
 
 def build_board_data(boards: Sequence[Board], values: Mapping[str, Values], papers: Sequence[Row]) -> str:
@@ -28,14 +31,16 @@ def build_board_data(boards: Sequence[Board], values: Mapping[str, Values], pape
     - ``marks``: colour and shape of each model family.
     - ``papers``: title and address of each paper.
     - ``units``: for each (paper, reference), the index of the paper in ``papers``.
-    - ``boards``: one object per board, with its title, unit, ``scale``, ``points``, ``values`` and ``tests``.
+    - ``boards``: one object per board.
 
-    The last three keys of a board are:
+    The keys of a board, besides its metric, title, unit and number of digits, are:
+    - ``scale``: the power of ten by which scores are multiplied, so that they can be rounded to whole numbers.
     - ``points``: one object per candidate, with the fields of `Entry` that the plots show.
-    - ``values``: one text per candidate: scores times ``scale`` in the order of ``units``, joined by commas. A missing
+    - ``values``: one text per candidate, with its scaled scores in the order of ``units``, joined by commas. A missing
       score is empty.
-    - ``tests``: one list per pair of candidates: their indices, the difference, the ends of its 90% interval, the
-      p-value, the number of papers, the median, the trimmed mean and, if the board tests the pair, its p-value.
+    - ``tests``: one list per pair of candidates, with their indices, the difference, the ends of its 90% interval, the
+      p-value, the number of papers, the median and the trimmed mean. If the pair is among the board's own tests, the
+      Holm-corrected p-value follows.
     """
     index_of = {paper["paper_id"]: index for index, paper in enumerate(papers)}
     units = sorted({unit for by_candidate in values.values() for scores in by_candidate.values() for unit in scores})
@@ -43,11 +48,11 @@ def build_board_data(boards: Sequence[Board], values: Mapping[str, Values], pape
         "marks": {name: [mark.colour, mark.shape] for name, mark in assign_family_marks(boards).items()},
         "papers": [[paper["title"] or paper["paper_id"], paper["href"]] for paper in papers],
         "units": [index_of[paper] for paper, _ in units],
-        "boards": [_build_board_data(board, values.get(board.signature_id, {}), units) for board in boards],
+        "boards": [_build_board_object(board, values.get(board.signature_id, {}), units) for board in boards],
     }, separators=(",", ":"))  # fmt: skip
 
 
-def _build_board_data(board: Board, values: Values, units: Sequence[Unit]) -> dict[str, Any]:
+def _build_board_object(board: Board, values: Values, units: Sequence[Unit]) -> dict[str, Any]:
     names = [entry.candidate for entry in board.entries]
     index_of = {name: index for index, name in enumerate(names)}
     largest = max((abs(value) for scores in values.values() for value in scores.values()), default=1.0)

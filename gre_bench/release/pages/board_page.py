@@ -19,7 +19,10 @@ from gre_bench.store import Row
 
 
 class Flag(NamedTuple):
-    """A warning about an entry: its badge, a sentence that explains it, and its severity (fail, undecided or none)."""
+    """A warning about an entry: a label of a few words, a sentence that explains it, and its severity.
+
+    The severity *verdict* is ``fail``, ``undecided`` or empty.
+    """
 
     name: str
     text: str
@@ -32,9 +35,10 @@ class Entry:
 
     ``docs/columns.toml`` explains the fields that are columns of the leaderboard. The others:
 
-    - *tied*: whether the candidate has a neighbour in rank from which no test tells it apart.
+    - *tied*: whether no test tells the candidate apart from the candidate ranked just above or just below it.
     - *difference*: *mean* minus the human baseline's mean, paired by paper.
-    - *tokens*: tokens read and written for the texts. *unparsable*: share of the reviews that have no judgment.
+    - *tokens*: how many tokens were read and written to produce the candidate's texts.
+    - *unparsable*: share of the reviews that have no judgment.
     - *parameters*: in billions. *cutoff*: last day of the training texts. *released*: first day of public use.
     - *group*: name of a group that is ranked separately. *href*: address of the candidate's page, if any.
     """
@@ -82,15 +86,17 @@ class Entry:
 class Board:
     """All candidates under one metric and signature: first the ranked ones, from the best, then the others.
 
-    A metric that is not validated ranks nobody: the entries of its board have neither a rank nor a p.
+    A metric that is not validated ranks nobody: the entries of its board have neither a rank nor a p-value.
 
-    - *answer*, *untested*, *ties*, *exposed*: sentences on who leads, why ranks are not tested, neighbours in rank that
-      no test tells apart, and LMs that may have been trained on the reviews.
+    - *answer*: the sentences on who leads. *untested*: why ranks are not tested.
+    - *ties*: sentences on candidates with adjacent ranks that no test tells apart.
+    - *exposed*: sentences on LMs that may have been trained on the reviews.
     - *groups*: group of candidates → the sentence on who leads in the group.
-    - *tipping*: the sentence on AI-written references, if it was computed.
-    - *committee*: the curve of the committee of the board's LM candidates (`read_committee_curve`), if it was scored.
+    - *tipping*: a sentence on how many AI-written references the order of candidates withstands, if computed.
+    - *committee*: how the joint score of the board's models grows as they join a committee (`read_committee_curve`), if
+      computed.
     - *tests*: the board's family of tests, each of two candidates of one group; empty if the metric is not validated.
-    - *auc*: the AUC and its interval as text. *about*: names and values of the signature's parts.
+    - *auc*: the AUC and its interval as text. *about*: (name, value) for each part of the signature.
     - *place*: the metric's index in the catalogue. *papers*: the smallest number of scored papers of any ranked
       candidate.
     """
@@ -124,7 +130,7 @@ class Board:
 
     @property
     def span(self) -> tuple[float, float]:
-        """The ends of the axis. It covers all scores and intervals, and also zero, unless all are far above zero."""
+        """The ends of the plot's axis, which covers all scores and intervals, and zero unless all lie far above it."""
         ends = [value for entry in self.entries for value in (entry.mean, entry.low, entry.high) if value is not None]
         low, high = min(ends, default=0.0), max(ends, default=1.0)
         if low < 0 or low < 0.4 * high:
@@ -138,10 +144,10 @@ class Board:
         return 1 if largest >= 100 else 2 if largest >= 1 else 3
 
 
-_NAMES = {
+_COLUMN_NAMES = {
     "mean": "score", "difference": "vs_human", "difference_low": "vs_human_low", "difference_high": "vs_human_high",
 }  # fmt: skip
-"""Field of an entry → the name of its column in all other places."""
+"""Field of `Entry` → the name of the leaderboard's column with the same values, if that name differs."""
 _COLUMNS = tuple(field.name for field in fields(Entry) if field.name not in ("flags", "href"))
 
 
@@ -149,7 +155,7 @@ def format_board_csv(board: Board) -> str:
     """Returns *board* as CSV in full precision, with one row per candidate and one column per field."""
     about = (board.metric, board.unit, board.signature_id)
     rows = ([*about, *(getattr(entry, name) for name in _COLUMNS)] for entry in board.entries)
-    heads = (_NAMES.get(name, name) for name in _COLUMNS)
+    heads = (_COLUMN_NAMES.get(name, name) for name in _COLUMNS)
     return format_csv_table(["metric", "unit", "signature_id", *heads], rows)
 
 
@@ -225,7 +231,10 @@ def format_spoken_score(entry: Entry) -> str:
 
 
 def list_warning_flags(row: Row, writer: str) -> Iterator[Flag]:
-    """Yields the warnings about the candidate of the board's *row*, the most severe first."""
+    """Yields the warnings about the candidate of *row*, a row of the board, the most severe first.
+
+    *writer*: the LM that turned the reviews into judgments; one of the warnings names it.
+    """
     status, model = row.get("contamination"), row["kind"] == "model"
     if status == "contaminated":
         why = (row["unranked"] or "").removeprefix("contaminated: ")

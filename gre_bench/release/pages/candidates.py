@@ -71,7 +71,7 @@ def write_candidates(
 
 
 def _list_facts(row: Row, entry: Entry | None) -> list[tuple[str, str]]:
-    """Returns the facts about a candidate as (name, value); a model's last fact lists the unknown ones."""
+    """Returns the facts about a candidate as (name, value); for a model, the last one names the unknown facts."""
     model = row["kind"] == "model"
     maker, slash, _ = (row["entry"] or "").partition("/")
     protocol = row["candidate"].partition("+")[2] if model else ""
@@ -119,9 +119,10 @@ def _list_papers(values: Values, candidate: str, human: str | None, lines: Mappi
 
 
 def _count_openings(own: Sequence[Row], human: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """Yields one row per writer, which says how often judgments by it have each opening.
+    """Yields one row per writer, an LM that turns reviews into judgments: how often its judgments have each opening.
 
-    Each opening has the candidate's number per review and that of human reviews, or None if there are none.
+    An opening is, for example, "The reviewer questions". *uses*: (opening, mean number per review of the candidate,
+    mean number per human review). The last number is None if the writer has no human reviews.
     """
     beside = {row["writer"]: row for row in human}
     for row in own:

@@ -43,8 +43,8 @@ def write_papers(
     for first in range(0, len(papers), AT_ONCE):
         some = papers[first : first + AT_ONCE]
         ids = [paper["paper_id"] for paper in some]
-        pairs = _by_paper(rows(connection, "paper_pairs", papers=ids))
-        reviews = _by_paper(rows(connection, "paper_reviews", papers=ids))
+        pairs = _group_by_paper(rows(connection, "paper_pairs", papers=ids))
+        reviews = _group_by_paper(rows(connection, "paper_reviews", papers=ids))
         pieces = {(row["signature_id"], row["reference_id"]): row["pieces"]
                   for row in rows(connection, "paper_pieces", papers=ids)}  # fmt: skip
         for paper in some:
@@ -55,7 +55,7 @@ def write_papers(
             (folder / page_of(paper["paper_id"])).write_text(text, encoding="utf-8")
 
 
-def _by_paper(ordered: Sequence[Row]) -> dict[str, list[Row]]:
+def _group_by_paper(ordered: Sequence[Row]) -> dict[str, list[Row]]:
     return {name: list(group) for name, group in groupby(ordered, key=itemgetter("paper_id"))}
 
 
@@ -118,7 +118,8 @@ def _build_heat_map(
     """Returns the data of the heat map of *board* on one paper.
 
     Each of the *references* has ``pieces``: its text, split into one piece per token, or None if the text may not be
-    shown. Each pair has ``gains``: one number per token of the reference, in tenths of a nat, joined by commas.
+    shown. Each pair of a candidate and a reference has ``gains``: one number per token of the reference, in tenths of a
+    nat, joined by commas.
     """
     own = [row for row in with_gains if row["signature_id"] == board.signature_id]
     return {

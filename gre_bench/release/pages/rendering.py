@@ -73,33 +73,34 @@ def overview_page(state: str, editions: Sequence[Mapping[str, Any]]) -> str:
 
 
 def page(template: str, scripts: Sequence[str], data: str, allowed: str = "", **values: Any) -> str:
-    """Returns the HTML of *template* with its *scripts*, their JSON *data*, and *values* by name.
+    """Returns the HTML of *template*, filled with *values*, with its *scripts* and the JSON *data* that they read.
 
-    *allowed*: additional rules of the content security policy. Raises `KeyError` if a value lacks a field.
+    *allowed*: additional rules of the content security policy. Raises `KeyError` if a value or a field that the
+    template uses is missing.
     """
-    css, js = f"{_read_part('page.css')}{CSS}", "\n".join(['"use strict";\n{', *map(_read_part, scripts), "}"])
+    css, js = f"{_read_asset('page.css')}{CSS}", "\n".join(['"use strict";\n{', *map(_read_asset, scripts), "}"])
     policy = (
-        f"default-src 'none'; style-src 'sha256-{_hash(css)}'; script-src 'sha256-{_hash(js)}'; "
+        f"default-src 'none'; style-src 'sha256-{_hash_for_csp(css)}'; script-src 'sha256-{_hash_for_csp(js)}'; "
         f"{allowed}base-uri 'none'; form-action 'none'"
     )
     safe = data.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     fixed = {"css": Markup(css), "js": Markup(js), "policy": policy, "data": Markup(safe)}
     try:
-        return _environment().get_template(template).render(**fixed, **values)
+        return _build_environment().get_template(template).render(**fixed, **values)
     except UndefinedError as error:
         raise KeyError(str(error)) from None
 
 
 @cache
-def _read_part(name: str) -> str:
+def _read_asset(name: str) -> str:
     return (FOLDER / name).read_text(encoding="utf-8")
 
 
-def _hash(text: str) -> str:
+def _hash_for_csp(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _without_controls(value: object) -> object:
+def _clean_control_characters(value: object) -> object:
     """Returns *value* without control characters if it is a text. Titles, for example, may contain such characters."""
     if not isinstance(value, str):
         return value
@@ -108,14 +109,14 @@ def _without_controls(value: object) -> object:
 
 
 @cache
-def _environment() -> Environment:
+def _build_environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(FOLDER),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_without_controls,
+        finalize=_clean_control_characters,
     )
     environment.filters |= {
         "named": format_candidate_html,
@@ -248,7 +249,10 @@ def verdict(validation: str) -> str:
 
 
 def group_perturbations(validations: Sequence[Row]) -> dict[str, list[Row]]:
-    """Returns family → the perturbations tried with any metric; one effect of each stands for the perturbation."""
+    """Returns family of perturbations → one row for each perturbation that was tried with any metric.
+
+    Each row is the perturbation's effect on one of the metrics.
+    """
     by_perturbation = {effect["change"]: effect for row in validations for effect in row["effects"]}
     families_shown = sorted({effect["family"] for effect in by_perturbation.values()})
     return {
@@ -285,7 +289,7 @@ def index_changes(history: Row) -> dict[str, dict[str, Row]]:
 
 
 def count_pair_states(outcomes: Sequence[Row]) -> dict[str, dict[str, int]]:
-    """Returns title of a board → state of pairs → number of pairs."""
+    """Returns title of a board → state → number of pairs in this state, for each of the `STATES`."""
     by_board: dict[str, dict[str, int]] = {}
     for outcome in outcomes:
         by_board.setdefault(outcome["title"], dict.fromkeys(STATES, 0))[outcome["state"]] += outcome["pairs"]

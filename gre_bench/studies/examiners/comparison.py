@@ -58,7 +58,7 @@ def compare(job: ExaminerJob) -> dict[str, Any]:
             for model in (settings.models if needs_model(settings, examiner) else (None,))
         ]
         for index, (name, examiner, model) in enumerate(due, 1):
-            column, signed = _grade_column(job, material, models, name, examiner, model)
+            column, signed = _grade_all_texts(job, material, models, name, examiner, model)
             columns.append(column)
             signatures[column.title] = signed
             graded = f"{len(column.values)} of {len(column.grades)} graded, {column.cost.replies} replies"
@@ -81,7 +81,7 @@ def compare(job: ExaminerJob) -> dict[str, Any]:
     return summary
 
 
-def _grade_column(
+def _grade_all_texts(
     job: ExaminerJob, material: GradedItems, models: Mapping[str, Model], name: str, examiner: Examiner,
     model: str | None,
 ) -> tuple[RaterColumn, dict[str, Any]]:  # fmt: skip

@@ -52,7 +52,7 @@ BEST = (
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """The exams, rule → examiner → weight, and a column of the study per rule, which holds the chair's decisions."""
+    """A panel's results. *weights*: rule → examiner → weight. *columns*: the chair's decisions, one column per rule."""
 
     exams: list[ExamResult]
     weights: dict[str, dict[str, float]]
@@ -217,7 +217,7 @@ def write_examiner_study(
         "rows": {published: dict(rows) for published, rows in grid.rows.items()},
         "tables": [asdict(sheet) for sheet in sheets], "lacking": list_missing_grades(outcomes),
     }  # fmt: skip
-    write_text_file(folder / "grades.csv", format_rows_as_csv(_grade_rows(columns, human)))
+    write_text_file(folder / "grades.csv", format_rows_as_csv(_yield_grade_rows(columns, human)))
     write_text_file(folder / "outcomes.csv", format_rows_as_csv(map(_flatten_result, outcomes)))
     write_text_file(folder / "differences.csv", format_rows_as_csv(map(asdict, tests)))
     write_text_file(folder / "tables.md", markdown(sheets, list_missing_grades(outcomes)))
@@ -233,7 +233,7 @@ def write_examiner_study(
     return summary
 
 
-def _grade_rows(columns: Sequence[RaterColumn], human: Mapping[str, float]) -> Iterable[dict[str, Any]]:
+def _yield_grade_rows(columns: Sequence[RaterColumn], human: Mapping[str, float]) -> Iterable[dict[str, Any]]:
     for column in columns:
         ids = {"examiner": column.name, "lm": column.by}
         for grade in column.grades:

@@ -68,7 +68,7 @@ _COMMON = frozenset(word_lists()["common"])
 def write_extractive_review(title: str, abstract: str | None, text: str | None, kind: Kind) -> str:
     """Returns a review in four sections, each a list of sentences; empty if the paper lacks the text that *kind* needs.
 
-    The kind ``full`` uses the whole paper; ``abstract`` uses all but the body *text*.
+    The kind ``full`` uses the whole paper; ``abstract`` uses only title and abstract.
     """
     if not (text if kind == "full" else abstract):
         return ""

@@ -2,7 +2,8 @@
 
 This rule can replace an LM that gets the prompt of Xu et al. 2025, C.1. A log-linear model (`stances`) decides which
 sentences of the review are judgments, and whether each appreciates, criticizes, questions or suggests. Each judgment
-becomes one line, word for word. List marks and line breaks have no effect.
+becomes one line: its stance, and the sentence word for word. Line breaks and most list marks have no effect (see
+`claims_of`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from gre_bench.writing.rules.stances import NONE, STANCES, Claim, load_shipped_m
 WRITER = "rule-judgments-4"
 
 _REMEMBERED = 2_000
-"""Number of reviews whose judgments stay in memory: an import describes them, and the next step stores them."""
+"""Number of reviews whose judgments stay in memory, so that the step after an import need not compute them again."""
 
 _SURE = 0.12
 """A sentence counts as a judgment if its probabilities of the four stances add up to at least this much.
@@ -45,7 +46,7 @@ _PASSAGE = 25
 """The fewest words of a paragraph of prose in a paper."""
 
 _NAMED = 5
-"""The most papers that a line on lost text names."""
+"""The maximum number of papers that a line of `describe_losses` names."""
 
 _FUNCTION = frozenset(word_lists()["function"])
 _NO_JUDGMENT = re.compile(
@@ -55,10 +56,10 @@ _NO_JUDGMENT = re.compile(
 _WORD = re.compile(r"[a-z][\w'-]*")
 _HTML = re.compile(
     r"</?(?:p|div|section|h[1-6]|[ou]l|li|d[ldt]|br|hr|table|t[rdh]|blockquote|pre)(?:\s[^<>]*)?/?>|"
-    r"</(?:b|strong|i|em|u|a|span|font)\s*>",
+    r"</(?:b|strong|i|em|u|a|span|font)\s*>|&(?:amp|lt|gt|quot|apos|nbsp|#\d{1,7}|#x[\da-f]{1,6});",
     re.I,
 )
-"""Matches tags that give an HTML text its headings, lists and paragraphs; a letter in angle brackets is none."""
+"""Matches HTML tags of headings, lists and paragraphs, end tags such as ``</b>`` but not ``<b>``, and character entities."""
 
 
 @lru_cache(_REMEMBERED)
@@ -70,7 +71,7 @@ def judgments_of(review: str) -> str:
     lines: list[str] = []
     kept: list[frozenset[str]] = []
     sentences = claims_of(review)
-    claims = [(claim, content) for claim in sentences if (content := _content_words(claim.text))]
+    claims = [(claim, content) for claim in sentences if (content := _extract_content_words(claim.text))]
     chances = load_shipped_model().probabilities([claim for claim, _ in claims], len(sentences))[:, :NONE]
     sure = _SURE if chances.sum(axis=1).max(initial=0) >= _SURE else _SURE / 2
     for (claim, content), stances in zip(claims, chances, strict=True):
@@ -101,9 +102,9 @@ def claims_of(review: str) -> list[Claim]:
 
 
 def describe_losses(reviews: Sequence[tuple[str, str]]) -> list[str]:
-    """Returns a line for each way in which `judgments_of` loses text of *reviews*, pairs of a paper's id and a review.
+    """Returns a line for each way in which `judgments_of` loses text of *reviews*.
 
-    The ways are sentences that are cut, HTML tags, and reviews without a judgment.
+    *reviews*: pairs (paper id, review). The ways are sentences that are cut, HTML tags, and reviews without a judgment.
     """
     cut = {paper: count for paper, text in reviews if (count := _count_cut_sentences(text))}
     tagged = sum(bool(_HTML.search(text)) for _, text in reviews)
@@ -116,7 +117,7 @@ def describe_losses(reviews: Sequence[tuple[str, str]]) -> list[str]:
         )
     if tagged:
         lines.append(
-            f"{tagged:,} of {counted(len(reviews), 'review')} with HTML tags, which {WRITER} reads as text: convert "
+            f"{tagged:,} of {counted(len(reviews), 'review')} with HTML tags or entities, which {WRITER} reads as text: convert "
             "them to plain text or Markdown first"
         )
     if silent:
@@ -153,8 +154,11 @@ def judgments_of_passage(text: str, size: int, seed: int) -> str:
     return "\n".join(lines)
 
 
-def _content_words(text: str) -> frozenset[str]:
-    """Returns the content words of *text*; none for short texts, thanks, references to other parts, keyword lists."""
+def _extract_content_words(text: str) -> frozenset[str]:
+    """Returns the content words of *text*, or the empty set if *text* cannot be a judgment.
+
+    This is so for short texts, thanks, references to other parts of the review, and lists of keywords.
+    """
     words = _WORD.findall(text.lower().replace("’", "'"))
     listed = len(words) >= 6 and sum(word in _FUNCTION for word in words) < _FUNCTION_SHARE * len(words)
     silent = len(text.split()) < _SHORTEST or listed or _NO_JUDGMENT.search(text)

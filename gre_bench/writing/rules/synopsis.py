@@ -116,7 +116,7 @@ def statements(abstract: str | None, text: str | None) -> Iterator[Statement]:
         if point := clean_sentence(sentence):
             yield Statement("abstract", point)
     heading = ""
-    for paragraph in _paragraphs((text or "")[:_LONGEST_TEXT]):
+    for paragraph in _yield_paragraphs((text or "")[:_LONGEST_TEXT]):
         if paragraph.startswith("#"):
             heading = paragraph[1:].lower()
             if _ENDS.match(heading):
@@ -175,7 +175,7 @@ def weigh_as_weakness(statement: Statement) -> float:
 
 
 def _select_best_statements(statements: Sequence[Statement], weights: Sequence[float]) -> list[str]:
-    """Returns the texts of the `MOST` *statements* with the largest positive weights, in paper order.
+    """Returns the texts of at most `MOST` *statements*, those of largest positive weight, in paper order.
 
     Of statements that say nearly the same, only one is returned.
     """
@@ -189,7 +189,7 @@ def _select_best_statements(statements: Sequence[Statement], weights: Sequence[f
     return [statements[index].text for index in sorted(kept)]
 
 
-def _paragraphs(text: str) -> Iterator[str]:
+def _yield_paragraphs(text: str) -> Iterator[str]:
     """Yields the headings and paragraphs of *text*, each on one line; each heading starts with "#"."""
     lines: list[str] = []
     for line in [*text.split("\n"), ""]:

@@ -6,10 +6,9 @@ They replace LMs where no LM is available.
 - ``rule-2`` only rephrases, in another style than ``rule``.
 - ``extractive-full`` and ``extractive-abstract`` write reviews.
 
-Four functions that change a review each do the work of an LM with a prompt of Xu et al. 2025.
-`fill_in_vague_sentences` is for the prompt in D.3.2, `write_abstract_review` for D.3.3, and `summarise_stances` for
-D.4.2. `rephrase_review` of `gre_bench.perturbations.wording` is for D.4.1; it has two styles, because D.4.1 uses two
-LMs.
+Four functions replace an LM that changes a review by a prompt of Xu et al. 2025. `fill_in_vague_sentences` replaces the
+prompt in D.3.2, `write_abstract_review` that in D.3.3, and `summarise_stances` that in D.4.2. `rephrase_review` of
+`gre_bench.perturbations.wording` replaces that in D.4.1; it has two styles, because D.4.1 uses two LMs.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class RuleTextWriter:
 
     def identity(self, task: str) -> str:
         if task == "rephrase":
-            return REPHRASERS[self._style(task)]
+            return REPHRASERS[self._require_style(task)]
         if self.name in STYLES and self.name != RULE:
             raise SettingsError(f"writer {self.name} only rephrases; for {task} take {RULE} or a model")
         return _IDENTITIES.get(task, f"{self.name}-1")
@@ -64,18 +63,18 @@ class RuleTextWriter:
         return [_make_written_text(item, judgments.judgments_of(text), "no_judgments") for item, text in reviews]
 
     def assw(self, papers: Sequence[Paper]) -> list[WrittenText]:
-        return [_make_written_text(paper.paper_id, _assw_of(paper), "no_text") for paper in papers]
+        return [_make_written_text(paper.paper_id, _extract_assw(paper), "no_text") for paper in papers]
 
     def reviews(self, papers: Sequence[Paper]) -> list[WrittenText]:
         if self.name not in EXTRACTIVE:
             raise SettingsError(f"writer {self.name} writes no reviews; reviewers by rule: {', '.join(EXTRACTIVE)}")
-        return [_review(paper, EXTRACTIVE[self.name]) for paper in papers]
+        return [_write_review(paper, EXTRACTIVE[self.name]) for paper in papers]
 
     def changed(self, task: WriterTask, items: Sequence[PerturbationInput]) -> list[WrittenText]:
-        style = 0 if task in WRITERS else self._style(task)
-        return change_applicable_items(task, items, lambda able: [_changed(task, item, style) for item in able])
+        style = 0 if task in WRITERS else self._require_style(task)
+        return change_applicable_items(task, items, lambda able: [_perturb_review(task, item, style) for item in able])
 
-    def _style(self, task: str) -> int:
+    def _require_style(self, task: str) -> int:
         if self.name not in STYLES:
             known = ", ".join(STYLES)
             raise SettingsError(f"writer {self.name} cannot do the task {task}; writers by rule that can: {known}")
@@ -87,7 +86,7 @@ def change_applicable_items(
     items: Sequence[PerturbationInput],
     write: Callable[[Sequence[PerturbationInput]], list[WrittenText]],
 ) -> list[WrittenText]:
-    """Lets *write* change those of *items* that *task* can change; the others get the code of a `PerturbationError`."""
+    """Returns what *write* makes of the *items* that *task* can change; for others, a `PerturbationError`'s code."""
     change = next(change.name for change in PERTURBATIONS.values() if change.task == task)
     results: dict[int, WrittenText] = {}
     for index, item in enumerate(items):
@@ -100,7 +99,7 @@ def change_applicable_items(
     return [results[index] for index in range(len(items))]
 
 
-def _changed(task: WriterTask, item: PerturbationInput, style: int) -> WrittenText:
+def _perturb_review(task: WriterTask, item: PerturbationInput, style: int) -> WrittenText:
     if task == "completion":
         return _make_written_text(item.key, fill_in_vague_sentences(item), "no_text")
     if task == "abstract_only":
@@ -114,14 +113,14 @@ def _changed(task: WriterTask, item: PerturbationInput, style: int) -> WrittenTe
     return WrittenText(item.key, add_section_openings(item, strengths, weaknesses), "ok")
 
 
-def _review(paper: Paper, kind: extractive.Kind) -> WrittenText:
+def _write_review(paper: Paper, kind: extractive.Kind) -> WrittenText:
     if not (paper.text if kind == "full" else paper.abstract):
         return WrittenText(paper.paper_id, None, "no_text" if kind == "full" else "no_abstract")
     review = extractive.write_extractive_review(paper.title, paper.abstract, paper.text, kind)
     return _make_written_text(paper.paper_id, review, "no_review")
 
 
-def _assw_of(paper: Paper) -> str:
+def _extract_assw(paper: Paper) -> str:
     if not paper.text and not paper.abstract:
         return ""
     strengths, weaknesses = synopsis.assw_of(paper.abstract, paper.text or "")
@@ -154,7 +153,10 @@ def read_vague_sentences() -> tuple[str, ...]:
 
 
 def fill_in_vague_sentences(material: PerturbationInput) -> str:
-    """Returns the review with a vague sentence for each deleted one; none is repeated until all have been used."""
+    """Returns the review with vague sentences in place of those that `delete_even_sentences` deletes.
+
+    No vague sentence is repeated until all have been used.
+    """
     chance = material.chance("completion")
     first, *pieces = blank_even_sentences(material).split(MISSING)
     fillers: list[str] = []

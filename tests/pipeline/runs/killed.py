@@ -24,13 +24,13 @@ def refresh_until_a_reply(state: str, overrides: tuple[str, ...]) -> None:
     from gre_bench.writing import writers
     from tests.pipeline import test_writing
 
-    kept = writers.LMTextWriter._written
+    kept = writers.LMTextWriter._write_with_retries
 
     def dying(*given: Any) -> None:
         kept(*given)
         os.kill(os.getpid(), signal.SIGKILL)
 
-    writers.LMTextWriter._written = dying  # type: ignore[assignment,method-assign]
+    writers.LMTextWriter._write_with_retries = dying  # type: ignore[assignment,method-assign]
     use(OverlapLM())
     test_writing.run(Path(state), *overrides, limit=2)
 
