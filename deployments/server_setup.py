@@ -78,7 +78,9 @@ class Waits:
     once: float = 3600.0
 
 
-def events(tag: str, expect: str, after: str = "", within_s: float = 0.0, message: str = "") -> EventTrigger:
+def build_event_trigger(
+    tag: str, expect: str, after: str = "", within_s: float = 0.0, message: str = ""
+) -> EventTrigger:
     """Returns a trigger on the events of flow runs that have the tag *tag*.
 
     If *after* is empty, the trigger fires when one of the events *expect* happens, but for each run only once in
@@ -103,7 +105,7 @@ def events(tag: str, expect: str, after: str = "", within_s: float = 0.0, messag
     )
 
 
-def action(kind: type[Action], **fields: Any) -> Action:
+def build_action(kind: type[Action], **fields: Any) -> Action:
     """Returns an object of the class *kind* with the given *fields*; other fields keep their defaults.
 
     Calling the class directly would do the same, but a type checker would demand the other fields.
@@ -111,7 +113,7 @@ def action(kind: type[Action], **fields: Any) -> Action:
     return kind.model_validate(fields)
 
 
-def automations(notification_block: UUID | None, waits: Waits) -> Iterator[AutomationCore]:
+def build_automations(notification_block: UUID | None, waits: Waits) -> Iterator[AutomationCore]:
     """Yields the automations for this project's runs. *waits*: how long the server waits before it acts.
 
     *notification_block*: id of the Prefect block that sends notifications; None: yield no automation that notifies.
@@ -125,16 +127,16 @@ def automations(notification_block: UUID | None, waits: Waits) -> Iterator[Autom
         yield AutomationCore(
             name=f"gre-bench: {name}",
             description="A machine that is gone reports nothing. Its run would keep every later one waiting.",
-            trigger=events(EVERY, expect, after, waits.silence),
-            actions=[action(ChangeFlowRunState, state=state, message=silence)],
+            trigger=build_event_trigger(EVERY, expect, after, waits.silence),
+            actions=[build_action(ChangeFlowRunState, state=state, message=silence)],
         )
     yield AutomationCore(
         name="gre-bench: a crashed run goes on",
         description="Runs its deployment again, with the crashed run's own parameters. What was done is kept; no reply "
         "that arrived is paid for twice. A run with job variables of its own is not run again: they cannot be given.",
-        trigger=events(SCHEDULED, "Crashed", within_s=waits.once),
+        trigger=build_event_trigger(SCHEDULED, "Crashed", within_s=waits.once),
         actions=[
-            action(
+            build_action(
                 RunDeployment, source="inferred", parameters=PARAMETERS, schedule_after=timedelta(seconds=waits.rest)
             )
         ],
@@ -142,9 +144,9 @@ def automations(notification_block: UUID | None, waits: Waits) -> Iterator[Autom
     yield AutomationCore(
         name="gre-bench: a refused run says why",
         description="Of most deployments only one run goes at a time. Prefect's own words name a limit and no way out.",
-        trigger=events(EVERY, "Cancelled", message=REFUSED),
+        trigger=build_event_trigger(EVERY, "Cancelled", message=REFUSED),
         actions=[
-            action(
+            build_action(
                 ChangeFlowRunState,
                 state=StateType.CANCELLED,
                 message="another run holds this deployment; without a sign of life for "
@@ -156,11 +158,14 @@ def automations(notification_block: UUID | None, waits: Waits) -> Iterator[Autom
         return
     news = (
         # A stage that failed in another work pool fails the run that asked for it, which is told.
-        ("a run that did not end well is told", events(ALONE, "Failed Crashed", within_s=waits.once)),
-        ("a late run is told", events(EVERY, "Running Cancelled Crashed Failed", "Late Pending", waits.late)),
-        ("a finished refresh is told", events(ANNUAL, "Completed", within_s=waits.once)),
+        ("a run that did not end well is told", build_event_trigger(ALONE, "Failed Crashed", within_s=waits.once)),
+        (
+            "a late run is told",
+            build_event_trigger(EVERY, "Running Cancelled Crashed Failed", "Late Pending", waits.late),
+        ),
+        ("a finished refresh is told", build_event_trigger(ANNUAL, "Completed", within_s=waits.once)),
         # Its budget is used up, and only a person can raise it. A paused fetch continues by itself.
-        ("a paused refresh is told", events(ANNUAL, "Paused", within_s=waits.once)),
+        ("a paused refresh is told", build_event_trigger(ANNUAL, "Paused", within_s=waits.once)),
     )
     for name, trigger in news:
         body = "{{ flow.name }} {{ flow_run.name }}: {{ flow_run.state.name }}. {{ flow_run.state.message }}"
@@ -196,7 +201,7 @@ def set_up(client: SyncPrefectClient, tell: str | None, waits: Waits) -> Iterato
         notification_block = saved
     else:
         yield 'nobody is told of crashed, failed, late, paused and finished runs; --tell URL posts {"text": ...} there'
-    for wanted in automations(notification_block, waits):
+    for wanted in build_automations(notification_block, waits):
         existing = client.read_automations_by_name(wanted.name)
         if existing:
             client.update_automation(existing[0].id, wanted)

@@ -7,10 +7,10 @@ from typing import Any
 from prefect import flow
 
 from gre_bench.pipeline.runs.prefect_engine import to_prefect_state
-from gre_bench.studies.guideline_comparison import GuidelineJob, compare
+from gre_bench.studies.guideline_comparison import GuidelineJob, compare_conditions
 
 
 @flow(name="compare-guidelines", flow_run_name="{job.name}", persist_result=False)
 def compare_guidelines(job: GuidelineJob) -> dict[str, Any]:
     """Compares guidelines as *job* says; the summary has each condition's results, and the study's folder."""
-    return to_prefect_state(compare, job)
+    return to_prefect_state(compare_conditions, job)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from gre_bench.core import settings as configuration
 from gre_bench.core.errors import GreBenchError, LMError, SettingsError, SpanError, UnfinishedError
 from gre_bench.core.judgments import has_judgments
-from gre_bench.core.known_names import did_you_mean
+from gre_bench.core.known_names import suggest_known_names
 from gre_bench.core.pretrained import is_model_name, load_pretrained_models
 from gre_bench.core.records import LMIdentity, Prediction, SpanLogprob
 from gre_bench.lm import opening
@@ -120,7 +120,7 @@ def open_lm(name: str | Path = "cache-ngram", **settings: Any) -> OpenedLM:
     if not is_backend and not is_model_name(Path(name)) and not Path(name).is_dir():
         raise LMError(f"no evaluation LM {name}, and no such folder; {_suggest_known_lms(str(name))}")
     tree = {"backend": str(name)} if is_backend else {"backend": "transformers", "folder": str(name)}
-    chosen = configuration.parse({"evaluation_lm": tree | settings}, "open_lm").evaluation_lm
+    chosen = configuration.parse_settings({"evaluation_lm": tree | settings}, "open_lm").evaluation_lm
     return OpenedLM(opening.open_lm(chosen), find_reply_splitter(chosen))
 
 
@@ -327,7 +327,7 @@ def remove(edition: str, candidate: str, state: str | Path = "state") -> dict[st
         SettingsError: *candidate* is the human baseline, a control, or unknown.
     """
     from gre_bench.pipeline.own_reviews import find_candidate
-    from gre_bench.pipeline.own_reviews import remove as remove_from
+    from gre_bench.pipeline.own_reviews import remove_candidate as remove_from
     from gre_bench.pipeline.runs.job import read_last_settings
 
     store = _open_existing_store(edition, state)
@@ -436,7 +436,7 @@ def _format_options(options: Mapping[str, str | Sequence[str]] | None) -> list[s
 
 def _suggest_known_lms(name: str) -> str:
     own = [known for known in opening.BACKENDS if known not in ("transformers", "vllm")]
-    return did_you_mean(
+    return suggest_known_names(
         name, [*own, *(known for known, entry in load_pretrained_models().items() if entry.kind == "lm")]
     )
 

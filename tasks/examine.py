@@ -15,7 +15,7 @@ from gre_bench.lm.opening import open_lm
 from gre_bench.lm.protocol import require_chat_lm
 from gre_bench.prompts.conditions import Condition
 from gre_bench.tasks.policy import writing_step
-from gre_bench.writing.writers import ExaminerLM, WriterContext, open_examiner, open_logprobs
+from gre_bench.writing.writers import ExaminerLM, WriterContext, open_examiner, open_logprob_writer
 
 if TYPE_CHECKING:
     from gre_bench.examiners.examiner import Examiner, GradingItem, ItemKind
@@ -89,7 +89,7 @@ def build_grader(
     if examiner.aggregation != "logprob":
         identity = grading_identity(examiner, writer.identity, sampling)
         return lambda items: grade_by_replies(examiner, items, writer, sampling), identity
-    shown = open_logprobs(name, writer_context)
+    shown = open_logprob_writer(name, writer_context)
     identity = grading_identity(examiner, shown.identity, sampling)
     return lambda items: grade_by_endpoint(examiner, items, shown, writer, sampling), identity
 
@@ -116,8 +116,8 @@ def prefer_pairs(
 @writing_step("write instructions", "instructions by {name}")
 def write_instructions(name: str, writer_context: WriterContext, chat: Chat) -> ChatOutcome[str]:
     """Returns the LM *name*'s reply to *chat*: instructions for examiners, or a problem if they are unusable."""
-    from gre_bench.examiners.examiner import check_instructions
+    from gre_bench.examiners.examiner import extract_instructions
     from gre_bench.examiners.grading import ask_and_parse
 
     opened = open_examiner(name, writer_context)
-    return ask_and_parse(opened.writer, [chat], opened.sampling, check_instructions)[0]
+    return ask_and_parse(opened.writer, [chat], opened.sampling, extract_instructions)[0]

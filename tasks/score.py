@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from gre_bench.core.metrics import EXAMINER, Recipe, recipe_of
+from gre_bench.core.metrics import EXAMINER, Recipe, find_recipe
 from gre_bench.core.records import LMIdentity, Signature, SpanLogprob
 from gre_bench.core.settings import ScoringSettings
 from gre_bench.lm.opening import open_lm
@@ -24,7 +24,7 @@ def sign_metrics(
 
     *writer*, *assw_writer*: the identities of the writers of judgments and of author-stated strengths and weaknesses.
     """
-    recipes = {name: recipe_of(name) for name in scoring.metrics}
+    recipes = {name: find_recipe(name) for name in scoring.metrics}
     by_logprobs = any(recipe.formula for recipe in recipes.values())
     identity = open_lm(backends.evaluation_lm).identity if by_logprobs else NOTHING
     return identity, {
@@ -66,9 +66,9 @@ def _open_other_backend(
 
         opened = open_examiner(scoring.examiner, backends.writer_context)
         return opened.identity(PROMPT), lambda signed: LMExaminer(opened.writer, opened.sampling, signed)
-    from gre_bench.metrics.overlap import OverlapMetric, measure_of
+    from gre_bench.metrics.overlap import OverlapMetric, load_measure
 
-    measure = measure_of(recipe)
+    measure = load_measure(recipe)
     return replace(NOTHING, engine_version=measure.identity), lambda signed: OverlapMetric(measure, signed)
 
 

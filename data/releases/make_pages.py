@@ -28,7 +28,7 @@ from gre_bench.release.public_tables import (
     VIEWS_FILE,
     build_views_sql,
     open_release_tables,
-    table_rows,
+    read_table,
 )
 from gre_bench.release.publishing import write_pages
 from gre_bench.release.release_store import ReleaseStore
@@ -47,7 +47,7 @@ STATED = ("usd", "conflict", "covered")
 def renew(release: Path, about: dict[str, Any]) -> None:
     """Makes the `STATISTICS` of *release*, its list of metrics and the contrasts of its manifest *about* again."""
     with open_release_tables(release) as connection:
-        kept: list[Any] = table_rows(connection, "signatures")
+        kept: list[Any] = read_table(connection, "signatures")
         store = ReleaseTables(about["edition"], connection)
         store_rank_statistics(store, Job(Settings(), Path()), kept, "")
         about.pop("claims", None)
@@ -56,7 +56,7 @@ def renew(release: Path, about: dict[str, Any]) -> None:
             path = release / FOLDER / f"{name}.parquet"
             rows = written[f"put_{name}"]
             if name == "profiles":
-                stated = {(row["signature_id"], row["candidate_id"]): row for row in table_rows(connection, name)}
+                stated = {(row["signature_id"], row["candidate_id"]): row for row in read_table(connection, name)}
                 rows = [row | {key: stated[row["signature_id"], row["candidate_id"]][key] for key in STATED}
                         for row in rows]  # fmt: skip
             stored = connection.table(name).to_arrow_table().schema

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from gre_bench.board.family import Read, pairs_of
+from gre_bench.board.family import Read, read_scored_pairs
 from gre_bench.core.records import HUMAN
 from gre_bench.core.terminal import counted
 from gre_bench.store.queries import COMMITTEES, LeaderboardRow
@@ -46,7 +46,7 @@ def read_committee_curve(read: Read, signature_id: str, board: Sequence[Leaderbo
     result = compute_committee_curve(scores, names, papers, frozenset(problems))
     if result is None:
         return None
-    pairs = pairs_of(read, signature_id)
+    pairs = read_scored_pairs(read, signature_id)
     others = {paper for name, paper in zip(pairs.candidates, pairs.papers, strict=True) if name == HUMAN} - {*papers}
     left_out = Counter(problems.values()) + Counter({"no_review": len(others)})
     whole = JOINED.join(sorted([*names, HUMAN]))
@@ -65,7 +65,7 @@ def group_committee_scores(
     """
     references = {(row["paper_id"], row["reference_id"]) for row in rows}
     values: dict[Members, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for name, paper, reference, value in zip(*pairs_of(read, signature_id).columns, strict=True):
+    for name, paper, reference, value in zip(*read_scored_pairs(read, signature_id).columns, strict=True):
         if name in names and (paper, reference) in references:
             values[name,][paper].append(value)
     for row in rows:

@@ -1,8 +1,8 @@
 """Builds the family of significance tests that a board's order rests on: one family per metric and evaluation LM.
 
 The board, its web page, the JSON output, the command ``compare`` and planned contrasts all use this family. Therefore
-they cannot contradict each other. A *signature* stands for a metric with everything that its scores depend on, such as
-the evaluation LM, the prompt and the writer of judgments, but not the texts.
+they cannot contradict each other. A *signature* stands for a metric with everything that its scores depend on, except
+the texts: the evaluation LM, the prompt, the writer of judgments and so on.
 
 Contrasts are ordinary members of the family. The alternative is to test them first, and the other pairs only if all
 contrasts are significant. Then a single contrast that is not significant would leave the board without any order.
@@ -45,7 +45,9 @@ def compute_family(read: Read, signature_id: str, rows: Sequence[LeaderboardRow]
 
     above = {row["candidate"]: row["above_chance_p"] for row in rows if row["above_chance_p"] is not None}
     return build_test_family(
-        pairs_of(read, signature_id), [[row["candidate"] for row in own] for own in group_ranked_rows(rows)], above
+        read_scored_pairs(read, signature_id),
+        [[row["candidate"] for row in own] for own in group_ranked_rows(rows)],
+        above,
     )
 
 
@@ -87,7 +89,7 @@ def list_pair_test_rows(lm_orders: Sequence[CandidateOrder]) -> Iterator[dict[st
             yield {"metric": lm_order.rows[0]["metric"], "evaluation_lm": lm_order.lm} | asdict(each) | more
 
 
-def pairs_of(read: Read, signature_id: str) -> ScoredPairs:
+def read_scored_pairs(read: Read, signature_id: str) -> ScoredPairs:
     """Returns the scored pairs of the human baseline and the models under a signature."""
     from gre_bench.ranking.rank_statistics import ScoredPairs
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gre_bench.board.family import Read, group_ranked_rows, pairs_of, read_holm_family
+from gre_bench.board.family import Read, group_ranked_rows, read_holm_family, read_scored_pairs
 from gre_bench.board.words import is_validated
 from gre_bench.store.queries import STAND_INS, LeaderboardRow
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gre_bench.ranking.reference_dependence import TippingPoint
 
 
-def tipping_points_of(read: Read, signature_id: str, rows: Sequence[LeaderboardRow]) -> list[TippingPoint]:
+def compute_tipping_points(read: Read, signature_id: str, rows: Sequence[LeaderboardRow]) -> list[TippingPoint]:
     """Returns the tipping points of a board, group by group: up to which share of AI-written references an order holds.
 
     *rows*: the rows of the board. Returns [] if ``study references`` has not scored any candidate under this signature
@@ -24,7 +24,7 @@ def tipping_points_of(read: Read, signature_id: str, rows: Sequence[LeaderboardR
         return []
     from gre_bench.ranking.reference_dependence import tipping_points
 
-    pairs = pairs_of(read, signature_id)
+    pairs = read_scored_pairs(read, signature_id)
     tests = read_holm_family(read, signature_id, rows)
     return [point for group in group_ranked_rows(rows)
             for point in tipping_points(pairs, stand_ins, [row["candidate"] for row in group], tests)]  # fmt: skip
@@ -35,7 +35,7 @@ def format_tipping_line(read: Read, signature_id: str, rows: Sequence[Leaderboar
 
     Returns None if the board's metric is not validated, or if there are no tipping points.
     """
-    points = tipping_points_of(read, signature_id, rows) if is_validated(rows) else []
+    points = compute_tipping_points(read, signature_id, rows) if is_validated(rows) else []
     if not points:
         return None
     from gre_bench.ranking.reference_dependence import describe_tipping_points

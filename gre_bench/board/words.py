@@ -14,7 +14,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from gre_bench.core.known_names import format_name_list
-from gre_bench.core.metrics import ALPHA, is_known, recipe_of
+from gre_bench.core.metrics import ALPHA, find_recipe, is_known
 from gre_bench.core.records import HUMAN
 from gre_bench.core.terminal import counted
 from gre_bench.store.queries import CleanGapRow, ContaminationRow, LeaderboardRow, SignatureRow
@@ -235,7 +235,7 @@ def explain_missing_human(rows: Sequence[LeaderboardRow]) -> str:
     if not rows or not is_known(rows[0]["metric"]) or any(row["kind"] == "human" for row in rows):
         return ""
     papers, pairs = rows[0]["expected_papers"] or 0, rows[0]["expected"]
-    if not recipe_of(rows[0]["metric"]).needs_reference or pairs >= 2 * papers:
+    if not find_recipe(rows[0]["metric"]).needs_reference or pairs >= 2 * papers:
         return ""
     if pairs == papers:
         return "No human candidate, and no AUC: each paper has one human review here, which is the reference."
@@ -329,7 +329,7 @@ def format_contamination_gap(gap: CleanGapRow | None) -> str:
     )
 
 
-def is_small(evaluation_lm: str) -> bool:
+def is_ngram_lm(evaluation_lm: str) -> bool:
     """Whether *evaluation_lm* is the included n-gram model. Its scores cannot be compared with a large LM's scores."""
     return evaluation_lm.startswith("cache-ngram")
 
@@ -424,7 +424,7 @@ def _format_lead(leader: str, ranked: Sequence[LeaderboardRow], lm_orders: Seque
     metric, own, human = ranked[0]["metric"], words[leader], words.get(HUMAN)
     if not own or not human or not is_known(metric):
         return sentence
-    texts = "judgments" if recipe_of(metric).source == "judgments" else "reviews"
+    texts = "judgments" if find_recipe(metric).source == "judgments" else "reviews"
     return f"{sentence} {_drop_maker(leader)}'s {texts} have {own:.0f} words per paper, human's {human:.0f}."
 
 
@@ -556,7 +556,7 @@ def describe_scoring_lm(evaluation_lm: str, validation: str) -> str:
     Returns:
         A phrase such as ``scored by NAME: validated on EDITION``.
     """
-    by = f"{evaluation_lm}, a small count model" if is_small(evaluation_lm) else evaluation_lm
+    by = f"{evaluation_lm}, a small count model" if is_ngram_lm(evaluation_lm) else evaluation_lm
     return f"scored by {'rule' if evaluation_lm == 'none' else by}: {validation}"
 
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from gre_bench.core.records import edition_of
-from gre_bench.stats.effects import holm
+from gre_bench.stats.effects import adjust_by_holm
 from gre_bench.stats.intervals import SampleMean, compare_means_by_welch
 from gre_bench.store import Row
 
@@ -61,5 +61,5 @@ def compute_changes(rows: Sequence[Row]) -> list[dict[str, Any]]:
                 {**{name: earlier[name] for name in ("metric", "signature_id", "candidate")},
                  "from": earlier["edition"], "to": later["edition"], **asdict(compare_means_by_welch(before, after))}
             )  # fmt: skip
-    adjusted = holm([row["p"] for row in found_changes])
+    adjusted = adjust_by_holm([row["p"] for row in found_changes])
     return [row | {"p_holm": p} for row, p in zip(found_changes, adjusted, strict=True)]

@@ -57,7 +57,7 @@ class Domain(strict.NamedEntry, frozen=True):
     generic: str
     source: str = Field(min_length=1)
 
-    def synopsis_text(self, parts: Mapping[Part, str | None]) -> str | None:
+    def join_synopsis_parts(self, parts: Mapping[Part, str | None]) -> str | None:
         """Returns the texts of the parts in `synopsis_of`, with blank lines between them; None if one is missing."""
         texts = [(parts.get(part) or "").strip() for part in self.synopsis_of]
         return "\n\n".join(texts) if all(texts) else None

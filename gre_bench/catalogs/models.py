@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_va
 
 from gre_bench.core import strict
 from gre_bench.core.errors import LMError, SettingsError
-from gre_bench.core.known_names import is_path
+from gre_bench.core.known_names import leaves_parent_folder
 from gre_bench.core.records import Sampling
 from gre_bench.core.resources import resource
 from gre_bench.core.urls import base_url
@@ -93,7 +93,7 @@ class Model(BaseModel, frozen=True, extra="forbid"):
     @field_validator("name")
     @classmethod
     def _check_name_is_no_path(cls, name: str) -> str:
-        if is_path(name):
+        if leaves_parent_folder(name):
             raise ValueError("a part between slashes is . or ..")
         return name
 
@@ -146,7 +146,7 @@ class Model(BaseModel, frozen=True, extra="forbid"):
             return Model.model_validate(self.model_dump() | {"sampling": dict(table), "limits": self.limits})
         except ValidationError as error:
             raise SettingsError(
-                f"writing.sampling of {self.name}: {'; '.join(strict.faults(error, 'entry'))}"
+                f"writing.sampling of {self.name}: {'; '.join(strict.format_validation_faults(error, 'entry'))}"
             ) from None
 
     def read_api_key(self) -> str | None:
@@ -192,7 +192,7 @@ def load(path: Path | None = None) -> dict[str, Model]:
         try:
             model = Model.model_validate(entry)
         except ValidationError as error:
-            raise SettingsError(f"{where}: {'; '.join(strict.faults(error, 'entry'))}") from None
+            raise SettingsError(f"{where}: {'; '.join(strict.format_validation_faults(error, 'entry'))}") from None
         if model.name in models:
             raise SettingsError(f"models file {path}: two entries are named {model.name!r}")
         models[model.name] = model
@@ -227,7 +227,7 @@ def parse_endpoint_limits(path: Path, endpoints: list[Any], known: set[str]) -> 
             url = url if url in known else base_url(url)
             limits = RateLimits.model_validate(entry)
         except ValidationError as error:
-            raise SettingsError(f"{where}: {'; '.join(strict.faults(error, 'entry'))}") from None
+            raise SettingsError(f"{where}: {'; '.join(strict.format_validation_faults(error, 'entry'))}") from None
         except ValueError as error:
             raise SettingsError(f"{where}: url: {error}") from None
         if url in results:

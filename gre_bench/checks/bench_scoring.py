@@ -11,7 +11,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import HUMAN, Prediction
 from gre_bench.core.resources import resource
 from gre_bench.ingest.records.tables import read_new_reviews
-from gre_bench.pipeline.importing import row_range
+from gre_bench.pipeline.importing import parse_row_range
 
 EDITION_PAIRS = 300 * 21 * 2 * 3
 """The number of pairs in an edition like the one of Xu et al. 2025, §5: papers × candidates × references × metrics."""
@@ -44,7 +44,7 @@ def load(file: Path | None, rows: str | None, papers: int, candidates: int, syno
     second reviews of other papers stand for the reviews by further candidates. Other reviews serve as synopses, so that
     all texts have realistic lengths. Raises `SettingsError` if the file has too few papers.
     """
-    source, span = file or resource("data", "sample", "reviews.jsonl"), row_range(rows) if rows else None
+    source, span = file or resource("data", "sample", "reviews.jsonl"), parse_row_range(rows) if rows else None
     imported = read_new_reviews(source, {}, {}, (), by=HUMAN, writer="given", rows=span, make_papers=True)
     paper_of = {review.review_id: review.paper_id for review in imported.reviews}
     texts: dict[str, list[str]] = {}

@@ -13,7 +13,7 @@ from gre_bench.core.settings import Settings
 from gre_bench.pipeline.year_models import NamedLMs, list_named_lms
 from gre_bench.prompts.conditions import split_condition
 from gre_bench.writing.fit import OverLong, choose_token_counter, judge_fit, tokens_left_for_prompt
-from gre_bench.writing.spend_log import cost
+from gre_bench.writing.spend_log import compute_cost_usd
 from gre_bench.writing.writers import WriterContext, open_lm_text_writer
 
 PAPER_TOKENS, REVIEW_TOKENS, JUDGMENT_TOKENS, SYNOPSIS_TOKENS, PROMPT_TOKENS = 12_000, 900, 300, 400, 500
@@ -47,7 +47,7 @@ class PlannedRequests:
 
     def usd(self, model: Model) -> float | None:
         """Returns the cost at the prices of *model*; None if a price is unknown."""
-        return cost(model, self.prompt_tokens, self.reply_tokens)
+        return compute_cost_usd(model, self.prompt_tokens, self.reply_tokens)
 
 
 @dataclass(slots=True)
@@ -87,7 +87,7 @@ class Bill:
             row = rows.setdefault(name, {"model": name, "requests": 0, "prompt_tokens": 0, "reply_tokens": 0})
             for column in ("requests", "prompt_tokens", "reply_tokens"):
                 row[column] += getattr(line, column)
-        return [row | {"usd": cost(models[name], row["prompt_tokens"], row["reply_tokens"])}
+        return [row | {"usd": compute_cost_usd(models[name], row["prompt_tokens"], row["reply_tokens"])}
                 for name, row in rows.items()]  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from gre_bench.catalogs.models import Model
 from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import GreBenchError, LMError, Paused, SettingsError, SourceError, SpanError
-from gre_bench.core.metrics import recipe_of
+from gre_bench.core.metrics import find_recipe
 from gre_bench.core.records import Paper, Prediction
 from gre_bench.core.resources import resource
 from gre_bench.core.settings import FetchSettings, Settings
@@ -36,7 +36,7 @@ from gre_bench.http.lm_requests import mask_secrets
 from gre_bench.ingest.openreview.client import Login, OpenReview
 from gre_bench.ingest.openreview.fetching import locate_budget_file, origin
 from gre_bench.ingest.openreview.request_budget import RequestBudget
-from gre_bench.ingest.records.venues import venue_of
+from gre_bench.ingest.records.venues import find_venue_entry
 from gre_bench.pipeline.runs.job import Job, list_secrets
 from gre_bench.pipeline.runs.workers import why_no_cluster
 from gre_bench.pipeline.validation_records import expected_verdicts, format_gate_decision
@@ -139,7 +139,7 @@ def check_gpu(settings: Settings, state: Path) -> Iterator[Finding]:
     Missing torch is a problem only if the evaluation LM or the embedder needs it. A missing GPU is a problem only if
     the settings name the device cuda.
     """
-    from gre_bench.lm.opening import dtype_of
+    from gre_bench.lm.opening import choose_dtype
     from gre_bench.lm.weights import describe_installed_torch, measure_dtype_slowdown
 
     lm, torch = settings.evaluation_lm, describe_installed_torch()
@@ -161,7 +161,7 @@ def check_gpu(settings: Settings, state: Path) -> Iterator[Finding]:
         yield Finding("gpu", "problem", "none, and the settings ask for cuda", todo)
     elif lm.backend in TORCH_BACKENDS:
         yield Finding("gpu", "warning", "none: the evaluation LM runs on the CPU", "fine for small models only")
-        dtype = dtype_of(lm)
+        dtype = choose_dtype(lm)
         if dtype != "float32" and (slower := measure_dtype_slowdown(dtype)) > MOST_SLOWER:
             slow = f"this CPU computes {dtype} {slower:.0f} times slower than float32"
             todo = "set evaluation_lm.dtype=float32, whose scores have a signature of their own"
@@ -298,7 +298,7 @@ def check_evaluation_lm(settings: Settings, state: Path) -> Iterator[Finding]:
     The evaluation LM must find a review likelier when it has just read that same review. If it does not, the finding is
     a warning.
     """
-    recipes = [recipe_of(name) for name in settings.scoring.metrics]
+    recipes = [find_recipe(name) for name in settings.scoring.metrics]
     if any(recipe.formula for recipe in recipes):
         from gre_bench.lm.opening import open_lm
         from gre_bench.lm.protocol import predict_checked
@@ -531,7 +531,7 @@ def _try_login(settings: Settings, state: Path, login: Login, account: str, verd
 
     *account*: a description of the login. *verdict*: the verdict if the request is refused.
     """
-    service, venue = origin(settings), venue_of(settings.edition.venue, settings.edition.year)
+    service, venue = origin(settings), find_venue_entry(settings.edition.venue, settings.edition.year)
     where, invitation = service.host.partition("//")[2], venue.listings[0]
     with tempfile.TemporaryDirectory(prefix="gre-bench-") as folder:
         budget = locate_budget_file(state if state.is_dir() else Path(folder))

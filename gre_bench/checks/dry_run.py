@@ -15,7 +15,7 @@ from typing import Any
 from gre_bench.catalogs.models import load as load_models
 from gre_bench.checks.bill import Bill, count_papers_that_fit
 from gre_bench.core.errors import SourceError
-from gre_bench.core.metrics import recipe_of
+from gre_bench.core.metrics import find_recipe
 from gre_bench.core.records import Paper, WrittenText
 from gre_bench.core.settings import BudgetSettings
 from gre_bench.pipeline.importing import set_job_domain
@@ -93,12 +93,12 @@ def _estimate_seconds(job: Job, due: dict[str, Any], work: Any, bill: Bill) -> t
     """
     chunk, pairs = list(due.items()), 0
     for item in group_cases_by_metric(chunk, work):
-        if recipe_of(item.metric).asks == "writer":
+        if find_recipe(item.metric).asks == "writer":
             bill.add("grades", str(job.settings.scoring.examiner), item.cases)
         else:
             pairs += len(item.cases)
     trial = [
-        item for item in group_cases_by_metric(chunk[:TRIED_PAPERS], work) if recipe_of(item.metric).asks != "writer"
+        item for item in group_cases_by_metric(chunk[:TRIED_PAPERS], work) if find_recipe(item.metric).asks != "writer"
     ]
     tried_pairs = sum(len(item.cases) for item in trial)
     if not tried_pairs:

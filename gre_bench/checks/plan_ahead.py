@@ -25,21 +25,26 @@ from gre_bench.checks.bill import (
 from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.incoming import read_text
-from gre_bench.core.metrics import recipe_of
+from gre_bench.core.metrics import find_recipe
 from gre_bench.core.settings import Settings
 from gre_bench.core.strict import load_json
 from gre_bench.core.terminal import counted
 from gre_bench.ingest.openreview.fetching import (
     choose_fetch_run_folder,
-    is_listed,
-    items_of_snapshot,
+    is_listing_complete,
+    list_snapshot_items,
     locate_budget_file,
     origin,
     sample_papers_of_journal,
 )
-from gre_bench.ingest.openreview.journal import JOURNAL, Journal, open_journal_read_only, submissions_lacking_replies
+from gre_bench.ingest.openreview.journal import (
+    JOURNAL,
+    Journal,
+    find_submissions_lacking_replies,
+    open_journal_read_only,
+)
 from gre_bench.ingest.openreview.request_budget import RequestBudget
-from gre_bench.ingest.records.venues import Venue, venue_of
+from gre_bench.ingest.records.venues import Venue, find_venue_entry
 from gre_bench.pipeline.perturbed_reviews import chosen_perturbations, find_perturbation_maker, list_harm_degrees
 from gre_bench.pipeline.planning import measures_length_effect
 from gre_bench.pipeline.runs.spending import list_exceeded_limits, spend_log
@@ -81,7 +86,7 @@ def plan_year(settings: Settings, state: Path, rates: Path | None = None) -> dic
         forms = settings.scoring.model_copy(update={"metrics": tuple(new)}).with_chance if new else ()
         references = settings.edition.likely_references
         pairs = len(changes) * len(forms) * references
-        pairs += sum(measures_length_effect(recipe_of(metric)) for metric in new) * references * (references - 1)
+        pairs += sum(measures_length_effect(find_recipe(metric)) for metric in new) * references * (references - 1)
         return texts, papers * pairs
 
     plan = plan_ahead(settings, state, rates, more=validation)
@@ -101,14 +106,14 @@ def plan_ahead(
     means unknown. Raises `SettingsError` for an LM that is not in the models file, or for an unreadable file *rates*.
     """
     edition, assumed = settings.edition, list[str]()
-    venue = venue_of(edition.venue, edition.year)
+    venue = find_venue_entry(edition.venue, edition.year)
     store = Store(state, edition.edition)
     has_host = bool(settings.fetch.host or venue.host)
     folder = choose_fetch_run_folder(settings, state) if has_host else None
     journal = open_journal_read_only(folder) if folder and (folder / JOURNAL).is_file() else None
     have = _find_existing_data(state, venue, store, journal)
     papers, drawn = have["sampled"] or edition.papers, have["sampled"] > 0
-    if not drawn and journal is not None and is_listed(journal, venue):
+    if not drawn and journal is not None and is_listing_complete(journal, venue):
         # Once the journal lists all papers, the sample can be chosen.
         papers, drawn = len(sample_papers_of_journal(journal, venue, edition).papers), True
     fetching = _plan_fetch(settings, state, venue, None if again else journal, assumed) if has_host else None
@@ -152,7 +157,7 @@ def _plan_fetch(
     host = origin(settings).host.partition("//")[2]
     budget = RequestBudget(locate_budget_file(state))
     requests = {"login": 1}
-    if journal is None or not is_listed(journal, venue):
+    if journal is None or not is_listing_complete(journal, venue):
         pages = journal.pages if journal else []
         count = next((page.count for page in pages if page.count is not None), SUBMISSIONS)
         left = -(-(count - sum(page.notes for page in pages)) // fetch.page)
@@ -164,8 +169,8 @@ def _plan_fetch(
             assumed.append("every sampled paper and review was changed late; only for these are versions requested")
     else:
         sampled = sample_papers_of_journal(journal, venue, edition)
-        due, papers = items_of_snapshot(journal, venue, sampled, fetch.histories)
-        requests["notes"] = len(set(submissions_lacking_replies(journal)) - journal.forums.keys())
+        due, papers = list_snapshot_items(journal, venue, sampled, fetch.histories)
+        requests["notes"] = len(set(find_submissions_lacking_replies(journal)) - journal.forums.keys())
         histories = len(set(due) - journal.histories.keys())
         pdfs = sum(paper_id not in journal.pdfs and stated is not None for paper_id, (_, stated) in papers.items())
     kind = "attachment" if venue.api == 2 and fetch.pdf_batch > 1 else "pdf"
@@ -173,7 +178,7 @@ def _plan_fetch(
     requests = {name: count for name, count in requests.items() if count}
     if requests.keys() == {"login"}:
         requests = {}
-    seconds = {name: budget.seconds_for(f"{host} {name}", count) for name, count in requests.items()}
+    seconds = {name: budget.compute_wait_s(f"{host} {name}", count) for name, count in requests.items()}
     limits = {name: _format_limits(budget, f"{host} {name}") for name in requests}
     first = max((seconds.get(name, 0.0) for name in ("login", "notes")), default=0.0)
     later = max((seconds.get(name, 0.0) for name in ("edits", kind)), default=0.0)

@@ -139,7 +139,7 @@ def main() -> None:
     An expected failure prints one line on standard error.
     """
     try:
-        screen.settle_encoding()
+        screen.escape_unencodable_output()
         try:
             build_program(_find_named_command())()
         finally:

@@ -63,7 +63,7 @@ def use_file_limits(memory: float, seconds: float) -> Iterator[None]:
         _LIMITS.reset(before)
 
 
-def limits() -> FileLimits:
+def current_file_limits() -> FileLimits:
     return _LIMITS.get()
 
 
@@ -71,7 +71,7 @@ class Meter:
     """Adds up the memory and time that reading the file *path* takes, and raises `SourceError` at a limit."""
 
     def __init__(self, path: Path):
-        self.name, self.limits = path.name, limits()
+        self.name, self.limits = path.name, current_file_limits()
         self.left, self.rows = self.limits.memory * MB, 0
         self.end = time.monotonic() + self.limits.seconds
 
@@ -92,12 +92,14 @@ class Meter:
 
 def too_large_error(name: str) -> SourceError:
     return SourceError(
-        f"{name} needs more than {limits().memory:,g} MB of memory; split it, or allow more (inputs.memory, in MB)"
+        f"{name} needs more than {current_file_limits().memory:,g} MB of memory; split it, or allow more "
+        "(inputs.memory, in MB)"
     )
 
 
 def too_slow_error(name: str) -> SourceError:
-    return SourceError(f"{name} takes more than {limits().seconds:,g} s to read; split it, or raise inputs.seconds")
+    seconds = current_file_limits().seconds
+    return SourceError(f"{name} takes more than {seconds:,g} s to read; split it, or raise inputs.seconds")
 
 
 def check_expansion(name: str, packed: int, unpacked: int) -> None:
@@ -167,7 +169,7 @@ def read_bytes(path: Path, most: float | None = None) -> bytes:
 
     Raises `SourceError` if the file has more than *most* bytes; None: more than ``inputs.memory``.
     """
-    most = limits().memory * MB if most is None else most
+    most = current_file_limits().memory * MB if most is None else most
     with open_regular_file(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size > most:
@@ -196,7 +198,7 @@ def open_decompressed(path: Path) -> BinaryIO:
         raise build_missing_file_error(path) from None
 
 
-def lines(path: Path, kept: bool = True) -> Iterator[tuple[int, int, bytes]]:
+def iterate_lines(path: Path, kept: bool = True) -> Iterator[tuple[int, int, bytes]]:
     """Yields (line number from 1, offset in unpacked bytes, bytes) of every line of *path* that is not blank.
 
     *kept*: whether the caller keeps all lines. If so, ``inputs.memory`` limits their total, otherwise each single line.
@@ -251,7 +253,7 @@ class _MeteredFile(io.RawIOBase):
         super().close()
 
 
-def why_not_regular(path: Path) -> str | None:
+def explain_refused_file(path: Path) -> str | None:
     """Returns the reason not to read *path*; None for a regular file.
 
     *path* is an entry of a folder that a user named. Links are never followed. An entry that has vanished since the
@@ -277,7 +279,7 @@ def list_regular_files(folder: Path) -> tuple[list[Path], list[tuple[Path, str]]
     for parent, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         entries += [Path(parent, name) for name in (*folders, *names) if not name.startswith(".")]
-    reasons = {path: why_not_regular(path) for path in sorted(entries)}
+    reasons = {path: explain_refused_file(path) for path in sorted(entries)}
     return (
         [path for path, reason in reasons.items() if reason is None],
         [(path, reason) for path, reason in reasons.items() if reason and reason != "it is a folder"],

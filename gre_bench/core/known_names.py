@@ -27,7 +27,7 @@ def sort_by_similarity(name: str, known: Iterable[str]) -> list[str]:
     return sorted(set(known), key=distance_to)
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def suggest_known_names(name: str, known: Iterable[str]) -> str:
     """Returns the end of an error message: ``did you mean ICLR-2025?``, or the known names if none is similar."""
     names = sorted(set(known))
     near = difflib.get_close_matches(name.lower(), [other.lower() for other in names], n=3, cutoff=0.7)
@@ -76,6 +76,6 @@ def _get_part_after_slash(name: str) -> str:
     return name.rpartition("/")[2]
 
 
-def is_path(name: str) -> bool:
+def leaves_parent_folder(name: str) -> bool:
     """Whether *name* would leave its parent folder: it begins with a slash, or a part between slashes is . or .."""
     return name.startswith("/") or not {".", ".."}.isdisjoint(name.split("/"))

@@ -96,7 +96,7 @@ def is_known(name: str) -> bool:
     return name.startswith(EXAMINER) or name in METRICS
 
 
-def recipe_of(name: str) -> Recipe:
+def find_recipe(name: str) -> Recipe:
     """Returns the catalogue's entry of the metric *name*; raises `SettingsError` for an unknown name.
 
     For ``examiner.NAME``, does not check that the examiner NAME exists.

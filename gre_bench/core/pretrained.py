@@ -64,7 +64,7 @@ class Pretrained(strict.NamedEntry, frozen=True):
     what: str = Field(min_length=1)
 
     @property
-    def to_get(self) -> str:
+    def fetch_command(self) -> str:
         return f"gre-bench models get {self.name}"
 
 
@@ -114,8 +114,8 @@ class CachedModel:
         """Returns what is wrong with the model's files, in words; None if nothing is wrong.
 
         The folder must hold exactly the files that `SUMS` lists, because a loader may read others too. Compares the
-        SHA-256 of each file. Weights are compared only if *thorough*, because `refuse_changed` checks them when they
-        are loaded.
+        SHA-256 of each file. Weights are compared only if *thorough*, because `check_model_unchanged` checks them when
+        they are loaded.
         """
         paths = [path for path in self.folder.rglob("*") if path.is_symlink() or not path.is_dir()]
         if added := sorted({path.relative_to(self.folder).as_posix() for path in paths} - {*self.files, SUMS}):
@@ -157,11 +157,11 @@ def cached_model(entry: Pretrained) -> CachedModel | None:
     try:
         head, *lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError, ValueError):
-        raise LMError(f"{entry.name} in {folder} is not whole: no {SUMS}; run: {entry.to_get}") from None
+        raise LMError(f"{entry.name} in {folder} is not whole: no {SUMS}; run: {entry.fetch_command}") from None
     made = re.fullmatch(_HEAD.format(name=r"\S+", member="([0-9a-f]{64})", digest="([0-9a-f]+)"), head)
     files = {name: digest for digest, _, name in (line.partition("  ") for line in lines if "  " in line)}
     if made is None or not files or made[1] != entry.member_sha256:
-        raise LMError(f"{entry.name} in {folder} was made from an outdated file; run: {entry.to_get}")
+        raise LMError(f"{entry.name} in {folder} was made from an outdated file; run: {entry.fetch_command}")
     return CachedModel(folder, made[2], files)
 
 
@@ -194,7 +194,7 @@ def resolve_model_ref(value: str | Path, beside: Path) -> Path:
 
 def is_model_name(folder: Path) -> bool:
     """Whether *folder* is the name of a pretrained model, or of a Hub model as ``OWNER/NAME@COMMIT``."""
-    return bool(find_pretrained(folder) or _HUB.fullmatch(str(folder)))
+    return bool(find_pretrained_by_folder(folder) or _HUB.fullmatch(str(folder)))
 
 
 def hub_model(name: str) -> tuple[str, str] | None:
@@ -235,7 +235,7 @@ def _cached_hub_folder(name: str, repository: str, commit: str) -> Path:
         ) from None
 
 
-def find_pretrained(folder: Path) -> Pretrained | None:
+def find_pretrained_by_folder(folder: Path) -> Pretrained | None:
     """Returns the pretrained model that *folder* names; None if *folder* is a path or the name of no such model.
 
     *folder*: a result of `resolve_model_ref`.
@@ -253,7 +253,7 @@ def model_path(folder: Path, kind: Kind) -> Path:
         if kind != "lm":
             raise LMError(f"{folder}: a model of the Hub is an evaluation LM; it belongs into {SETTINGS['lm']}")
         return _cached_hub_folder(str(folder), *hub)
-    entry = find_pretrained(folder)
+    entry = find_pretrained_by_folder(folder)
     if entry is None:
         return folder
     if entry.kind != kind:
@@ -261,18 +261,20 @@ def model_path(folder: Path, kind: Kind) -> Path:
         raise LMError(f"{problem}; it belongs into {SETTINGS[entry.kind]}")
     model = cached_model(entry)
     if model is None:
-        raise LMError(f"{KINDS[kind]} {entry.name} is not on this machine ({cache_folder()}); run: {entry.to_get}")
+        raise LMError(
+            f"{KINDS[kind]} {entry.name} is not on this machine ({cache_folder()}); run: {entry.fetch_command}"
+        )
     if fault := model.fault():
-        raise LMError(f"{entry.name} in {model.folder} is not whole: {fault}; run: {entry.to_get}")
+        raise LMError(f"{entry.name} in {model.folder} is not whole: {fault}; run: {entry.fetch_command}")
     return model.folder
 
 
-def refuse_changed(folder: Path, digest: str) -> None:
+def check_model_unchanged(folder: Path, digest: str) -> None:
     """Raises `LMError` if *folder* is a cached model whose recorded digest differs from the newly computed *digest*."""
     entry = load_pretrained_models().get(folder.name) if folder.parent == cache_folder() else None
     model = cached_model(entry) if entry else None
     if entry and model and model.digest != digest:
-        raise LMError(f"{entry.name} in {model.folder} was changed since it was fetched; run: {entry.to_get}")
+        raise LMError(f"{entry.name} in {model.folder} was changed since it was fetched; run: {entry.fetch_command}")
 
 
 def suggest_pretrained(folder: Path) -> str:

@@ -42,7 +42,7 @@ def load_patterns(name: str) -> dict[str, Any]:
 
 
 @cache
-def word_lists() -> dict[str, list[str]]:
+def load_word_lists() -> dict[str, list[str]]:
     """Returns the lists of ``data/rules/words.txt``: name → words."""
     text = re.sub("(?m)^#.*", "", resource("data", "rules", "words.txt").read_text("utf-8"))
     blocks = (block.partition("]\n") for block in text.split("[")[1:])

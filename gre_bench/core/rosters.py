@@ -74,7 +74,7 @@ def load_roster_tree(file: Path) -> dict[str, Any]:
         known = ", ".join(list_roster_names())
         raise SettingsError(f"no roster {name}; name one of {known}, or a file of your own, NAME.toml") from None
     except ValidationError as error:
-        raise SettingsError(f"roster {file}: {strict.faults(error)[0]}") from None
+        raise SettingsError(f"roster {file}: {strict.format_validation_faults(error)[0]}") from None
     named = Counter(model.name for model in roster.model)
     for (name, guideline), times in Counter((model.name, model.guideline) for model in roster.model).items():
         if times > 1:

@@ -17,7 +17,7 @@ from gre_bench.core import strict
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.incoming import DEFAULT
 from gre_bench.core.judgments import Form
-from gre_bench.core.known_names import did_you_mean
+from gre_bench.core.known_names import suggest_known_names
 from gre_bench.core.metrics import METRICS
 from gre_bench.core.pretrained import resolve_model_ref
 from gre_bench.core.records import NAME, Edition
@@ -315,7 +315,7 @@ class ScoringSettings(_SettingsGroup, frozen=True):
         for name in self.metrics:
             examiners = [f"examiner.{examiner}" for examiner in self.examiners]
             if name not in examiners and name not in METRICS:
-                known = did_you_mean(name, (*METRICS, *examiners))
+                known = suggest_known_names(name, (*METRICS, *examiners))
                 missing = "is the package that has it missing? " if known.startswith("known") else ""
                 raise ValueError(f"no metric {name!r}; {missing}{known}")
         return self
@@ -477,7 +477,7 @@ def load(path: Path | None, overrides: tuple[str, ...] = ()) -> Settings:
     tree = _read_settings_file(path) if path else {}
     for override in overrides:
         _apply_override(tree, override)
-    return parse(tree, str(path) if path else "settings")
+    return parse_settings(tree, str(path) if path else "settings")
 
 
 def load_recorded_settings(tree: dict[str, Any], overrides: tuple[str, ...] = ()) -> Settings:
@@ -498,7 +498,7 @@ def load_recorded_settings(tree: dict[str, Any], overrides: tuple[str, ...] = ()
     tree = tree | {"sources": kept}
     for override in overrides:
         _apply_override(tree, override)
-    return parse(tree)
+    return parse_settings(tree)
 
 
 def _drop_unknown_settings(group: str, values: Any) -> Any:
@@ -511,16 +511,16 @@ def _drop_unknown_settings(group: str, values: Any) -> Any:
 # For commands that read no settings file: the settings of one group, changed only by overrides of that group.
 
 
-def budget_of(given: BudgetSettings, overrides: tuple[str, ...]) -> BudgetSettings:
+def load_budget_settings(given: BudgetSettings, overrides: tuple[str, ...]) -> BudgetSettings:
     tree = {"budget": given.model_dump(exclude_unset=True)}
     return _override_one_group(tree, overrides, "limits", "budget.usd=5").budget
 
 
-def query_of(overrides: tuple[str, ...]) -> QuerySettings:
+def load_query_settings(overrides: tuple[str, ...]) -> QuerySettings:
     return _override_one_group({}, overrides, "limits", "query.seconds=600").query
 
 
-def inputs_of(overrides: tuple[str, ...]) -> InputSettings:
+def load_input_settings(overrides: tuple[str, ...]) -> InputSettings:
     return _override_one_group({}, overrides, "limits", "inputs.memory=8000").inputs
 
 
@@ -528,7 +528,7 @@ def load_evaluation_lm_settings(overrides: tuple[str, ...]) -> EvaluationLMSetti
     return _override_one_group({}, overrides, "the LM", "evaluation_lm.dtype=bfloat16").evaluation_lm
 
 
-def parse(tree: dict[str, Any], origin: str = "settings") -> Settings:
+def parse_settings(tree: dict[str, Any], origin: str = "settings") -> Settings:
     """Returns the settings in *tree* (group → setting → value). *origin*: their source, for error messages."""
     try:
         return Settings.model_validate(tree)
@@ -543,7 +543,8 @@ def _read_settings_file(path: Path) -> dict[str, Any]:
     try:
         tree = strict.read_toml(path)
     except (FileNotFoundError, NotADirectoryError):
-        raise SettingsError(f"no settings file {path}; {did_you_mean(str(path), list_settings_names())}") from None
+        known = suggest_known_names(str(path), list_settings_names())
+        raise SettingsError(f"no settings file {path}; {known}") from None
     except (OSError, ValueError) as error:
         raise SettingsError(f"settings file {path} cannot be read: {error}") from None
     folder = path.resolve().parent
@@ -576,7 +577,7 @@ def _override_one_group(tree: dict[str, Any], overrides: tuple[str, ...], what: 
         if not override.startswith(example.partition(".")[0] + "."):
             raise SettingsError(f"--set {override}: only {what} can be set here, such as {example}")
         _apply_override(tree, override)
-    return parse(tree)
+    return parse_settings(tree)
 
 
 def _apply_override(tree: dict[str, Any], override: str) -> None:

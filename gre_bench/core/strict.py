@@ -86,14 +86,14 @@ def read_entries(path: Path, title: str, key: str, kind: type[Kind], named: bool
             entry = kind.model_validate(fields)
         except ValidationError as error:
             name = f" ({fields.get('name')})" if named and isinstance(fields, dict) else ""
-            raise SettingsError(f"{place}{name}: {'; '.join(faults(error))}") from None
+            raise SettingsError(f"{place}{name}: {'; '.join(format_validation_faults(error))}") from None
         if entry.name in known:
             raise SettingsError(f"{place}: {entry.name} is already there")
         known[entry.name] = entry
     return known
 
 
-def faults(error: ValidationError, whole: str = "") -> list[str]:
+def format_validation_faults(error: ValidationError, whole: str = "") -> list[str]:
     """Returns one line for each fault in *error*: the field and the reason.
 
     The value is never included, because a user may have pasted a secret into a wrong field. *whole*: the text in place

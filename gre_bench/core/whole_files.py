@@ -21,7 +21,7 @@ def write_file(path: Path, data: bytes, mode: int = 0o644, keep: bool = True) ->
     try:
         replace_file(path, data, mode, keep)
     except OSError as error:
-        raise write_error(path, error) from None
+        raise build_write_error(path, error) from None
 
 
 def replace_file(path: Path, data: bytes, mode: int = 0o644, keep: bool = True) -> None:
@@ -54,7 +54,7 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def write_error(path: Path, error: OSError) -> SourceError:
+def build_write_error(path: Path, error: OSError) -> SourceError:
     return SourceError(f"{path} cannot be written: {error.strerror}; earlier files are kept; fix that and run again")
 
 

@@ -26,7 +26,7 @@ from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, metric
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from gre_bench.core.errors import GreBenchError, SettingsError
-from gre_bench.core.metrics import recipe_of
+from gre_bench.core.metrics import find_recipe
 from gre_bench.core.records import Candidate, Paper, Sampling
 from gre_bench.ingest.records.inspect_logs import read_output, sample_paper_id, stop_reason_of
 from gre_bench.metrics.cases import Entry, Response, plan_entry_pairs
@@ -129,7 +129,7 @@ class ReviewBoard:
         planned_pairs = plan_entry_pairs(
             [replace(entry, responses={REVIEWER: response})],
             [Candidate(REVIEWER, "model")],
-            recipe_of(metric),
+            find_recipe(metric),
             self._writer,
             self._scoring.form,
         )

@@ -21,7 +21,7 @@ from gre_bench.core.errors import ReplyError, SettingsError
 from gre_bench.core.records import Chat, digest
 from gre_bench.core.replies import repeats_itself
 from gre_bench.examiners.templates import TEMPLATES, Template
-from gre_bench.prompts.library import fill, load
+from gre_bench.prompts.library import fill_prompt, load
 
 ItemKind = Literal["summary", "review"]
 Demonstration = Literal["none", "base_worst", "base_best", "reason_worst", "reason_best"]
@@ -197,8 +197,8 @@ def build_grading_chats(examiner: Examiner, item: GradingItem) -> list[Chat]:
     return [Chat(each.system, _FIELD.sub(lambda name: values.get(name[1], name[0]), each.user)) for each in prompts]
 
 
-def filter_chat(examiner: Examiner, item: GradingItem) -> Chat:
-    return fill(f"dsba/{examiner.item}/filtering", text=item.text)
+def build_filter_chat(examiner: Examiner, item: GradingItem) -> Chat:
+    return fill_prompt(f"dsba/{examiner.item}/filtering", text=item.text)
 
 
 def digest_prompts(examiner: Examiner) -> str:
@@ -251,14 +251,14 @@ def _list_prompt_files(examiner: Examiner, aspect: str | None) -> dict[str, str]
 
 def build_instruction_chat(item: ItemKind) -> Chat:
     """Returns the chat that asks an LM to write new instructions for grading (Kotonya et al. 2023, Table 4)."""
-    return fill("little_giants/generate" if item == "summary" else "little_giants/generate_review")
+    return fill_prompt("little_giants/generate" if item == "summary" else "little_giants/generate_review")
 
 
 def build_improvement_chat(instructions: str, phrase: Phrase = "improve") -> Chat:
-    return fill(f"little_giants/{phrase}", instructions=instructions)
+    return fill_prompt(f"little_giants/{phrase}", instructions=instructions)
 
 
-def check_instructions(reply: str) -> str:
+def extract_instructions(reply: str) -> str:
     """Returns the instructions in *reply*, without enclosing quotation marks; raises `ReplyError` for a fault."""
     instructions = reply.strip().strip('"“”').strip()
     if faults := find_instruction_faults(instructions):

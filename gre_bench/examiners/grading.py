@@ -55,7 +55,7 @@ from gre_bench.core.records import (
 )
 from gre_bench.core.replies import without_thinking
 from gre_bench.examiners import answers
-from gre_bench.examiners.examiner import Binning, Examiner, GradingItem, Mass, build_grading_chats, filter_chat
+from gre_bench.examiners.examiner import Binning, Examiner, GradingItem, Mass, build_filter_chat, build_grading_chats
 from gre_bench.examiners.templates import Scale
 from gre_bench.lm.protocol import ChatLM, predict_checked
 
@@ -220,7 +220,7 @@ def filter_redundant_items(
     """Returns index → grade of each item that the filter stops, and index → the filter's cost for the other items."""
     if not examiner.filtering:
         return {}, dict.fromkeys(range(len(items)), FREE)
-    questions = [filter_chat(examiner, item) for item in items]
+    questions = [build_filter_chat(examiner, item) for item in items]
     verdicts = ask_and_parse(asker, questions, choose_filter_sampling(examiner, base), answers.parse_yes_or_no)
     grades = {
         index: grade_filtered_item(examiner, items[index], verdict)
@@ -330,7 +330,7 @@ def grade_by_lm(examiner: Examiner, items: Sequence[GradingItem], lm: ChatLM) ->
     questions: list[Question] = [
         (chat, scale.spellings) for item in items for chat in build_grading_chats(examiner, item)
     ]
-    filters = [(filter_chat(examiner, item), YES_NO) for item in items] if examiner.filtering else []
+    filters = [(build_filter_chat(examiner, item), YES_NO) for item in items] if examiner.filtering else []
     spans = _compute_reply_logprobs([*questions, *filters], lm)
     each = len(examiner.aspects)
     grades = []

@@ -1,7 +1,7 @@
 """Preferences of an LM between two texts about the same source (PRE, Appendix A.1), and ratings of the texts' authors.
 
 The LM compares each pair twice, once in each order of the two texts. If it chooses the same position both times, it
-prefers a position, not a text. Such a pair is a tie, and `position_bias` counts it.
+prefers a position, not a text. Such a pair is a tie, and `measure_position_bias` counts it.
 
 A player is an author of texts, and a game is one comparison of two texts: score 1 for a win, 0.5 for a tie, 0 for a
 loss. Elo ratings are computed as in PRE: K = 16, and every player starts at 1000. With a player's own rating a and the
@@ -10,9 +10,10 @@ opponent's b:
     expected(a, b) = 1 / (1 + 10^((b − a) / 400))
     rating ← rating + K · (score − expected)
 
-Elo depends on the order of the games, so `elo_spread` states the spread over shuffled orders. Bradley-Terry strengths
-do not depend on the order. P(i is preferred to j) = exp(βᵢ) / (exp(βᵢ) + exp(βⱼ)), where βᵢ is the log-strength of
-player i. The fit is by maximum likelihood (Bradley and Terry 1952), and a tie is half a win for each player.
+Elo depends on the order of the games, so `compute_elo_spread` states the spread over shuffled orders. Bradley-Terry
+strengths do not depend on the order. P(i is preferred to j) = exp(βᵢ) / (exp(βᵢ) + exp(βⱼ)), where βᵢ is the
+log-strength of player i. The fit is by maximum likelihood (Bradley and Terry 1952), and a tie is half a win for each
+player.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from gre_bench.core.records import Chat, Problem, Sampling, Writer
 from gre_bench.examiners import answers
 from gre_bench.examiners.examiner import ItemKind
 from gre_bench.examiners.grading import TOP_P, ask_and_parse
-from gre_bench.prompts.library import fill
+from gre_bench.prompts.library import fill_prompt
 from gre_bench.stats.intervals import Interval, flat_interval
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -60,7 +61,7 @@ class Strength:
     high: float
 
 
-def bradley_terry(games: Sequence[Game], anchor: str | None = None) -> list[Strength]:
+def fit_bradley_terry(games: Sequence[Game], anchor: str | None = None) -> list[Strength]:
     """Returns the strength of each player in *games*, the strongest first.
 
     The player *anchor* has strength 0; without an anchor, the mean strength is 0. Raises `SettingsError` if the games
@@ -154,7 +155,7 @@ def compute_elo_ratings(games: Sequence[Game]) -> dict[str, float]:
     return ratings
 
 
-def elo_spread(games: Sequence[Game], orders: int, seed: int) -> list[EloRating]:
+def compute_elo_spread(games: Sequence[Game], orders: int, seed: int) -> list[EloRating]:
     """Returns each player's mean Elo rating and its spread over *orders* shufflings of *games*, best player first."""
     shuffler = random.Random(seed)
     games = list(games)
@@ -236,8 +237,11 @@ def ask_preferences(pairs: Sequence[TextPair], asker: Writer, item: ItemKind) ->
 def build_pairwise_chats(pairs: Sequence[TextPair], item: ItemKind) -> list[Chat]:
     """Returns two chats per pair: first all chats with the texts as given, then all with the texts swapped."""
     prompt = f"pre/{item}/pairwise"
-    forward = [fill(prompt, source=pair.source, one=pair.first_text, two=pair.second_text) for pair in pairs]
-    return [*forward, *(fill(prompt, source=pair.source, one=pair.second_text, two=pair.first_text) for pair in pairs)]
+    forward = [fill_prompt(prompt, source=pair.source, one=pair.first_text, two=pair.second_text) for pair in pairs]
+    return [
+        *forward,
+        *(fill_prompt(prompt, source=pair.source, one=pair.second_text, two=pair.first_text) for pair in pairs),
+    ]
 
 
 def list_decided_games(preferences: Sequence[Preference]) -> list[Game]:
@@ -248,7 +252,7 @@ def list_decided_games(preferences: Sequence[Preference]) -> list[Game]:
     ]
 
 
-def position_bias(preferences: Sequence[Preference]) -> PositionBias:
+def measure_position_bias(preferences: Sequence[Preference]) -> PositionBias:
     from scipy.stats import binomtest
 
     answered = [preference.positions for preference in preferences if preference.positions is not None]

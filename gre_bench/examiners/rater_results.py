@@ -33,7 +33,7 @@ from gre_bench.examiners.grading import Grade
 from gre_bench.examiners.templates import TEMPLATES
 from gre_bench.stats.association import Kind
 from gre_bench.stats.correlation import compare_correlations, correlate
-from gre_bench.stats.effects import holm
+from gre_bench.stats.effects import adjust_by_holm
 
 LENGTH = "length"
 KINDS: tuple[Kind, ...] = ("kendall", "spearman", "pearson")
@@ -213,7 +213,7 @@ def compare_raters(
             except ValueError as error:
                 row = replace(row, problem=str(error))
             rows.append(row)
-        adjusted = iter(holm([row.p for row in rows if row.p is not None]))
+        adjusted = iter(adjust_by_holm([row.p for row in rows if row.p is not None]))
         return [row if row.p is None else replace(row, p_holm=next(adjusted)) for row in rows]
 
     out: list[Difference] = []

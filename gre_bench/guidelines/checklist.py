@@ -16,7 +16,7 @@ from gre_bench.core.replies import without_thinking
 from gre_bench.guidelines.quality_points import LENGTH_FIELDS, SCORE_FIELDS, FieldedReview
 from gre_bench.guidelines.ratings import QUESTIONS
 from gre_bench.guidelines.yaml_replies import find_last_fenced_block, parse_yaml_mapping, request_yaml_outcomes
-from gre_bench.prompts.library import fill
+from gre_bench.prompts.library import fill_prompt
 
 ROOT = "peer_review_behavior_checklist"
 SIDES = ("good_paper", "bad_paper")
@@ -78,7 +78,7 @@ def build_generation_chat(reviews: Sequence[FieldedReview]) -> Chat:
     for number, review in enumerate(reviews, start=1):
         fields = [f"{name.capitalize()}: {review.fields[name]}" for name in SHOWN if review.fields.get(name)]
         texts.append(f"## Review {number}\n\n" + "\n\n".join(fields))
-    return fill("guideline_generation", count=str(len(texts)), reviews="\n\n".join(texts))
+    return fill_prompt("guideline_generation", count=str(len(texts)), reviews="\n\n".join(texts))
 
 
 def parse_guideline(text: str) -> str:

@@ -29,7 +29,7 @@ import numpy as np
 
 from gre_bench.guidelines.ratings import HIGHEST, LOWEST, Rating
 from gre_bench.stats.correlation import correlate
-from gre_bench.stats.effects import holm
+from gre_bench.stats.effects import adjust_by_holm
 from gre_bench.stats.intervals import clustered_test, paired_test
 from gre_bench.stats.samples import Array, check_finite, draw_bootstrap_counts, equal_tailed_quantiles
 
@@ -146,7 +146,7 @@ def compare_conditions(
         interval = equal_tailed_quantiles(np.concatenate(drawn), LEVEL)
         p = paired_test((own - other).tolist()).p
         results.append(Difference(first, second, size, Estimate(value, *interval), None if math.isnan(p) else p))
-    adjusted = iter(holm([item.p for item in results if item.p is not None]))
+    adjusted = iter(adjust_by_holm([item.p for item in results if item.p is not None]))
     return [item if item.p is None else replace(item, p_holm=next(adjusted)) for item in results]
 
 

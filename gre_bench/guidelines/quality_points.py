@@ -26,7 +26,7 @@ from gre_bench.core.errors import ReplyError
 from gre_bench.core.records import Chat, Problem
 from gre_bench.core.replies import without_thinking
 from gre_bench.guidelines.yaml_replies import find_last_fenced_block, parse_yaml_mapping
-from gre_bench.prompts.library import fill, load
+from gre_bench.prompts.library import fill_prompt, load
 
 Group = Literal["good", "middle", "bad"]
 Points = int | Problem
@@ -109,7 +109,7 @@ class Criterion:
 
     def chat(self, review: FieldedReview) -> Chat:
         """Returns the chat about *review*, which must have all fields that the prompt shows."""
-        return fill(self.prompt, **{name: review.fields[name] for name in load(self.prompt).fields})
+        return fill_prompt(self.prompt, **{name: review.fields[name] for name in load(self.prompt).fields})
 
     def points(self, text: str) -> int:
         """Returns the score that the reply *text* gives the review.

@@ -73,7 +73,7 @@ def is_transient_status(status: int) -> bool:
     return status in PASSING or status >= 500
 
 
-def retry_after(headers: Mapping[str, str]) -> float | None:
+def parse_retry_after(headers: Mapping[str, str]) -> float | None:
     """Returns the wait in seconds that the header Retry-After states, as a number or a date; None if it states none."""
     stated = headers.get("retry-after", "").strip()
     try:
@@ -221,7 +221,7 @@ class BatchGate(Generic[T]):
         self.over.set()
         return stopped
 
-    def ready(self) -> bool:
+    def wait_until_ready(self) -> bool:
         """Waits until the pause that the endpoint asked for is over; returns False if the batch has stopped."""
         while (left := self._not_before - time.monotonic()) > 0:
             if self.over.wait(left):

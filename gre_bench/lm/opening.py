@@ -19,7 +19,7 @@ from gre_bench.core.settings import EvaluationLMSettings
 from gre_bench.core.training_registers import FILE as REGISTER
 from gre_bench.core.training_registers import INCLUDED, Register, read_register
 from gre_bench.lm.protocol import EvaluationLM
-from gre_bench.lm.weights import ADAPTER, BASE, RECORD, DType, check_files, is_trained_by_contrast, read_adapter
+from gre_bench.lm.weights import ADAPTER, BASE, RECORD, DType, check_model_files, is_trained_by_contrast, read_adapter
 
 Pieces = Callable[[str, Sequence[int]], list[str] | None]
 
@@ -57,7 +57,7 @@ def _open_vllm(settings: EvaluationLMSettings) -> EvaluationLM:
 
 def _open_gem_smollm2(settings: EvaluationLMSettings) -> EvaluationLM:
     return _open_transformers(
-        settings.model_copy(update={"folder": _choose_model_folder(settings), "dtype": dtype_of(settings)})
+        settings.model_copy(update={"folder": _choose_model_folder(settings), "dtype": choose_dtype(settings)})
     )
 
 
@@ -86,7 +86,7 @@ def _find_local_folder(settings: EvaluationLMSettings) -> Path | None:
         return None
 
 
-def dtype_of(settings: EvaluationLMSettings) -> DType:
+def choose_dtype(settings: EvaluationLMSettings) -> DType:
     """Returns the precision in which the model of *settings* is opened; the default for gem-smollm2 is bfloat16."""
     own = settings.backend == "gem-smollm2" and "dtype" not in settings.model_fields_set
     return "bfloat16" if own else settings.dtype
@@ -100,10 +100,10 @@ def check_model_is_local(settings: EvaluationLMSettings) -> None:
     """
     folder = _choose_model_folder(_resolve_model_folder(settings))
     if folder is not None and settings.backend in ("gem-smollm2", "transformers"):
-        check_files(folder)
+        check_model_files(folder)
 
 
-def register_of(settings: EvaluationLMSettings) -> Register | None:
+def find_training_register(settings: EvaluationLMSettings) -> Register | None:
     """Returns the register of the papers and reviews that the LM of *settings* was trained on.
 
     The register leaves out the training data of a pretrained base model. Returns None for a model that is used as its
@@ -116,7 +116,7 @@ def register_of(settings: EvaluationLMSettings) -> Register | None:
     return read_register(folder, folder.resolve().name if settings.folder else OWN[settings.backend])
 
 
-def trained_on_perturbations(settings: EvaluationLMSettings) -> dict[str, str]:
+def find_perturbations_in_training(settings: EvaluationLMSettings) -> dict[str, str]:
     """Returns perturbation or harm → the reason why it proves nothing about the evaluation LM of *settings*."""
     folder = _find_local_folder(settings)
     if folder is None or not is_trained_by_contrast(folder):
@@ -125,7 +125,7 @@ def trained_on_perturbations(settings: EvaluationLMSettings) -> dict[str, str]:
     return {"random_replacement": why, "invention": why}
 
 
-def base_of(settings: EvaluationLMSettings) -> str | None:
+def find_base_model_name(settings: EvaluationLMSettings) -> str | None:
     """Returns the name of the pretrained model on which the adapter of *settings* was trained; None: no adapter."""
     folder = _choose_model_folder(settings)
     try:
@@ -155,7 +155,7 @@ def open_lm(settings: EvaluationLMSettings) -> EvaluationLM:
 
     Raises `SettingsError` for unusable settings and `LMError` if the model cannot be opened.
     """
-    return open_cached_lm(settings, dtype_of(settings))
+    return open_cached_lm(settings, choose_dtype(settings))
 
 
 @lru_cache(maxsize=1)
@@ -198,9 +198,9 @@ def find_reply_splitter(settings: EvaluationLMSettings) -> Pieces | None:
     ids do not fit the text. `find_reply_splitter` returns None if this machine has no tokenizer for the LM.
     """
     if settings.backend == "cache-ngram":
-        from gre_bench.lm.ngram.segmentation import pieces_of_words
+        from gre_bench.lm.ngram.segmentation import split_into_token_texts
 
-        return pieces_of_words
+        return split_into_token_texts
     folder = _choose_model_folder(settings)
     try:
         folder = folder and model_path(folder, "lm")

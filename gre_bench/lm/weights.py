@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from gre_bench.core.errors import LMError, SourceError
 from gre_bench.core.incoming import read_bytes
-from gre_bench.core.pretrained import model_path, refuse_changed, resolve_model_ref, suggest_pretrained
+from gre_bench.core.pretrained import check_model_unchanged, model_path, resolve_model_ref, suggest_pretrained
 from gre_bench.core.records import digest
 from gre_bench.core.strict import load_json
 from gre_bench.core.whole_files import sha256
@@ -153,7 +153,7 @@ def open_weights(
     ``nf4-double`` also packs the quantisation constants.
     """
     folder = Path(folder)
-    adapter = check_files(folder)
+    adapter = check_model_files(folder)
     base = adapter.base if adapter else folder
     subject = f"evaluation LM {folder}"
     check_options(subject, (device, Device), (dtype, DType), (attention, Attention), (quantisation, Quantisation))
@@ -172,7 +172,7 @@ def open_weights(
             bnb_4bit_compute_dtype=getattr(torch, dtype),
         )  # fmt: skip
     tokenizer = read_tokenizer(folder if (folder / "tokenizer_config.json").is_file() else base, folder)
-    with errors_as_lm_error(folder, "its weights cannot be loaded"), hide_progress_bars():
+    with convert_errors_to_lm_error(folder, "its weights cannot be loaded"), hide_progress_bars():
         model, loaded = AutoModelForCausalLM.from_pretrained(  # pyrefly: ignore
             str(base), **packed, local_files_only=True, trust_remote_code=False, use_safetensors=True,
             dtype=getattr(torch, dtype), attn_implementation=attention, output_loading_info=True,
@@ -184,11 +184,11 @@ def open_weights(
     if absent := sorted([*loaded["missing_keys"], *(str(key) for key in loaded["mismatched_keys"])]):
         raise LMError(f"evaluation LM {base}: the files lack {len(absent)} weights of the model, such as {absent[0]}")
     model_digest = base_digest = folder_digest(base)
-    refuse_changed(base, base_digest)
+    check_model_unchanged(base, base_digest)
     if adapter is not None:
         if adapter.base_digest not in (None, base_digest):
             raise LMError(f"{subject}: its base {base} is not the one it was trained on; use that one")
-        with errors_as_lm_error(folder, "its adapter cannot be used"):
+        with convert_errors_to_lm_error(folder, "its adapter cannot be used"):
             adapted = with_adapter(adapter, model)
             model = adapted.get_base_model() if quantised else adapted.merge_and_unload(safe_merge=True)
         # The path of the base differs between machines.
@@ -242,7 +242,7 @@ def find_missing_nf4_support(device: str) -> str | None:
 
 
 @contextmanager
-def errors_as_lm_error(folder: Path, problem: str, model: str = "evaluation LM") -> Iterator[None]:
+def convert_errors_to_lm_error(folder: Path, problem: str, model: str = "evaluation LM") -> Iterator[None]:
     """Turns any exception of the ``with`` block, such as those of transformers' loaders, into a one-line `LMError`."""
     try:
         yield
@@ -343,12 +343,12 @@ def read_tokenizer(folder: Path, model: Path | None = None) -> PreTrainedTokeniz
         from transformers import AutoTokenizer
     except ImportError as error:
         raise LMError("transformers is not installed: pip install 'gre-bench[lm]'") from error
-    with errors_as_lm_error(model or folder, "its tokenizer cannot be read"):
+    with convert_errors_to_lm_error(model or folder, "its tokenizer cannot be read"):
         # pyrefly: ignore[bad-return]
         return AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
 
 
-def check_files(folder: Path) -> Adapter | None:
+def check_model_files(folder: Path) -> Adapter | None:
     """Returns the adapter in *folder*, if any; raises `LMError` if files of the model or its base are missing."""
     adapter = read_adapter(folder)
     folder = adapter.base if adapter else folder

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from gre_bench.core import controls
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.judgments import Form, has_judgments, prepare_judgments
-from gre_bench.core.known_names import did_you_mean
+from gre_bench.core.known_names import suggest_known_names
 from gre_bench.core.metrics import Recipe
 from gre_bench.core.records import (
     FIXED_WRITER,
@@ -155,7 +155,7 @@ def add_beyond_synopses(entries: Sequence[Entry], names: Sequence[str], writer: 
     known = dict.fromkeys(name for entry in entries for name in entry.responses)
     for name in names:
         if name not in known:
-            raise SettingsError(f"scoring.beyond: no reviews by {name}; {did_you_mean(name, known)}")
+            raise SettingsError(f"scoring.beyond: no reviews by {name}; {suggest_known_names(name, known)}")
     return [replace(entry, synopses={**entry.synopses, "beyond": _join_beyond_judgments(entry, names, writer, form)})
             for entry in entries]  # fmt: skip
 

@@ -24,7 +24,7 @@ from gre_bench.core.records import (
     make_score,
 )
 from gre_bench.core.replies import without_thinking
-from gre_bench.prompts.library import fill
+from gre_bench.prompts.library import fill_prompt
 
 PROMPT = "lm_examiner"
 LOWEST, HIGHEST = 0.0, 10.0
@@ -55,7 +55,7 @@ class LMExaminer:
 
 
 def build_examiner_chat(case: Case) -> Chat:
-    return fill(PROMPT, paper=case.synopsis or "", review=case.candidate)
+    return fill_prompt(PROMPT, paper=case.synopsis or "", review=case.candidate)
 
 
 def parse_overall_score(text: str) -> float:

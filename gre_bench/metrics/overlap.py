@@ -164,7 +164,7 @@ ROUGE_L = Measure("rouge_l", True, split_rouge_words, rouge_l, f"ROUGE-L F, word
 LENGTH = Measure("length", False, str.split, lambda candidate, _: float(len(candidate)), "words between blanks")
 
 
-def measure_of(recipe: Recipe) -> Measure:
+def load_measure(recipe: Recipe) -> Measure:
     module, _, name = (recipe.measure or "").partition(":")
     measure: Measure = getattr(import_module(module), name)
     if measure.needs_reference != recipe.needs_reference:

@@ -38,7 +38,7 @@ from typing import Any, Protocol
 from gre_bench.core import judgments
 from gre_bench.core.errors import SpanError
 from gre_bench.core.judgments import prepare_judgments
-from gre_bench.core.metrics import Recipe, recipe_of
+from gre_bench.core.metrics import Recipe, find_recipe
 from gre_bench.core.records import Case, LMIdentity, Prediction, Problem, Score, Signature, SpanLogprob, make_score
 from gre_bench.core.settings import ScoringSettings
 from gre_bench.lm.protocol import EvaluationLM, predict_checked, take_remarks
@@ -69,7 +69,7 @@ def build_predictions(recipe: Recipe, case: Case, settings: ScoringSettings) -> 
     """
     x, y = _prepare_text(case.candidate, case, settings), _prepare_text(case.reference, case, settings)
     given = _apply_ascii_fold(case.synopsis, settings) if case.synopsis is not None else None
-    prompt = prompt_of(recipe, settings)
+    prompt = choose_prompt_name(recipe, settings)
     if recipe.formula == "specific":
         elsewhere = _prepare_text(case.moved or "", case, settings)
         return Prediction(x, given, y, prompt), Prediction(elsewhere, given, y, prompt)
@@ -81,7 +81,7 @@ def build_predictions(recipe: Recipe, case: Case, settings: ScoringSettings) -> 
     return {"recall": (recall,), "precision": (precision,), "f1": (recall, precision)}[recipe.formula or ""]
 
 
-def prompt_of(recipe: Recipe, settings: ScoringSettings) -> str:
+def choose_prompt_name(recipe: Recipe, settings: ScoringSettings) -> str:
     """Returns the name of the prompt for *recipe*: the one in *settings*, or its variant for ``beyond`` synopses."""
     return f"{settings.prompt}_beyond" if recipe.synopsis == "beyond" else settings.prompt
 
@@ -163,7 +163,7 @@ def build_signature(
         synopsis = f"the paper's own {' and '.join(settings.synopsis_of)}"
     return Signature(
         metric=recipe.name,
-        prompt_sha256=load(prompt_of(recipe, settings)).sha256 if by_logprobs else "none",
+        prompt_sha256=load(choose_prompt_name(recipe, settings)).sha256 if by_logprobs else "none",
         evaluation_lm=scorer.name,
         lm_digest=scorer.digest,
         writer=signature_writer_name(recipe, writer),
@@ -230,7 +230,7 @@ def score(
     scores: list[Score] = []
     spans: dict[str, SpanLogprob] = {}
     by_paper: dict[str, list[tuple[Recipe, str, Case]]] = defaultdict(list)
-    recipes = [recipe_of(work.metric) for work in works]
+    recipes = [find_recipe(work.metric) for work in works]
     for work, recipe in zip(works, recipes, strict=True):
         for case in work.cases if recipe.formula else ():
             by_paper[case.paper_id].append((recipe, work.signature_id, case))

@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from gre_bench.core.metrics import recipe_of, sort_metric_names
+from gre_bench.core.metrics import find_recipe, sort_metric_names
 from gre_bench.core.records import Case
 from gre_bench.core.settings import ValidationSettings
 from gre_bench.core.whole_files import write_file
@@ -26,10 +26,10 @@ from gre_bench.plots.drawing import Interval, compute_axis_span, draw_intervals
 from gre_bench.stats.effects import (
     Effect,
     Verdict,
+    adjust_by_holm,
     degradation_verdict,
     effect,
     effect_at_length,
-    holm,
     manipulation_verdict,
     published_verdict,
 )
@@ -82,7 +82,7 @@ class PerturbationResult:
     problem: str | None = None
 
 
-def perturbation_effects(
+def compute_perturbation_effects(
     before: Sequence[Row],
     after: Mapping[str, Sequence[Row]],
     words: Mapping[PairKey, int],
@@ -104,7 +104,7 @@ def perturbation_effects(
     trials = {change: _compare_before_after(before, rows, words, settings, slope) for change, rows in after.items()}
     falls = {change: plain.p for change, (_, plain, _) in trials.items()
              if plain and PERTURBATIONS[change].family == "degradation"}  # fmt: skip
-    adjusted = dict(zip(falls, holm(list(falls.values())), strict=True))
+    adjusted = dict(zip(falls, adjust_by_holm(list(falls.values())), strict=True))
     results: dict[str, PerturbationResult] = {}
     for change, (result, plain, lost) in trials.items():
         if plain:
@@ -196,7 +196,7 @@ def _add_verdicts(
     return replace(result, p_holm=p_holm, verdict=verdict, paper_verdict=published_verdict(family, plain))
 
 
-def draw_effects(effects: Sequence[Mapping[str, Any]], path: Path, title: str) -> Path:
+def plot_effects(effects: Sequence[Mapping[str, Any]], path: Path, title: str) -> Path:
     """Plots *effects* as SVG into the file *path*: each perturbation's effect d on each metric, with 95% intervals.
 
     Each row of *effects* is the effect of a perturbation on a metric. Its keys are ``metric``, ``change``, ``family``
@@ -209,7 +209,7 @@ def draw_effects(effects: Sequence[Mapping[str, Any]], path: Path, title: str) -
         own.sort(key=lambda row: metrics.index(row["metric"]))
         rows += [f"{change.title} ({change.family})"] if own else []
         rows += [
-            Interval(recipe_of(row["metric"]).title, row["d"], f"{row['d']:+.2f}".replace("-", "−"), row["low"],
+            Interval(find_recipe(row["metric"]).title, row["d"], f"{row['d']:+.2f}".replace("-", "−"), row["low"],
                      row["high"], row["verdict"], row["verdict"])
             for row in own
         ]  # fmt: skip

@@ -116,7 +116,7 @@ _MET: dict[Need, tuple[Callable[[PerturbationInput], bool], str, str]] = {
     "text": (lambda material: bool(material.text.strip()), "no_text", "there is no text to change"),
     "abstract": (lambda material: bool((material.abstract or "").strip()), "no_abstract", "the paper has no abstract"),
     "keywords": (
-        lambda material: bool(edits.keywords(material.title, material.abstract)),
+        lambda material: bool(edits.extract_keywords(material.title, material.abstract)),
         "no_keywords",
         "the paper has no title or abstract to take keywords from",
     ),

@@ -84,9 +84,8 @@ def blank_even_sentences(material: PerturbationInput) -> str:
 def check_completion(reply: str, material: PerturbationInput) -> str:
     """Returns the writer's *reply*, in which new sentences must have replaced the marks of `blank_even_sentences`.
 
-    Raises `ReplyError` if a mark remains, or if more than `MOST_LOST` of the unmarked sentences are lost. Writers
-    correct spelling and punctuation, so a sentence counts as lost only if the reply has less than 80% of the sentence's
-    pairs of adjacent words.
+    Raises `ReplyError` if a mark remains, or if more than `MOST_LOST` of the unmarked sentences are lost. A sentence
+    counts as lost if the reply has less than 80% of its pairs of adjacent words: writers correct spelling.
     """
     if MISSING.casefold() in reply.casefold():
         raise ReplyError("missing_sentences: the reply still marks sentences as missing")
@@ -178,12 +177,12 @@ def _find_opening_kind(heading: str) -> str:
 
 
 def stuff_keywords(material: PerturbationInput) -> str:
-    return f"{material.text.rstrip()}\n\nKeywords: {', '.join(keywords(material.title, material.abstract))}."
+    return f"{material.text.rstrip()}\n\nKeywords: {', '.join(extract_keywords(material.title, material.abstract))}."
 
 
 def stuff_keywords_into_judgments(material: PerturbationInput) -> str:
     """Returns the judgments, followed by up to four lines of the paper's keywords, each with a different opening."""
-    words = keywords(material.title, material.abstract)
+    words = extract_keywords(material.title, material.abstract)
     each = -(-len(words) // len(OPENINGS))
     lists = [words[start : start + each] for start in range(0, len(words), each)]
     lines = []
@@ -215,7 +214,7 @@ def append_lines(text: str, more: Sequence[str]) -> str:
     return ("\n\n" if "\n\n" in end else "\n").join([end, *more])
 
 
-def keywords(title: str, abstract: str | None) -> list[str]:
+def extract_keywords(title: str, abstract: str | None) -> list[str]:
     """Returns at most `MOST_KEYWORDS` keywords of 1 to 3 words, highest weight first; the title's words count twice."""
     phrases = _extract_phrases(title) * 2 + _extract_phrases(abstract or "")
     frequency = Counter(word for phrase in phrases for word in phrase)

@@ -164,14 +164,14 @@ def load_flaws(folder: Path | None = None) -> tuple[dict[str, Flaw], list[str]]:
         except SettingsError as error:
             refused.append(str(error))
         except ValidationError as error:
-            refused.append(f"flaw {file.name}: {strict.faults(error)[0]}")
+            refused.append(f"flaw {file.name}: {strict.format_validation_faults(error)[0]}")
     if HARMLESS not in known or len(known) < 3:
         why = f"; {refused[0]}" if refused else ""
         raise SettingsError(f"flaws {folder}: a study needs two flaws and {HARMLESS}.toml, as in data/flaws{why}")
     return known, refused
 
 
-def plant(flaw: Flaw, text: str, key: str, seed: int = 0) -> PlantedText:
+def plant_flaw(flaw: Flaw, text: str, key: str, seed: int = 0) -> PlantedText:
     """Plants *flaw* in *text*, the body of a paper, at a place chosen by *seed* and *key*, such as the paper's id.
 
     Raises `PerturbationError` if the flaw does not fit. Its code is ``nowhere``, ``not_clean``, ``no_topic`` or
@@ -320,7 +320,7 @@ def plant_two_flaws(
     fitting: dict[str, PlantedText] = {}
     for flaw in catalogue:
         try:
-            fitting[flaw.name] = plant(flaw, text, key, seed)
+            fitting[flaw.name] = plant_flaw(flaw, text, key, seed)
         except PerturbationError as error:
             refusals[flaw.name, error.code] += 1
     harmless = fitting.pop(HARMLESS, None)

@@ -17,7 +17,7 @@ from typing import Any
 
 from gre_bench.catalogs.domains import Part
 from gre_bench.core.errors import SourceError
-from gre_bench.core.metrics import recipe_of
+from gre_bench.core.metrics import find_recipe
 from gre_bench.core.records import HUMAN, Problem, Score, Source
 from gre_bench.metrics.agreement import (
     GradedItem,
@@ -29,9 +29,9 @@ from gre_bench.metrics.agreement import (
 )
 from gre_bench.metrics.cases import MovedReview, Response, choose_scored_writer
 from gre_bench.metrics.scoring import CHANCE_SEED
-from gre_bench.pipeline.importing import given_categories, read_known_papers
+from gre_bench.pipeline.importing import load_stated_categories, read_known_papers
 from gre_bench.pipeline.pair_scoring import end_run, score
-from gre_bench.pipeline.planning import RunPlan, add_plan, index_moved_reviews, responses, synopses
+from gre_bench.pipeline.planning import RunPlan, add_plan, build_synopses, index_moved_reviews, iterate_responses
 from gre_bench.pipeline.reading import import_sources
 from gre_bench.pipeline.refreshing import check_scoring_job
 from gre_bench.pipeline.runs.job import Job, Progress
@@ -57,7 +57,7 @@ def correlate_with_grades(job: Job) -> dict[str, Any]:
         items, work = plan_graded(store, job, workers.sign_metrics, progress)
         score(store, job, workers, work, progress)
         progress.stage("correlating")
-        rows = correlate_all(store, job, work, items, progress.run_id)
+        rows = correlate_metrics_with_grades(store, job, work, items, progress.run_id)
         return end_run(store, work, progress, items=work.papers, agreements=rows)
 
 
@@ -94,13 +94,13 @@ def plan_graded(
     writer = choose_scored_writer([review for item in items for review in item.responses], scoring.writer, judged_by)
     identity, signatures = sign(job.backends, scoring, writer)
     moved: dict[Source, list[MovedReview]] = {}
-    for recipe in map(recipe_of, scoring.metrics):
+    for recipe in map(find_recipe, scoring.metrics):
         if recipe.formula == "specific":
             moved[recipe.source] = plan_review_moves(items, recipe, writer, CHANCE_SEED)
     elsewhere = index_moved_reviews(moved)
     planned = [
         (signatures[recipe.name].signature_id, pair)
-        for recipe in map(recipe_of, scoring.metrics)
+        for recipe in map(find_recipe, scoring.metrics)
         for pair in plan_agreement(items, recipe, writer, scoring.form, ungraded, elsewhere.get(recipe.source))
     ]
     candidates = [
@@ -118,27 +118,31 @@ def list_graded_items(
 ) -> list[GradedItem]:
     """Returns every item that has a graded review, with all its reviews, judgments and synopses, sorted by item id.
 
-    *parts*: the parts of an item that make up its synopsis. *judged_by*: as *judgments_by* in `responses`. *ungraded*:
-    whether to return, instead, every item with two or more human reviews, and only these reviews.
+    *parts*: the parts of an item that make up its synopsis. *judged_by*: as *judgments_by* in `iterate_responses`.
+    *ungraded*: whether to return, instead, every item with two or more human reviews, and only these reviews.
     """
     by_paper: dict[str, list[Response]] = defaultdict(list)
     grades: dict[str, dict[str, float]] = defaultdict(dict)
-    for review, response in responses(store, judged_by):
+    for review, response in iterate_responses(store, judged_by):
         if ungraded and review.candidate != HUMAN:
             continue
         by_paper[review.paper_id].append(response)
         if review.grade is not None:
             grades[review.paper_id][review.review_id] = review.grade
     papers = {paper.paper_id: paper for paper in read_known_papers(store)}
-    categories = given_categories(store)
+    categories = load_stated_categories(store)
     return [
-        GradedItem(papers[name], tuple(by_paper[name]), grades[name], synopses(papers[name], {}, categories, parts))
+        GradedItem(
+            papers[name], tuple(by_paper[name]), grades[name], build_synopses(papers[name], {}, categories, parts)
+        )
         for name in sorted(by_paper if ungraded else grades)
         if not ungraded or len(by_paper[name]) > 1
     ]
 
 
-def correlate_all(store: Store, job: Job, work: RunPlan, items: Sequence[GradedItem], run_id: str) -> list[Row]:
+def correlate_metrics_with_grades(
+    store: Store, job: Job, work: RunPlan, items: Sequence[GradedItem], run_id: str
+) -> list[Row]:
     """Correlates every metric's scores with the grades of *items*; stores and returns a row per coefficient."""
     words = {
         review.review_id: len(text.split())

@@ -102,7 +102,7 @@ def load_known_records(
     return reviews, judged, [paper.paper_id for paper in read_known_papers(store, bodies=False)]
 
 
-def row_range(text: str | None) -> range | None:
+def parse_row_range(text: str | None) -> range | None:
     """Returns *text*, such as ``0:300``, as a range of rows; raises `SettingsError` if it is malformed or empty."""
     if text is None:
         return None
@@ -148,13 +148,13 @@ def read_known_reviews(store: Store, texts: bool = True, papers: Sequence[str] |
     return [Review(**row) for row in store.rows(queries.REVIEWS, texts=texts, papers=papers)]
 
 
-def read_known_by_id(store: Store) -> tuple[dict[str, Paper], dict[str, Review]]:
+def load_papers_and_reviews_by_id(store: Store) -> tuple[dict[str, Paper], dict[str, Review]]:
     """Returns paper id → paper, and review id → review, for `read_known_papers` and `read_known_reviews`."""
     papers = {paper.paper_id: paper for paper in read_known_papers(store)}
     return papers, {review.review_id: review for review in read_known_reviews(store)}
 
 
-def given_categories(store: Store) -> dict[str, str]:
+def load_stated_categories(store: Store) -> dict[str, str]:
     """Returns paper id → the paper's categories, as an imported file states them."""
     return {row["paper_id"]: row["text"] for row in store.rows(queries.SYNOPSES, kind="categories", writer=GIVEN)}
 
@@ -375,7 +375,9 @@ def import_yelp(
     *terms*: which restaurants to sample. Returns the report of `store_imported` with ``left_out``: reason → number of
     records.
     """
-    imported = sample_restaurants(businesses, reviews, *read_known_by_id(store), terms, given_categories(store))
+    imported = sample_restaurants(
+        businesses, reviews, *load_papers_and_reviews_by_id(store), terms, load_stated_categories(store)
+    )
     report = store_imported(store, run_id, reviews, "yelp", imported, "yelp", licence=licence)
     return report | {
         "businesses": {"file": str(businesses.resolve()), "sha256": file_sha256(businesses)},
@@ -392,7 +394,7 @@ def import_graded(
 
     *grades*: the names of the grades, worst first; None: the layout of the file decides.
     """
-    papers, known = read_known_by_id(store)
+    papers, known = load_papers_and_reviews_by_id(store)
     graded = read_graded_reviews(path, papers, known, load_domain(domain) if domain else None, grade_column, grades)
     report = store_imported(store, run_id, path, "graded", graded.imported, graded.domain, licence=licence)
     reviews = known | {review.review_id: review for review in graded.imported.reviews}
@@ -445,7 +447,7 @@ def import_points(
 
     *orders*: label → the ranks of its values, if they are words (see `parse_ordered_labels`).
     """
-    path, (papers, reviews) = resolve_local_path(path), read_known_by_id(store)
+    path, (papers, reviews) = resolve_local_path(path), load_papers_and_reviews_by_id(store)
     points, imported = read_new_points(path, load_stored_points(store), reviews, papers.keys(), orders, reading)
     reading.check_used()
     rows = [asdict(point) | {"labels": json.dumps(point.labels, sort_keys=True), "run_id": run_id} for point in points]

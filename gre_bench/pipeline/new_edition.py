@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.core.incoming import check_name, read_text, use_file_limits, why_not_regular
+from gre_bench.core.incoming import check_name, explain_refused_file, read_text, use_file_limits
 from gre_bench.core.known_names import format_name_list
 from gre_bench.core.records import HUMAN, Paper, Review
 from gre_bench.core.settings import Settings
@@ -28,7 +28,7 @@ from gre_bench.ingest.records.opening import TEXTS
 from gre_bench.ingest.records.tables import read_new_papers, read_new_reviews
 from gre_bench.ingest.snapshot import make_snapshot
 from gre_bench.pipeline.importing import file_sha256, store_imported
-from gre_bench.pipeline.own_reviews import check_own_name
+from gre_bench.pipeline.own_reviews import check_candidate_name
 from gre_bench.pipeline.reading import snapshots
 from gre_bench.pipeline.runs.job import record_run
 from gre_bench.store import Store, now, queries
@@ -142,7 +142,7 @@ def parse_files(
     """
     for name, _ in candidates:
         if name is not None:
-            check_own_name(name)
+            check_candidate_name(name)
     understood, unclear = ParsedFiles((papers, Imported())), list[UnclearField]()
     if papers.is_dir():
         _read_papers(understood)
@@ -182,7 +182,7 @@ def _read_papers(understood: ParsedFiles) -> None:
         paper_id = clean_id(file.stem)
         try:
             check_name(file)
-            if (reason := why_not_regular(file)) or file.suffix.lower() not in (PDF, *TEXTS):
+            if (reason := explain_refused_file(file)) or file.suffix.lower() not in (PDF, *TEXTS):
                 raise RefusedError(f"not a paper{f': {reason}' if reason else ''}; {expected}")
             if not is_name(paper_id):
                 raise RefusedError("its name makes no id; use letters, digits and . _ : @ + -")

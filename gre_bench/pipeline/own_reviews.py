@@ -19,7 +19,7 @@ from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError, SourceError, StoreError, UnfinishedError
 from gre_bench.core.incoming import use_file_limits
 from gre_bench.core.known_names import resolve_name
-from gre_bench.core.metrics import recipe_of
+from gre_bench.core.metrics import find_recipe
 from gre_bench.core.records import HUMAN, Review
 from gre_bench.core.settings import Settings
 from gre_bench.core.terminal import counted
@@ -128,7 +128,7 @@ def _check_candidate_can_be_imported(store: Store, name: str, replace: bool) -> 
     Raises `UnfinishedError` if *store* has no board. Raises `SettingsError` for a name that users may not add. Also
     raises it if *name* wrote reviews in this edition and *replace* is false.
     """
-    check_own_name(name)
+    check_candidate_name(name)
     if not store.rows(queries.CURRENT_SIGNATURES):
         raise UnfinishedError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
     if not replace and any(row["wrote"] and row["candidate"] == name for row in store.rows(queries.ASKED_FOR)):
@@ -155,7 +155,7 @@ def find_judgments_writers(store: Store, job: Job) -> tuple[str | None, str | No
     The first is None if no board scores judgments, the second if the settings name no writer. Raises `SettingsError` if
     the two writers differ.
     """
-    signed = [row for row in store.rows(queries.CURRENT_SIGNATURES) if recipe_of(row["metric"]).source == "judgments"]
+    signed = [row for row in store.rows(queries.CURRENT_SIGNATURES) if find_recipe(row["metric"]).source == "judgments"]
     if not signed:
         return None, None
     writer, named = signed[0]["writer"], job.settings.writing.judgments
@@ -216,7 +216,7 @@ def _format_paper_examples(papers: Sequence[str | None]) -> str:
     return ", ".join(str(paper) for paper in papers[:EXAMPLES]) + (", ..." if len(papers) > EXAMPLES else "")
 
 
-def check_own_name(name: str) -> str:
+def check_candidate_name(name: str) -> str:
     """Returns *name* if users may add or remove a candidate of this name.
 
     Raises `SettingsError` for the human baseline and for controls.
@@ -234,7 +234,7 @@ def find_candidate(store: Store, name: str) -> Row:
     *name*: its name or the end of its name. Raises `SettingsError` for an unknown candidate, the baseline or a control.
     """
     known = [row["candidate"] for row in store.read(queries.KNOWN_CANDIDATES)]
-    name = check_own_name(resolve_name(name, known, f"edition {store.key} has no candidate"))
+    name = check_candidate_name(resolve_name(name, known, f"edition {store.key} has no candidate"))
     return {"edition": store.key, "candidate": name} | store.read(queries.CANDIDATE_COUNTS, candidate=name)[0]
 
 
@@ -246,7 +246,7 @@ def build_deletion_steps(store: Store, name: str) -> list[Step]:
     return [*forgotten, *((f"clear_{table}", ids) for table in ("rank_statistics", "pair_tests", "chance"))]
 
 
-def remove(store: Store, settings: Settings, state: Path, name: str, wait_s: float = 0.0) -> dict[str, Any]:
+def remove_candidate(store: Store, settings: Settings, state: Path, name: str, wait_s: float = 0.0) -> dict[str, Any]:
     """Deletes the candidate *name* and recomputes the rank statistics of the other candidates, in one transaction.
 
     Returns the numbers of deleted records. Raises `LockedError` if another process is still writing after *wait_s*

@@ -10,8 +10,8 @@ from operator import itemgetter
 from typing import Any
 
 from gre_bench.core.controls import OTHER_PAPER
-from gre_bench.core.errors import Clash
-from gre_bench.core.metrics import recipe_of
+from gre_bench.core.errors import DuplicateRowError
+from gre_bench.core.metrics import find_recipe
 from gre_bench.core.records import HUMAN, Case, Problem, Score, Signature, SpanLogprob
 from gre_bench.core.settings import ScoringSettings
 from gre_bench.core.terminal import counted
@@ -92,7 +92,7 @@ def read_known_spans(
     store: Store, scoring: ScoringSettings, lm_id: str, works: Sequence[MetricWork]
 ) -> dict[str, SpanLogprob]:
     """Returns prediction digest → log-probabilities, for those predictions of *works* that the store already has."""
-    recipes = [(recipe_of(item.metric), item) for item in works]
+    recipes = [(find_recipe(item.metric), item) for item in works]
     predictions = [
         prediction
         for recipe, item in recipes
@@ -132,7 +132,7 @@ def store_scoring_result(store: Store, work: RunPlan, scored: ScoringResult, run
     ]  # fmt: skip
     try:
         store.write(("add_spans", spans), ("add_scores", scores), ("add_problems", problems))
-    except Clash:
+    except DuplicateRowError:
         # Two papers with the same reference text share its marginal log-probability, hence add_new. This is rare, and a
         # check before each write would become slower as the store grows.
         store.write(("add_new_spans", spans), ("add_scores", scores), ("add_problems", problems))

@@ -13,8 +13,8 @@ from gre_bench.catalogs.domains import load_domain
 from gre_bench.core.errors import PerturbationError, SettingsError, SourceError
 from gre_bench.core.records import Candidate, Source, WrittenText
 from gre_bench.core.settings import Settings, ValidationSettings
-from gre_bench.ingest.records.venues import venue_of
-from gre_bench.lm.opening import trained_on_perturbations
+from gre_bench.ingest.records.venues import find_venue_entry
+from gre_bench.lm.opening import find_perturbations_in_training
 from gre_bench.metrics.cases import Entry, MissingText, Response
 from gre_bench.perturbations.by_name import (
     GRADED,
@@ -42,7 +42,7 @@ def chosen_perturbations(settings: Settings) -> dict[str, str]:
     metric.
     """
     level, chosen = settings.validation.level, settings.validation.perturbations
-    domain, trained_on = load_domain(settings.edition.domain), trained_on_perturbations(settings.evaluation_lm)
+    domain, trained_on = load_domain(settings.edition.domain), find_perturbations_in_training(settings.evaluation_lm)
     if chosen is None:
         chosen = tuple(
             name
@@ -70,7 +70,7 @@ def list_harm_degrees(settings: Settings) -> tuple[dict[str, str], dict[str, str
 
     The degrees are those of ``validation.degrees``. A harm is left out if the evaluation LM was trained to detect it.
     """
-    trained_on = trained_on_perturbations(settings.evaluation_lm)
+    trained_on = find_perturbations_in_training(settings.evaluation_lm)
     left_out = {name: trained_on[name] for name in HARMS if name in trained_on}
     names = (f"{harm}-{degree}" for harm in HARMS if harm not in left_out for degree in settings.validation.degrees)
     return {name: perturbed_candidate_name(name, "judgments") for name in names}, left_out
@@ -208,7 +208,7 @@ def build_perturbation_input(
     headings = validation.headings
     if headings is None:
         try:
-            headings = venue_of(settings.edition.venue, settings.edition.year).headings
+            headings = find_venue_entry(settings.edition.venue, settings.edition.year).headings
         except (SettingsError, SourceError):
             headings = load_domain(settings.edition.domain).headings
     return PerturbationInput(

@@ -12,7 +12,7 @@ from gre_bench.catalogs.domains import Part, load_domain
 from gre_bench.core.controls import CONTROLS, OTHER_PAPER
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.known_names import format_name_list, sort_by_similarity
-from gre_bench.core.metrics import Recipe, recipe_of
+from gre_bench.core.metrics import Recipe, find_recipe
 from gre_bench.core.records import HUMAN, Candidate, Paper, PlannedPair, Review, Signature, Source, SynopsisKind
 from gre_bench.core.settings import EditionSettings
 from gre_bench.core.terminal import counted
@@ -33,7 +33,12 @@ from gre_bench.metrics.cases import (
 )
 from gre_bench.metrics.scoring import CHANCE_SEED
 from gre_bench.perturbations.by_name import is_perturbed_candidate
-from gre_bench.pipeline.importing import given_categories, load_papers_by_id, read_known_papers, read_known_reviews
+from gre_bench.pipeline.importing import (
+    load_papers_by_id,
+    load_stated_categories,
+    read_known_papers,
+    read_known_reviews,
+)
 from gre_bench.pipeline.perturbed_reviews import add_perturbed_judgments, list_perturbed_candidates
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.training_overlap import TrainingOverlap, papers_trained_on
@@ -149,7 +154,7 @@ def load_sample_entries(
     - *without*: ids of papers to leave out. *bodies*: whether to include the papers' texts.
     """
     by_id, by_candidate = {}, defaultdict(dict)
-    for review, response in responses(store, judgments_by):
+    for review, response in iterate_responses(store, judgments_by):
         by_id[review.review_id] = response
         if review.candidate != HUMAN:
             by_candidate[review.paper_id][review.candidate] = response
@@ -160,20 +165,20 @@ def load_sample_entries(
     assw = load_missing_text_reasons(store, "assw", assw_by) | {
         row["paper_id"]: row["text"] for row in store.rows(SYNOPSES, kind="assw", writer=assw_by)
     }
-    categories = given_categories(store)
+    categories = load_stated_categories(store)
     every_reference = store.rows(DRAW)[0]["reference_count"] == "all"
     roles: dict[str, list[Response]] = {}
     for row in store.rows(SAMPLE):
         roles.setdefault(row["paper_id"], []).append(by_id[row["review_id"]])
     return [
-        Entry(paper, human, tuple(references), by_candidate[paper.paper_id], synopses(paper, assw, categories, parts),
-              every_reference)
+        Entry(paper, human, tuple(references), by_candidate[paper.paper_id],
+              build_synopses(paper, assw, categories, parts), every_reference)
         for paper, (human, *references) in zip(sampled_papers(store, bodies=bodies), roles.values(), strict=True)
         if paper.paper_id not in without
     ]  # fmt: skip
 
 
-def responses(store: Store, judgments_by: str | None) -> Iterator[tuple[Review, Response]]:
+def iterate_responses(store: Store, judgments_by: str | None) -> Iterator[tuple[Review, Response]]:
     """Yields (review, response) for each stored review; the response has the judgments by every writer.
 
     If the writer *judgments_by* failed on a review, the response states why.
@@ -194,7 +199,7 @@ def load_missing_text_reasons(store: Store, task: str, writer: str | None) -> di
     return {row["item"]: MissingText(row["outcome"], not row["final"], row["detail"] or None) for row in rows}
 
 
-def synopses(
+def build_synopses(
     paper: Paper, assw: Mapping[str, str | MissingText], categories: Mapping[str, str], parts: Sequence[Part]
 ) -> dict[SynopsisKind, str | MissingText]:
     """Returns kind of synopsis → the synopsis of *paper*, or why it is missing.
@@ -265,7 +270,7 @@ def plan_pairs(
     identity, signatures = sign(job.backends, every, writer, assw_by)
     candidates = _list_candidates(store, job, entries, [signatures[metric].signature_id for metric in scoring.metrics])
     entries, generic = add_perturbed_judgments(job, entries, writer), load_domain(job.settings.edition.domain).generic
-    recipes = {metric: recipe_of(metric) for metric in metrics}
+    recipes = {metric: find_recipe(metric) for metric in metrics}
     if any(recipe.synopsis == "beyond" for recipe in recipes.values()):
         entries = add_beyond_synopses(entries, scoring.beyond, writer, scoring.form)
     if job.perturbations:
@@ -412,7 +417,7 @@ def _check_human_scorable(
             lacking[metric] = human[0].reason
     for metric, reason in lacking.items():
         ways = ["import what is missing"]
-        if recipe_of(metric).source == "judgments":
+        if find_recipe(metric).source == "judgments":
             ways.append("have it written (--set writing.judgments=rule)")
         if rest := ", ".join(f'"{name}"' for name in signatures if name not in lacking):
             ways.append(f"leave it out (--set 'scoring.metrics=[{rest}]')")

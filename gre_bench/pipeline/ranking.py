@@ -22,10 +22,10 @@ from gre_bench.catalogs import models
 from gre_bench.catalogs.models import Model
 from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.metrics import find_specific_signature, recipe_of
+from gre_bench.core.metrics import find_recipe, find_specific_signature
 from gre_bench.core.records import HUMAN
-from gre_bench.ingest.records.venues import venue_of
-from gre_bench.lm.opening import base_of
+from gre_bench.ingest.records.venues import find_venue_entry
+from gre_bench.lm.opening import find_base_model_name
 from gre_bench.metrics.scoring import RAW_CUT
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.training_overlap import TrainingOverlap
@@ -53,7 +53,7 @@ class TextRead(NamedTuple):
 
 def text_read_by(signature: queries.SignatureRow) -> TextRead:
     """Returns the parts of *signature* that determine which text its metric reads."""
-    recipe = recipe_of(signature["metric"])
+    recipe = find_recipe(signature["metric"])
     return TextRead(recipe.source, signature["writer"], signature["form"], RAW_CUT if recipe.formula else 10**9)
 
 
@@ -78,7 +78,7 @@ def store_contamination(
     """
     known, edition, board = models.load(job.settings.writing.models), job.settings.edition, job.settings.board
     try:
-        day = venue_of(edition.venue, edition.year).reviews_released
+        day = find_venue_entry(edition.venue, edition.year).reviews_released
     except SettingsError:
         day = None  # the catalogue has no such venue
     candidates = store.rows(queries.CANDIDATES)
@@ -88,7 +88,7 @@ def store_contamination(
         (role, each.name): (each, len(papers), trained_on.compared)
         for role, (each, papers) in trained_on.by_role.items()
     }
-    base = base_of(job.settings.evaluation_lm)
+    base = find_base_model_name(job.settings.evaluation_lm)
     rows = []
     for role, name in dict.fromkeys(roles):
         register = own.get((role, name))
@@ -233,7 +233,7 @@ def build_profile_rows(
     - *judged*: candidate → a summary of its judgments by the signature's writer.
     - *texts*: the numbers of texts requested from LMs or rules, with their tokens.
     """
-    recipe = recipe_of(signature["metric"])
+    recipe = find_recipe(signature["metric"])
     read = text_read_by(signature)
     if read not in counted:
         counted[read] = words_of(store.columns(queries.BOARD_LENGTHS, **read._asdict()))

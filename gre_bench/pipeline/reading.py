@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import SettingsError, SourceError, build_missing_file_error
-from gre_bench.core.incoming import check_name, use_file_limits, why_not_regular
+from gre_bench.core.incoming import check_name, explain_refused_file, use_file_limits
 from gre_bench.core.records import Edition
 from gre_bench.core.settings import Settings, SourceSettings
 from gre_bench.core.terminal import counted
@@ -26,14 +26,14 @@ from gre_bench.core.whole_files import hold_file_lock
 from gre_bench.ingest.pdf.text import SOUND
 from gre_bench.ingest.records.notes import check_review_form, read_notes, select_new_records
 from gre_bench.ingest.records.row_files import read_notes_file, read_texts
-from gre_bench.ingest.records.venues import check_verified, venue_of
+from gre_bench.ingest.records.venues import check_verified, find_venue_entry
 from gre_bench.ingest.snapshot import MANIFEST, NOTES, UNSTATED, Snapshot, make_snapshot
 from gre_bench.pipeline.importing import (
     file_sha256,
     import_papers,
     import_reviews,
-    read_known_by_id,
-    row_range,
+    load_papers_and_reviews_by_id,
+    parse_row_range,
     store_imported,
 )
 from gre_bench.pipeline.planning import read_sampled_ids
@@ -49,7 +49,7 @@ def import_sources(store: Store, run_id: str, settings: Settings) -> list[dict[s
     Raises `SourceError` if a row is refused; what earlier files added stays in the store.
     """
     sources, reports = settings.sources, []
-    rows = row_range(sources.rows)
+    rows = parse_row_range(sources.rows)
     with use_file_limits(settings.inputs.memory, settings.inputs.seconds):
         if sources.notes or sources.snapshot:
             reports.append(import_notes(store, run_id, settings.edition.edition, sources))
@@ -79,7 +79,7 @@ def import_notes(
     Returns the report of the import with further counts. From a fetched snapshot, imports the version that each review
     had before the rebuttal. *licence*: as in `store_imported`, for notes that state none.
     """
-    venue = venue_of(edition.venue, edition.year)
+    venue = find_venue_entry(edition.venue, edition.year)
     check_verified(venue, sources.unverified_venue)
     if sources.snapshot is not None:
         snapshot = copy_snapshot(store, edition, sources)
@@ -88,7 +88,7 @@ def import_notes(
     notes = read_notes(snapshot.reviewed(), venue)
     if venue.unverified and sources.unverified_venue == "confirm":
         check_review_form(venue, notes)
-    imported = select_new_records(notes, *read_known_by_id(store))
+    imported = select_new_records(notes, *load_papers_and_reviews_by_id(store))
     if licence is not None:
         stating = read_licences(snapshot, imported.paper_ids | imported.review_ids).keys()
         imported.paper_ids -= stating
@@ -168,7 +168,7 @@ def seal_source_snapshot(
         files = sorted(sources.pdfs.glob("*.pdf"))
         for file in files:
             check_name(file)
-        if refused := [f"{file.name}: {reason}" for file in files if (reason := why_not_regular(file))]:
+        if refused := [f"{file.name}: {reason}" for file in files if (reason := explain_refused_file(file))]:
             raise SourceError(
                 f"{sources.pdfs} holds what is not read: {'; '.join(refused)}; put the PDFs themselves there"
             )
@@ -199,7 +199,7 @@ def snapshots(store: Store) -> Path:
     return store.folder.parent.parent / "snapshots"
 
 
-def read_papers(store: Store, job: Job, progress: Progress) -> None:
+def read_missing_paper_texts(store: Store, job: Job, progress: Progress) -> None:
     """Reads the missing texts of sampled papers from the last imported snapshot, and stores them in chunks."""
     snapshot = store.rows(SNAPSHOT)
     if not snapshot:

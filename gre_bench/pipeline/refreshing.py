@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 
 from gre_bench.core.errors import GreBenchError, Paused, SettingsError, UnfinishedError, build_missing_file_error
 from gre_bench.core.known_names import find_matching_name
-from gre_bench.core.metrics import recipe_of
+from gre_bench.core.metrics import find_recipe
 from gre_bench.core.process import return_freed_memory
 from gre_bench.lm.opening import check_model_is_local
 from gre_bench.pipeline.importing import set_job_domain
@@ -23,7 +23,7 @@ from gre_bench.pipeline.pair_scoring import compute_and_store_auc, end_run, scor
 from gre_bench.pipeline.perturbed_reviews import write_perturbations
 from gre_bench.pipeline.planning import RunPlan, draw_sample, load_sample_entries, plan_pairs, read_sampled_ids
 from gre_bench.pipeline.ranking import clear_rank_statistics, store_contamination, store_rank_statistics
-from gre_bench.pipeline.reading import describe_poor_extraction, import_sources, read_papers
+from gre_bench.pipeline.reading import describe_poor_extraction, import_sources, read_missing_paper_texts
 from gre_bench.pipeline.runs.job import Job, Progress, record_run
 from gre_bench.pipeline.runs.spending import describe_unanswered_requests
 from gre_bench.pipeline.runs.unchanged import record_done_refresh
@@ -83,7 +83,7 @@ def check_scoring_job(job: Job) -> Job:
     """
     job = set_job_domain(check_job(job))
     metrics = job.settings.scoring.metrics
-    if job.settings.run.runner != "ray" and any(recipe_of(name).asks == "evaluation_lm" for name in metrics):
+    if job.settings.run.runner != "ray" and any(find_recipe(name).asks == "evaluation_lm" for name in metrics):
         check_model_is_local(job.settings.evaluation_lm)
     return job
 
@@ -112,7 +112,7 @@ def check_job(job: Job) -> Job:
     return replace(job, candidates=tuple(find_matching_name(name, known) or name for name in job.candidates))
 
 
-def write_ahead(job: Job) -> dict[str, Any]:
+def write_texts_ahead(job: Job) -> dict[str, Any]:
     """Writes all texts that a refresh needs, without opening the evaluation LM; returns a summary.
 
     A machine without a GPU can thus request the texts from LMs, for a machine with a GPU to score later.
@@ -148,7 +148,7 @@ def prepare_scoring(store: Store, job: Job, sign: SignMetrics, progress: Progres
         return_freed_memory()
         progress.stage("planning")
         by = texts.judgments_by, texts.assw_by
-        bodies = any(recipe_of(name).synopsis == "paper" for name in job.settings.scoring.metrics)
+        bodies = any(find_recipe(name).synopsis == "paper" for name in job.settings.scoring.metrics)
         entries = load_sample_entries(store, texts.names, *by, job.settings.scoring.synopsis_of, job.left_out, bodies)
         work = plan_pairs(store, job, sign, entries, progress.run_id, *by)
     work.notes[:0] = [*lost, *notes, *describe_poor_extraction(store, job.limit)]
@@ -199,7 +199,7 @@ class TextWriters(NamedTuple):
 
 def write_texts(store: Store, job: Job, progress: Progress) -> TextWriters:
     """Reads the sampled papers, and writes the missing reviews, perturbed reviews, judgments and synopses."""
-    read_papers(store, job, progress)
+    read_missing_paper_texts(store, job, progress)
     papers = read_sampled_ids(store, job.limit, job.left_out)
     names = identify_reviewers(store, job)
     write_reviews(store, job, papers, names, progress)

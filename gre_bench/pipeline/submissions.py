@@ -20,7 +20,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ValidationError
 
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.core.incoming import read_bytes, why_not_regular
+from gre_bench.core.incoming import explain_refused_file, read_bytes
 from gre_bench.core.known_names import format_name_list
 from gre_bench.core.records import Review
 from gre_bench.core.terminal import counted
@@ -31,7 +31,7 @@ from gre_bench.ingest.records.columns import ColumnNames
 from gre_bench.ingest.records.tables import read_new_reviews
 from gre_bench.ingest.snapshot import is_redistributable
 from gre_bench.pipeline.importing import file_sha256, parse_licence
-from gre_bench.pipeline.own_reviews import check_own_name
+from gre_bench.pipeline.own_reviews import check_candidate_name
 from gre_bench.store import Store, queries
 
 REVIEWS, FORM = "reviews.jsonl", "submission.toml"
@@ -65,7 +65,7 @@ def _check_submission_name(text: str) -> str:
     if not is_name(text):
         raise ValueError(f"letters, digits and . _ : / @ + -, at most 200{NO_PATH}")
     try:
-        return check_own_name(text)
+        return check_candidate_name(text)
     except SettingsError as error:
         raise ValueError(str(error)) from None
 
@@ -176,7 +176,7 @@ def check_submission_folder(store: Store, folder: Path) -> CheckedSubmission:
     """Reads the submission in *folder* and checks it against the edition of *store*; writes nothing."""
     if not folder.is_dir():
         raise SettingsError(f"{folder} is not the folder of a submission; gre-bench submit makes one")
-    entries = {path.name: why_not_regular(path) or "" for path in sorted(folder.iterdir())}
+    entries = {path.name: explain_refused_file(path) or "" for path in sorted(folder.iterdir())}
     refused = [f"{name!a:.60} is no file of a submission" for name in entries if name not in (REVIEWS, FORM)]
     refused += [f"{name} is missing" for name in (FORM, REVIEWS) if name not in entries]
     refused += [f"{name}: {why}" for name, why in entries.items() if why and name in (REVIEWS, FORM)]

@@ -15,8 +15,8 @@ from gre_bench.core.training_registers import FILE as REGISTER
 from gre_bench.core.training_registers import Register, write_register
 from gre_bench.ingest.records.sampling import read_evaluation_set
 from gre_bench.ingest.records.tables import read_new_papers, read_new_reviews
-from gre_bench.lm.opening import register_of
-from gre_bench.pipeline.importing import file_sha256, row_range
+from gre_bench.lm.opening import find_training_register
+from gre_bench.pipeline.importing import file_sha256, parse_row_range
 from gre_bench.pipeline.runs.running_studies import run_within_budget
 from gre_bench.tasks import steps
 from gre_bench.tuning import record
@@ -121,7 +121,7 @@ def tune_lm(job: TuningJob) -> dict[str, Any]:
         ]
     data = job.inputs | {"papers": file_sha256(job.papers) if job.papers else None}
     training = steps.fine_tune_lm(job.base, trained_on, kept, metrics, job.settings, job.out, data)
-    base = register_of(EvaluationLMSettings(backend="transformers", folder=job.base))
+    base = find_training_register(EvaluationLMSettings(backend="transformers", folder=job.base))
     unknown = _write_training_register(job.out, trained_on, kept, base)
     made = {"folder": str(job.out), "trained_on": len(trained_on), "kept_aside": len(kept), "refused": refused}
     return made | {"unknown": unknown} | training
@@ -204,7 +204,7 @@ def judged_papers(file: Path, rows: str, writer: str | None, *, several: bool = 
     False.
     """
     imported = read_new_reviews(
-        file, {}, {}, (), by=HUMAN, writer=writer or "given", rows=row_range(rows), make_papers=True
+        file, {}, {}, (), by=HUMAN, writer=writer or "given", rows=parse_row_range(rows), make_papers=True
     )
     human = {review.review_id: review for review in imported.reviews if review.candidate == HUMAN}
     papers: dict[str, list[Judgments]] = {}

@@ -18,7 +18,7 @@ from gre_bench.core.records import HUMAN, Paper
 from gre_bench.core.settings import Settings
 from gre_bench.core.terminal import counted
 from gre_bench.core.training_registers import PaperTexts, Register
-from gre_bench.lm.opening import register_of
+from gre_bench.lm.opening import find_training_register
 from gre_bench.pipeline.importing import read_known_papers, read_known_reviews
 from gre_bench.ranking.contamination import Role
 from gre_bench.store import ReadCopy, Store
@@ -111,7 +111,7 @@ def papers_trained_on(
 
 def _compare_with_registers(settings: Settings, writer: str | None, papers: Sequence[PaperTexts]) -> TrainingOverlap:
     registers: dict[Role, Register | None] = {
-        "evaluation_lm": register_of(settings.evaluation_lm),
+        "evaluation_lm": find_training_register(settings.evaluation_lm),
         "writer": find_writer_register(writer or settings.scoring.writer or settings.writing.judgments),
     }
     trained_on: dict[Role, tuple[Register, frozenset[str]]] = {}

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.core.metrics import recipe_of
+from gre_bench.core.metrics import find_recipe
 from gre_bench.core.records import HUMAN, Signature, edition_of
-from gre_bench.metrics.validation import PairKey, count_candidate_words, perturbation_effects
+from gre_bench.metrics.validation import PairKey, compute_perturbation_effects, count_candidate_words
 from gre_bench.perturbations.by_name import PERTURBATIONS
 from gre_bench.pipeline.pair_scoring import (
     compute_and_store_auc,
@@ -206,7 +206,9 @@ def compute_effects(editions: Sequence[Scores], job: Job, signature_id: str) -> 
     rows, unchanged, words = merge_edition_scores(editions)
     validation = job.settings.validation
     by_perturbation = {change: rows[candidate] for change, candidate in job.perturbations.items()}
-    for change, effect in perturbation_effects(rows[HUMAN], by_perturbation, words, validation, unchanged).items():
+    for change, effect in compute_perturbation_effects(
+        rows[HUMAN], by_perturbation, words, validation, unchanged
+    ).items():
         yield asdict(effect) | {
             "signature_id": signature_id, "change": change, "candidate_id": job.perturbations[change],
             "family": PERTURBATIONS[change].family, "made_by": find_perturbation_maker(validation, change),
@@ -224,7 +226,7 @@ def compute_verdicts(signatures: Mapping[str, Signature], effects: list[Row], un
         verdicts.append(
             {
                 "metric": metric,
-                "title": recipe_of(metric).title,
+                "title": find_recipe(metric).title,
                 "signature_id": signature.signature_id,
                 "verdict": combine_verdicts(
                     [row["verdict"] for row in rows] + ["undecided"] * len(untried) or ["undecided"]

@@ -22,7 +22,7 @@ from typing import Any
 
 from gre_bench.core.errors import SourceError, StoreError
 from gre_bench.core.incoming import read_bytes
-from gre_bench.core.metrics import recipe_of
+from gre_bench.core.metrics import find_recipe
 from gre_bench.core.records import Signature, digest, signature_of
 from gre_bench.core.resources import resource
 from gre_bench.core.settings import Settings, ValidationSettings
@@ -128,7 +128,7 @@ def store_validation_records(store: Store, state: Path, signatures: Sequence[Sig
     """
     rows = []
     for signed in signatures:
-        if record := validation_record(state, signed, store.key):
+        if record := find_validation_record(state, signed, store.key):
             certificate = certificate_of(state, signed)
             detail = record.detail + (f"{CERTIFIED}{certificate.sentence}" if certificate else "")
             rows.append({"signature_id": signed.signature_id, "verdict": record.verdict, "edition": record.edition,
@@ -137,7 +137,7 @@ def store_validation_records(store: Store, state: Path, signatures: Sequence[Sig
     store.write(("clear_validations", {"signature_ids": ids}), ("put_validations", rows))
 
 
-def validation_record(state: Path, signature: Signature, edition: str | None = None) -> ValidationRecord | None:
+def find_validation_record(state: Path, signature: Signature, edition: str | None = None) -> ValidationRecord | None:
     """Returns the validation record that decides about *signature* in *edition*; None if there is none.
 
     The edition's own record decides if its verdict is pass or fail. Otherwise the newest failing record decides, else
@@ -179,11 +179,11 @@ def _choose_deciding_record(records: Iterable[ValidationRecord], edition: str | 
 def read_verdicts(state: Path, edition: str, signatures: Iterable[Signature]) -> list[dict[str, Any]]:
     """Returns a row with metric, signature_id, verdict and detail for each of a board's *signatures*.
 
-    The verdict is taken from `validation_record`, or ``missing`` if there is no record.
+    The verdict is taken from `find_validation_record`, or ``missing`` if there is no record.
     """
     return [
         {"metric": signed.metric, "signature_id": signed.signature_id}
-        | _build_verdict_fields(validation_record(state, signed, edition))
+        | _build_verdict_fields(find_validation_record(state, signed, edition))
         for signed in signatures
     ]
 
@@ -234,7 +234,7 @@ def _predict_signature_names(settings: Settings, metric: str) -> tuple[str | Non
 
     If the writer is an LM, the name is only the start of its identity.
     """
-    recipe, scoring, lm, embedder = recipe_of(metric), settings.scoring, settings.evaluation_lm, settings.embedder
+    recipe, scoring, lm, embedder = find_recipe(metric), settings.scoring, settings.evaluation_lm, settings.embedder
     scorer = {
         "evaluation_lm": lm.folder.name if lm.folder else lm.served_model or lm.backend,
         "embedder": embedder.folder.name if embedder.folder else embedder.backend,

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar
 
 from gre_bench.core import controls
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.metrics import recipe_of
+from gre_bench.core.metrics import find_recipe
 from gre_bench.core.records import Judgments, Review, WrittenText
 from gre_bench.metrics.cases import Entry, Response
 from gre_bench.perturbations.by_name import is_perturbed_candidate
@@ -95,7 +95,7 @@ def write_judgments(store: Store, job: Job, responses: Sequence[Response], progr
     by another writer.
     """
     name, scoring = job.settings.writing.judgments, job.settings.scoring
-    if name is None or not any(recipe_of(metric).source == "judgments" for metric in scoring.metrics):
+    if name is None or not any(find_recipe(metric).source == "judgments" for metric in scoring.metrics):
         return None
     writer = steps.writer_identity(name, "judgments", job.writer_context)
     if scoring.writer not in (None, writer):
@@ -114,7 +114,7 @@ def write_assw(store: Store, job: Job, papers: Sequence[str], progress: Progress
 
     Returns the identity of the writer; None if no metric needs ASSW.
     """
-    if not any(recipe_of(metric).synopsis == "assw" for metric in job.settings.scoring.metrics):
+    if not any(find_recipe(metric).synopsis == "assw" for metric in job.settings.scoring.metrics):
         return None
     name = job.settings.writing.assw
     writer = steps.writer_identity(name, "assw", job.writer_context)

@@ -9,9 +9,9 @@ from typing import Any
 from gre_bench.catalogs.models import Model
 from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.metrics import recipe_of
-from gre_bench.core.settings import Settings, parse
-from gre_bench.ingest.records.venues import find_newest_year, venue_of
+from gre_bench.core.metrics import find_recipe
+from gre_bench.core.settings import Settings, parse_settings
+from gre_bench.ingest.records.venues import find_newest_year, find_venue_entry
 from gre_bench.prompts.conditions import split_condition
 from gre_bench.writing.rules.writer import EXTRACTIVE
 from gre_bench.writing.writers import is_rule
@@ -41,7 +41,7 @@ class NamedLMs:
 def list_named_lms(settings: Settings) -> NamedLMs:
     """Returns the LMs that *settings* name for the metrics and for a validation."""
     writing = settings.writing
-    recipes = [recipe_of(name) for name in settings.scoring.metrics]
+    recipes = [find_recipe(name) for name in settings.scoring.metrics]
     judge = writing.judgments
     return NamedLMs(
         [name for name in writing.candidates if not is_rule(name)],
@@ -59,11 +59,11 @@ def set_board_year(settings: Settings, venue: str, year: int | None, on: date) -
     rank no model, or name a model that is not in the models file.
     """
     chosen = find_newest_year(venue, on) if year is None else year
-    venue_of(venue, chosen)
+    find_venue_entry(venue, chosen)
     tree: dict[str, Any] = settings.model_dump(exclude_unset=True)
     tree["edition"] = tree.get("edition", {}) | {"venue": venue, "year": chosen}
     tree["sources"] = {"unverified_venue": "confirm"} | tree.get("sources", {})
-    settings_of_year = parse(tree)
+    settings_of_year = parse_settings(tree)
     list_needed_models(settings_of_year)
     return settings_of_year
 

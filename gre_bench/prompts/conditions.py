@@ -15,7 +15,7 @@ from typing import Literal
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import Chat, digest
-from gre_bench.prompts.library import fill, load
+from gre_bench.prompts.library import fill_prompt, load
 
 Kind = Literal["none", "instruction", "official", "imitating"]
 
@@ -61,9 +61,9 @@ class Condition:
     def chat(self, content: str) -> Chat:
         """Returns the chat that asks the LM to review a paper under this condition. *content*: the paper's text."""
         if self.kind == "none":
-            return fill(self.template, content=content)
+            return fill_prompt(self.template, content=content)
         field = "reviewer_imitating_guideline" if self.rubric else "reviewer_guideline"
-        return fill(self.template, **{"content": content, field: self.guideline})
+        return fill_prompt(self.template, **{"content": content, field: self.guideline})
 
 
 SHIPPED = ("none", *INSTRUCTION, *IMITATING, *(f"{name}{RUBRIC}" for name in IMITATING))

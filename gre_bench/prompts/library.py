@@ -86,7 +86,7 @@ def render(prediction: Prediction | Chat) -> Chat:
     return Chat(prompt.system, _FIELD.sub(lambda field: values[field[1]], prompt.user), prediction.reply)
 
 
-def fill(name: str, **values: str) -> Chat:
+def fill_prompt(name: str, **values: str) -> Chat:
     """Returns the prompt *name* as a chat with its fields filled by *values*.
 
     Raises `PromptError` if the names in *values* are not those of the prompt's fields.

@@ -31,7 +31,7 @@ SIZE = "parameters_billion"
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class PublishedNumber:
     """A number that a paper prints, or a run's number to compare with it.
 
     - *item*: what the metric is applied to, such as a perturbation, a model or a benchmark.
@@ -59,7 +59,7 @@ def tables() -> tuple[str, ...]:
 
 
 @cache
-def load(table: str) -> tuple[Figure, ...]:
+def load(table: str) -> tuple[PublishedNumber, ...]:
     """Returns the figures of *table* in printed order, row by row; raises `SettingsError` for an unknown table."""
     if table not in tables():
         raise SettingsError(
@@ -71,7 +71,7 @@ def load(table: str) -> tuple[Figure, ...]:
         for row in csv.DictReader(lines, strict=True):
             low, high, p = (float(row[name]) if row[name] else None for name in ("low", "high", "p"))
             named = {name: row[name] for name in ("table", "row", "column", "anomaly", "note")}
-            figures.append(Figure(row["metric"], row["item"], float(row["value"]), low, high, p, **named))
+            figures.append(PublishedNumber(row["metric"], row["item"], float(row["value"]), low, high, p, **named))
         return tuple(figures)
 
 
@@ -115,14 +115,14 @@ class FigurePair:
 
     metric: str
     item: str
-    printed: Figure | None
-    found: Figure | None
+    printed: PublishedNumber | None
+    found: PublishedNumber | None
     difference: float | None = None
     overlap: bool | None = None
     within: bool | None = None
 
 
-def compare_board_ranks(left: Iterable[Figure], right: Iterable[Figure]) -> list[BoardConsistency]:
+def compare_board_ranks(left: Iterable[PublishedNumber], right: Iterable[PublishedNumber]) -> list[BoardConsistency]:
     """Returns, for each metric that two boards share, how well they agree on the ranks of models.
 
     See Xu et al. 2025, A.2 and A.3.
@@ -138,7 +138,9 @@ def compare_board_ranks(left: Iterable[Figure], right: Iterable[Figure]) -> list
     return rows
 
 
-def pair_printed_and_computed(printed: Iterable[Figure], computed: Iterable[Figure]) -> list[FigurePair]:
+def pair_printed_and_computed(
+    printed: Iterable[PublishedNumber], computed: Iterable[PublishedNumber]
+) -> list[FigurePair]:
     """Returns the *printed* figures paired with the *computed* figures of a run, one row for each metric and item.
 
     A figure without a counterpart gets its own row. Rows with a printed figure come first, in printed order.
@@ -164,7 +166,7 @@ def pair_printed_and_computed(printed: Iterable[Figure], computed: Iterable[Figu
     return rows
 
 
-def _group_by_metric(figures: Iterable[Figure]) -> dict[str, dict[str, float]]:
+def _group_by_metric(figures: Iterable[PublishedNumber]) -> dict[str, dict[str, float]]:
     scores: dict[str, dict[str, float]] = {}
     for figure in figures:
         if figure.metric != SIZE:

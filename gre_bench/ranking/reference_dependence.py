@@ -213,14 +213,15 @@ def describe_tipping_points(points: Sequence[TippingPoint]) -> str | None:
             "No order of two LM candidates is told apart, so none has a share of AI-written references that it stands."
         )
     first, weakest = apart[0], min(apart, key=lambda row: row.share or 0.0)
-    line = f"{first.first} over {first.second} stands up to {percent(first.share)} AI-written references"
+    line = f"{first.first} over {first.second} stands up to {format_floor_percent(first.share)} AI-written references"
     line += ", if neither's own model wrote them"
     if len(apart) > 1:
-        line += f"; of {counted(len(apart), 'order')} told apart, the weakest stands up to {percent(weakest.share)}"
+        line += f"; of {counted(len(apart), 'order')} told apart, the weakest stands up to "
+        line += format_floor_percent(weakest.share)
     return line + "."
 
 
-def percent(share: float | None) -> str:
+def format_floor_percent(share: float | None) -> str:
     """Returns *share* as a whole percentage, rounded down, so that an order also holds at the printed share."""
     return f"{int(100 * (share or 0.0) + 1e-9)}%"
 

@@ -11,10 +11,10 @@ from typing import Any
 import duckdb
 
 from gre_bench.core.errors import SettingsError, SourceError, StoreError
-from gre_bench.core.known_names import did_you_mean
+from gre_bench.core.known_names import suggest_known_names
 from gre_bench.core.resources import resource
 from gre_bench.release import manifest
-from gre_bench.release.public_tables import FILLED, add_pair_tests, checked_tables
+from gre_bench.release.public_tables import FILLED, add_pair_tests, locate_tables
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.store import (
     EARLIEST,
@@ -27,8 +27,8 @@ from gre_bench.store import (
     explain_resource_shortage,
     fetch,
     fill_board_tables,
+    get_statement,
     quoted,
-    statement,
 )
 from gre_bench.store.queries import VERSION
 
@@ -48,7 +48,7 @@ def find_release(name: str) -> Path:
     for folder in (Path(name), *(path for path in included if name in (path.name, path.name.rpartition("-r")[0]))):
         if manifest.is_release(folder):
             return folder
-    known = did_you_mean(name, [path.name for path in included])
+    known = suggest_known_names(name, [path.name for path in included])
     raise SettingsError(f"{name} is not the folder of a release, nor a release that comes with the program; {known}")
 
 
@@ -61,7 +61,7 @@ def load_release(folder: Path, state: Path) -> Store:
     Raises `SourceError` if the release is damaged, and `StoreError` if the program cannot read its schema version.
     Raises `SettingsError` if *state* has an edition of this name that was not loaded from a release.
     """
-    about = manifest.verify(folder)
+    about = manifest.verify_release(folder)
     store = Store(state, about["edition"])
     if not re.fullmatch(re.escape(store.key) + r"-r[1-9]\d{0,5}", about["release"]):
         raise SourceError(f"{folder}: {about['release']!r} is no name of a release of {store.key}; get it again")
@@ -69,13 +69,13 @@ def load_release(folder: Path, state: Path) -> Store:
         raise SettingsError(
             f"{Path(state).absolute()} has an edition {store.key} of its own; load the release into another --state"
         )
-    tables = checked_tables(folder)
+    tables = locate_tables(folder)
     releases = ReleaseStore(Path(state) / "releases", store.key)
     try:
         with store.loading(about["release"]) as beside:
             _write_edition_file(folder, tables, about, beside)
             if (releases.folder / about["release"]).resolve() != folder.resolve():
-                releases.take_in(folder, about["release"])
+                releases.import_release(folder, about["release"])
     except BaseException:
         if not store.exists:
             store.discard()
@@ -95,10 +95,10 @@ def _write_edition_file(folder: Path, tables: Mapping[str, Path], about: Mapping
     except duckdb.Error as error:
         raise StoreError(f"{target} cannot be made: {str(error).splitlines()[0]}; make room and try again") from None
     try:
-        (own,) = connection.execute(statement("release", "this_database")).fetchall()[0]
+        (own,) = connection.execute(get_statement("release", "this_database")).fetchall()[0]
         for table in TABLES:
             connection.execute("use shape")
-            connection.execute(statement("schema", table))
+            connection.execute(get_statement("schema", table))
             stated = table in tables and table not in FILLED
             rows = f" union all by name from read_parquet({quoted(tables[table])})" if stated else ""
             connection.execute(f'use "{own}"')
@@ -111,16 +111,16 @@ def _write_edition_file(folder: Path, tables: Mapping[str, Path], about: Mapping
                     )
         other = f"{given['name']}, other signatures"
         shown = str(tables["signatures_shown"])
-        connection.execute(statement("release", "plan_of_others"), {"other": other, "shown": shown})
-        connection.execute(statement("release", "run_of_others"), run | {"name": other})
-        connection.execute(statement("release", "run_of_a_release"), run)
+        connection.execute(get_statement("release", "plan_of_others"), {"other": other, "shown": shown})
+        connection.execute(get_statement("release", "run_of_others"), run | {"name": other})
+        connection.execute(get_statement("release", "run_of_a_release"), run)
         for view in VIEWS:
-            connection.execute(statement("views", view))
+            connection.execute(get_statement("views", view))
         fill_board_tables(connection)
         if "pair_tests" not in tables:
             add_pair_tests(connection)
         version = next((row["schema_version"] for row in fetch(connection, VERSION)), None)
-        connection.execute(statement("queries", "set_version"), {"version": SCHEMA_VERSION})
+        connection.execute(get_statement("queries", "set_version"), {"version": SCHEMA_VERSION})
         if not EARLIEST <= (version or 0) <= SCHEMA_VERSION:
             todo = "update the program" if (version or 0) > SCHEMA_VERSION else "it was made by an older program"
             raise StoreError(f"{folder} has schema version {version}, this program reads {SCHEMA_VERSION}; {todo}")

@@ -209,7 +209,7 @@ def files_of(folder: Path) -> set[str]:
     return {*read(folder)["files"], NAME, sums_file_name(folder), *signatures_of(folder)}
 
 
-def verify(folder: Path) -> dict[str, Any]:
+def verify_release(folder: Path) -> dict[str, Any]:
     """Checks that the release in *folder* has all its files, unchanged, and no others; returns its manifest.
 
     The folder may also have cryptographic signatures, which are not verified. Links are faults, and so are subfolders

@@ -33,9 +33,9 @@ from gre_bench.store import (
     explain_resource_shortage,
     fetch,
     fill_board_tables,
+    get_statement,
     is_statement_error,
     quoted,
-    statement,
 )
 from gre_bench.store.queries import as_arrow, columns
 
@@ -115,7 +115,7 @@ def write_database(
     except duckdb.Error as error:
         raise StoreError(f"{source} cannot be read ({str(error).splitlines()[0]}); run gre-bench refresh") from None
     try:
-        present = {row[0] for row in connection.execute(statement("release", "tables_there")).fetchall()}
+        present = {row[0] for row in connection.execute(get_statement("release", "tables_there")).fetchall()}
         if lacking := sorted({*WHOLE, *REDACTED} & set(TABLES) - present):
             raise StoreError(f"{source} has no table {lacking[0]}; run gre-bench refresh, which brings it up to date")
         _create_licence_tables(connection, is_free, everything, own_licence, scores_only)
@@ -123,7 +123,7 @@ def write_database(
             if name in BODIES:
                 _create_table_in_parts(connection, name)
             elif name in REDACTED:
-                connection.execute(f"create table {name} as {statement('release', name)}")
+                connection.execute(f"create table {name} as {get_statement('release', name)}")
             elif name in WHOLE:
                 kept = "columns(lambda name: name not in $history)"
                 connection.execute(
@@ -134,12 +134,12 @@ def write_database(
                 "truncate spans; update scores set predictions = []; update stand_ins set predictions = []; "
                 "update committees set predictions = []"
             )
-        kinds = f"create table judgment_kinds as {statement('release', 'judgment_kinds')}"
+        kinds = f"create table judgment_kinds as {get_statement('release', 'judgment_kinds')}"
         connection.execute(kinds, {"openings": list(OPENINGS)})
         _insert_additions(connection, additions)
         connection.execute("detach edition")
         for name in VIEWS:
-            connection.execute(statement("views", name))
+            connection.execute(get_statement("views", name))
         connection.execute("checkpoint")
         counts = {name: connection.table(name).count("*").fetchall()[0][0] for name in list_tables(connection)}
     except duckdb.Error as error:
@@ -159,12 +159,12 @@ def write_database(
 
 def _create_table_in_parts(connection: duckdb.DuckDBPyConnection, name: str) -> None:
     """Creates the table *name*, one of the `BODIES`, a few papers at a time, in the row order of its SQL statement."""
-    ids = [row[0] for row in connection.execute(statement("release", "papers_to_publish")).fetchall()]
+    ids = [row[0] for row in connection.execute(get_statement("release", "papers_to_publish")).fetchall()]
     parts = [ids[start : start + PAPERS_AT_ONCE] for start in range(0, len(ids), PAPERS_AT_ONCE)]
     first, *others = [{"first": some[0], "last": some[-1]} for some in parts] or [{"first": "", "last": ""}]
-    connection.execute(f"create table {name} as {statement('release', name)}", first)
+    connection.execute(f"create table {name} as {get_statement('release', name)}", first)
     for part in others:
-        connection.sql(statement("release", name), params=part).insert_into(name)
+        connection.sql(get_statement("release", name), params=part).insert_into(name)
 
 
 def write_parquet(database: Path, release: Path) -> None:
@@ -186,7 +186,7 @@ def build_views_sql(tables: Sequence[str]) -> str:
     """Returns SQL text that creates a view of each of the Parquet *tables*, and on top of them the store's views."""
     lines = ["-- in this folder: duckdb -init views.sql"]
     lines += [f"create or replace view {name} as from '{FOLDER}/{name}.parquet';" for name in tables]
-    views = [statement("views", name).rstrip().removesuffix(";") + ";" for name in VIEWS]
+    views = [get_statement("views", name).rstrip().removesuffix(";") + ";" for name in VIEWS]
     return "\n".join([*lines, "", *views]) + "\n"
 
 
@@ -234,7 +234,7 @@ def _build_read_error(file: str, error: duckdb.Error, what: str) -> GreBenchErro
     return StoreError(f"{file}: {lack}") if lack else SourceError(f"{file} {what}: {str(error).splitlines()[0]}")
 
 
-def checked_tables(source: Path) -> dict[str, Path]:
+def locate_tables(source: Path) -> dict[str, Path]:
     """Returns table → its file, for the release in the folder *source*.
 
     Raises `SourceError` if a file is missing, or if the files are too large when decompressed.
@@ -249,19 +249,19 @@ def checked_tables(source: Path) -> dict[str, Path]:
 
 
 def _create_release_views(connection: duckdb.DuckDBPyConnection, source: Path) -> None:
-    """Creates the views of a release on its Parquet files in the folder *source*; see `checked_tables`.
+    """Creates the views of a release on its Parquet files in the folder *source*; see `locate_tables`.
 
     The tables `FILLED` are computed from the others. The release's own versions of them are available as
     ``stated_NAME``.
     """
-    files = checked_tables(source)
+    files = locate_tables(source)
     for table, file in files.items():
         name = f"stated_{table}" if table in FILLED else table
         connection.execute(f"create view {name} as from read_parquet({quoted(file)})")
     for table in (*FILLED, *(table for table in LATER if table not in files)):
-        connection.execute(statement("schema", table))
+        connection.execute(get_statement("schema", table))
     for view in VIEWS:
-        connection.execute(statement("views", view))
+        connection.execute(get_statement("views", view))
     fill_board_tables(connection)
     if "pair_tests" not in files:
         add_pair_tests(connection)
@@ -270,14 +270,14 @@ def _create_release_views(connection: duckdb.DuckDBPyConnection, source: Path) -
 def add_pair_tests(connection: duckdb.DuckDBPyConnection) -> None:
     """Computes the table ``pair_tests``, which earlier releases lack, from the scores and the filled board."""
     boards: dict[tuple[str, str], list[Any]] = defaultdict(list)
-    for row in table_rows(connection, "board"):
+    for row in read_table(connection, "board"):
         boards[row["signature_id"], row["board"]].append(row)
     tests = [asdict(test) | {"signature_id": name, "board": board, "run_id": ""}
              for (name, board), own in boards.items()
              for test in compute_family(partial(fetch, connection), name, own).tests]  # fmt: skip
     if tests:
         connection.register("incoming", as_arrow(columns(tests)))
-        connection.execute(statement("queries", "add_pair_tests"))
+        connection.execute(get_statement("queries", "add_pair_tests"))
         connection.unregister("incoming")
 
 
@@ -286,17 +286,17 @@ def rows(connection: duckdb.DuckDBPyConnection, query: str, **parameters: Any) -
 
     For queries that also run on editions, use `gre_bench.store.fetch`, which knows the types of their rows.
     """
-    return _fetch_dicts(connection.execute(statement("pages", query), parameters or None))
+    return _fetch_dicts(connection.execute(get_statement("pages", query), parameters or None))
 
 
-def table_rows(connection: duckdb.DuckDBPyConnection, table: str) -> list[dict[str, Any]]:
+def read_table(connection: duckdb.DuckDBPyConnection, table: str) -> list[dict[str, Any]]:
     """Returns all rows of a *table* of a release."""
     return _fetch_dicts(connection.execute(f"from {table} order by all"))
 
 
-def judgment_kinds(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
+def compute_judgment_kinds(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
     """Computes the rows of the table ``judgment_kinds`` from the judgments in the release."""
-    text = statement("release", "judgment_kinds").replace("edition.", "release.")
+    text = get_statement("release", "judgment_kinds").replace("edition.", "release.")
     return _fetch_dicts(connection.execute(text, {"openings": list(OPENINGS)}))
 
 
@@ -307,7 +307,7 @@ def _fetch_dicts(cursor: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
 
 def list_tables(connection: duckdb.DuckDBPyConnection) -> list[str]:
     """Returns the names of a release's tables, sorted."""
-    return [row[0] for row in connection.execute(statement("release", "tables_here")).fetchall()]
+    return [row[0] for row in connection.execute(get_statement("release", "tables_here")).fetchall()]
 
 
 def have_same_rows(first: Path, second: Path, tables: Sequence[str]) -> bool:
@@ -316,7 +316,7 @@ def have_same_rows(first: Path, second: Path, tables: Sequence[str]) -> bool:
         for name in tables:
             connection.execute(f"create or replace temp view mine as from {name}")
             connection.execute(f"create or replace temp view theirs as from other.{name}")
-            if connection.execute(statement("release", "rows_that_differ")).fetchall():
+            if connection.execute(get_statement("release", "rows_that_differ")).fetchall():
                 return False
     return True
 
@@ -329,14 +329,14 @@ def _create_licence_tables(
     scores_only: bool,
 ) -> None:
     """Creates temporary tables: the licence of each text, and the papers, reviews and replies to publish with text."""
-    connection.execute(statement("release", "paper_licences"))
-    connection.execute(statement("release", "review_licences"), {"own": own_licence})
-    licences = [row[0] for row in connection.execute(statement("release", "licences_told")).fetchall()]
+    connection.execute(get_statement("release", "paper_licences"))
+    connection.execute(get_statement("release", "review_licences"), {"own": own_licence})
+    licences = [row[0] for row in connection.execute(get_statement("release", "licences_told")).fetchall()]
     free = [] if scores_only else [None, *licences] if everything else [*filter(is_free, licences)]
-    connection.execute(statement("release", "add_free_licences"), {"licences": free})
+    connection.execute(get_statement("release", "add_free_licences"), {"licences": free})
     for name in ("public_papers", "public_reviews", "public_replies"):
-        connection.execute(f"create temp table {name} as {statement('release', name)}")
-    own_titles = f"create temp table own_titles as {statement('release', 'own_titles')}"
+        connection.execute(f"create temp table {name} as {get_statement('release', name)}")
+    own_titles = f"create temp table own_titles as {get_statement('release', 'own_titles')}"
     connection.execute(own_titles, {"told": not scores_only})
 
 
@@ -346,7 +346,7 @@ def _insert_additions(connection: duckdb.DuckDBPyConnection, additions: Addition
         "signatures_shown": additions.shown, "word_counts": additions.word_counts,
     }  # fmt: skip
     for name, values in tables.items():
-        connection.execute(statement("release", f"make_{name}"))
+        connection.execute(get_statement("release", f"make_{name}"))
         if values:
             connection.from_arrow(as_arrow(columns(values))).insert_into(name)
 
@@ -364,8 +364,8 @@ def add_pieces(database: Path, pieces_of: Pieces | None) -> int:
     """
     connection = connect(database)
     try:
-        connection.execute(statement("release", "make_pieces"))
-        references = connection.cursor().execute(statement("release", "shown_references"))
+        connection.execute(get_statement("release", "make_pieces"))
+        references = connection.cursor().execute(get_statement("release", "shown_references"))
         while pieces_of is not None and (fetched := references.fetchmany(1000)):
             added = []
             for signature_id, reference_id, form, ascii_fold, text, ids in fetched:
@@ -416,7 +416,7 @@ def _check_unpacked_size(folder: Path, files: tuple[tuple[Path, int, int], ...])
     paths = [file for file, *_ in files]
     with connect(None, config=MEMORY_ALONE, folders=sorted({path.parent for path in paths})) as connection:
         values, pages = connection.execute(
-            statement("release", "unpacked"), {"files": list(map(str, paths))}
+            get_statement("release", "unpacked"), {"files": list(map(str, paths))}
         ).fetchall()[0]
         left -= VALUE * (values or 0) + (pages or 0)
         for path in paths:

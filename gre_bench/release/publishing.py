@@ -28,7 +28,7 @@ from gre_bench.release.manifest import (
     digest_of,
     read,
     stated_release_time,
-    verify,
+    verify_release,
     write_manifest,
 )
 from gre_bench.release.public_tables import (
@@ -125,7 +125,7 @@ def publish(
         at("manifest")
         digest = write_manifest(building, about)
         at("place")
-        folder = release_store.move_in(building, name)
+        folder = release_store.install_release(building, name)
         at("log")
         release_store.log_event("published", name, {"digest": digest})
         at("latest")
@@ -187,9 +187,9 @@ def read_histories(release_store: ReleaseStore, release: Path) -> list[dict[str,
     tables = {release_store.edition: _load_differences_from_human(release)}
     for other in _find_sibling_editions(release_store):
         sibling = ReleaseStore(release_store.folder, other)
-        newest = sibling.newest()
+        newest = sibling.find_latest_entry()
         folder = sibling.folder / newest["release"] if newest else sibling.latest.resolve()
-        verify(folder)
+        verify_release(folder)
         tables[other] = _load_differences_from_human(folder)
     rows = [row | {"edition": key, "venue": edition_of(key).venue}
             for key in sorted(tables, key=lambda key: (edition_of(key).year, key)) for row in tables[key]]  # fmt: skip

@@ -85,7 +85,7 @@ class ReleaseStore:
             else:
                 left.unlink()
 
-    def move_in(self, folder: Path, name: str) -> Path:
+    def install_release(self, folder: Path, name: str) -> Path:
         """Makes the files in the building *folder* read-only, and atomically moves it to its final path."""
         files = [path for path in folder.rglob("*") if path.is_file()]
         with ThreadPoolExecutor(16) as pool:
@@ -94,7 +94,7 @@ class ReleaseStore:
         _flush_path_to_disk(self.folder)
         return self.folder / name
 
-    def newest(self) -> dict[str, Any] | None:
+    def find_latest_entry(self) -> dict[str, Any] | None:
         """Returns the log line that published the latest release.
 
         Among releases with the same date, the one with the last line is the latest. Retired releases, and releases
@@ -110,7 +110,7 @@ class ReleaseStore:
 
     def check_clock(self) -> None:
         """Raises `SettingsError` if the date of the latest release is in the future by this machine's clock."""
-        latest = self.newest()
+        latest = self.find_latest_entry()
         if latest and _parse_entry_time(latest) > now():
             raise SettingsError(
                 f"{latest['release']} is dated {latest['at']}, after this machine's clock, and a release dated before "
@@ -125,8 +125,8 @@ class ReleaseStore:
             return False
 
     def update_latest_link(self) -> str | None:
-        """Points the link ``ICLR-2025-latest`` to the `newest` release, or deletes it; returns the release's name."""
-        latest = self.newest()
+        """Points the link ``ICLR-2025-latest`` to the latest release, or deletes it; returns the release's name."""
+        latest = self.find_latest_entry()
         name = latest["release"] if latest else None
         if name is None:
             self.latest.unlink(missing_ok=True)
@@ -138,7 +138,7 @@ class ReleaseStore:
             _flush_path_to_disk(self.folder)
         return name
 
-    def take_in(self, folder: Path, name: str) -> None:
+    def import_release(self, folder: Path, name: str) -> None:
         """Copies the release *name* from *folder* into this store, together with the log next to *folder*.
 
         Does nothing if the store already has the release. Raises `SettingsError` if the store has another release of
@@ -160,7 +160,7 @@ class ReleaseStore:
                 raise SourceError(f"{folder} cannot be copied to {self.folder}: {why}") from None
             if log.exists():
                 write_file(self.log.path, read_bytes(log))
-            self.move_in(beside, name)
+            self.install_release(beside, name)
             self.update_latest_link()
 
     def log_event(self, event: str, release: str, more: Mapping[str, Any]) -> None:

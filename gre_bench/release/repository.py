@@ -27,7 +27,7 @@ def write_repository(release: Path, target: Path) -> list[Path]:
     are replaced. READMEs, licence and submissions are kept. Raises `SettingsError` if *target* contains anything else,
     or if the release has texts that may not be redistributed.
     """
-    about = manifest.verify(release)
+    about = manifest.verify_release(release)
     if about["texts"] == TEXTS[True]:
         raise SettingsError(f"{about['release']} has texts that may not be passed on; publish without --all-texts")
     is_board = any(map(manifest.is_release, (target / RELEASE).glob("*")))

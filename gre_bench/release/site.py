@@ -32,16 +32,16 @@ from gre_bench.board.words import (
     format_ties,
     format_untested_warning,
     get_score_at_human_length,
-    is_small,
+    is_ngram_lm,
     is_validated,
 )  # fmt: skip
 from gre_bench.core.records import edition_of
 from gre_bench.core.terminal import counted
 from gre_bench.release.pages.board_data import build_board_data, read_pair_values
-from gre_bench.release.pages.board_page import Board, Entry, list_warning_flags, page_of
-from gre_bench.release.pages.candidates import write_candidates
-from gre_bench.release.pages.paper_pages import write_papers
-from gre_bench.release.pages.rendering import board_page
+from gre_bench.release.pages.board_page import Board, Entry, build_page_file_name, list_warning_flags
+from gre_bench.release.pages.candidates import write_candidate_pages
+from gre_bench.release.pages.paper_pages import write_paper_pages
+from gre_bench.release.pages.rendering import render_board_page
 from gre_bench.release.public_tables import rows
 from gre_bench.store import Row, fetch
 from gre_bench.store.queries import CLEAN_GAP, EXPOSURES, CleanGapRow, ContaminationRow
@@ -101,7 +101,7 @@ def write_site(
     """
     shown_boards = boards(connection, about["settings"]["board"]["headline"])
     with_papers = about["texts"] != SCORES_ONLY
-    papers = [row | {"href": f"papers/{page_of(row['paper_id'])}" if with_papers else None}
+    papers = [row | {"href": f"papers/{build_page_file_name(row['paper_id'])}" if with_papers else None}
               for row in rows(connection, "papers")]  # fmt: skip
     values = read_pair_values(connection)
     remarks = [
@@ -109,7 +109,7 @@ def write_site(
         f"{row['detail']}."
         for row in about.get("hidden_boards", ())
     ]
-    if any(is_small(value) for board in shown_boards for _, value in board.about):
+    if any(is_ngram_lm(value) for board in shown_boards for _, value in board.about):
         remarks.insert(0, "The evaluation LM is cache-ngram, a small count model: its scores compare with each other "
                           "only, not with GEM by a large LM.")  # fmt: skip
     contents = {
@@ -135,13 +135,15 @@ def write_site(
     }
     at("index")
     data = build_board_data(shown_boards, values, papers)
-    (folder / PAGE).write_text(board_page(contents, data), encoding="utf-8")
+    (folder / PAGE).write_text(render_board_page(contents, data), encoding="utf-8")
     at("candidates")
-    write_candidates(connection, folder / CANDIDATES, about["release"], about["edition"], shown_boards, values, papers)
+    write_candidate_pages(
+        connection, folder / CANDIDATES, about["release"], about["edition"], shown_boards, values, papers
+    )
     at("papers")
     if with_papers:
         everything = about["texts"] == TEXTS[True]
-        write_papers(connection, folder / PAPERS, about["release"], about["edition"], shown_boards, everything)
+        write_paper_pages(connection, folder / PAPERS, about["release"], about["edition"], shown_boards, everything)
     return shown_boards
 
 
@@ -235,7 +237,7 @@ def _build_entry(row: Row, tied: bool, writer: str) -> Entry:
         released=row["model_released"],
         group=row["group_name"],
         flags=tuple(list_warning_flags(row, writer)),
-        href=f"candidates/{page_of(row['candidate'])}",
+        href=f"candidates/{build_page_file_name(row['candidate'])}",
     )
 
 

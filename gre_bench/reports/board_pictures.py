@@ -19,7 +19,7 @@ from gre_bench.board.words import (
     format_board_answer,
     format_score,
 )
-from gre_bench.core.metrics import SPECIFIC, recipe_of
+from gre_bench.core.metrics import SPECIFIC, find_recipe
 from gre_bench.core.terminal import counted, format_markdown_cell, format_markdown_table
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.plots.drawing import SAID, Interval, compute_axis_span, draw_intervals
@@ -82,7 +82,7 @@ def format_boards_markdown(
             own: list[Any] = [row | {"group_name": None} for row in members]
             own.sort(key=lambda row: row["kind"] == "control")
             human = [describe_candidate(row) for row in own if row["kind"] == "human" and row["score"] is not None]
-            recipe = recipe_of(own[0]["metric"])
+            recipe = find_recipe(own[0]["metric"])
             title = f"{recipe.title} in {recipe.unit}, {counted(own[0]['sampled'], 'paper')}"
             apart = format_markdown_cell(f", group {group}, {RANKED_APART}") if group else ""
             parts += [f"## {format_markdown_cell(title)}{apart}"]

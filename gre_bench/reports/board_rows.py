@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.known_names import did_you_mean, resolve_name
+from gre_bench.core.known_names import resolve_name, suggest_known_names
 from gre_bench.core.records import HUMAN
 from gre_bench.release import manifest
 from gre_bench.release.public_tables import open_release_tables, rows
@@ -99,7 +99,7 @@ def papers_of_release(folder: Path) -> tuple[str, list[str], list[str]]:
 
     Raises `SourceError` if the release was altered.
     """
-    about = manifest.verify(folder)
+    about = manifest.verify_release(folder)
     with open_release_tables(folder) as connection:
         known = [row["paper_id"] for row in rows(connection, "papers")]
         sampled = list(dict.fromkeys(row["paper_id"] for row in fetch(connection, SAMPLE)))
@@ -112,11 +112,11 @@ def _open_verified_release(folder: Path, metric: str | None) -> Iterator[tuple[A
 
     *metric*: the only metric to include; None: all metrics.
     """
-    manifest.verify(folder)
+    manifest.verify_release(folder)
     with open_release_tables(folder) as connection:
         signatures = {row["metric"]: row["signature_id"] for row in rows(connection, "signatures")}
         if metric is not None and metric not in signatures:
-            raise SettingsError(f"{folder.name} has no scores of {metric}; {did_you_mean(metric, signatures)}")
+            raise SettingsError(f"{folder.name} has no scores of {metric}; {suggest_known_names(metric, signatures)}")
         yield connection, signatures if metric is None else {metric: signatures[metric]}
 
 

@@ -28,7 +28,7 @@ from gre_bench.core.records import HUMAN, Signature
 from gre_bench.core.strict import load_json
 from gre_bench.ranking import published_boards
 from gre_bench.ranking.contamination import find_model_entry
-from gre_bench.ranking.published_boards import Figure
+from gre_bench.ranking.published_boards import PublishedNumber
 from gre_bench.release import manifest
 from gre_bench.release.public_tables import (
     find_changed_pairs,
@@ -38,7 +38,7 @@ from gre_bench.release.public_tables import (
     table_differences,
 )
 from gre_bench.reports.board_rows import release_folder
-from gre_bench.stats.effects import holm
+from gre_bench.stats.effects import adjust_by_holm
 from gre_bench.stats.intervals import SampleMean, compare_means_by_welch
 from gre_bench.stats.ranks import rank_consistency
 from gre_bench.store import Row, Store, fetch, missing_edition_error
@@ -107,18 +107,18 @@ class ComparedSide:
 
     name: str
     kind: Kind
-    figures: tuple[Figure, ...]
+    figures: tuple[PublishedNumber, ...]
     left_out: Mapping[str, str] = field(default_factory=dict)
     signatures: Mapping[str, Mapping[str, Any]] | None = None
 
 
-def from_table(name: str) -> ComparedSide:
+def load_table_side(name: str) -> ComparedSide:
     """Returns the published table *name*, such as ``table6``."""
     figures = published_boards.load(name)
     return ComparedSide(name, "board" if name in published_boards.LMS else "effects", figures)
 
 
-def from_run(name: str, kind: Kind, state: Path) -> ComparedSide:
+def load_run_side(name: str, kind: Kind, state: Path) -> ComparedSide:
     """Returns the board or the effects of the edition or file *name*.
 
     An edition is looked up in *state*. A file must be one that a command wrote with ``--json``. Raises `SettingsError`
@@ -174,7 +174,7 @@ def _build_side(name: str, kind: Kind, tree: Any) -> ComparedSide:
     return ComparedSide(name, kind, figures, dict(filter(None, lacks)), signatures)
 
 
-def _rename_models(figures: tuple[Figure, ...]) -> tuple[Figure, ...]:
+def _rename_models(figures: tuple[PublishedNumber, ...]) -> tuple[PublishedNumber, ...]:
     """Returns *figures* with the models' names in the models file, unless two figures would then have the same name."""
     known = names_by_alias()
     named = tuple(replace(figure, item=known.get(figure.item.lower(), figure.item)) for figure in figures)
@@ -188,12 +188,12 @@ def _find_missing_number(row: Mapping[str, Any], kind: Kind) -> tuple[str, str] 
     return None if row.get("problem") is None else (f"{row['metric']}, {row['change']}", row["problem"])
 
 
-def _parse_figure(row: Mapping[str, Any]) -> Figure:
+def _parse_figure(row: Mapping[str, Any]) -> PublishedNumber:
     value = float(_get_first_present_value(row, _VALUE))
     if not math.isfinite(value):
         raise ValueError(f"{value} is not a number, so it cannot be compared")
     low, high = (None if row.get(end) is None else float(row[end]) for end in ("low", "high"))
-    return Figure(str(row["metric"]), str(_get_first_present_value(row, _ITEM)), value, low, high)
+    return PublishedNumber(str(row["metric"]), str(_get_first_present_value(row, _ITEM)), value, low, high)
 
 
 def _get_first_present_value(row: Mapping[str, Any], names: Iterable[str]) -> Any:
@@ -262,7 +262,7 @@ def _load_release_side(name: str, state: Path) -> ReleaseSide:
     folder = release_folder(name, state)
     if folder is None:
         raise SettingsError(f"{name!r} is not a release, such as ICLR-2025-r1")
-    about = manifest.verify(folder)
+    about = manifest.verify_release(folder)
     with open_release_tables(folder) as connection:
         signatures = {row["metric"]: row for row in rows(connection, "signatures")}
         ids = [row["signature_id"] for row in signatures.values()]
@@ -337,5 +337,5 @@ def _add_tested_changes(candidates: list[dict[str, Any]], first: Mapping[str, Ro
             before, after = (SampleMean(side["difference"], side["se"], side["units"]) for side in sides if side)
             row["change"] = asdict(compare_means_by_welch(before, after))
             tested.append(row)
-    for row, p in zip(tested, holm([row["change"]["p"] for row in tested]), strict=True):
+    for row, p in zip(tested, adjust_by_holm([row["change"]["p"] for row in tested]), strict=True):
         row["change"]["p_holm"] = p

@@ -41,13 +41,13 @@ from gre_bench.board.words import CandidateOrder, describe_candidate, format_mis
 from gre_bench.core import strict
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.incoming import read_bytes
-from gre_bench.core.known_names import did_you_mean, find_matching_name, resolve_name
+from gre_bench.core.known_names import find_matching_name, resolve_name, suggest_known_names
 from gre_bench.core.metrics import ALPHA, find_specific_signature
 from gre_bench.core.records import HUMAN
 from gre_bench.pipeline.ranking import text_read_by, words_of
 from gre_bench.ranking.rank_statistics import SEED, ScoredPairs, collect_text_lengths
 from gre_bench.reports.signatures import resolve_candidate, shown_signatures
-from gre_bench.stats.effects import holm
+from gre_bench.stats.effects import adjust_by_holm
 from gre_bench.stats.families import HolmFamily, PairTest
 from gre_bench.stats.length import contrast_at_length, estimate_length_slope
 from gre_bench.stats.pair_tests import smallest_detectable_difference
@@ -116,7 +116,7 @@ def compare_contrasts(state: Path, edition: str, path: Path, metrics: list[str] 
     planned = store.read(PLANNED_SIGNATURES)
     shown = shown_signatures(store, metrics)
     if unknown := sorted({name for item in file.contrasts for name in item.metrics} - {row["metric"] for row in shown}):
-        meant = did_you_mean(unknown[0], (row["metric"] for row in shown))
+        meant = suggest_known_names(unknown[0], (row["metric"] for row in shown))
         raise SettingsError(f"{path}: the board has no scores of {unknown[0]}; {meant}")
     signatures = [*shown, *_select_other_lm_signatures(shown, planned)]
     rows = contrast_rows(store, file.contrasts, signatures, planned)
@@ -168,7 +168,7 @@ def contrast_rows(
     for family in by_lm.values():
         for part in ("chance", "above_chance", "at_length"):
             parts = [row[part] for row in family if row[part]]
-            for each, p in zip(parts, holm([each["p"] for each in parts]), strict=True):
+            for each, p in zip(parts, adjust_by_holm([each["p"] for each in parts]), strict=True):
                 each["p_holm"] = p
     return rows
 
@@ -480,7 +480,7 @@ def are_lms(store: Store, names: Sequence[str]) -> bool:
     absent = [name for name in names if not _find_signatures(name, signatures)]
     if len(absent) == 1 and not find_matching_name(absent[0], candidates) and not set(names) & set(candidates):
         lms = {row["evaluation_lm"] for row in signatures if row["evaluation_lm"] != "none"}
-        raise SettingsError(f"edition {store.key} has no scores by {absent[0]}; {did_you_mean(absent[0], lms)}")
+        raise SettingsError(f"edition {store.key} has no scores by {absent[0]}; {suggest_known_names(absent[0], lms)}")
     return not absent and not set(names) & set(candidates)
 
 

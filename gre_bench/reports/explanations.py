@@ -22,8 +22,8 @@ from gre_bench.board.words import format_missing_pairs
 from gre_bench.catalogs.domains import load_domain
 from gre_bench.core import settings as configuration
 from gre_bench.core.errors import SettingsError, StoreError
-from gre_bench.core.known_names import did_you_mean
-from gre_bench.core.metrics import Recipe, recipe_of
+from gre_bench.core.known_names import suggest_known_names
+from gre_bench.core.metrics import Recipe, find_recipe
 from gre_bench.core.records import HUMAN, Candidate, Case
 from gre_bench.core.terminal import counted
 from gre_bench.lm.opening import find_reply_splitter
@@ -58,7 +58,7 @@ from gre_bench.tasks import steps
 @keep_copies_open()
 def explain_score(
     state: Path, edition: str, signature: SignatureRow, candidate_id: str, paper_id: str | None, recount: bool = True
-) -> Why:
+) -> ScoreExplanation:
     """Returns what a candidate's mean score under *signature* depends on, with the results of all checks.
 
     *paper_id*: return only this paper's pairs, with their tokens, texts and prompts. *recount*: whether to score the
@@ -74,12 +74,12 @@ def explain_score(
     rows = store.rows(LEADERBOARD, signature_ids=[signature["signature_id"]])
     board = next((row for row in rows if row["candidate"] == candidate_id), None)
     leads = read_paper_leads(store, signature["signature_id"], candidate_id)
-    answer = Why(store.key, candidate_id, signature, board, source.run, pairs, leads)
+    answer = ScoreExplanation(store.key, candidate_id, signature, board, source.run, pairs, leads)
     check_mean(answer)
     if paper_id is not None:
         answer.pairs = [row for row in pairs if row["paper_id"] == paper_id]
         if not answer.pairs:
-            meant = did_you_mean(paper_id, (row["paper_id"] for row in pairs))
+            meant = suggest_known_names(paper_id, (row["paper_id"] for row in pairs))
             raise SettingsError(f"edition {store.key}: no pair of paper {paper_id}; {meant}")
     if store.is_loaded:
         return answer  # a release has no texts that could be checked, shown or scored again
@@ -98,7 +98,7 @@ def explain_score(
     return answer
 
 
-def check_mean(answer: Why) -> None:
+def check_mean(answer: ScoreExplanation) -> None:
     values = defaultdict(list)
     for row in answer.pairs:
         if row["state"] == "scored":
@@ -109,17 +109,17 @@ def check_mean(answer: Why) -> None:
     mean = math.fsum(math.fsum(own) / len(own) for own in values.values()) / len(values)
     pairs = counted(sum(map(len, values.values())), "pair")
     claim = f"the board's {stored:+.6f} is the mean over {counted(len(values), 'paper')} of {pairs}"
-    answer.check(claim, is_same(mean, stored), f"their mean is {mean:+.6f}")
+    answer.check(claim, is_nearly_equal(mean, stored), f"their mean is {mean:+.6f}")
 
 
-def _check_texts(answer: Why, kept: Mapping[tuple[str, str], Case], source: ScoreOrigin) -> None:
+def _check_texts(answer: ScoreExplanation, kept: Mapping[tuple[str, str], Case], source: ScoreOrigin) -> None:
     """Checks, by comparing digests, that the current texts and prompts are those that were scored.
 
     *kept*, here and below: (paper, reference) → the `Case`, which is the texts to score, rebuilt from the store.
     """
     scored = [row for row in answer.pairs if row["state"] == "scored"]
     lost = [row for row in scored if (row["paper_id"], row["reference_id"]) not in kept]
-    recipe, scoring = recipe_of(answer.signature["metric"]), source.settings.scoring
+    recipe, scoring = find_recipe(answer.signature["metric"]), source.settings.scoring
 
     def places(row: Row) -> list[str]:
         return [
@@ -137,7 +137,7 @@ def _check_texts(answer: Why, kept: Mapping[tuple[str, str], Case], source: Scor
 
 
 def _rescore_and_compare(
-    answer: Why, store: ReadCopy, source: ScoreOrigin, kept: Mapping[tuple[str, str], Case]
+    answer: ScoreExplanation, store: ReadCopy, source: ScoreOrigin, kept: Mapping[tuple[str, str], Case]
 ) -> None:
     """Scores the cases in *kept* again, and records in *answer* whether scores and signature are unchanged."""
     today = recompute_signature(store, answer.signature, source)
@@ -163,14 +163,14 @@ def _rescore_and_compare(
     )
 
 
-def _score_without_each_judgment(answer: Why, source: ScoreOrigin, due: Sequence[Case]) -> None:
+def _score_without_each_judgment(answer: ScoreExplanation, source: ScoreOrigin, due: Sequence[Case]) -> None:
     """Adds to *answer* the candidate's judgments, each with the nats that the score loses without it, largest first.
 
     *due*: the cases of one paper, whose pairs have been scored again. Does nothing if there is only one judgment, or if
     the metric does not read judgments.
     """
     lines = [line for line in due[0].candidate.splitlines() if line.strip()] if due else []
-    if len(lines) < 2 or due[0].source != "judgments" or not recipe_of(answer.signature["metric"]).formula:
+    if len(lines) < 2 or due[0].source != "judgments" or not find_recipe(answer.signature["metric"]).formula:
         return
     texts = ("\n".join(lines[:index] + lines[index + 1 :]) for index in range(len(lines)))
     works = [
@@ -202,7 +202,7 @@ TERMS = {
 
 
 @dataclass(slots=True)
-class Why:
+class ScoreExplanation:
     """The evidence behind a candidate's number: its row on the *board*, the last *run*, its *pairs*, and the *checks*.
 
     *papers*: the candidate's results by paper (see `read_paper_leads`). *details*: texts, prompts and log-probabilities
@@ -231,12 +231,14 @@ class Why:
         self.checks.append({"what": claim, "holds": holds, "detail": detail})
 
 
-def add_pair_evidence(answer: Why, store: ReadCopy, kept: Mapping[tuple[str, str], Case], source: ScoreOrigin) -> None:
+def add_pair_evidence(
+    answer: ScoreExplanation, store: ReadCopy, kept: Mapping[tuple[str, str], Case], source: ScoreOrigin
+) -> None:
     """Adds the evidence for each pair of *answer* that has a case, and checks the sums in the evidence.
 
     Raises `SettingsError` if log-probabilities are missing in *store*.
     """
-    recipe = recipe_of(answer.signature["metric"])
+    recipe = find_recipe(answer.signature["metric"])
     split = find_reply_splitter(source.settings.evaluation_lm) if recipe.formula else None
     for row in answer.pairs:
         case = kept.get((row["paper_id"], row["reference_id"]))
@@ -259,7 +261,7 @@ def add_pair_evidence(answer: Why, store: ReadCopy, kept: Mapping[tuple[str, str
             answer.check(f"reference {row['reference_id']}: tokens add up to the log-probabilities", summed)
             whole = combine_logprobs(recipe, [span["total"] for span in spans])
             claim = f"reference {row['reference_id']}: the log-probabilities give the score"
-            answer.check(claim, is_same(whole, row["value"]), f"{whole:+.6f}")
+            answer.check(claim, is_nearly_equal(whole, row["value"]), f"{whole:+.6f}")
             if recipe.formula in ("pmi", "specific"):
                 item["tokens"] = _compute_token_gains(item["terms"])
                 item |= _choose_named_words(item["tokens"], case.candidate)
@@ -279,7 +281,9 @@ def _read_spans(store: ReadCopy, row: Row, recipe: Recipe) -> list[WhySpanRow]:
     whole = [spans for spans in by_lm.values() if all(prediction in spans for prediction in row["predictions"])]
     made = [[spans[prediction] for prediction in row["predictions"]] for spans in whole]
     fitting = [
-        spans for spans in made if is_same(combine_logprobs(recipe, [span["total"] for span in spans]), row["value"])
+        spans
+        for spans in made
+        if is_nearly_equal(combine_logprobs(recipe, [span["total"] for span in spans]), row["value"])
     ]
     if not made:
         raise SettingsError(f"paper {row['paper_id']}: its log-probabilities are not here; refresh the edition")
@@ -336,7 +340,7 @@ def _strip_suffix(word: str) -> str:
     return re.sub(r"(?:ing|ed|es|s|e|ly)$", "", word.casefold()) or word
 
 
-def add_text_origins(answer: Why, store: ReadCopy, paper_id: str, candidate_id: str) -> None:
+def add_text_origins(answer: ScoreExplanation, store: ReadCopy, paper_id: str, candidate_id: str) -> None:
     """Adds to *answer* the origins of a paper's texts."""
     answer.paper = (store.rows(WHY_PAPER, paper_id=paper_id) or [None])[0]
     ids = {f"{paper_id}:{candidate_id}", *(row["reference_id"] for row in answer.pairs)}
@@ -346,7 +350,7 @@ def add_text_origins(answer: Why, store: ReadCopy, paper_id: str, candidate_id: 
     answer.reviews = store.rows(WHY_REVIEWS, review_ids=sorted(ids), writer=answer.signature["writer"])
 
 
-def is_same(first: float, second: float) -> bool:
+def is_nearly_equal(first: float, second: float) -> bool:
     return math.isclose(first, second, rel_tol=TOLERANCE, abs_tol=1e-9)
 
 
@@ -382,10 +386,10 @@ def find_score_origin(store: Store, signature: SignatureRow, candidate_id: str, 
 def rebuild_cases(store: Store, signature: SignatureRow, candidate: Candidate, source: ScoreOrigin) -> list[Case]:
     """Returns the cases of *candidate*, made from the store's current texts; pairs without a text are left out."""
     scoring = source.settings.scoring
-    assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
+    assw_by = signature["synopsis_writer"] if find_recipe(signature["metric"]).synopsis == "assw" else None
     entries = load_sample_entries(store, {}, None, assw_by, scoring.synopsis_of)
     generic = load_domain(source.settings.edition.domain).generic
-    recipe = recipe_of(signature["metric"])
+    recipe = find_recipe(signature["metric"])
     if recipe.synopsis == "beyond":
         entries = add_beyond_synopses(entries, scoring.beyond, signature["writer"], signature["form"])
     moved = _index_moved_reviews(store, signature["writer"], entries, candidate) if recipe.formula == "specific" else {}
@@ -410,7 +414,7 @@ def _index_moved_reviews(
 def recompute_signature(store: Store, signature: SignatureRow, source: ScoreOrigin) -> dict[str, Any]:
     """Returns the fields that the signature would have today; some differ if the LM or the engine has changed."""
     scoring = source.settings.scoring.model_copy(update={"metrics": (signature["metric"],)})
-    assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
+    assw_by = signature["synopsis_writer"] if find_recipe(signature["metric"]).synopsis == "assw" else None
     _, signatures = steps.sign_metrics(source.job.backends, scoring, signature["writer"], assw_by)
     today = signatures[signature["metric"]]
     return {name: getattr(today, name) for name in signature if name != "signature_id"} | {

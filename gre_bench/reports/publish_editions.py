@@ -11,7 +11,7 @@ from typing import Any
 
 from gre_bench.catalogs import models
 from gre_bench.core.errors import SettingsError, UnfinishedError
-from gre_bench.core.metrics import METRICS, recipe_of
+from gre_bench.core.metrics import METRICS, find_recipe
 from gre_bench.core.records import LMIdentity
 from gre_bench.core.settings import Settings, load_recorded_settings
 from gre_bench.ingest.snapshot import is_redistributable
@@ -27,7 +27,7 @@ from gre_bench.release.figures import write_figures
 from gre_bench.release.manifest import packages, public_settings
 from gre_bench.release.pages.board_data import build_board_data
 from gre_bench.release.pages.board_page import Board, Entry
-from gre_bench.release.pages.rendering import board_page
+from gre_bench.release.pages.rendering import render_board_page
 from gre_bench.release.public_tables import Additions, add_pieces, open_release_tables, write_database
 from gre_bench.release.publishing import DATABASE, Publication, Published, publish
 from gre_bench.release.release_store import ReleaseStore
@@ -102,9 +102,9 @@ def build_publication(
     settings = _read_settings(store)
     return Publication(
         source=store.file,
-        additions=additions(store, settings, signatures),
+        additions=build_additions(store, settings, signatures),
         is_free=is_redistributable,
-        provenance=provenance(store, settings, signatures) | ({"hidden_boards": list(hidden)} if hidden else {}),
+        provenance=build_provenance(store, settings, signatures) | ({"hidden_boards": list(hidden)} if hidden else {}),
         pieces_of=find_reply_splitter(settings.evaluation_lm),
         everything=everything,
         scores_only=scores_only,
@@ -129,7 +129,7 @@ def _check_scores_are_complete(store: Store, signatures: Sequence[SignatureRow])
         )
 
 
-def additions(store: Store, settings: Settings, signatures: Sequence[SignatureRow]) -> Additions:
+def build_additions(store: Store, settings: Settings, signatures: Sequence[SignatureRow]) -> Additions:
     """Returns the tables that a release adds. The headline metric's board is shown first, then the validated ones."""
     ids = [row["signature_id"] for row in signatures]
     passed = {row["signature_id"] for row in store.read(VALIDATIONS, signature_ids=ids) if row["verdict"] == "pass"}
@@ -150,21 +150,21 @@ def additions(store: Store, settings: Settings, signatures: Sequence[SignatureRo
 def build_program_additions(
     signatures: Sequence[SignatureRow], passed: Collection[str], headline: str | None
 ) -> Additions:
-    """Returns those `additions` that need no store. *passed*: ids of signatures whose metric passed validation."""
+    """Returns those additions that need no store. *passed*: ids of signatures whose metric passed validation."""
     places = {name: position for position, name in enumerate(METRICS.own)}
     shown = sorted(signatures, key=lambda row: (row["metric"] != headline, row["signature_id"] not in passed,
                                                 places.get(row["metric"], len(places)), row["metric"]))  # fmt: skip
     return Additions(
         metrics=[{"metric": item.name, "title": item.title, "unit": item.unit,
                   "place": places.get(item.name, len(places))}
-                 for item in map(recipe_of, dict.fromkeys([*METRICS.own, *(row["metric"] for row in shown)]))],
+                 for item in map(find_recipe, dict.fromkeys([*METRICS.own, *(row["metric"] for row in shown)]))],
         changes=[{"change": item.name, "title": item.title, "family": item.family} for item in PERTURBATIONS.values()],
         shown=[{"signature_id": row["signature_id"], "place": position, "lm_id": lm_id(row)}
                for position, row in enumerate(shown)],
     )  # fmt: skip
 
 
-def provenance(store: Store, settings: Settings, signatures: Sequence[SignatureRow]) -> dict[str, Any]:
+def build_provenance(store: Store, settings: Settings, signatures: Sequence[SignatureRow]) -> dict[str, Any]:
     """Returns, for the manifest, what the numbers under *signatures* depend on, except details of the machine."""
     draw = store.read(DRAW)
     ids = [row["signature_id"] for row in signatures]
@@ -182,13 +182,15 @@ def provenance(store: Store, settings: Settings, signatures: Sequence[SignatureR
         "validations": {
             row["metric"]: _build_verdict(verdicts.get(row["signature_id"])) for row in signatures
         },
-        "contrasts": test_contrasts_file(store, settings.board.contrasts, signatures),
+        "contrasts": compute_contrasts_record(store, settings.board.contrasts, signatures),
         "correctness": load_flaw_results(store),
         "settings": public_settings(settings.model_dump(mode="json")),
     }  # fmt: skip
 
 
-def test_contrasts_file(store: Store, path: Path | None, signatures: Sequence[SignatureRow]) -> dict[str, Any] | None:
+def compute_contrasts_record(
+    store: Store, path: Path | None, signatures: Sequence[SignatureRow]
+) -> dict[str, Any] | None:
     """Tests the contrasts of the file *path*; returns the file's name, digest, entries and result rows.
 
     Returns None if *path* is None.
@@ -220,7 +222,7 @@ def lm_id(row: SignatureRow) -> str:
     return LMIdentity(row["evaluation_lm"], row["lm_digest"], **{name: row[name] for name in fields}).lm_id
 
 
-def releases(state: Path, edition: str) -> ReleaseStore:
+def open_release_store(state: Path, edition: str) -> ReleaseStore:
     """Returns the store of the releases of an *edition* in the folder *state*."""
     return ReleaseStore(state / "releases", edition)
 
@@ -230,7 +232,7 @@ def write_release_database(store: Store, folder: Path, everything: bool = False)
     copy, database, settings = folder / store.read_file.name, folder / DATABASE, _read_settings(store)
     signatures = _read_signatures(store)
     store.copy.copy_to(copy)
-    made_of = additions(store, settings, signatures)
+    made_of = build_additions(store, settings, signatures)
     write_database(copy, database, made_of, is_redistributable, everything, settings.writing.licence)
     copy.unlink()
     return database
@@ -250,7 +252,7 @@ def write_edition_pages(store: Store, folder: Path) -> None:
         "created_at": made,
         "published": f"not published; as of {made[:16].replace('T', ' ')} UTC",
         "texts": TEXTS[True],
-        **provenance(store, settings, _read_signatures(store)),
+        **build_provenance(store, settings, _read_signatures(store)),
     }
     with open_release_tables(database) as connection:
         write_site(connection, folder, about)
@@ -290,7 +292,7 @@ def plot_table(table: str, out: Path) -> list[Path]:
     """
     if table not in published_boards.LMS:
         raise SettingsError(f"{table} is no board; boards are: table6, table7, table10")
-    boards = printed_boards(table)
+    boards = build_published_boards(table)
     written = write_figures(boards, out)
     contents = {
         "name": table,
@@ -306,13 +308,13 @@ def plot_table(table: str, out: Path) -> list[Path]:
         "provenance": (("source", "Xu et al. 2025, Benchmarking LLMs' Judgments with No Gold Standard, ICLR 2025"),
                        ("table", table)),
     }  # fmt: skip
-    page = board_page(contents, build_board_data(boards, {}, ()))
+    page = render_board_page(contents, build_board_data(boards, {}, ()))
     out.mkdir(parents=True, exist_ok=True)
     (out / "index.html").write_text(page, encoding="utf-8")
     return [out / "index.html", *written]
 
 
-def printed_boards(table: str) -> tuple[Board, ...]:
+def build_published_boards(table: str) -> tuple[Board, ...]:
     """Returns the boards of a published table, one per metric, in the order of the catalogue."""
     figures = published_boards.load(table)
     sizes = {figure.item: figure.value for figure in figures if figure.metric == published_boards.SIZE}

@@ -9,8 +9,8 @@ from pathlib import Path
 from gre_bench.board.family import Read, read_lm_orders
 from gre_bench.board.words import choose_headline_signature, format_board_answer
 from gre_bench.core.errors import SettingsError, UnfinishedError
-from gre_bench.core.known_names import did_you_mean, resolve_name
-from gre_bench.core.metrics import find_specific_signature, recipe_of
+from gre_bench.core.known_names import resolve_name, suggest_known_names
+from gre_bench.core.metrics import find_recipe, find_specific_signature
 from gre_bench.core.terminal import counted
 from gre_bench.store import Store, find_editions
 from gre_bench.store.queries import (
@@ -35,7 +35,7 @@ def shown_signatures(store: Store, metrics: list[str] | None) -> list[SignatureR
         planned = store.read(PLANNED_SIGNATURES)
         unknown = sorted(set(metrics) - {row["metric"] for row in planned})
         if unknown:
-            meant = did_you_mean(unknown[0], (row["metric"] for row in planned))
+            meant = suggest_known_names(unknown[0], (row["metric"] for row in planned))
             raise SettingsError(f"edition {store.key} has no scores of {unknown[0]}; {meant}")
         current = [next(row for row in planned if row["metric"] == metric) for metric in dict.fromkeys(metrics)]
     if not current:
@@ -77,7 +77,7 @@ def format_first_sentence(read: Read, rows: Sequence[LeaderboardRow], wanted: st
     first = choose_headline_signature(rows, wanted)
     own = [row for row in rows if row["signature_id"] == first and row["group_name"] is None]
     first_sentence = format_board_answer(own, read_lm_orders(read, first, own)).partition(". ")[0].rstrip(".")
-    return f"{recipe_of(own[0]['metric']).title}, {counted(own[0]['sampled'], 'paper')}: {first_sentence}."
+    return f"{find_recipe(own[0]['metric']).title}, {counted(own[0]['sampled'], 'paper')}: {first_sentence}."
 
 
 def add_specific_signatures(store: Store, signatures: Sequence[SignatureRow]) -> list[SignatureRow]:

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from gre_bench.core.errors import SourceError
-from gre_bench.core.metrics import find_specific_signature, recipe_of
+from gre_bench.core.metrics import find_recipe, find_specific_signature
 from gre_bench.core.records import signature_of
 from gre_bench.core.settings import Settings
 from gre_bench.core.terminal import counted
@@ -30,10 +30,10 @@ from gre_bench.release.public_tables import (
     FOLDER,
     VIEWS_FILE,
     build_views_sql,
-    judgment_kinds,
+    compute_judgment_kinds,
     open_release_tables,
+    read_table,
     rows,
-    table_rows,
 )
 from gre_bench.release.publishing import FIGURES, write_pages
 from gre_bench.release.release_store import ReleaseStore
@@ -51,7 +51,7 @@ def verify_release(folder: Path, again: bool = False) -> dict[str, Any]:
 
     *again*: whether to also recompute the release's numbers, pages and figures with `recompute_release`.
     """
-    about = manifest.verify(folder)
+    about = manifest.verify_release(folder)
     release_store, name = release_store_of(str(folder.resolve()), folder.parent)
     if about["release"] != name:
         raise SourceError(f"{folder} holds the files of {about['release']}; get {name} again from where it came")
@@ -79,7 +79,7 @@ def _check_release_is_logged(release_store: ReleaseStore, folder: Path, name: st
         )
     if digest not in stated:
         raise SourceError(f"{folder}: not the release that was published under this name; see {release_store.log.path}")
-    newest = release_store.newest()
+    newest = release_store.find_latest_entry()
     if folder.name == release_store.latest.name and newest and newest["release"] != name:
         raise SourceError(f"{folder} leads to {name}, and the latest release is {newest['release']}")
 
@@ -177,7 +177,7 @@ class _Difference(Exception):
 def _recompute_tables_and_pages(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
     left_out = []
     with open_release_tables(folder) as connection:
-        kept: list[Any] = table_rows(connection, "signatures")
+        kept: list[Any] = read_table(connection, "signatures")
         shown = [row for row in kept if row["signature_id"] in {row["signature_id"] for row in about["signatures"]}]
         specific = {find_specific_signature(row, kept) for row in shown}
         signatures = [row for row in kept if row in shown or row["signature_id"] in specific]
@@ -190,10 +190,10 @@ def _recompute_tables_and_pages(folder: Path, about: Mapping[str, Any]) -> dict[
             left_out.append(
                 f"kinds of judgments and the share of words covered: the words of {withheld:,} reviews are not here"
             )
-        if apart := sum(bool(row["left_out"]) for row in table_rows(connection, "separation")):
+        if apart := sum(bool(row["left_out"]) for row in read_table(connection, "separation")):
             left_out.append(f"{counted(apart, 'AUC')}: learnt papers are left out of them, and which is not here")
         exact = _recompute_statistics(connection, about["edition"], signatures, bool(withheld))
-        if not withheld and judgment_kinds(connection) != table_rows(connection, "judgment_kinds"):
+        if not withheld and compute_judgment_kinds(connection) != read_table(connection, "judgment_kinds"):
             raise _Difference(f"{FOLDER}/judgment_kinds.parquet is another")
         store = ReleaseTables(about["edition"], connection)
         exact &= _recompute_program_tables(connection, shown, about["settings"]["board"]["headline"])
@@ -223,7 +223,7 @@ def _compare_with_manifest(name: str, stated: object, made: object) -> bool:
 
 def _recompute_scores(connection: Any, signature: SignatureRow) -> int:
     """Recomputes the scores of *signature* from log-probabilities if its metric uses these; returns their number."""
-    recipe = recipe_of(signature["metric"])
+    recipe = find_recipe(signature["metric"])
     if recipe.formula is None:
         return 0
     terms = rows(connection, "score_terms", signature_id=signature["signature_id"], lm_id=lm_id(signature))
@@ -251,7 +251,7 @@ def _recompute_statistics(connection: Any, edition: str, signatures: Sequence[Si
     ids, exact = {row["signature_id"] for row in signatures}, True
     views = {row["view_name"] for row in fetch(connection, OWN_VIEWS)}
     tables = {name: name if name not in FILLED else f"stated_{name}" for name in STATISTICS}
-    stated = {name: [row for row in table_rows(connection, table) if row["signature_id"] in ids]
+    stated = {name: [row for row in read_table(connection, table) if row["signature_id"] in ids]
               for name, table in tables.items() if table in views}  # fmt: skip
     store_rank_statistics(store, Job(Settings(), Path()), signatures, "")
     unseparated = {row["signature_id"] for row in stated["separation"] if row["left_out"]}
@@ -267,7 +267,7 @@ def _recompute_statistics(connection: Any, edition: str, signatures: Sequence[Si
         kept = [row for row in stated[name] if name != "separation" or row["signature_id"] not in unseparated]
         made = store.written[f"put_{name}"]
         if name in FILLED:
-            made = [row for row in table_rows(connection, name) if row["signature_id"] in ids]
+            made = [row for row in read_table(connection, name) if row["signature_id"] in ids]
         exact &= _compare_rows(
             name, key, kept, made, skipped, {row["signature_id"]: row["metric"] for row in signatures}
         )
@@ -276,7 +276,7 @@ def _recompute_statistics(connection: Any, edition: str, signatures: Sequence[Si
 
 def _recompute_program_tables(connection: Any, shown: Sequence[SignatureRow], headline: str | None) -> bool:
     """Recomputes the tables `OF_PROGRAM` for the boards *shown*; returns whether they exactly equal the release's."""
-    validations = table_rows(connection, "validations")
+    validations = read_table(connection, "validations")
     added = build_program_additions(
         shown, {row["signature_id"] for row in validations if row["verdict"] == "pass"}, headline
     )
@@ -287,7 +287,7 @@ def _recompute_program_tables(connection: Any, shown: Sequence[SignatureRow], he
     metrics = {row["signature_id"]: row["metric"] for row in shown}
     return all(
         [
-            _compare_rows(name, key, table_rows(connection, name), made[name], set(), metrics)
+            _compare_rows(name, key, read_table(connection, name), made[name], set(), metrics)
             for name, key in OF_PROGRAM.items()
         ]
     )

@@ -20,7 +20,7 @@ from urllib.parse import quote, unquote, urlsplit
 from gre_bench.core.errors import GreBenchError, SettingsError, describe_machine_fault
 from gre_bench.pipeline.runs.job import read_last_run
 from gre_bench.release import manifest
-from gre_bench.release.pages.rendering import overview_page
+from gre_bench.release.pages.rendering import render_overview_page
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.board_rows import release_sentence
 from gre_bench.reports.publish_editions import write_edition_pages
@@ -66,7 +66,7 @@ class Viewing:
 
     def page(self) -> str:
         """Returns the HTML of the page that lists the editions and follows their runs."""
-        return overview_page(str(self.state.absolute()), self.overview())
+        return render_overview_page(str(self.state.absolute()), self.overview())
 
     def file(self, parts: tuple[str, ...]) -> Path | None:
         """Returns the file to send for the *parts* of an address, such as ``("editions", KEY, "index.html")``.

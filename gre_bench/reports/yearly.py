@@ -18,9 +18,9 @@ from typing import Any
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import HUMAN, edition_of, signature_of
-from gre_bench.core.settings import Settings, parse
+from gre_bench.core.settings import Settings, parse_settings
 from gre_bench.pipeline.downloading import FetchJob, fetch_snapshot
-from gre_bench.pipeline.refreshing import refresh, write_ahead
+from gre_bench.pipeline.refreshing import refresh, write_texts_ahead
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.prefect_engine import DONE, PAUSED, run_deployed
 from gre_bench.pipeline.validating import validate
@@ -29,7 +29,7 @@ from gre_bench.pipeline.year_models import check_models, set_board_year
 from gre_bench.reports.board_pictures import show_board
 from gre_bench.reports.board_rows import release_sentence
 from gre_bench.reports.history import compare_years
-from gre_bench.reports.publish_editions import publish_edition, releases
+from gre_bench.reports.publish_editions import open_release_store, publish_edition
 from gre_bench.store import find_editions
 from gre_bench.store.queries import CURRENT_SIGNATURES
 from gre_bench.tasks import steps
@@ -79,7 +79,7 @@ def year_job(
     """
     given = settings.model_dump(exclude_unset=True)
     named = roster or (None if "candidates" in settings.writing.model_fields_set else YEARLY)
-    chosen = parse({**given, "roster": named}) if named else settings
+    chosen = parse_settings({**given, "roster": named}) if named else settings
     return YearJob(
         set_board_year(chosen, venue, year, on or datetime.now(UTC).date()), state.resolve(), gpu, retry_failed
     )
@@ -169,7 +169,7 @@ def run_verdicts_stage(job: YearJob) -> Summary:
 def run_publish_stage(job: YearJob) -> Summary:
     """Runs the stage *publish*: publishes a release of the edition, unless the latest release has the same tables."""
     hidden = dict(job.reached)["verdicts"]["hidden"]
-    made = publish_edition(job.work.store, releases(job.state, job.work.store.key), hidden=hidden)
+    made = publish_edition(job.work.store, open_release_store(job.state, job.work.store.key), hidden=hidden)
     return {"outcome": DONE, "release": made.name, "board": release_sentence(made.folder),
             "folder": str(made.folder), "digest": made.digest, "new": made.new}  # fmt: skip
 
@@ -189,7 +189,7 @@ def run_history_stage(job: YearJob) -> Summary:
 
 STAGES: dict[str, Callable[[YearJob], Summary]] = {
     "fetch": run_fetch_stage,
-    "write": lambda job: write_ahead(job.work),
+    "write": lambda job: write_texts_ahead(job.work),
     "score": run_score_stage,
     "validate": run_validate_stage,
     "verdicts": run_verdicts_stage,

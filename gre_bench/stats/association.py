@@ -1,9 +1,9 @@
 """Pearson, Spearman and Kendall's tau-b for many resamples at once, where whole groups of items are resampled.
 
-`build_association` and `resampled_association_within` take the values x and y of n items, and the group of each item.
-They return a function from counts to coefficients. The counts, shape (resamples, groups), say how often each resample
-contains each group. There is one coefficient for each resample, in which each item counts as often as its group. The
-coefficient is NaN if x or y does not vary in the resample.
+`build_association` and `build_association_within_groups` take the values x and y of n items, and the group of each
+item. They return a function from counts to coefficients. The counts, shape (resamples, groups), say how often each
+resample contains each group. There is one coefficient for each resample, in which each item counts as often as its
+group. The coefficient is NaN if x or y does not vary in the resample.
 
 How the coefficients follow from the counts:
 
@@ -49,7 +49,7 @@ def build_association(kind: Kind, x: Array, y: Array, groups: Indices, size: int
     return {"pearson": _build_pearson, "spearman": _build_spearman, "kendall": _build_kendall}[kind](x, y, groups, size)
 
 
-def resampled_association_within(kind: Kind, x: Array, y: Array, groups: Indices, size: int) -> Estimate:
+def build_association_within_groups(kind: Kind, x: Array, y: Array, groups: Indices, size: int) -> Estimate:
     """Returns the same as `build_association`, but within groups: items of different groups are never compared.
 
     A group adds nothing if its items are all equal in *x* and all equal in *y*.

@@ -12,9 +12,9 @@ cases, as it should. The percentile interval of the resampled coefficients cover
 `compare_correlations` tests whether one score follows the grades more closely than another. Both correlations are
 computed on the same resamples, because they share the grades.
 
-`symmetry` tests whether an evaluation LM gives a pair of reviews the same probability in both directions (Xu et al.
-2025, A.5). True probabilities satisfy P(x)·P(y | x) = P(y)·P(x | y). Two Spearman coefficients are computed over pairs
-of reviews x and y of a paper, from log-probabilities in nats:
+`measure_symmetry` tests whether an evaluation LM gives a pair of reviews the same probability in both directions (Xu et
+al. 2025, A.5). True probabilities satisfy P(x)·P(y | x) = P(y)·P(x | y). Two Spearman coefficients are computed over
+pairs of reviews x and y of a paper, from log-probabilities in nats:
 
 - *joint*: between log P(y) + log P(x | y) and log P(x) + log P(y | x). Both sums are log P(x, y), each computed in one
   direction, so this coefficient measures symmetry.
@@ -35,7 +35,7 @@ from typing import Any
 
 import numpy as np
 
-from gre_bench.stats.association import Estimate, Kind, build_association, resampled_association_within
+from gre_bench.stats.association import Estimate, Kind, build_association, build_association_within_groups
 from gre_bench.stats.intervals import student_test
 from gre_bench.stats.samples import Array, Indices, Keys, Values, check_finite, draw_bootstrap_counts, group_indices
 
@@ -94,7 +94,7 @@ def correlate_within_groups(
     """Returns the correlation of *scores* with *grades* among items of the same group, pooled over groups.
 
     Differences between groups, such as between easy and hard papers, thus have no influence.
-    `gre_bench.stats.association.resampled_association_within` states the formulas.
+    `gre_bench.stats.association.build_association_within_groups` states the formulas.
 
     Args:
         kind: which coefficient.
@@ -117,7 +117,7 @@ def correlate_within_groups(
         raise ValueError("a correlation within groups needs two groups whose scores and grades differ")
     kept = telling[names]
     x, y, (names, size) = x[kept], y[kept], group_indices(names[kept].tolist(), int(kept.sum()))
-    estimated = _estimate_by_group(resampled_association_within(kind, x, y, names, size), size, resamples, seed)
+    estimated = _estimate_by_group(build_association_within_groups(kind, x, y, names, size), size, resamples, seed)
     return Correlation(kind, *estimated, None, len(x), size)
 
 
@@ -278,7 +278,7 @@ class Symmetry:
     printed_ordered: Correlation
 
 
-def symmetry(pairs: Sequence[PairLogprobs], resamples: int = 10_000, seed: int = 0) -> Symmetry:
+def measure_symmetry(pairs: Sequence[PairLogprobs], resamples: int = 10_000, seed: int = 0) -> Symmetry:
     """Returns how symmetric the log-probabilities of *pairs* are.
 
     Args:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gre_bench.stats.effects import holm
+from gre_bench.stats.effects import adjust_by_holm
 from gre_bench.stats.intervals import PairedTest, paired_test
 from gre_bench.stats.pair_tests import smallest_detectable_difference
 from gre_bench.stats.samples import Array
@@ -92,7 +92,7 @@ def compute_degree_curve(differences: Array, degrees: Sequence[int] = range(1, 1
 
 
 def _adjust_p_values(tests: list[PairedTest]) -> list[float]:
-    return holm([float(not test.value) if math.isnan(test.p) else test.p for test in tests])
+    return adjust_by_holm([float(not test.value) if math.isnan(test.p) else test.p for test in tests])
 
 
 def _estimate_power(differences: Array, papers: int, seed: int) -> float:

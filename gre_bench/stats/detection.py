@@ -28,7 +28,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gre_bench.stats.effects import holm
+from gre_bench.stats.effects import adjust_by_holm
 from gre_bench.stats.intervals import PairedTest, clustered_test
 from gre_bench.stats.samples import Values
 
@@ -154,7 +154,7 @@ def summarise_flaw_scores(scores: Sequence[FlawScores]) -> Correctness:
     for name in sorted({item.family for item in scores}):
         if family := test([item.gain if item.family == name else None for item in scores]):
             families[name] = family
-    corrected = holm([family.p for family in families.values()]) if families else []
+    corrected = adjust_by_holm([family.p for family in families.values()]) if families else []
     # For a paper's second flaw, the reviews of the paper as it is and after a harmless edit exchange roles, as the two
     # reviews in the score do.
     first = {item.paper: item.flaw for item in reversed(scores)}

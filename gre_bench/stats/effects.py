@@ -192,7 +192,7 @@ def _pooled_standard_deviation(old: Array, new: Array) -> float:
     return scale
 
 
-def holm(p_values: Values) -> list[float]:
+def adjust_by_holm(p_values: Values) -> list[float]:
     """Returns p-values adjusted for multiple tests by Holm's method (1979), in the given order.
 
     The k-th smallest of m p-values is multiplied by m − k + 1. An adjusted p-value is at most 1, and never below the
@@ -262,8 +262,8 @@ def degradation_verdict(effect: Effect, p_holm: float) -> Verdict:
     - *pass*: the score falls, and *p_holm* is below 5%.
     - *fail*: the interval of d lies above −`SMALLEST`, so the score does not fall by that much.
 
-    *p_holm* is the effect's p-value by paper, after `holm` over the degradations of the same metric, evaluation LM and
-    writer.
+    *p_holm* is the effect's p-value by paper, after `adjust_by_holm` over the degradations of the same metric,
+    evaluation LM and writer.
     """
     if effect.value < 0 and p_holm < ALPHA:
         return "pass"

@@ -19,7 +19,7 @@ from itertools import combinations
 
 import numpy as np
 
-from gre_bench.stats.effects import holm
+from gre_bench.stats.effects import adjust_by_holm
 from gre_bench.stats.families import PairTest
 from gre_bench.stats.intervals import student_test, two_way_clustered_error
 from gre_bench.stats.samples import Array, Keys, Values, check_finite, divide_or_default, group_indices, sum_cells
@@ -132,7 +132,7 @@ def correct_in_one_family(tests: Sequence[PairTest], others: Values) -> tuple[li
         The pair tests with their new *p_holm*, and *others* after correction, each in the given order.
     """
     family = [*(test.p for test in tests), *others]
-    adjusted = holm(family)
+    adjusted = adjust_by_holm(family)
     together = [replace(test, p_holm=p) for test, p in zip(tests, adjusted, strict=False)]
     return together, adjusted[len(tests) :]
 

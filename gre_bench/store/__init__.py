@@ -31,7 +31,7 @@ from gre_bench.store.edition import (
 from gre_bench.store.queries import Row, fetch, fetch_columns
 from gre_bench.store.read_copy import keep_copies_open
 from gre_bench.store.schema import EARLIEST, NEW_FILE, SCHEMA_VERSION, TABLES, VIEWS, fill_board_tables
-from gre_bench.store.statements import statement
+from gre_bench.store.statements import get_statement
 
 __all__ = [
     "EARLIEST",
@@ -52,6 +52,7 @@ __all__ = [
     "fetch_columns",
     "fill_board_tables",
     "find_editions",
+    "get_statement",
     "is_interruption",
     "is_statement_error",
     "keep_copies_open",
@@ -59,5 +60,4 @@ __all__ = [
     "now",
     "open_frozen_copy",
     "quoted",
-    "statement",
 ]

@@ -17,11 +17,11 @@ from pathlib import Path
 
 import duckdb
 
-from gre_bench.core.errors import MEND, NO_MEMORY, OF_THE_MACHINE, Clash, Stopped, StoreError
+from gre_bench.core.errors import MEND, NO_MEMORY, OF_THE_MACHINE, DuplicateRowError, Stopped, StoreError
 from gre_bench.core.incoming import check_name
 from gre_bench.store.files import FULL, KEPT
 from gre_bench.store.schema import NEW_FILE
-from gre_bench.store.statements import statement
+from gre_bench.store.statements import get_statement
 
 _CLOSED = {
     "allow_community_extensions": "false", "allow_persistent_secrets": "false",
@@ -67,7 +67,7 @@ def connect(
         str(file or ":memory:"), read_only=read_only, config={**spill, **_CLOSED, **MEMORY, **(config or {})}
     )
     try:
-        if connection.execute(statement("queries", "locked")).fetchall() == [(True,)]:
+        if connection.execute(get_statement("queries", "locked")).fetchall() == [(True,)]:
             return connection  # the file is already open in this process, with these settings
         for name, path in (attached or {}).items():
             what = f"{quoted(path)} as {name} (read_only, type duckdb)" if path else f"':memory:' as {name}"
@@ -143,9 +143,9 @@ class Database:
     def transaction(self, then: str | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
         """Yields a connection inside one transaction, which is committed at the end, or rolled back on an error.
 
-        A nested transaction is part of the outer one. *then*: a statement to execute after the commit. Raises `Clash`
-        if a statement adds a row with an existing key. Raises `StoreError` if the disk or the file fails, and `Stopped`
-        if a signal interrupts a query.
+        A nested transaction is part of the outer one. *then*: a statement to execute after the commit. Raises
+        `DuplicateRowError` if a statement adds a row with an existing key. Raises `StoreError` if the disk or the file
+        fails, and `Stopped` if a signal interrupts a query.
         """
         if self._running is not None:
             yield self._running
@@ -184,7 +184,7 @@ class Database:
             if is_interruption(error):
                 raise Stopped("a signal came during a query") from None
             if isinstance(error, duckdb.ConstraintException) and "Duplicate key" in str(error):
-                raise Clash(f"edition {self.key}: {str(error).splitlines()[0]}") from error
+                raise DuplicateRowError(f"edition {self.key}: {str(error).splitlines()[0]}") from error
             if not isinstance(error, duckdb.Error) or is_statement_error(error):
                 raise
             raise self.fault(file, error) from None

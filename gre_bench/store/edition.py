@@ -18,7 +18,7 @@ import duckdb
 from pydantic import BaseModel
 
 from gre_bench.core.errors import NoCommittedDataError, SettingsError, StoreError
-from gre_bench.core.known_names import did_you_mean
+from gre_bench.core.known_names import suggest_known_names
 from gre_bench.core.process import return_freed_memory
 from gre_bench.core.records import Edition, edition_of
 from gre_bench.core.whole_files import replace_file
@@ -28,7 +28,7 @@ from gre_bench.store.files import convert_write_errors
 from gre_bench.store.queries import Query, QueryRow, Row, as_arrow, columns, fetch, fetch_columns
 from gre_bench.store.read_copy import CopyForReaders
 from gre_bench.store.schema import NEW_FILE
-from gre_bench.store.statements import statement
+from gre_bench.store.statements import get_statement
 
 if TYPE_CHECKING:
     from gre_bench.core.settings import QuerySettings
@@ -61,7 +61,7 @@ def missing_edition_error(state: Path, key: str) -> SettingsError:
     problem = f"no edition {key}" + (f" ({_MAKERS[key]})" if key in _MAKERS else "")
     if not folder.is_dir():
         return SettingsError(f"{problem}: there is no folder {folder}; name the right one: --state FOLDER")
-    return SettingsError(f"{problem} in {folder}; {did_you_mean(key, find_editions(state))}")
+    return SettingsError(f"{problem} in {folder}; {suggest_known_names(key, find_editions(state))}")
 
 
 def now() -> datetime:
@@ -198,8 +198,8 @@ class Store:
         with self._database.making(beside) as run:
             schema.define_schema(run)
             made = {"schema_version": schema.SCHEMA_VERSION, "edition": self.key, "created_at": now()}
-            run.execute(statement("queries", "start_meta"), made)
-            run.execute(statement("queries", "add_student_t"), columns(student_quantiles()))
+            run.execute(get_statement("queries", "start_meta"), made)
+            run.execute(get_statement("queries", "add_student_t"), columns(student_quantiles()))
         with convert_write_errors(self.key, self.file, beside):
             os.replace(beside, self.file)
 
@@ -242,7 +242,7 @@ class Store:
         beside = all(query in BESIDE for query, _ in steps)
         with self._database.transaction() if beside else self.transaction() as run:
             for query, values in steps:
-                text = statement("queries", query)
+                text = get_statement("queries", query)
                 if isinstance(values, Mapping):
                     run.execute(text, dict(values))
                 elif values:

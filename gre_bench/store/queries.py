@@ -16,7 +16,7 @@ from typing import Any, Generic, TypedDict, TypeVar, cast
 import duckdb
 
 from gre_bench.core.judgments import Form
-from gre_bench.store.statements import statement
+from gre_bench.store.statements import get_statement
 
 Row_co = TypeVar("Row_co", covariant=True)
 """A `TypedDict` (columns by name), or `Plain`."""
@@ -245,14 +245,14 @@ def as_arrow(values_of: Mapping[str, list[Any]]) -> Any:
 
 def fetch(connection: duckdb.DuckDBPyConnection, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
     """Runs *query* with *parameters* and returns all rows as dictionaries of the type that *query* declares."""
-    cursor = connection.execute(statement("queries", query.name), {**query.defaults, **parameters} or None)
+    cursor = connection.execute(get_statement("queries", query.name), {**query.defaults, **parameters} or None)
     names = [column[0] for column in cursor.description]
     return cast(list[QueryRow], [dict(zip(names, row, strict=True)) for row in cursor.fetchall()])
 
 
 def fetch_columns(connection: duckdb.DuckDBPyConnection, query: Query[Any], **parameters: Any) -> list[list[Any]]:
     """Runs *query* with *parameters* and returns one list per column; no column may contain nulls."""
-    arrays = connection.execute(statement("queries", query.name), {**query.defaults, **parameters}).fetchnumpy()
+    arrays = connection.execute(get_statement("queries", query.name), {**query.defaults, **parameters}).fetchnumpy()
     return [column.tolist() for column in arrays.values()]
 
 

@@ -9,7 +9,7 @@ import duckdb
 
 from gre_bench.core.errors import StoreError
 from gre_bench.store.queries import DEFINITIONS, OWN_VIEWS, VERSION, fetch
-from gre_bench.store.statements import load_statements, statement
+from gre_bench.store.statements import get_statement, load_statements
 
 SCHEMA_VERSION = 11
 EARLIEST = 9
@@ -38,21 +38,21 @@ def define_schema(connection: duckdb.DuckDBPyConnection) -> None:
         connection.execute(f"drop view {row['view_name']}")
     for text in texts:
         connection.execute(text)
-    connection.execute(statement("queries", "forget_untested"))
-    connection.execute(statement("queries", "set_version"), {"version": SCHEMA_VERSION})
+    connection.execute(get_statement("queries", "forget_untested"))
+    connection.execute(get_statement("queries", "set_version"), {"version": SCHEMA_VERSION})
     connection.execute(f"comment on table meta is '{digest}'")
 
 
 @cache
 def _load_definitions() -> tuple[list[str], str]:
-    texts = [statement(kind, name) for kind, names in (("schema", TABLES), ("views", VIEWS)) for name in names]
+    texts = [get_statement(kind, name) for kind, names in (("schema", TABLES), ("views", VIEWS)) for name in names]
     return texts, hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 
 def fill_board_tables(connection: duckdb.DuckDBPyConnection) -> None:
     """Fills the tables ``board`` and ``strata`` from the other tables, replacing their earlier rows."""
-    connection.execute(statement("queries", "fill_board"))
-    connection.execute(statement("queries", "fill_strata"))
+    connection.execute(get_statement("queries", "fill_board"))
+    connection.execute(get_statement("queries", "fill_strata"))
 
 
 def check_version(connection: duckdb.DuckDBPyConnection, key: str) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from gre_bench.core.errors import StoreError
-from gre_bench.core.known_names import did_you_mean
+from gre_bench.core.known_names import suggest_known_names
 from gre_bench.core.resources import resource
 
 HEADER = re.compile(r"^-- name:(.*)\n", re.MULTILINE)
@@ -30,7 +30,7 @@ CHANGES = {
 """Verb → its SQL, where ``{}`` is a table; the query ``put_papers`` puts the incoming rows into ``papers``."""
 
 
-def statement(kind: str, name: str) -> str:
+def get_statement(kind: str, name: str) -> str:
     """Returns the SQL text of the statement *name* of a *kind*, such as ``queries``.
 
     Queries such as ``put_papers``, which are in no file, are made from `CHANGES`. Raises `StoreError` if there is no
@@ -42,7 +42,7 @@ def statement(kind: str, name: str) -> str:
             table = name.removeprefix(f"{verb}_")
             if table != name and table in load_statements("schema"):
                 return f"-- {text.format(table)};\n"
-        raise StoreError(f"sql: {kind} has no statement {name!r}; {did_you_mean(name, list(known))}")
+        raise StoreError(f"sql: {kind} has no statement {name!r}; {suggest_known_names(name, list(known))}")
     return known[name]
 
 

@@ -26,7 +26,7 @@ from uuid import UUID
 from gre_bench.core.errors import SettingsError, StoreError
 from gre_bench.core.settings import QuerySettings
 from gre_bench.store.queries import PARSED_QUERY, Row, make_names_unique
-from gre_bench.store.statements import statement
+from gre_bench.store.statements import get_statement
 
 PROGRAM = Path(__file__).with_name("sandbox.py")
 THREADS = 4
@@ -63,7 +63,7 @@ def run_user_query(key: str, copy: Path, text: str, bounds: QuerySettings) -> tu
     request = {
         "text": text, "file": str(copy), "folder": str(copy.parent), "seconds": bounds.seconds,
         "memory": int(bounds.memory * MB), "spill": int(bounds.spill * MB), "result": int(bounds.result * MB),
-        "parsing": statement("queries", PARSED_QUERY.name), "threads": min(THREADS, os.cpu_count() or 1),
+        "parsing": get_statement("queries", PARSED_QUERY.name), "threads": min(THREADS, os.cpu_count() or 1),
     }  # fmt: skip
     names: list[str] = []
     rows: list[list[Any]] = []

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.metrics import recipe_of
+from gre_bench.core.metrics import find_recipe
 from gre_bench.core.records import HUMAN
 from gre_bench.core.settings import ValidationSettings
 from gre_bench.core.whole_files import write_file
@@ -35,7 +35,7 @@ from gre_bench.pipeline.validating import (
     scores_of,
 )
 from gre_bench.plots.drawing import Curve, draw_curve_panels
-from gre_bench.reports.publish_editions import releases
+from gre_bench.reports.publish_editions import open_release_store
 from gre_bench.stats.degrees import compute_degree_curve
 from gre_bench.stats.samples import Array
 from gre_bench.store import Row
@@ -52,13 +52,13 @@ def certify(job: Job) -> dict[str, Any]:
     release, because its next release would contain the harmed reviews of all degrees.
     """
     for key in (job.store.key, *job.settings.validation.together_with):
-        if newest := releases(job.state, key).newest():
+        if newest := open_release_store(job.state, key).find_latest_entry():
             raise SettingsError(
                 f"edition {key} has the release {newest['release']}, and the next one would hold every degree of the "
                 "certificate; certify on another edition: --set edition.sample=certificate makes one of the same papers"
             )
     job = check_scoring_job(job)
-    metrics = tuple(name for name in job.settings.scoring.metrics if recipe_of(name).formula == "pmi")
+    metrics = tuple(name for name in job.settings.scoring.metrics if find_recipe(name).formula == "pmi")
     if not metrics:
         raise SettingsError("scoring.metrics: a certificate is of GEM, GEM-S or GEM-raw; name one of them")
     changes, left_out = list_harm_degrees(job.settings)
@@ -134,7 +134,7 @@ def draw_certificates(certificates: Sequence[Mapping[str, Any]], path: Path, tit
     panels = {
         HARMS[name].said: [
             Curve(
-                recipe_of(item["signature"]["metric"]).title,
+                find_recipe(item["signature"]["metric"]).title,
                 [(0.0, 0.0), *_yield_curve_points(item["degrees"], item["harms"][name])],
                 look,
             )

@@ -16,7 +16,7 @@ from typing import Any
 from gre_bench.board.committee_curve import JOINED, group_committee_scores, list_ranked_models, read_committee_curve
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.judgments import prepare_judgments
-from gre_bench.core.metrics import recipe_of
+from gre_bench.core.metrics import find_recipe
 from gre_bench.core.records import HUMAN, Candidate, Case
 from gre_bench.metrics.cases import Entry, Response, plan_entry_pairs
 from gre_bench.metrics.scoring import MetricWork, ScoringResult
@@ -27,7 +27,7 @@ from gre_bench.ranking.committees import Members, choose_joining_orders, sort_me
 from gre_bench.reports.explanations import find_score_origin
 from gre_bench.store import ReadCopy, Store
 from gre_bench.store.queries import COMMITTEES, LEADERBOARD, SignatureRow
-from gre_bench.studies.references import require_same_lm, studied_signatures
+from gre_bench.studies.references import find_studied_signatures, require_same_lm
 
 Work = Mapping[tuple[str, str, str], tuple[Case, int]]
 """(paper, reference, name of a committee) → the case to score, and the number of repeated lines."""
@@ -42,7 +42,7 @@ def study_committee(state: Path, edition: str, metrics: list[str] | None) -> dic
     """
     store = ReadCopy(state, edition)
     reports, outcome = [], "done"
-    for signature in studied_signatures(store, metrics):
+    for signature in find_studied_signatures(store, metrics):
         missing = 0 if store.is_loaded else _score_due_cases(store, signature)
         outcome = "incomplete" if missing else outcome
         board = store.read(LEADERBOARD, signature_ids=[signature["signature_id"]])
@@ -62,7 +62,7 @@ def join_distinct_lines(texts: Sequence[str]) -> tuple[str, int]:
 def _score_due_cases(store: Store, signature: SignatureRow) -> int:
     """Computes and stores the scores that the curve lacks under *signature*; returns how many are still missing."""
     name = signature["signature_id"]
-    recipe = recipe_of(signature["metric"])
+    recipe = find_recipe(signature["metric"])
     models = list_ranked_models(store.read(LEADERBOARD, signature_ids=[name]))
     of_judgments = recipe.formula == "pmi" and recipe.source == "judgments" and recipe.synopsis != "beyond"
     if not of_judgments or len(models) < 2:
@@ -145,5 +145,5 @@ def _build_committee_cases(
     text, repeats = join_distinct_lines(texts)
     label = JOINED.join(who)
     own = replace(entry, responses={label: Response(label, "", {writer: text})}, human_is_reference=False)
-    planned = plan_entry_pairs([own], [Candidate(label, "graded")], recipe_of(signature["metric"]), writer, form)
+    planned = plan_entry_pairs([own], [Candidate(label, "graded")], find_recipe(signature["metric"]), writer, form)
     return {(entry.paper.paper_id, pair.reference_id, label): (pair.case, repeats) for pair in planned if pair.case}

@@ -22,7 +22,7 @@ from typing import Any
 from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError, SourceError, StoreError
 from gre_bench.core.judgments import OPENINGS
-from gre_bench.core.metrics import recipe_of
+from gre_bench.core.metrics import find_recipe
 from gre_bench.core.records import HUMAN, Edition, Judgments, Paper, Review
 from gre_bench.core.settings import SourceSettings
 from gre_bench.core.strict import load_json
@@ -36,7 +36,7 @@ from gre_bench.perturbations.planted_flaws import (
     Flaw,
     PlantedText,
     load_flaws,
-    plant,
+    plant_flaw,
     plant_two_flaws,
     sha256,
 )
@@ -156,7 +156,7 @@ def plant_edition(job: Job, study: FlawStudy) -> dict[str, Any]:
                 raise StoreError(
                     f"paper {name} has another text than when its flaws were planted; move that edition's folder away"
                 )
-            planted[name] = tuple(plant(catalogue[place["flaw"]], text, name, study.seed) for place in places)
+            planted[name] = tuple(plant_flaw(catalogue[place["flaw"]], text, name, study.seed) for place in places)
         references = list(_build_reference_reviews(planted))
         steps = _build_storing_steps(job, papers, human, planted, references) if new else []
         writer = writer_identity(str(job.settings.writing.judgments), "judgments", job.writer_context)
@@ -331,7 +331,7 @@ def compute_flaw_results(job: Job, record: Mapping[str, Any]) -> FlawResults:
     for metric, by_candidate in values.items():
         scores = {name: read_flaw_scores(own, record) for name, own in by_candidate.items()}
         true = compute_detection_rate(scores[SURE]) if scores.get(SURE) else None
-        title = "Words in common" if metric == WORDS else recipe_of(metric).title
+        title = "Words in common" if metric == WORDS else find_recipe(metric).title
         for name in sorted(scores, key=lambda name: (is_control(name), name)):
             reviewer: TooFew = {"title": title, "candidate": name, "control": is_control(name)}
             if len(scores[name]) <= 2:
@@ -404,11 +404,11 @@ def _compute_word_shares(
     for candidate, pairs in scored.items():
         own = {place: (texts.get(ids.get((candidate, place[0]), "")), texts.get(place[1])) for place in pairs}
         if all(x is not None and y is not None for x, y in own.values()):
-            shares[candidate] = {place: share_of_words(x or "", y or "") for place, (x, y) in own.items()}
+            shares[candidate] = {place: compute_word_share(x or "", y or "") for place, (x, y) in own.items()}
     return shares
 
 
-def share_of_words(review: str, description: str) -> float:
+def compute_word_share(review: str, description: str) -> float:
     """Returns the share of *description*'s content words that occur in *review*; both are judgments."""
     wanted = _extract_content_words(description)
     return len(wanted & _extract_content_words(review)) / len(wanted) if wanted else 0.0

@@ -27,7 +27,7 @@ from gre_bench.studies.guidelines import (
     load_existing_reviews,
     load_rated_papers_from_edition,
     load_rated_papers_from_files,
-    study_folder,
+    make_study_folder,
     write_guideline_study,
 )
 from gre_bench.tasks import examine, steps
@@ -65,11 +65,11 @@ class GuidelineJob:
                     account=study_account(KIND, self.name), budget=self.budget)  # fmt: skip
 
 
-def compare(job: GuidelineJob) -> dict[str, Any]:
+def compare_conditions(job: GuidelineJob) -> dict[str, Any]:
     """Compares guidelines as *job* says; the summary has each condition's results, and the study's folder."""
     material, chosen = load_papers_and_conditions(job)
     papers, asked_for = list(material.contents.items()), list(product(job.models, chosen))
-    with run_within_budget(job.writer_context, study_folder(job.state, job.name, material.source)) as say:
+    with run_within_budget(job.writer_context, make_study_folder(job.state, job.name, material.source)) as say:
         ratings = [
             rating
             for model, condition in asked_for
@@ -84,13 +84,13 @@ def compare(job: GuidelineJob) -> dict[str, Any]:
 
 
 def compare_given_reviews(name: str, reviews: Path, state: Path, seed: int = 0) -> dict[str, Any]:
-    """Does the work of `compare` with LM reviews and human ratings from the folder *reviews*.
+    """Does the work of `compare_conditions` with LM reviews and human ratings from the folder *reviews*.
 
     Sends no requests. `gre_bench.ingest.datasets.rated` describes the files in *reviews*. *seed*: the seed of the
     bootstrap.
     """
     ratings, human, source = load_existing_reviews(reviews)
-    study_folder(state, name, source)
+    make_study_folder(state, name, source)
     return write_guideline_study(state, name, source, ratings, human, {}, seed)
 
 
@@ -125,7 +125,7 @@ def rating_signature(job: GuidelineJob, model: str, condition: Condition) -> dic
     }
 
 
-def estimate(job: GuidelineJob) -> dict[str, Any]:
+def estimate_comparison_cost(job: GuidelineJob) -> dict[str, Any]:
     """Returns the estimated number and cost of the requests that the study still needs; sends nothing.
 
     ``models`` has one row per model (see `estimate_request_cost`), and ``over_budget`` one line for each limit that may

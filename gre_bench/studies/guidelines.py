@@ -71,7 +71,9 @@ GIVEN = ("Model", "Condition", *map(str, range(LOWEST, HIGHEST + 1)), "Words", "
 WORDS = "Words: of a review, mean. TTR: distinct words over words, mean; TTR 50: over runs of 50 words, free of length."
 
 
-def markdown(tables: Sequence[Table], outcomes: Sequence[ConditionResult], measure: RmseReference | None) -> str:
+def format_study_as_markdown(
+    tables: Sequence[Table], outcomes: Sequence[ConditionResult], measure: RmseReference | None
+) -> str:
     def format_rows(heads: Sequence[str], cells: Iterable[Sequence[str]]) -> list[str]:
         return format_markdown_table(heads, (list(map(format_markdown_cell, row)) for row in cells))
 
@@ -163,7 +165,7 @@ def parse_rmse_reference(summary: Mapping[str, Any]) -> RmseReference | None:
     return TypeAdapter(RmseReference | None).validate_python(summary["yardstick"] or None)
 
 
-def study_folder(state: Path, name: str, source: Mapping[str, str], kind: str = KIND) -> Path:
+def make_study_folder(state: Path, name: str, source: Mapping[str, str], kind: str = KIND) -> Path:
     """Returns the folder of the study *name* under *state*, which is created if missing.
 
     *source*: digests that identify the study's material. Raises `SettingsError` for an unusable name, or if the folder
@@ -191,12 +193,14 @@ def write_guideline_study(
     state: Path, name: str, source: Mapping[str, str], ratings: Sequence[Rating], human: Mapping[str, Sequence[float]],
     signatures: Mapping[str, Mapping[str, str]], seed: int,
 ) -> dict[str, Any]:  # fmt: skip
-    """Writes the files of the study *name*, and returns ``study.json``; raises `SettingsError` as `study_folder` does.
+    """Writes the files of the study *name*, and returns ``study.json``.
+
+    Raises `SettingsError` as `make_study_folder` does.
 
     *ratings*: the LMs' ratings. *human*: paper id → human ratings. *signatures*: how each LM rated under each
     condition. *seed*: the bootstrap's seed.
     """
-    folder = study_folder(state, name, source)
+    folder = make_study_folder(state, name, source)
     means = average_human_ratings(human)
     results, tests = (
         compute_condition_results(ratings, means, seed=seed),
@@ -219,7 +223,7 @@ def write_guideline_study(
     write_text_file(folder / "outcomes.csv", format_rows_as_csv(map(build_outcome_row, results)))
     rows = [{"model": model, **_flatten_outcome(asdict(row))} for model, tested in tests.items() for row in tested]
     write_text_file(folder / "differences.csv", format_rows_as_csv(rows))
-    write_text_file(folder / "tables.md", markdown(build_tables(results), results, measure))
+    write_text_file(folder / "tables.md", format_study_as_markdown(build_tables(results), results, measure))
     texts = [{"model": row.model, "condition": row.condition, "paper_id": row.paper_id, "review": row.text}
                  for row in ratings if row.text and signatures]  # fmt: skip
     if texts:

@@ -20,15 +20,20 @@ from typing import Any
 
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.judgments import OPENINGS
-from gre_bench.core.metrics import recipe_of
+from gre_bench.core.metrics import find_recipe
 from gre_bench.core.records import HUMAN, NO_REFERENCE, Candidate, PlannedPair
 from gre_bench.ingest.records.sampling import read_not_human_ids
 from gre_bench.ingest.records.tables import Point
 from gre_bench.metrics.agreement import NOT_REFERENCED
 from gre_bench.metrics.cases import UNREFERENCED, Entry, Response, choose_scored_writer, plan_entry_pairs
-from gre_bench.pipeline.importing import given_categories, load_stored_points, read_known_papers, read_known_reviews
+from gre_bench.pipeline.importing import (
+    load_stated_categories,
+    load_stored_points,
+    read_known_papers,
+    read_known_reviews,
+)
 from gre_bench.pipeline.pair_scoring import end_run, score
-from gre_bench.pipeline.planning import RunPlan, add_plan, responses, synopses
+from gre_bench.pipeline.planning import RunPlan, add_plan, build_synopses, iterate_responses
 from gre_bench.pipeline.reading import import_sources
 from gre_bench.pipeline.refreshing import check_scoring_job
 from gre_bench.pipeline.runs.job import Job, Progress
@@ -62,7 +67,7 @@ def score_labelled_points(job: Job) -> dict[str, Any]:
     job = check_scoring_job(job)
     metrics = tuple(
         name for name in job.settings.scoring.metrics
-        if (recipe := recipe_of(name)).formula == "pmi" and recipe.source == "judgments" and recipe.synopsis != "assw"
+        if (recipe := find_recipe(name)).formula == "pmi" and recipe.source == "judgments" and recipe.synopsis != "assw"
     )  # fmt: skip
     if not metrics:
         raise SettingsError("points are scored by gem or gem_s_abstract: --set 'scoring.metrics=[\"gem\"]'")
@@ -109,16 +114,16 @@ def _plan_points(
         points, {name: by_writer.get(writer) for name, by_writer in _load_judgments_by_writer(store).items()}, writer
     )
     identity, signatures = sign(job.backends, scoring, writer)
-    papers, categories = {paper.paper_id: paper for paper in read_known_papers(store)}, given_categories(store)
+    papers, categories = {paper.paper_id: paper for paper in read_known_papers(store)}, load_stated_categories(store)
     planned: dict[tuple[str, str, str, str], PlannedPair] = {}
     for point in points:
         paper = papers[point.paper_id]
         others = tuple(item for item in references[point.paper_id] if item.review_id != point.review_id)
-        entry = Entry(paper, UNREFERENCED, others, {}, synopses(paper, {}, categories, scoring.synopsis_of))
+        entry = Entry(paper, UNREFERENCED, others, {}, build_synopses(paper, {}, categories, scoring.synopsis_of))
         for (metric, signature), text in product(signatures.items(), texts[point.point_id]):
             own = [replace(entry, responses={text.review_id: text})]
             pairs = plan_entry_pairs(
-                own, [Candidate(text.review_id, "graded")], recipe_of(metric), writer, scoring.form
+                own, [Candidate(text.review_id, "graded")], find_recipe(metric), writer, scoring.form
             )
             if not others:
                 pairs = [PlannedPair(point.paper_id, text.review_id, NO_REFERENCE, "excluded", NOT_REFERENCED)]
@@ -142,11 +147,11 @@ def _load_judgments_by_writer(store: Store) -> Mapping[str, dict[str, str]]:
 def _load_human_responses(
     store: Store, job: Job, papers: Sequence[str], judged_by: str | None
 ) -> dict[str, list[Response]]:
-    """Returns paper id → its human reviews. *judged_by*: as in `responses`."""
+    """Returns paper id → its human reviews. *judged_by*: as in `iterate_responses`."""
     human = [review for review in read_known_reviews(store) if review.candidate == HUMAN]
     apart = read_not_human_ids(human, job.settings.edition.not_human)
     references: dict[str, list[Response]] = {name: [] for name in papers}
-    for review, response in responses(store, judged_by):
+    for review, response in iterate_responses(store, judged_by):
         if review.candidate == HUMAN and review.review_id not in apart and review.paper_id in references:
             references[review.paper_id].append(response)
     return references

@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from gre_bench.board.family import group_ranked_rows, pairs_of
-from gre_bench.board.tipping import tipping_points_of
+from gre_bench.board.family import group_ranked_rows, read_scored_pairs
+from gre_bench.board.tipping import compute_tipping_points
 from gre_bench.board.words import LIKELY, choose_headline_signature
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.judgments import Form
-from gre_bench.core.metrics import Recipe, recipe_of
+from gre_bench.core.metrics import Recipe, find_recipe
 from gre_bench.core.records import HUMAN, Candidate, Case, Score, SpanLogprob
 from gre_bench.ingest.records.row_files import read_all_rows
 from gre_bench.metrics.cases import Entry, add_beyond_synopses, plan_entry_pairs
@@ -68,19 +68,19 @@ def study_references(
     likely = read_likelihood(likelihood) if likelihood else None
     store = ReadCopy(state, edition)
     reports, outcome = [], "done"
-    for signature in studied_signatures(store, metrics):
+    for signature in find_studied_signatures(store, metrics):
         missing = 0
-        if HUMAN not in pairs_of(store.read, signature["signature_id"]).candidates:
+        if HUMAN not in read_scored_pairs(store.read, signature["signature_id"]).candidates:
             lacking = f"{signature['metric']} has no score of the human baseline, which leads are over ({LIKELY})"
             raise SettingsError(f"edition {store.key}: {lacking}")
-        if recipe_of(signature["metric"]).formula == "pmi" and not store.is_loaded:
+        if find_recipe(signature["metric"]).formula == "pmi" and not store.is_loaded:
             missing = _score_missing_cases(store, signature)
             outcome = "incomplete" if missing else outcome
-        reports.append(report_of(store, signature, likely, threshold) | {"missing": missing})
+        reports.append(build_reference_report(store, signature, likely, threshold) | {"missing": missing})
     return {"edition": store.key, "outcome": outcome, "metrics": reports}
 
 
-def studied_signatures(store: Store, metrics: list[str] | None) -> list[SignatureRow]:
+def find_studied_signatures(store: Store, metrics: list[str] | None) -> list[SignatureRow]:
     """Returns the board's signatures of *metrics*; if None, only the headline metric's."""
     signatures = shown_signatures(store, metrics)
     if metrics:
@@ -90,7 +90,7 @@ def studied_signatures(store: Store, metrics: list[str] | None) -> list[Signatur
     return [row for row in signatures if row["signature_id"] == first]
 
 
-def report_of(
+def build_reference_report(
     store: Store, signature: SignatureRow, likely: Mapping[str, float] | None = None, threshold: float = 0.5
 ) -> dict[str, Any]:
     """Returns the report on one signature, from the scores in *store*; nothing is scored.
@@ -103,11 +103,11 @@ def report_of(
     - *strata*: how far these leads shift with the likelihood that an LM wrote the reference.
     - *unranked*: name of each other candidate → why the board does not rank it.
     """
-    pairs = pairs_of(store.read, signature["signature_id"])
+    pairs = read_scored_pairs(store.read, signature["signature_id"])
     place_of = {row["review_id"]: row["place"] for row in store.read(SAMPLE) if row["role"] == "reference"}
     stand_ins = store.read(STAND_INS, signature_id=signature["signature_id"])
     board = store.read(LEADERBOARD, signature_ids=[signature["signature_id"]])
-    points = tipping_points_of(store.read, signature["signature_id"], board)
+    points = compute_tipping_points(store.read, signature["signature_id"], board)
     like = compute_reference_likeness(pairs, stand_ins)[0]
     known = [value for value in like.values() if not math.isnan(value)]
     groups = [[row["candidate"] for row in group] for group in group_ranked_rows(board)]
@@ -150,7 +150,7 @@ def read_likelihood(file: Path) -> dict[str, float]:
     return likelihood
 
 
-def stand_in_cases(
+def yield_stand_in_cases(
     entries: Sequence[Entry], recipe: Recipe, writer: str, form: Form, everyone: bool = False
 ) -> Iterator[tuple[str, Case]]:
     """Yields (author of the reference, case) for every two reviews of a paper by two LM candidates or by two people.
@@ -231,7 +231,7 @@ def _find_due_stand_in_cases(
     store: Store, signature: SignatureRow, source: ScoreOrigin
 ) -> dict[str, list[tuple[str, str, Case]]]:
     """Returns paper → (author of the reference, id of the candidate's review, case), for cases without a score."""
-    recipe, scoring = recipe_of(signature["metric"]), source.settings.scoring
+    recipe, scoring = find_recipe(signature["metric"]), source.settings.scoring
     assw_by = signature["synopsis_writer"] if recipe.synopsis == "assw" else None
     entries = load_sample_entries(store, {}, None, assw_by, scoring.synopsis_of)
     if recipe.synopsis == "beyond":
@@ -240,7 +240,7 @@ def _find_due_stand_in_cases(
               store.rows(STAND_INS, signature_id=signature["signature_id"])}  # fmt: skip
     ids = {entry.paper.paper_id: {name: each.review_id for name, each in entry.responses.items()} for entry in entries}
     due: dict[str, list[tuple[str, str, Case]]] = defaultdict(list)
-    for author, case in stand_in_cases(entries, recipe, signature["writer"], signature["form"]):
+    for author, case in yield_stand_in_cases(entries, recipe, signature["writer"], signature["form"]):
         review_id = ids[case.paper_id].get(case.candidate_id, case.candidate_id)
         if (review_id, case.reference_id) not in scored:
             due[case.paper_id].append((author, review_id, case))
@@ -250,7 +250,7 @@ def _find_due_stand_in_cases(
 def require_same_lm(key: str, signature: SignatureRow, sign: SignMetrics, source: ScoreOrigin) -> str:
     """Returns the evaluation LM's id; raises `SettingsError` unless the same LM and engine scored the board."""
     scoring = source.settings.scoring.model_copy(update={"metrics": (signature["metric"],)})
-    assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
+    assw_by = signature["synopsis_writer"] if find_recipe(signature["metric"]).synopsis == "assw" else None
     identity, signatures = sign(source.job.backends, scoring, signature["writer"], assw_by)
     today = signatures[signature["metric"]]
     if different := [name for name, value in signature.items() if getattr(today, name) != value]:

@@ -32,12 +32,12 @@ from gre_bench.guidelines.quality_points import (
     sample_groups,
     select_group_members,
 )
-from gre_bench.ingest.records.notes import review_fields
+from gre_bench.ingest.records.notes import list_review_fields
 from gre_bench.ingest.records.row_files import read_notes_file
-from gre_bench.ingest.records.venues import check_verified, venue_of
+from gre_bench.ingest.records.venues import check_verified, find_venue_entry
 from gre_bench.pipeline.importing import file_sha256
 from gre_bench.pipeline.runs.running_studies import estimate_request_cost, list_exceeded_budgets, run_within_budget
-from gre_bench.studies.guidelines import KIND, format_rows_as_csv, study_folder, write_text_file
+from gre_bench.studies.guidelines import KIND, format_rows_as_csv, make_study_folder, write_text_file
 from gre_bench.tasks import examine, steps
 from gre_bench.writing.writers import WriterContext, study_account
 
@@ -79,7 +79,7 @@ def grade(job: QualityJob) -> dict[str, Any]:
     reviews = load_fielded_reviews(job)
     if job.judge:
         examine.open_examiner_lm(job.judge, job.writer_context)
-    folder = study_folder(job.state, job.name, source)
+    folder = make_study_folder(job.state, job.name, source)
     with run_within_budget(job.writer_context, folder) as say:
         verdicts: dict[tuple[str, str], Points] = {}
         for name, able in _select_judgeable_reviews(job, reviews).items():
@@ -101,7 +101,7 @@ def grade(job: QualityJob) -> dict[str, Any]:
     return summary
 
 
-def estimate(job: QualityJob) -> dict[str, Any]:
+def estimate_grading_cost(job: QualityJob) -> dict[str, Any]:
     """Returns the estimated number and cost of the requests to the judge that are still needed; sends nothing.
 
     ``models`` has one row (see `estimate_request_cost`), or none without a judge. ``over_budget`` has one line for each
@@ -132,15 +132,15 @@ def _select_judgeable_reviews(job: QualityJob, reviews: Sequence[FieldedReview])
 def load_fielded_reviews(job: QualityJob) -> list[FieldedReview]:
     """Returns the human reviews in the job's notes, split into fields; raises `SourceError` if there are none."""
     edition = edition_of(job.edition)
-    venue = venue_of(edition.venue, edition.year)
+    venue = find_venue_entry(edition.venue, edition.year)
     check_verified(venue, job.unverified_venue)
-    reviews = review_fields(read_notes_file(job.notes), venue)
+    reviews = list_review_fields(read_notes_file(job.notes), venue)
     if not reviews:
         raise SourceError(f"{job.notes.name} has no human reviews of {venue.name}")
     return [FieldedReview(item.review_id, item.paper_id, item.fields, item.written_ms) for item in reviews]
 
 
-def generate(
+def generate_group_guideline(
     name: str, group: str, model: str, out: Path, writer_context: WriterContext, state: Path
 ) -> dict[str, Any]:
     """Has *model* make a guideline from the sampled reviews of a *group*, and writes the guideline to *out*.

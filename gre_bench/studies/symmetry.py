@@ -18,7 +18,7 @@ from gre_bench.pipeline.reading import import_sources
 from gre_bench.pipeline.refreshing import check_scoring_job
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.workers import run_with_workers
-from gre_bench.stats.correlation import PairLogprobs, symmetry
+from gre_bench.stats.correlation import PairLogprobs, measure_symmetry
 from gre_bench.store import Row
 from gre_bench.store.queries import PAIR_LOGPROBS
 
@@ -51,7 +51,7 @@ def check_symmetry(job: Job) -> dict[str, Any]:
                 f"edition {store.key}: {len(pairs)} pairs are scored in both orders; symmetry needs three"
             )
         try:
-            correlations = symmetry(pairs, resamples=validation.resamples, seed=validation.seed)
+            correlations = measure_symmetry(pairs, resamples=validation.resamples, seed=validation.seed)
         except ValueError as error:
             raise SourceError(f"edition {store.key}: no symmetry from {len(pairs)} pairs: {error}") from None
         summary = end_run(

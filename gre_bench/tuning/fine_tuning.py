@@ -26,7 +26,7 @@ from gre_bench.lm.weights import (
     START_CONTRAST,
     Adapter,
     Weights,
-    errors_as_lm_error,
+    convert_errors_to_lm_error,
     find_missing_nf4_support,
     folder_digest,
     is_trained_by_contrast,
@@ -87,8 +87,8 @@ def fine_tune(
         rests_on = {name: value for name, value in request.items() if name not in settings.training_loop_settings}
         rests_on["quantisation"] = weights.quantisation
         past = train(model, learnt.examples, settings, folder, held_out=held_out.examples, about=rests_on)
-        save(model, weights.tokenizer, base, folder, settings.dtype)
-        draw(past, folder, f"{base.resolve().name}: {settings.method} on {len(papers)} papers")
+        save_trained_model(model, weights.tokenizer, base, folder, settings.dtype)
+        draw_loss_curves(past, folder, f"{base.resolve().name}: {settings.method} on {len(papers)} papers")
         made = {
             "method": settings.method,
             "base": {
@@ -108,9 +108,9 @@ def fine_tune(
                 "held out before": past.held_out[0][1] if past.held_out else None,
                 "held out after": past.held_out[-1][1] if past.held_out else None,
             },
-            "versions": record.versions(),
+            "versions": record.list_package_versions(),
         }
-        record.write(made, folder)
+        record.write_training_record(made, folder)
         return made
 
 
@@ -174,7 +174,7 @@ def prepare_for_training(weights: Weights, settings: TuningSettings, start: Adap
         target_modules=sorted(settings.lora_targets),
     )  # fmt: skip
     torch.manual_seed(settings.seed)
-    with errors_as_lm_error(weights.folder, "no adapter can be added"), warnings.catch_warnings():
+    with convert_errors_to_lm_error(weights.folder, "no adapter can be added"), warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # peft uses an old name of transformers
         # Adapters stay in float32, whatever the base's dtype, because updates of 2e-4 would vanish in bfloat16.
         if start:
@@ -182,7 +182,9 @@ def prepare_for_training(weights: Weights, settings: TuningSettings, start: Adap
         return get_peft_model(model, config, autocast_adapter_dtype=True)
 
 
-def save(model: nn.Module, tokenizer: PreTrainedTokenizerBase, base: Path, folder: Path, dtype: str) -> None:
+def save_trained_model(
+    model: nn.Module, tokenizer: PreTrainedTokenizerBase, base: Path, folder: Path, dtype: str
+) -> None:
     """Writes a trained model into *folder*: a whole model with its *tokenizer*, or an adapter alone.
 
     The adapter's files refer to *base*, a path or the name of a pretrained model. The adapter's weights are written in
@@ -209,7 +211,7 @@ def save(model: nn.Module, tokenizer: PreTrainedTokenizerBase, base: Path, folde
         (folder / "README.md").unlink(missing_ok=True)
 
 
-def draw(history: History, folder: Path, title: str) -> None:
+def draw_loss_curves(history: History, folder: Path, title: str) -> None:
     """Plots the losses of a run by step to `PICTURE`: the training loss (pale), its smoothed curve, the held-out loss.
 
     Raises `SettingsError` if *folder* cannot be written.
@@ -243,7 +245,7 @@ def _build_examples(
 
     Raises `SourceError` if either has no usable paper, and `LMError` if tokenizer and model do not fit together.
     """
-    with errors_as_lm_error(weights.folder, "its chats cannot be written"):
+    with convert_errors_to_lm_error(weights.folder, "its chats cannot be written"):
         template = ChatTemplate.from_tokenizer(weights.tokenizer)
     limit = min(settings.max_tokens, weights.context or settings.max_tokens)
     how = (template, settings.learnt, limit, settings.seed, settings.form, settings.ascii_fold)

@@ -22,17 +22,17 @@ from typing import Any
 import numpy as np
 
 from gre_bench.core.errors import SourceError
-from gre_bench.lm.ngram.backoff import backoff_counts
+from gre_bench.lm.ngram.backoff import count_backoff_ngrams
 from gre_bench.lm.ngram.cache_ngram import FEATURES, CacheNgram, KnownTextEffect, ReplyParts, write_files
 from gre_bench.lm.ngram.segmentation import (
     END,
     NEWLINE,
     Alphabet,
     alphabet_of_python,
-    count_forms,
+    count_gaps_and_capitals,
+    count_spelling_ngrams,
     is_word,
-    spelling_counts,
-    split,
+    split_into_tokens,
 )
 from gre_bench.tuning.record import write_errors_as_settings_error
 
@@ -169,7 +169,7 @@ def _build_model_parts(
     *writers*: the papers of each writer. In the config, all source weights are equal and all feature weights are 0.
     Raises `SourceError` if too few words occur in several papers.
     """
-    texts = [[[split(text).words for text in paper] for paper in papers] for papers in writers]
+    texts = [[[split_into_tokens(text).words for text in paper] for paper in papers] for papers in writers]
     counted = [Counter(word for paper in papers for word in {*chain(*paper)}) for papers in texts]
     papers_with = sum(counted, Counter())
     shared = sorted(word for word, count in papers_with.items() if count > 1 and word not in (END, NEWLINE))
@@ -189,13 +189,13 @@ def _build_model_parts(
         raise SourceError(
             f"too few words stand in {rare} or more of the {size} training papers to train on them; give more rows"
         )
-    characters, spellings = spelling_counts(sorted(filter(is_word, unknown)) or [w for w in shared if is_word(w)])
+    characters, spellings = count_spelling_ngrams(sorted(filter(is_word, unknown)) or [w for w in shared if is_word(w)])
     arrays = {
         "papers_with": np.rint(shares * size).astype(np.int32),
         "lift": _compute_lift(coded, len(vocabulary)),
         **spellings,
-        **count_forms(text for papers in writers for paper in papers for text in paper),
-        **backoff_counts(chain(*whole), len(vocabulary), fewest),
+        **count_gaps_and_capitals(text for papers in writers for paper in papers for text in paper),
+        **count_backoff_ngrams(chain(*whole), len(vocabulary), fewest),
         **fit_shared_topics(whole, topical, recipe.topics),
     }
     config = {

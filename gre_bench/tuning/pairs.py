@@ -65,8 +65,8 @@ class JudgedPaper:
 class Example:
     """A tokenised conversation: token ids, and the weight of each token's loss; the first weight has no effect.
 
-    *group*: in contrastive training, the index of the paper and metric together, and the index of the reply (-1 if the
-    reply is predicted without a review). *wrong*: whether the reply is predicted from a rival (see `choose_rivals`). A
+    *group*: in contrastive training, two indices: of the paper with its metric, and of the reply. The latter is -1 if
+    the reply is predicted without a review. *wrong*: whether the reply is predicted from a rival (see `choose_rivals`). A
     wrong example serves for comparison only; the LM is not trained to predict its reply.
     """
 
@@ -241,7 +241,7 @@ def check_examples(examples: Sequence[Example], max_tokens: int) -> Sequence[Exa
     return examples
 
 
-def digest_of(examples: Sequence[Example]) -> str:
+def digest_examples(examples: Sequence[Example]) -> str:
     """Returns the SHA-256 over the token ids and weights of *examples*, in their order."""
     total = hashlib.sha256()
     for example in examples:
@@ -277,6 +277,6 @@ def build_batches(
     return batches
 
 
-def weight_of(batch: Sequence[Example]) -> float:
+def sum_trained_weights(batch: Sequence[Example]) -> float:
     """Returns the sum of the trained tokens' weights in *batch*; the summed loss divided by it is the mean loss."""
     return float(sum(sum(example.weights[1:]) for example in batch if not example.wrong))

@@ -136,12 +136,12 @@ def train_once(folder: Path, request: Mapping[str, Any], work: Callable[[], Mapp
         with write_errors_as_settings_error(folder):
             mark.mkdir(exist_ok=True)  # shows that the files in a folder without a record are an unfinished model
         try:
-            made = {"asked": dict(request), **work(), "versions": versions()}
+            made = {"asked": dict(request), **work(), "versions": list_package_versions()}
         except Exception:
             if list(folder.iterdir()) == [mark]:
                 remove_checkpoints(folder)
             raise
-        write(made, folder)
+        write_training_record(made, folder)
         return made
 
 
@@ -169,7 +169,7 @@ def find_finished_record(folder: Path, request: Mapping[str, Any]) -> dict[str, 
     return None
 
 
-def write(record: Mapping[str, Any], folder: Path) -> None:
+def write_training_record(record: Mapping[str, Any], folder: Path) -> None:
     """Writes *record* into *folder* atomically and removes the checkpoints there; the training is then complete."""
     with write_errors_as_settings_error(folder):
         text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)
@@ -177,7 +177,7 @@ def write(record: Mapping[str, Any], folder: Path) -> None:
     remove_checkpoints(folder)
 
 
-def versions() -> dict[str, str]:
+def list_package_versions() -> dict[str, str]:
     """Returns package → version for those of `PACKAGES` that are installed."""
     installed = {}
     for package in PACKAGES:
@@ -197,7 +197,7 @@ def write_history(points: Sequence[HistoryPoint], folder: Path, mode: Literal["w
             file.writelines(json.dumps(asdict(point)) + "\n" for point in points)
 
 
-def save(
+def save_checkpoint(
     folder: Path, position: TrainingPosition, model: nn.Module, optimiser: Optimizer, rests_on: Mapping[str, Any]
 ) -> None:
     """Writes a checkpoint of a run at *position* under *folder*, and deletes the previous one.
@@ -241,7 +241,9 @@ def save(
                 shutil.rmtree(old)
 
 
-def restore(folder: Path, model: nn.Module, optimiser: Optimizer, rests_on: Mapping[str, Any]) -> TrainingPosition:
+def restore_checkpoint(
+    folder: Path, model: nn.Module, optimiser: Optimizer, rests_on: Mapping[str, Any]
+) -> TrainingPosition:
     """Loads the last checkpoint into *model*, *optimiser* and torch's random generators; returns the run's progress.
 
     Without a checkpoint, the progress is zero. If the checkpoint was saved with another *rests_on*, raises a

@@ -26,7 +26,7 @@ from gre_bench.core.errors import LMError
 from gre_bench.lm.engine.engines import ARCHITECTURES
 from gre_bench.lm.engine.packs import TokenTrie
 from gre_bench.lm.span import Conversation
-from gre_bench.tuning.pairs import Example, weight_of
+from gre_bench.tuning.pairs import Example, sum_trained_weights
 
 NAME = "trie-training"
 """The name under which transformers knows this attention."""
@@ -94,7 +94,7 @@ def contrastive_loss(model: nn.Module, batch: Sequence[Example], weight: float, 
     loss = -totals[learnt].sum()
     if choices:
         log_shares = torch.stack([torch.log_softmax(totals[choice] / temperature, 0)[0] for choice in choices])
-        loss = loss - weight * weight_of(batch) * log_shares.mean()
+        loss = loss - weight * sum_trained_weights(batch) * log_shares.mean()
     return loss
 
 

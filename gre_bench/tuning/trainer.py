@@ -24,7 +24,7 @@ from torch.optim import Optimizer
 from gre_bench.core.errors import LMError, SourceError
 from gre_bench.lm.engine.engines import is_out_of_memory
 from gre_bench.tuning import record, shared_prefixes
-from gre_bench.tuning.pairs import Example, build_batches, check_examples, digest_of, weight_of
+from gre_bench.tuning.pairs import Example, build_batches, check_examples, digest_examples, sum_trained_weights
 from gre_bench.tuning.record import History, HistoryPoint, TrainingPosition, trained_parameters
 from gre_bench.tuning.tuning_settings import TuningSettings
 
@@ -65,10 +65,10 @@ def train(
             },
             **(about or {}),
             "optimiser": run.optimiser_name,
-            "training data": digest_of(examples),
-            "held-out data": digest_of(held_out),
+            "training data": digest_examples(examples),
+            "held-out data": digest_examples(held_out),
         }
-        run.position = record.restore(folder, model, run.optimiser, rests_on)
+        run.position = record.restore_checkpoint(folder, model, run.optimiser, rests_on)
         record.write_history(run.position.points, folder, "w")
         if settings.recompute:
             with warnings.catch_warnings():
@@ -115,7 +115,7 @@ def train(
                     HistoryPoint(done, planned, epoch + (run.position.done + 1) / len(steps), loss, rate, measured)
                 )
                 if saved:
-                    record.save(folder, run.position, model, run.optimiser, rests_on)
+                    record.save_checkpoint(folder, run.position, model, run.optimiser, rests_on)
             run.position = replace(run.position, epoch=epoch + 1, done=0)
         model.eval()
         return History(run.position.points, run.optimiser_name)
@@ -180,7 +180,7 @@ class _Run:
         loss or the norm is not finite, the model stays unchanged.
         """
         self.model.train()
-        weight = sum(map(weight_of, batches))
+        weight = sum(map(sum_trained_weights, batches))
         total = 0.0
         with self._convert_out_of_memory_error():
             for batch in batches:
@@ -207,7 +207,9 @@ class _Run:
         ordered = examples if shared else sorted(examples, key=lambda example: len(example.ids))
         batches = [ordered[cut : cut + size] for cut in range(0, len(ordered), size)]
         with self._convert_out_of_memory_error(), torch.no_grad(), self._use_autocast():
-            mean = math.fsum(self._summed_loss(batch).item() for batch in batches) / sum(map(weight_of, batches))
+            mean = math.fsum(self._summed_loss(batch).item() for batch in batches) / sum(
+                map(sum_trained_weights, batches)
+            )
         self.refuse_no_number(mean, name)
         return mean
 

@@ -34,7 +34,7 @@ from gre_bench.http.lm_requests import (
     RetryPolicy,
     is_transient_status,
     map_in_threads,
-    retry_after,
+    parse_retry_after,
 )
 from gre_bench.writing.archive import ReplyArchive, request_digest
 from gre_bench.writing.rate_limiter import RateLimiter
@@ -156,7 +156,7 @@ class HttpWriter:
         """
         prompt_tokens, empty = estimate_tokens(chat.system + chat.user), False
         for attempt in count():
-            if not gate.ready():
+            if not gate.wait_until_ready():
                 break
             with ExitStack() as sending:
                 enter, limiter, budget = sending.enter_context, self.rate_limiter, self.model_budget
@@ -198,7 +198,7 @@ class HttpWriter:
         """Returns the reply for a chat whose last attempt failed, with the reason why the writer gives up."""
         too_long = answer.wait_s is not None and answer.wait_s > self.retry_policy.longest_wait_s
         why = f"endpoint asks to wait {answer.wait_s:.0f} s" if too_long else f"gave up after {attempt + 1} attempts"
-        reply = replace(answer.reply, detail=one_line(f"{why}: {answer.reply.detail}"))
+        reply = replace(answer.reply, detail=shorten_to_one_line(f"{why}: {answer.reply.detail}"))
         if gate.count(lost=True):
             gate.stop(reply)
         return reply
@@ -214,7 +214,7 @@ class HttpWriter:
         if answer.status is None:
             return unanswered_request(f"connection to the endpoint failed: {answer.reason}", again=True)
         if not 200 <= answer.status < 300:
-            result = read_problem(answer.status, answer.body, retry_after(answer.headers))
+            result = parse_error_response(answer.status, answer.body, parse_retry_after(answer.headers))
         else:
             result = self._parse_response(answer.body)
         # JSON escapes may have hidden the key in the body.
@@ -224,7 +224,7 @@ class HttpWriter:
 
     def _parse_response(self, body: bytes) -> CompletionResult:
         """Parses the content of a response; subclasses that request more than text override this method."""
-        return read_completion(body)
+        return parse_completion_response(body)
 
     def _build_parameters(self, sampling: Sampling) -> dict[str, Any]:
         parameters = {
@@ -286,7 +286,7 @@ class LogprobWriter(HttpWriter):
         return {**super()._build_parameters(sampling), "logprobs": True, "top_logprobs": TOP}
 
     def _parse_response(self, body: bytes) -> CompletionResult:
-        answer = read_completion(body)
+        answer = parse_completion_response(body)
         if answer.reply.outcome not in ("ok", "cut"):
             return answer
         tokens = _parse_tokens(json.loads(body))
@@ -403,10 +403,10 @@ def unanswered_request(
     detail: str, *, again: bool = False, stop: bool = False, wait_s: float | None = None, outcome: Outcome = "failed"
 ) -> CompletionResult:
     """Returns the result of a request that got no reply, for the reason *detail*; it is not final."""
-    return CompletionResult(Completion(outcome, None, one_line(detail), final=False), again, wait_s, stop)
+    return CompletionResult(Completion(outcome, None, shorten_to_one_line(detail), final=False), again, wait_s, stop)
 
 
-def read_completion(body: bytes) -> CompletionResult:
+def parse_completion_response(body: bytes) -> CompletionResult:
     """Parses *body*, the content of a response with HTTP status 200; the content may still state an error."""
     tree = _parse_body(body)
     if isinstance(tree, str):
@@ -416,7 +416,7 @@ def read_completion(body: bytes) -> CompletionResult:
     choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], Mapping) else {}
     for holder in (tree, choice):
         if error := _find_error(holder):
-            return read_problem(error.get("code"), holder)
+            return parse_error_response(error.get("code"), holder)
     message = _get_mapping(choice, "message")
     if message is None:
         return unanswered_request("endpoint answered without a message (200)")
@@ -425,7 +425,7 @@ def read_completion(body: bytes) -> CompletionResult:
     thinking += max(len(_join_content_parts(message.get(name))) for name in ("reasoning_content", "reasoning"))
     usage = _get_mapping(tree, "usage") or {}
     more = {
-        "model": one_line(
+        "model": shorten_to_one_line(
             replace_lone_surrogates(_join_content_parts(tree.get("model") if isinstance(tree, Mapping) else None))
         ),
         "thinking": thinking,
@@ -434,7 +434,7 @@ def read_completion(body: bytes) -> CompletionResult:
     }
     refusal = _join_content_parts(message.get("refusal"))
     if refusal or finish in _FILTERED:
-        detail = one_line(replace_lone_surrogates(refusal) or f"stopped by the endpoint: {finish}")
+        detail = shorten_to_one_line(replace_lone_surrogates(refusal) or f"stopped by the endpoint: {finish}")
         return CompletionResult(Completion("refused", None, detail, **more))
     if finish in _BROKEN_OFF:
         return unanswered_request(f"endpoint cut the reply off: {finish}")
@@ -445,7 +445,7 @@ def read_completion(body: bytes) -> CompletionResult:
     return CompletionResult(Completion("cut" if finish in _CUT else "ok", text, **more))
 
 
-def read_problem(status: object, body: object, wait_s: float | None = None) -> CompletionResult:
+def parse_error_response(status: object, body: object, wait_s: float | None = None) -> CompletionResult:
     """Parses an error response. If the prompt was refused or too long, the reply is final.
 
     *status*: the HTTP status, or the error code stated in a response with status 200. *body*: the content, as bytes or
@@ -458,11 +458,11 @@ def read_problem(status: object, body: object, wait_s: float | None = None) -> C
     status = status if isinstance(status, int) and not isinstance(status, bool) else 0
     detail = f"endpoint error {status or 'without a number'}: {message or body}"
     if code in _POLICY or (status == 403 and "flagged_input" in (_get_mapping(error, "metadata") or {})):
-        return CompletionResult(Completion("refused", None, one_line(f"the prompt was refused: {message}")))
+        return CompletionResult(Completion("refused", None, shorten_to_one_line(f"the prompt was refused: {message}")))
     too_long = status in (400, 422) and any(words in message.lower() for words in _TOO_LONG_SAID)
     if status == 413 or code in _TOO_LONG or too_long:
         return CompletionResult(
-            Completion("failed", None, one_line(f"the prompt is too long for the model: {message}"))
+            Completion("failed", None, shorten_to_one_line(f"the prompt is too long for the model: {message}"))
         )
     if code == _NO_QUOTA:
         return unanswered_request("the account has no quota left (429)", stop=True, outcome="rate_limited")
@@ -475,7 +475,7 @@ def read_problem(status: object, body: object, wait_s: float | None = None) -> C
     return unanswered_request(detail, again=is_transient_status(status), wait_s=wait_s)
 
 
-def one_line(text: str) -> str:
+def shorten_to_one_line(text: str) -> str:
     line = re.sub(r"[\x00-\x20\x7f-\x9f\u2028\u2029]+", " ", text[: 4 * LONGEST_DETAIL]).strip()
     return line if len(line) <= LONGEST_DETAIL else line[: LONGEST_DETAIL - 1] + "…"
 

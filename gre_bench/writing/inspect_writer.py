@@ -22,9 +22,9 @@ from gre_bench.http.lm_requests import HttpClient, mask_secrets
 from gre_bench.writing.http_writer import (
     CompletionResult,
     HttpWriter,
-    one_line,
-    read_problem,
+    parse_error_response,
     replace_lone_surrogates,
+    shorten_to_one_line,
     unanswered_request,
 )
 
@@ -54,7 +54,11 @@ class InspectWriter(HttpWriter):
         try:
             sent = asyncio.run_coroutine_threadsafe(asyncio.wait_for(request, seconds), _get_event_loop()).result()
             output = sent[0] if isinstance(sent, tuple) else sent
-            result = _parse_provider_error(output, provider) if isinstance(output, Exception) else read_output(output)
+            result = (
+                _parse_provider_error(output, provider)
+                if isinstance(output, Exception)
+                else parse_provider_output(output)
+            )
         except TimeoutError:
             result = unanswered_request(f"provider gave no answer in {seconds:g} s", again=True)
         except Exception as error:  # each provider's package has its own errors
@@ -81,10 +85,10 @@ def open_provider(model: Model) -> ModelAPI:
     except LMError:
         raise
     except ValueError as error:
-        raise SettingsError(f"model {model.name}: {one_line(str(error))}") from None
+        raise SettingsError(f"model {model.name}: {shorten_to_one_line(str(error))}") from None
     except Exception as error:  # providers may raise any exception if their key or their package is missing
         raise LMError(
-            f"model {model.name}: {one_line(Text.from_markup(str(error)).plain.removeprefix('ERROR: '))}"
+            f"model {model.name}: {shorten_to_one_line(Text.from_markup(str(error)).plain.removeprefix('ERROR: '))}"
         ) from None
     # Retries by a provider's own client would send requests that the budget does not count.
     if hasattr(sender := getattr(api, "client", None), "max_retries"):
@@ -92,7 +96,7 @@ def open_provider(model: Model) -> ModelAPI:
     return api
 
 
-def read_output(output: ModelOutput) -> CompletionResult:
+def parse_provider_output(output: ModelOutput) -> CompletionResult:
     """Parses the output of a provider; the reasoning is left out, and only its characters are counted."""
     if not output.choices:
         return unanswered_request(f"provider answered without a message: {output.error or 'no reason given'}")
@@ -104,14 +108,16 @@ def read_output(output: ModelOutput) -> CompletionResult:
     if usage is None and choice.stop_reason in ("model_length", "content_filter"):
         # A refused request looks like an output whose text is the provider's message.
         code = "content_filter" if choice.stop_reason == "content_filter" else "context_length_exceeded"
-        return read_problem(400, {"error": {"code": code, "message": text}})
-    more: dict[str, Any] = {"model": one_line(replace_lone_surrogates(output.model)), "thinking": thinking}
+        return parse_error_response(400, {"error": {"code": code, "message": text}})
+    more: dict[str, Any] = {"model": shorten_to_one_line(replace_lone_surrogates(output.model)), "thinking": thinking}
     if usage is not None:
         read = (usage.input_tokens, usage.input_tokens_cache_read, usage.input_tokens_cache_write)
         more |= {"prompt_tokens": sum(count or 0 for count in read), "reply_tokens": usage.output_tokens}
     if choice.stop_reason == "content_filter" or any(part.type == "text" and part.refusal for part in parts):
         reason = choice.stop_details.explanation if choice.stop_details else output.error or text
-        return CompletionResult(Completion("refused", None, one_line(reason or "stopped by the provider"), **more))
+        return CompletionResult(
+            Completion("refused", None, shorten_to_one_line(reason or "stopped by the provider"), **more)
+        )
     cut = choice.stop_reason in _CUT
     if not text.strip():
         why = "no text before the limit was reached" if cut else "no text"
@@ -122,13 +128,13 @@ def read_output(output: ModelOutput) -> CompletionResult:
 
 
 def _parse_provider_error(error: Exception, provider: ModelAPI) -> CompletionResult:
-    """Parses an error that *provider* raised or returned, as `read_problem` parses a response."""
+    """Parses an error that *provider* raised or returned, as `parse_error_response` parses a response."""
     decision, status = provider.should_retry(error), getattr(error, "status_code", None) or getattr(error, "code", None)
     wait_s, limited = getattr(decision, "retry_after", None), getattr(decision, "kind", None) == "rate_limit"
     if isinstance(status, int):
         body = getattr(error, "body", None)
         stated = body.get("error", body) if isinstance(body, Mapping) else {"message": str(error)}
-        return read_problem(status, {"error": stated}, wait_s)
+        return parse_error_response(status, {"error": stated}, wait_s)
     detail = f"{type(error).__name__}: {str(error.__cause__ or '') or error}"
     outcome = "rate_limited" if limited else "failed"
     return unanswered_request(detail, again=bool(decision), wait_s=wait_s, outcome=outcome)

@@ -17,7 +17,7 @@ from gre_bench.perturbations.by_name import WriterTask
 from gre_bench.perturbations.edits import add_section_openings, blank_even_sentences, check_completion
 from gre_bench.perturbations.material import PerturbationInput
 from gre_bench.prompts.conditions import Condition
-from gre_bench.prompts.library import fill, load
+from gre_bench.prompts.library import fill_prompt, load
 from gre_bench.writing.fit import OverLong, choose_token_counter, cut_paper_to_fit, judge_fit, tokens_left_for_prompt
 from gre_bench.writing.rules.synopsis import assw_text
 from gre_bench.writing.rules.writer import change_applicable_items
@@ -78,7 +78,7 @@ class LMTextWriter:
         return self.condition.chat if task == "review" and self.condition else partial(build_paper_chat, task)
 
     def judgments(self, reviews: Sequence[tuple[str, str]]) -> list[WrittenText]:
-        chats = [fill(self.prompts["judgments"][0], review=text) for _, text in reviews]
+        chats = [fill_prompt(self.prompts["judgments"][0], review=text) for _, text in reviews]
         return self._write_with_retries(
             [item for item, _ in reviews],
             chats,
@@ -96,19 +96,19 @@ class LMTextWriter:
 
     def _write_perturbed_reviews(self, task: WriterTask, items: Sequence[PerturbationInput]) -> list[WrittenText]:
         if task == "completion":
-            chats = [fill(task, review=blank_even_sentences(item)) for item in items]
+            chats = [fill_prompt(task, review=blank_even_sentences(item)) for item in items]
             return self._write_checked_texts(items, chats, [partial(check_completion, material=item) for item in items])
         if task == "abstract_only":
-            chats = [fill(task, abstract=item.abstract or "") for item in items]
+            chats = [fill_prompt(task, abstract=item.abstract or "") for item in items]
             return self._write_checked_texts(items, chats, [str] * len(items))
         if task == "rephrase":
-            chats = [fill(task, review=item.text) for item in items]
+            chats = [fill_prompt(task, review=item.text) for item in items]
             return self._write_checked_texts(
                 items, chats, [partial(check_rephrasing, text=item.text) for item in items]
             )
         strengths, weaknesses = (
             self._write_checked_texts(
-                items, [fill(prompt, review=item.text) for item in items], [parse_summary] * len(items)
+                items, [fill_prompt(prompt, review=item.text) for item in items], [parse_summary] * len(items)
             )
             for prompt in PROMPTS[task]
         )
@@ -225,7 +225,7 @@ def _refuse_echoes_and_loops(chat: Chat, read: Callable[[str], str]) -> Callable
 
 
 def build_paper_chat(task: str, paper: str) -> Chat:
-    return fill(task, paper=paper)
+    return fill_prompt(task, paper=paper)
 
 
 def _join_opening_summaries(item: PerturbationInput, strengths: WrittenText, weaknesses: WrittenText) -> WrittenText:

@@ -265,7 +265,8 @@ class ModelBudget:
         prompt, written = tokens_of(chat, reply)
         self.spend_log.add(
             "answered", self.account, self.model.name, outcome=reply.outcome, prompt_tokens=prompt,
-            reply_tokens=written, usd=cost(self.model, prompt, written), estimated=guessed, seconds=round(seconds, 3),
+            reply_tokens=written, usd=compute_cost_usd(self.model, prompt, written), estimated=guessed,
+            seconds=round(seconds, 3),
         )  # fmt: skip
 
     def _check_limits(self, in_flight: bool = False) -> None:
@@ -280,8 +281,8 @@ class ModelBudget:
                 of_model += expected if model == self.model.name else Spent()
         if self._began is not None:
             of_model.hours += (time.monotonic() - self._began) / 3600
-        check_bounds(self.budget, of_run, self.account)
-        check_bounds(self._own, of_model, self.account, self.model.name)
+        check_budget_limits(self.budget, of_run, self.account)
+        check_budget_limits(self._own, of_model, self.account, self.model.name)
 
     def _is_full_only_with_in_flight(self) -> bool:
         """Whether the spending reaches a limit only if requests in flight are counted."""
@@ -304,7 +305,7 @@ class ModelBudget:
         answers = sum(spent.outcomes[outcome] for outcome in ANSWERED)
         prompt = estimate_tokens(chat.system + chat.user)
         reply = spent.reply_tokens // answers if answers else sampling.max_tokens
-        return Spent(prompt_tokens=prompt, reply_tokens=reply, usd=cost(self.model, prompt, reply) or 0.0)
+        return Spent(prompt_tokens=prompt, reply_tokens=reply, usd=compute_cost_usd(self.model, prompt, reply) or 0.0)
 
 
 def estimate_tokens(text: str) -> int:
@@ -322,14 +323,14 @@ def tokens_of(chat: Chat, reply: Completion) -> tuple[int, int]:
     )
 
 
-def cost(model: Model, prompt_tokens: float, reply_tokens: float) -> float | None:
+def compute_cost_usd(model: Model, prompt_tokens: float, reply_tokens: float) -> float | None:
     """Returns the cost in USD of *prompt_tokens* and *reply_tokens* with *model*; None if the model has no prices."""
     if model.price_in is None or model.price_out is None:
         return None
     return (prompt_tokens * model.price_in + reply_tokens * model.price_out) / 1e6
 
 
-def check_bounds(bounds: Bounds, spent: Spent, account: str, model: str | None = None) -> None:
+def check_budget_limits(bounds: Bounds, spent: Spent, account: str, model: str | None = None) -> None:
     """Raises `BudgetReached` if *spent* has reached a limit of *bounds*.
 
     *model*: the model that the limits are for; None: they are for *account* as a whole.

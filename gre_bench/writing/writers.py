@@ -14,7 +14,7 @@ from gre_bench.catalogs.domains import PEER_REVIEW, load_domain
 from gre_bench.catalogs.models import Model
 from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.known_names import did_you_mean
+from gre_bench.core.known_names import suggest_known_names
 from gre_bench.core.records import LMIdentity, Paper, Sampling, WrittenText, digest
 from gre_bench.core.settings import BudgetSettings
 from gre_bench.core.training_registers import INCLUDED, Register, read_register
@@ -139,7 +139,7 @@ def open_lm_text_writer(name: str, writer_context: WriterContext) -> tuple[LMTex
     model, guideline = split_condition(name)
     if model not in models:
         where = f" in {writer_context.models}" if writer_context.models else ""
-        raise SettingsError(f"no writer {name!r}{where}; {did_you_mean(name, (*NAMES, *models))}")
+        raise SettingsError(f"no writer {name!r}{where}; {suggest_known_names(name, (*NAMES, *models))}")
     chosen = models[model].override_sampling(writer_context.sampling.get(model))
     writer = writer_context.writer(chosen, WRITERS[chosen.provider])
     judging = load_domain(writer_context.domain).judgments
@@ -173,7 +173,7 @@ def open_examiner(name: str | None, writer_context: WriterContext) -> ExaminerLM
     return ExaminerLM(writer_context.writer(model, WRITERS[model.provider]), model.sampling)
 
 
-def open_logprobs(name: str | None, writer_context: WriterContext) -> LogprobWriter:
+def open_logprob_writer(name: str | None, writer_context: WriterContext) -> LogprobWriter:
     model = open_examiner(name, writer_context).writer.model
     if model.provider != "openai":
         raise SettingsError(f"log-probabilities need an OpenAI-compatible endpoint, and {model.name} has a provider")

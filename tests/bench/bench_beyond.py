@@ -17,19 +17,19 @@ from pathlib import Path
 
 import numpy as np
 
-from gre_bench.core.metrics import recipe_of
+from gre_bench.core.metrics import find_recipe
 from gre_bench.core.records import HUMAN, Prediction
 from gre_bench.core.settings import load
 from gre_bench.lm.opening import open_lm
 from gre_bench.lm.protocol import EvaluationLM, predict_checked
 from gre_bench.metrics.cases import Entry
-from gre_bench.metrics.scoring import prompt_of
+from gre_bench.metrics.scoring import choose_prompt_name
 from gre_bench.pipeline.planning import load_sample_entries
 from gre_bench.stats.intervals import paired_test
 from gre_bench.store import Store
 from gre_bench.store.queries import CURRENT_SIGNATURES
 
-PROMPT = prompt_of(recipe_of("gem_s_beyond"), load(None).scoring)
+PROMPT = choose_prompt_name(find_recipe("gem_s_beyond"), load(None).scoring)
 
 
 class LogprobCache:

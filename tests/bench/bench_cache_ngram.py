@@ -14,7 +14,7 @@ from pathlib import Path
 
 from gre_bench.core.records import Prediction
 from gre_bench.lm.ngram.cache_ngram import FEATURES, CacheNgram
-from gre_bench.lm.ngram.segmentation import is_word, split
+from gre_bench.lm.ngram.segmentation import is_word, split_into_tokens
 
 FOLDER = Path(__file__).resolve().parents[2] / "data" / "evaluation_lm" / "cache-ngram-3"
 PLAIN_PAIRS = 8
@@ -67,13 +67,13 @@ class Plain:
         ]
         none = sum(chance * factor for chance, factor in zip(self.unigram, factors, strict=True))
         mu, known_weights = model.config["marginal_weights"], model.config["conditional_weights"]
-        source, total = split(x).words[:-1], 0.0
+        source, total = split_into_tokens(x).words[:-1], 0.0
         copies: dict[str, float] = {}
         for word in source:
             copies[word] = copies.get(word, 0.0) + self.weight(word)
         all_copies = sum(copies.values())
         follows = list(zip(["\n", *source], source, strict=False))
-        words = split(text).words
+        words = split_into_tokens(text).words
         for place, word in enumerate(words):
             number, before = self.ids.get(word, 0), words[place - 1] if place else "\n"
             last, second = self.ids.get(before, 0), self.ids.get(words[place - 2] if place > 1 else "\n", 0)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gre_bench.core.metrics import recipe_of, sort_metric_names
+from gre_bench.core.metrics import find_recipe, sort_metric_names
 from gre_bench.core.records import HUMAN
 from gre_bench.perturbations.harms import DEGREES, HARMS
 from gre_bench.stats.samples import Array
@@ -62,7 +62,7 @@ def table(judges: dict[str, list[ReadCopy]], degrees: Sequence[int]) -> list[lis
         {row["metric"] for store in stores for row in store.read(PLANNED_SIGNATURES) if row["evaluation_lm"] == lm}
         for lm, stores in judges.items()
     )))  # fmt: skip
-    rows = [[" less ".join(judges), *(recipe_of(metric).title for metric in metrics)]]
+    rows = [[" less ".join(judges), *(find_recipe(metric).title for metric in metrics)]]
     for harm in HARMS.values():
         cells = [harm.said]
         for metric in metrics:

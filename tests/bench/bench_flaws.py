@@ -41,7 +41,7 @@ from gre_bench.stats.detection import (
     summarise_flaw_scores,
 )
 from gre_bench.store import ReadCopy
-from gre_bench.studies.flaws import share_of_words
+from gre_bench.studies.flaws import compute_word_share
 from gre_bench.writing.rules.judgments import judgments_of
 from tests.simulations.finite import score_cases
 
@@ -98,7 +98,7 @@ def score_drafts(
         descriptions = [item.fill_placeholders(item.flaw.judgments[:wordings]) for item in (f, g)]
         for metric in METRICS:
             if metric == LEXICAL:
-                found = [share_of_words(x, y) for x in texts for own in descriptions for y in own]
+                found = [compute_word_share(x, y) for x in texts for own in descriptions for y in own]
             else:
                 cases = [Case(paper.paper_id, "s", "r", "judgments", x, y, paper.abstract if "_s_" in metric else None)
                          for x in texts for own in descriptions for y in own]  # fmt: skip

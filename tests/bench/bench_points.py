@@ -17,7 +17,7 @@ from pathlib import Path
 
 from gre_bench.cli.views.study_screens import SCORE_NAMES, format_auc
 from gre_bench.core import settings
-from gre_bench.core.metrics import recipe_of
+from gre_bench.core.metrics import find_recipe
 from gre_bench.ingest.records.tables import parse_ordered_labels
 from gre_bench.pipeline.importing import import_papers, import_points, import_reviews
 from gre_bench.pipeline.runs.job import Job, record_run
@@ -78,7 +78,7 @@ def main() -> None:
     for label in summary["labels"]:
         for row in label["rows"]:
             score = SCORE_NAMES[row["score"]].removeprefix("· ")
-            score = f"{recipe_of(row['metric']).title}: {score}" if row["metric"] else score
+            score = f"{find_recipe(row['metric']).title}: {score}" if row["metric"] else score
             count = f"{label['points']:,}, {label['papers']}"
             print(f"| {label['label']} | {count} | {score} | {format_auc(row, '')} | {format_auc(row, 'within_')} |")
     for note in summary["notes"]:

@@ -23,7 +23,7 @@ from gre_bench.release import manifest
 from gre_bench.release.public_tables import Additions
 from gre_bench.release.publishing import Publication, Published, publish
 from gre_bench.release.release_store import ReleaseStore
-from gre_bench.reports.publish_editions import provenance
+from gre_bench.reports.publish_editions import build_provenance
 from gre_bench.store import Store
 from tests.bench.bench_board import BENCH, Cost, make, measure_rank_tests, run_and_measure, run_in_process
 
@@ -39,7 +39,9 @@ def measure_publishing(folder: Path, metrics: int) -> tuple[Published, Cost, lis
         shown=[{"signature_id": f"s{place}", "place": place, "lm_id": "none"} for place in range(metrics)],
     )  # fmt: skip
     store = Store(folder, BENCH)
-    publication = Publication(store.read_file, additions, lambda licence: False, provenance(store, Settings(), []))
+    publication = Publication(
+        store.read_file, additions, lambda licence: False, build_provenance(store, Settings(), [])
+    )
     steps: list[Step] = []
 
     def at(step: str) -> None:
@@ -51,7 +53,7 @@ def measure_publishing(folder: Path, metrics: int) -> tuple[Published, Cost, lis
 
 def measure_verifying(folder: Path) -> Cost:
     """Measures ``gre-bench verify``, which reads every byte again."""
-    return run_and_measure(lambda: manifest.verify(folder))[1]
+    return run_and_measure(lambda: manifest.verify_release(folder))[1]
 
 
 def format_steps(steps: list[Step]) -> str:

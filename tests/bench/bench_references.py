@@ -28,7 +28,7 @@ import numpy as np
 from scipy import stats as scipy_stats
 
 from gre_bench.board.family import group_ranked_rows
-from gre_bench.core.metrics import recipe_of
+from gre_bench.core.metrics import find_recipe
 from gre_bench.core.records import HUMAN
 from gre_bench.metrics.scoring import MetricWork
 from gre_bench.pipeline.planning import load_sample_entries
@@ -38,7 +38,7 @@ from gre_bench.stats.intervals import paired_test
 from gre_bench.stats.reference_shares import find_tipping_share, measure_ai_likeness, trim_ai_like_references
 from gre_bench.store import ReadCopy
 from gre_bench.store.queries import BOARD_PAIRS, LEADERBOARD
-from gre_bench.studies.references import stand_in_cases
+from gre_bench.studies.references import yield_stand_in_cases
 from gre_bench.tasks import steps
 
 SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)
@@ -65,9 +65,9 @@ class BoardScores:
     def __init__(self, state: Path, edition: str, metric: str):
         store = ReadCopy(state, edition)
         (signature,) = shown_signatures(store, [metric])
-        source, recipe = find_score_origin(store, signature, HUMAN, state), recipe_of(metric)
+        source, recipe = find_score_origin(store, signature, HUMAN, state), find_recipe(metric)
         entries = load_sample_entries(store, {}, None, None, source.settings.scoring.synopsis_of)
-        cases = list(stand_in_cases(entries, recipe, signature["writer"], signature["form"], everyone=True))
+        cases = list(yield_stand_in_cases(entries, recipe, signature["writer"], signature["form"], everyone=True))
         work = MetricWork(metric, signature["signature_id"], tuple(case for _, case in cases))
         scored = steps.score_papers("bench", source.job.backends, source.settings.scoring, [work], {})
         gains = {}

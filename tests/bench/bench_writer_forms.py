@@ -26,7 +26,7 @@ from gre_bench.core.records import Prediction
 from gre_bench.core.training_registers import PaperTexts
 from gre_bench.ingest.records.sampling import read_evaluation_set
 from gre_bench.lm.ngram.cache_ngram import CacheNgram
-from gre_bench.lm.ngram.segmentation import split
+from gre_bench.lm.ngram.segmentation import split_into_tokens
 from gre_bench.perturbations import edits
 from gre_bench.perturbations.material import PerturbationInput
 from gre_bench.stats.auc import compute_auc
@@ -95,7 +95,7 @@ def compare(
                 rows.append([answer.total for answer in lm.logprob([Prediction(x, synopsis, y) for x in xs])])
                 ids.append(paper.paper_id)
     texts = [text for three in written for text in three]
-    tokens = float(np.mean([len(split(text).words) for text in texts]))
+    tokens = float(np.mean([len(split_into_tokens(text).words) for text in texts]))
     return np.array(rows), ids, tokens, float(np.mean([len(text.splitlines()) for text in texts]))
 
 

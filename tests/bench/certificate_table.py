@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from gre_bench.core.metrics import recipe_of
+from gre_bench.core.metrics import find_recipe
 from gre_bench.perturbations.harms import HARMS
 from gre_bench.pipeline.certificates import Certificate, load_shipped_certificates
 from gre_bench.stats.degrees import PAPERS
@@ -30,7 +30,7 @@ def cell(curve: dict[str, Any] | None) -> str:
 
 def table(certificates: list[Certificate]) -> str:
     """Returns the table of *certificates*: one column per metric, one row per harm."""
-    titles = [recipe_of(str(item.signature["metric"])).title for item in certificates]
+    titles = [find_recipe(str(item.signature["metric"])).title for item in certificates]
     rows = [["harm", *titles], ["---"] * (len(titles) + 1)]
     rows += [[harm.said, *(cell(item.harms.get(name)) for item in certificates)] for name, harm in HARMS.items()]
     papers = (str(max(curve["papers"] for curve in item.harms.values())) for item in certificates)

@@ -27,12 +27,12 @@ from typing import Any
 from scipy import stats
 
 from gre_bench.api import open_lm
-from gre_bench.core.metrics import find_specific_signature, recipe_of
+from gre_bench.core.metrics import find_recipe, find_specific_signature
 from gre_bench.core.records import HUMAN, Prediction
 from gre_bench.pipeline.ranking import text_read_by, words_of
 from gre_bench.reports.contrasts import load_score_columns
 from gre_bench.reports.signatures import shown_signatures
-from gre_bench.stats.effects import holm
+from gre_bench.stats.effects import adjust_by_holm
 from gre_bench.stats.length import contrast_at_length, estimate_length_slope
 from gre_bench.stats.pair_tests import pair_tests
 from gre_bench.store import Store
@@ -142,7 +142,7 @@ def count_significant(
                 units = [exchanged[key] for key in own] if exchanged else None
                 values, (candidates, papers) = [means[key] for key in own], zip(*own, strict=True)
                 ps = [test.p for test in pair_tests(values, papers, candidates, exchanges=units)]
-                counts[form][term] = sum(p < 0.05 for p in holm(ps))
+                counts[form][term] = sum(p < 0.05 for p in adjust_by_holm(ps))
                 continue
             ps = []
             for pair in combinations(names, 2):
@@ -152,7 +152,7 @@ def count_significant(
                 units = tuple([exchanged[name, paper] for paper in papers] for name in pair) if exchanged else None
                 contrast = contrast_at_length(slope, papers, sides[0], sides[1], lengths[0], lengths[1], units)
                 ps.append(contrast.common.p if form == FORMS[2] else contrast.p)
-            counts[form][term] = sum(p < 0.05 for p in holm(ps))
+            counts[form][term] = sum(p < 0.05 for p in adjust_by_holm(ps))
     return counts
 
 
@@ -182,7 +182,9 @@ def rows(
                 judgments = dict(connection.execute(
                     "select review_id, lines from judgments where writer = ?", [signature["writer"]]
                 ).fetchall())  # fmt: skip
-        title = recipe_of(signature["metric"]).title + (f", only judgments that {stance.rstrip('s')}" if stance else "")
+        title = find_recipe(signature["metric"]).title + (
+            f", only judgments that {stance.rstrip('s')}" if stance else ""
+        )
         with store.reading() as connection:
             asked = "select candidate_id, paper_id, swap from moved where writer = ?"
             swaps = {(c, p): swap for c, p, swap in connection.execute(asked, [signature["writer"]]).fetchall()}

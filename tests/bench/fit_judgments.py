@@ -26,7 +26,7 @@ from scipy import optimize, sparse
 from gre_bench.core.review_text import Kind
 from gre_bench.core.training_registers import PaperTexts, Register, load_named_registers, write_register
 from gre_bench.ingest.records.sampling import read_evaluation_set
-from gre_bench.writing.rules.judgments import claims_of
+from gre_bench.writing.rules.judgments import split_into_claims
 from gre_bench.writing.rules.stances import NONE, SCALE, STANCES, Claim, features
 from tests.bench.bench_rule_judgments import judged, parse_row_range, real_rows, words
 from tests.conftest import ROOT, SHARED
@@ -98,10 +98,10 @@ def of_papers(shapes: Sequence[tuple[Kind, int]]) -> tuple[list[set[str]], list[
         if len(text) > FEWEST_CHARACTERS:
             words = text.split()
             start = chance.randrange(max(1, len(words) - 700))
-            sentences = claims_of(" ".join(words[start : start + 1200]))
+            sentences = split_into_claims(" ".join(words[start : start + 1200]))
             chance.shuffle(sentences)
             add(sentences)
-    sentences = [sentence for paper in papers for sentence in claims_of(paper.abstract or "")]
+    sentences = [sentence for paper in papers for sentence in split_into_claims(paper.abstract or "")]
     chance.shuffle(sentences)
     add(sentences)
     return named, papers
@@ -144,7 +144,7 @@ def main() -> None:
     sets = [read_evaluation_set(file) for file in sorted((SHARED / "openreview").glob("*.notes.jsonl.gz"))]
     rows, given = rows_of(first, last, sets)
     start = time.perf_counter()
-    read = [(claims_of(row["review"] or ""), judged(row["judgments"] or "")) for row in rows]
+    read = [(split_into_claims(row["review"] or ""), judged(row["judgments"] or "")) for row in rows]
     counts = Counter(
         stem
         for sentences, lines in read

@@ -15,7 +15,7 @@ from typing import Any
 
 from gre_bench.board.committee_curve import read_committee_curve
 from gre_bench.board.words import format_p_value
-from gre_bench.core.metrics import ALPHA, recipe_of
+from gre_bench.core.metrics import ALPHA, find_recipe
 from gre_bench.core.resources import resource
 from gre_bench.release.loading import find_release, load_release
 from gre_bench.reports.contrasts import compare_contrasts, compare_lms
@@ -52,7 +52,7 @@ def reviewers(store: Store, lm: str, group: str | None) -> Iterator[list[str]]:
     own = [row for row in rows if row["signature_id"] == signatures["gem_s_abstract"] and row["group_name"] == group]
     parts = ("score", "above_chance") if group is None else ("score",)
     titles = {"score": "{}", "above_chance": "above chance"}
-    yield ["reviewer", *(titles[part].format(recipe_of(metric).title) for metric in METRICS for part in parts)]
+    yield ["reviewer", *(titles[part].format(find_recipe(metric).title) for metric in METRICS for part in parts)]
     for row in sorted(own, key=lambda row: (row["kind"] == "control", -(row["score"] or 0))):
         cells = [by[signatures[metric], row["candidate"]] for metric in METRICS]
         yield [row["candidate"], *(format_half_interval(dict(cell), part) for cell in cells for part in parts)]
@@ -96,7 +96,7 @@ def orders(state: Path) -> Iterator[list[str]]:
     """Yields rows that compare the order of all candidates by two evaluation LMs, by the tests of their boards."""
     found = {row["metric"]: row for row in compare_lms(state, INCLUDED_EDITION, LMS, METRICS)["evaluation_lms"]}
     rows = [found[metric] for metric in METRICS]
-    yield ["of ten candidates", *(recipe_of(metric).title for metric in METRICS)]
+    yield ["of ten candidates", *(find_recipe(metric).title for metric in METRICS)]
     rho = [(row["agreement"]["spearman"], row["agreement"]["low"], row["agreement"]["high"]) for row in rows]
     yield ["Spearman's ρ between the orders (90%)", *(f"{each:.2f} ({low:.2f}, {high:.2f})" for each, low, high in rho)]
     sure = {"both": "both", "only_first": f"`{LMS[0]}` only", "only_second": f"`{LMS[1]}` only", "neither": "neither"}
@@ -114,7 +114,7 @@ def facts(store: Store, state: Path, lm: str) -> Iterator[list[str]]:
     apart = {row["signature_id"]: row for row in store.read(SEPARATION, signature_ids=ids)}
     rows = [[row for row in compare_contrasts(state, INCLUDED_EDITION, CONTRASTS)["contrasts"]
              if row["signature_id"] == signature["signature_id"]] for signature in signatures]  # fmt: skip
-    yield ["", *(recipe_of(row["metric"]).title for row in signatures)]
+    yield ["", *(find_recipe(row["metric"]).title for row in signatures)]
     yield ["scored pairs", *(str(len(each)) for each in pairs)]
     references = [len({(row["paper_id"], row["reference_id"]) for row in each}) for each in pairs]
     papers = [len({row["paper_id"] for row in each}) for each in pairs]
@@ -135,7 +135,7 @@ def stability(state: Path, lm: str) -> Iterator[list[str]]:
     """Yields Spearman's correlation of the models' order between two random halves, with its 90% quantiles."""
     found = [row for row in compare_contrasts(state, INCLUDED_EDITION, CONTRASTS)["stability"]
              if row["evaluation_lm"] == lm]  # fmt: skip
-    yield ["Spearman's ρ between", *(recipe_of(row["metric"]).title for row in found)]
+    yield ["Spearman's ρ between", *(find_recipe(row["metric"]).title for row in found)]
     titles = {"papers": "two halves of the papers", "references": "one reference of each paper and the others"}
     for split, title in titles.items():
         yield [

@@ -19,14 +19,14 @@ def main() -> None:
     folder, runner = Path(asked["folder"]), asked["runner"]
     prefect_engine.configure_prefect(folder)
     os.environ["PREFECT_SERVER_ANALYTICS_ENABLED"] = "false"
-    from gre_bench.core.settings import parse
+    from gre_bench.core.settings import parse_settings
     from gre_bench.flows.annual_refresh import annual_refresh
     from gre_bench.pipeline.refreshing import refresh
     from gre_bench.pipeline.runs.job import Job
     from tests.bench.null_lm import NullSettings
 
     run = {} if runner in ("alone", "here") else {"runner": runner, "workers": asked["workers"]}
-    settings = parse({
+    settings = parse_settings({
         "edition": {"venue": "BENCH", "year": 2026, "papers": asked["papers"]},
         "sources": {"papers": asked["papers_file"], "reviews": asked["reviews_file"]},
         "scoring": {"metrics": ["gem", "gem_s_abstract", "gem_s_assw"], "chance": False},  # the pairs of the paper

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from gre_bench.core.metrics import recipe_of
+from gre_bench.core.metrics import find_recipe
 from gre_bench.perturbations.by_name import PERTURBATIONS
 from gre_bench.pipeline.validation_records import SHIPPED, ValidationRecord, load_shipped_records
 
@@ -51,7 +51,7 @@ def table(lm: str, edition: str, writer: str | None = None) -> str:
         and (writer in (None, record.signature["writer"]) or record.signature["metric"] == "gem_raw")
     }
     records = [by_metric[metric] for metric in METRICS if metric in by_metric]
-    rows: list[list[Any]] = [["d", *(recipe_of(str(one.signature["metric"])).title for one in records)]]
+    rows: list[list[Any]] = [["d", *(find_recipe(str(one.signature["metric"])).title for one in records)]]
     rows.append(["---"] * (len(records) + 1))
     for change in PERTURBATIONS.values():
         cells = [cell(record, change.name) for record in records]

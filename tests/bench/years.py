@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gre_bench.api import open_lm
-from gre_bench.core.metrics import find_specific_signature, recipe_of
+from gre_bench.core.metrics import find_recipe, find_specific_signature
 from gre_bench.core.records import HUMAN, Prediction, edition_of
 from gre_bench.core.training_registers import PaperTexts, load_named_registers
 from gre_bench.lm.protocol import predict_checked
@@ -240,7 +240,7 @@ def main() -> None:
     asked = parser.parse_args()
     known = {edition_of(key).year: read(asked.state, key) for key in sorted(find_editions(asked.state))
              if not asked.years or edition_of(key).year in asked.years}  # fmt: skip
-    titles = [recipe_of(metric).title for metric in METRICS]
+    titles = [find_recipe(metric).title for metric in METRICS]
     if asked.second:
         lm, kept = asked.second
         head = [

@@ -12,7 +12,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.judgments import count_judgments
 from gre_bench.core.records import Prediction
 from gre_bench.perturbations.by_name import PERTURBATIONS
-from gre_bench.prompts.library import fill, load, render
+from gre_bench.prompts.library import fill_prompt, load, render
 from tests.conftest import ROOT
 from tests.one_line import one_line
 
@@ -66,17 +66,17 @@ def test_a_domain_has_a_generic_review_of_the_papers_proportions_and_prompts_tha
     assert domain.item in predict.system and domain.item in judgments.system
     chat = render(Prediction(None, None, "The reviewer suggests a.", domain.predict))
     assert chat.user.count("Not available") == 2 and domain.item in chat.user
-    assert fill(domain.judgments, review="A review.").user == "A review."
+    assert fill_prompt(domain.judgments, review="A review.").user == "A review."
 
 
 def test_a_synopsis_is_made_of_the_parts_that_the_domain_names_and_a_new_domain_is_an_entry_alone(tmp_path):
     parts = {"title": " T ", "abstract": "A.\n", "categories": "Thai, Bars"}
-    assert load_domain("review-quality").synopsis_text(parts) == "T\n\nA."
-    assert load_domain("yelp").synopsis_text(parts) == "Thai, Bars"
-    assert load_domain("peer-review").synopsis_text({"title": "T", "abstract": "  "}) is None
-    assert load_domain("review-quality").synopsis_text({"abstract": "A."}) is None
+    assert load_domain("review-quality").join_synopsis_parts(parts) == "T\n\nA."
+    assert load_domain("yelp").join_synopsis_parts(parts) == "Thai, Bars"
+    assert load_domain("peer-review").join_synopsis_parts({"title": "T", "abstract": "  "}) is None
+    assert load_domain("review-quality").join_synopsis_parts({"abstract": "A."}) is None
     films = load_domain("films", table(tmp_path))
-    assert films.synopsis_text({"title": "M", "categories": "crime"}) == "M\n\ncrime"
+    assert films.join_synopsis_parts({"title": "M", "categories": "crime"}) == "M\n\ncrime"
 
 
 def test_an_unknown_domain_or_change_is_one_line_with_the_known_ones():

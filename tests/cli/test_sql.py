@@ -19,7 +19,7 @@ import pytest
 
 from gre_bench.cli.commands import sql as screen
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.settings import QuerySettings, query_of
+from gre_bench.core.settings import QuerySettings, load_query_settings
 from gre_bench.store import Store, sandbox
 from tests.cli.calling import call, shown
 from tests.conftest import ROOT
@@ -118,7 +118,7 @@ def test_a_bound_is_one_line_that_says_what_to_do(ask, text, bounds, line):
 
 
 def test_bounds_are_given_as_settings_and_no_others(state):
-    assert query_of(("query.seconds=5", "query.memory=300")) == QuerySettings(seconds=5, memory=300)
+    assert load_query_settings(("query.seconds=5", "query.memory=300")) == QuerySettings(seconds=5, memory=300)
     line = "the query took more than 0.5 s"
     assert line in shown("sql", EDITION, "select pg_sleep(60)", "--set", "query.seconds=0.5", "--state", state)[1]
     for given, said in (("budget.usd=5", "only limits can be set here"), ("query.second=5", "did you mean seconds?")):

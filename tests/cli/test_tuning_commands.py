@@ -85,7 +85,7 @@ def test_a_folder_left_by_a_kill_is_written_anew(tune, tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("gre_bench.tuning.record.write", killed)
+        patched.setattr("gre_bench.tuning.record.write_training_record", killed)
         assert tune("cache-ngram")[0] == 130
     assert not (tmp_path / "out" / "training.json").exists()
     code, _, err = tune("cache-ngram")

@@ -6,7 +6,7 @@ import pytest
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.extensions import Catalogue
-from gre_bench.core.metrics import METRICS, Recipe, recipe_of
+from gre_bench.core.metrics import METRICS, Recipe, find_recipe
 from gre_bench.core.settings import ScoringSettings
 
 MODULE = """
@@ -42,7 +42,7 @@ def installed(tmp_path, monkeypatch):
 def test_a_metric_of_a_package_is_known_after_those_of_the_program_with_its_specific_form(installed):
     metrics = installed(given="given_metrics:GIVEN", other="given_metrics:OTHER")
     assert list(metrics) == [*metrics.own, "given", "given_specific", "other"] and len(metrics) == len(list(metrics))
-    assert recipe_of("given").title == "Given" and recipe_of("given_specific").formula == "specific"
+    assert find_recipe("given").title == "Given" and find_recipe("given_specific").formula == "specific"
     assert ScoringSettings(metrics=("given",)).with_chance == ("given", "given_specific")
     with pytest.raises(ValueError, match=r"no metric 'givn'; did you mean given\?"):
         ScoringSettings(metrics=("givn",))
@@ -79,4 +79,4 @@ def test_a_fault_of_a_package_is_told_in_one_line(installed):
 
 def test_the_metric_of_a_package_that_is_gone_is_named():
     with pytest.raises(SettingsError, match="no metric word_recall; if it is another package's, install that package"):
-        recipe_of("word_recall")
+        find_recipe("word_recall")

@@ -16,7 +16,7 @@ from gre_bench.core.incoming import (
     DEPTH,
     check_depth,
     count_max_values,
-    lines,
+    iterate_lines,
     list_regular_files,
     read_bytes,
     use_file_limits,
@@ -65,10 +65,10 @@ def test_a_row_never_holds_more_values_than_are_counted_before_it_is_parsed(valu
 def test_a_packed_file_may_unpack_to_64_mb_or_200_times_its_size(unpacked, held, tmp_path):
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(unpacked, 9))
     if held:
-        assert sum(len(line) for *_, line in lines(tmp_path / "a.jsonl.gz")) == len(unpacked)
+        assert sum(len(line) for *_, line in iterate_lines(tmp_path / "a.jsonl.gz")) == len(unpacked)
     else:
         with pytest.raises(SourceError, match="a.jsonl.gz unpacks to more than 200 times its size"):
-            list(lines(tmp_path / "a.jsonl.gz"))
+            list(iterate_lines(tmp_path / "a.jsonl.gz"))
 
 
 @pytest.mark.parametrize(
@@ -77,8 +77,8 @@ def test_a_packed_file_may_unpack_to_64_mb_or_200_times_its_size(unpacked, held,
 def test_a_file_beyond_a_setting_is_refused_in_a_line_that_names_the_setting(memory, seconds, line, tmp_path):
     (tmp_path / "a.jsonl").write_text("{}\n" * 100)
     with use_file_limits(memory, seconds), pytest.raises(SourceError, match=line):
-        list(lines(tmp_path / "a.jsonl"))
-    assert len(list(lines(tmp_path / "a.jsonl"))) == 100 and incoming.limits() == incoming.DEFAULT
+        list(iterate_lines(tmp_path / "a.jsonl"))
+    assert len(list(iterate_lines(tmp_path / "a.jsonl"))) == 100 and incoming.current_file_limits() == incoming.DEFAULT
 
 
 @pytest.mark.parametrize("name", ["/dev/zero", "/dev/null", "folder", "pipe.csv"])

@@ -10,7 +10,7 @@ import pytest
 from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.rosters import METRICS, list_roster_names
-from gre_bench.core.settings import load, parse
+from gre_bench.core.settings import load, parse_settings
 from gre_bench.pipeline.year_models import list_needed_models
 from gre_bench.writing.writers import WriterContext, open_text_writer
 from tests.one_line import one_line
@@ -73,7 +73,7 @@ def test_the_settings_file_wins_over_the_roster_and_set_over_both(file, tmp_path
 def test_recorded_settings_are_what_they_were_when_the_roster_is_gone(file, tmp_path):
     settings = load(settings_file(tmp_path))
     file.unlink()
-    assert parse(json.loads(settings.model_dump_json())) == settings
+    assert parse_settings(json.loads(settings.model_dump_json())) == settings
 
 
 @pytest.mark.parametrize(

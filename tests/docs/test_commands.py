@@ -55,7 +55,7 @@ def test_targets_settings_and_models_that_are_shown_are_taken():
             made = [target for words in block.commands if words[0] == "make" for target in words[1:]]
             assert {*made} <= {*targets}, f"{block.page.name}: make {made}"
         elif block.kind == "toml" and not block.file:
-            settings.parse(tomllib.loads(block.text), block.page.name)
+            settings.parse_settings(tomllib.loads(block.text), block.page.name)
         elif block.kind == "toml models":
             for entry in tomllib.loads(block.text).get("model", ()):
                 Model.model_validate(entry)

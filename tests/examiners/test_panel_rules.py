@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.examiners import templates as scales
-from gre_bench.examiners.pairwise import TextPair, ask_preferences, list_decided_games, position_bias
+from gre_bench.examiners.pairwise import TextPair, ask_preferences, list_decided_games, measure_position_bias
 from gre_bench.examiners.panel import (
     ExamResult,
     compute_exam_result,
@@ -110,7 +110,7 @@ def test_each_pair_is_asked_in_both_orders_and_the_better_text_is_preferred(tmp_
         assert server.count == 4
     assert [one.score for one in found] == [1.0, 0.0]
     assert [one.positions for one in found] == [(0, 1), (1, 0)]
-    report = position_bias(found)
+    report = measure_position_bias(found)
     assert (report.consistent, report.always_first, report.always_second, report.unanswered) == (2, 0, 0, 0)
     assert (report.first_share.value, report.p) == (0.5, None)
 
@@ -119,7 +119,7 @@ def test_an_lm_that_names_the_first_place_whatever_is_found_out(tmp_path):
     asked = pairs(*[(place / 100, (place + 50) / 100) for place in range(40)])
     with scripted_chat(write=chooser_writer(bias=0.5)) as server:
         found = ask_preferences(asked, writer(server, tmp_path), "review")
-    report = position_bias(found)
+    report = measure_position_bias(found)
     assert report.always_first + report.consistent == 40 and report.always_second == 0
     assert 8 <= report.always_first <= 32
     assert report.first_share.value == pytest.approx(0.5 + report.always_first / 80)
@@ -134,4 +134,4 @@ def test_a_choice_that_cannot_be_read_is_missing(tmp_path):
         assert server.count == 6
     assert (found.score, found.problem.code) == (None, "unparsable")
     assert list_decided_games([found]) == []
-    assert position_bias([found]).unanswered == 1
+    assert measure_position_bias([found]).unanswered == 1

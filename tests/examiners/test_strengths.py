@@ -11,7 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.examiners.pairwise import Game, bradley_terry, compute_elo_ratings, elo_spread, expected_elo_score
+from gre_bench.examiners.pairwise import (
+    Game,
+    compute_elo_ratings,
+    compute_elo_spread,
+    expected_elo_score,
+    fit_bradley_terry,
+)
 
 # Agresti 2002, Categorical Data Analysis, 2nd ed., Table 10.10: games won in 1987, row against column.
 TEAMS = ("Milwaukee", "Detroit", "Toronto", "New York", "Boston", "Cleveland", "Baltimore")
@@ -52,7 +58,7 @@ def played(names, wins) -> list[Game]:
     ],
 )
 def test_strengths_and_their_errors_are_the_published_ones(games, anchor, fitted, digits):
-    found = {strength.player: strength for strength in bradley_terry(games, anchor=anchor)}
+    found = {strength.player: strength for strength in fit_bradley_terry(games, anchor=anchor)}
     for name, (value, error) in fitted.items():
         assert round(found[name].value, digits) == value
         assert round(found[name].error, digits) == error
@@ -63,20 +69,20 @@ def test_strengths_and_their_errors_are_the_published_ones(games, anchor, fitted
 def test_without_an_anchor_the_mean_is_zero_and_differences_are_the_same():
     games = played(TEAMS, WON)
     free, tied = (
-        {one.player: one.value for one in bradley_terry(games, anchor=anchor)} for anchor in (None, "Baltimore")
+        {one.player: one.value for one in fit_bradley_terry(games, anchor=anchor)} for anchor in (None, "Baltimore")
     )
     assert sum(free.values()) == pytest.approx(0, abs=1e-9)
     assert free["Boston"] - free["Baltimore"] == pytest.approx(tied["Boston"])
-    assert [one.player for one in bradley_terry(games)] == [
+    assert [one.player for one in fit_bradley_terry(games)] == [
         "Milwaukee", "Detroit", "Toronto", "New York", "Boston", "Cleveland", "Baltimore",
     ]  # fmt: skip
 
 
 def test_two_players_have_the_log_odds_of_their_wins():
     games = [Game("a", "b", 1.0)] * 3 + [Game("b", "a", 1.0)]
-    a, b = bradley_terry(games)
+    a, b = fit_bradley_terry(games)
     assert a.value - b.value == pytest.approx(math.log(3))
-    tied = bradley_terry([Game("a", "b", 0.5)] * 4)
+    tied = fit_bradley_terry([Game("a", "b", 0.5)] * 4)
     assert [one.value for one in tied] == pytest.approx([0, 0])
 
 
@@ -90,7 +96,7 @@ def test_two_players_have_the_log_odds_of_their_wins():
 )
 def test_games_that_settle_no_strengths_are_refused_in_one_line(games, line):
     with pytest.raises(SettingsError, match=line):
-        bradley_terry(games)
+        fit_bradley_terry(games)
 
 
 def test_the_interval_covers_the_true_difference():
@@ -103,7 +109,7 @@ def test_the_interval_covers_the_true_difference():
             for one, other in itertools.combinations(truth, 2)
             for _ in range(40)
         ]
-        [a] = [one for one in bradley_terry(games, anchor="b") if one.player == "a"]
+        [a] = [one for one in fit_bradley_terry(games, anchor="b") if one.player == "a"]
         inside += a.low <= 0.6 <= a.high
     assert 0.92 <= inside / rounds <= 0.98
 
@@ -111,9 +117,9 @@ def test_the_interval_covers_the_true_difference():
 @given(st.permutations(played(TEAMS[:4], [row[:4] for row in WON[:4]])))
 @settings(max_examples=10)
 def test_the_order_of_the_games_does_not_move_a_strength(games):
-    base = bradley_terry(played(TEAMS[:4], [row[:4] for row in WON[:4]]))
+    base = fit_bradley_terry(played(TEAMS[:4], [row[:4] for row in WON[:4]]))
     assert [(one.player, pytest.approx(one.value)) for one in base] == [
-        (one.player, one.value) for one in bradley_terry(games)
+        (one.player, one.value) for one in fit_bradley_terry(games)
     ]
 
 
@@ -153,7 +159,7 @@ def test_ratings_are_only_moved_between_players(rows):
 
 def test_elo_over_shuffled_orders_and_bradley_terry_rank_alike():
     games = played(TEAMS, WON)
-    spread = elo_spread(games, 300, 0)
+    spread = compute_elo_spread(games, 300, 0)
     assert spread[0].player in ("Milwaukee", "Detroit", "Toronto")
     assert spread[-1].player == "Baltimore"
     assert all(one.low < one.value < one.high for one in spread)

@@ -149,7 +149,7 @@ def published(folder: Path, state: Path, *more: str) -> dict:
     assert process.exitcode == 0, err
     made = json.loads(out)
     assert made["new"]
-    return manifest.verify(Path(made["folder"]))
+    return manifest.verify_release(Path(made["folder"]))
 
 
 @pytest.mark.night

@@ -255,7 +255,7 @@ def test_a_release_of_a_copy_with_a_damaged_page_is_refused(pristine, tmp_path, 
         trial("damaged file: copy for readers, a release of it", "refused in one line, or whole")
     assert refused
     latest = state / "releases" / f"{EDITION}-latest"
-    assert not latest.exists() or manifest.verify(latest.resolve())
+    assert not latest.exists() or manifest.verify_release(latest.resolve())
 
 
 @pytest.mark.parametrize("count", [4, pytest.param(60, marks=MANY)])
@@ -340,7 +340,7 @@ def test_a_damaged_certificate_is_one_line_and_no_flip_makes_a_verdict_a_date_or
     (file,) = (tmp_path / "validations" / EDITION).glob("*.json")
 
     def look() -> str:
-        return json.dumps(asdict(validation_records.validation_record(tmp_path, SIGNED)))
+        return json.dumps(asdict(validation_records.find_validation_record(tmp_path, SIGNED)))
 
     assert look() == json.dumps(asdict(made))
     for _ in noticed(file, count, 12, look, "validate again"):
@@ -381,7 +381,7 @@ def test_any_damage_to_a_release_is_found_and_its_file_named(pristine, tmp_path,
             continue
         done_to(file, next(flips(len(whole), 1, random) if k % 3 else cuts(len(whole), 1, random)))
         with pytest.raises(SourceError) as error:
-            manifest.verify(release)
+            manifest.verify_release(release)
         assert "\n" not in str(error.value) and (file.name in str(error.value) or "manifest" in str(error.value))
         file.write_bytes(whole)
         trial("damaged file: release, its Parquet and its page", "verify names it")

@@ -216,10 +216,10 @@ def test_a_release_that_finds_no_room_leaves_the_last_one_as_it_was(edition, dis
             trial(f"{FULL}: publishing", "one line; the last release is whole and the latest")
         else:
             releases += 1
-        assert manifest.verify(latest.resolve())["release"] == f"{EDITION}-r{releases}"
+        assert manifest.verify_release(latest.resolve())["release"] == f"{EDITION}-r{releases}"
         assert found.code or left, "published without room"
     assert command("publish", EDITION, "--again", "--state", state).code == 0
-    assert manifest.verify(latest.resolve())["release"] == f"{EDITION}-r{releases + 1}"
+    assert manifest.verify_release(latest.resolve())["release"] == f"{EDITION}-r{releases + 1}"
 
 
 def _place(state: Path) -> str:

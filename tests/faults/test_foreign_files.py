@@ -24,14 +24,14 @@ from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports import web_view as viewing_module
 from gre_bench.reports.publish_editions import publish_edition
 from gre_bench.reports.web_view import Viewing, build_server
-from gre_bench.store import Store, statement
+from gre_bench.store import Store, get_statement
 from tests.faults.endpoints import refused, said
 from tests.release.made_up import EDITION, FREE, make
 from tests.servers.scripted import serve_in_thread
 
 OTHER = "ICLR-2024"
 SECRET = "a-local-file-that-is-nobodys-business"
-LEADERBOARD = statement("views", "leaderboard").partition(" as\n")[2].rstrip(";\n")
+LEADERBOARD = get_statement("views", "leaderboard").partition(" as\n")[2].rstrip(";\n")
 READS = "leaderboard as from read_text('%s')"
 PLANTED = {
     "a view that reads a file": (

@@ -49,15 +49,17 @@ def _rationales(cell: str, _: Path) -> str:
 
 def _of_examiners(cell: str, _: Path) -> str:
     results = [_graded(cell)]
-    sheets = [of_examiners.agreement_sheet(results, []), of_examiners.cost_sheet(results)]
+    sheets = [of_examiners.build_agreement_sheet(results, []), of_examiners.build_cost_sheet(results)]
     sheets.append(of_examiners.TextTable(cell, (cell, "x"), ((cell, "1"),), 1, (cell,)))
-    return of_examiners.markdown(sheets, of_examiners.list_missing_grades(results))
+    return of_examiners.format_tables_as_markdown(sheets, of_examiners.list_missing_grades(results))
 
 
 def _of_guidelines(cell: str, _: Path) -> str:
     row = RmseRow((cell, cell), {"ARR": RmseCell(1.0, note="odd")})
     rated = ConditionResult(cell, cell, 1, 0, 0, 1, 0, {cell: 1}, None, None, dict.fromkeys(range(1, 11), 0), None)
-    return of_guidelines.markdown([Table("Table", ("Model", "Setting"), ("ARR",), (row,))], [rated], None)
+    return of_guidelines.format_study_as_markdown(
+        [Table("Table", ("Model", "Setting"), ("ARR",), (row,))], [rated], None
+    )
 
 
 CSV = {

@@ -292,7 +292,7 @@ def test_a_publish_at_random_moments(tmp_path, trial, sign):
             # A signal that comes when the release is in its place finds it whole.
             now = set((state / "releases").glob("[!.]*"))
             assert before <= now and len(now - before) <= 1
-            assert all(manifest.verify(release) for release in now - before)
+            assert all(manifest.verify_release(release) for release in now - before)
         before = set((state / "releases").glob("[!.]*"))
     assert stopped
     trial(f"{sign.name}: publishing", f"{CLEAN}; the releases are as before, or one more is whole", stopped)

@@ -8,7 +8,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from gre_bench.core.metrics import recipe_of
+from gre_bench.core.metrics import find_recipe
 from gre_bench.core.settings import EvaluationLMSettings, ScoringSettings, ValidationSettings, load
 from gre_bench.ingest.openreview import fetching
 from gre_bench.lm.opening import open_lm
@@ -55,7 +55,7 @@ def records(folder: Path, edition: str, verdicts: Mapping[str, Verdict]) -> Path
     """A folder of validation records, as they could ship: metric → verdict by ``cache-ngram``, judgments by rule."""
     lm, scoring, rule = open_lm(EvaluationLMSettings()).identity, ScoringSettings(), RuleTextWriter("rule")
     for metric, verdict in verdicts.items():
-        signed = build_signature(recipe_of(metric), lm, scoring, rule.identity("judgments"), rule.identity("assw"))
+        signed = build_signature(find_recipe(metric), lm, scoring, rule.identity("judgments"), rule.identity("assw"))
         row = {"papers": 289, "d": 0.0, "made_by": "rule"}
         effects = [
             {"change": "generic", "verdict": "pass"} | row,

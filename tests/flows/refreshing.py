@@ -12,7 +12,7 @@ from gre_bench.core import settings
 from gre_bench.lm import opening
 from gre_bench.pipeline.importing import import_papers, import_reviews
 from gre_bench.pipeline.planning import draw_sample
-from gre_bench.pipeline.reading import import_sources, read_papers
+from gre_bench.pipeline.reading import import_sources, read_missing_paper_texts
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job, record_run
 from gre_bench.store import Store
@@ -71,7 +71,7 @@ def _read_sample(state: Path) -> None:
     with store.lock("test"), record_run(store, "test", job.settings, shown=False) as progress:
         import_sources(store, progress.run_id, job.settings)
         draw_sample(store, job.settings.edition)
-        read_papers(store, job, progress)
+        read_missing_paper_texts(store, job, progress)
         store.write(("empty_draws", {}), ("empty_sample", {}))
         progress.end("done")
 

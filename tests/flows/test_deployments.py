@@ -20,7 +20,7 @@ from prefect.utilities.callables import parameter_schema
 
 from gre_bench.checks import doctor
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.settings import Settings, load, parse
+from gre_bench.core.settings import Settings, load, parse_settings
 from gre_bench.ingest.snapshot import Snapshot
 from gre_bench.pipeline.year_models import list_needed_models
 from gre_bench.reports import yearly
@@ -99,7 +99,7 @@ def test_no_deployment_names_a_year_and_its_roster_holds_models_of_the_models_fi
     assert given["year"] is None
     chosen = yearly.year_job(given["venue"], given["roster"], None, given["settings"], Path("state"), True, False, None)
     assert len(list_needed_models(chosen.settings)) >= 2
-    controls = parse({"writing": {"candidates": ["extractive-full"]}})
+    controls = parse_settings({"writing": {"candidates": ["extractive-full"]}})
     with pytest.raises(SettingsError, match="the roster names no model"):
         yearly.year_job(given["venue"], None, None, controls, Path("state"), True, False, None)
 

@@ -18,7 +18,7 @@ from gre_bench.flows.fetch import fetch
 from gre_bench.ingest.openreview.fetching import IN_A_ROW, choose_fetch_run_folder
 from gre_bench.ingest.openreview.journal import open_journal_read_only
 from gre_bench.ingest.records.notes import read_notes
-from gre_bench.ingest.records.venues import venue_of
+from gre_bench.ingest.records.venues import find_venue_entry
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.store import Store
@@ -222,7 +222,7 @@ def test_replies_that_a_listing_leaves_out_are_asked_for_by_forum(tmp_path, undi
 
 
 def test_an_edit_after_the_rebuttal_does_not_count_and_one_before_does(tmp_path):
-    rebuttal = venue_of("SAMPLE", 2026).rebuttal_ms
+    rebuttal = find_venue_entry("SAMPLE", 2026).rebuttal_ms
     with served() as loopback:
         loopback.stores[2].edit("s01-r1", rebuttal - 1000, summary="said before")
         loopback.stores[2].edit("s01-r1", rebuttal + 1000, summary="said after")
@@ -231,7 +231,7 @@ def test_an_edit_after_the_rebuttal_does_not_count_and_one_before_does(tmp_path)
         summary = fetched(loopback.v2, tmp_path)
         assert loopback.counts["edits"] == 2
     snapshot = opened(summary)
-    reviews = read_notes(snapshot.reviewed(), venue_of("SAMPLE", 2026)).reviews
+    reviews = read_notes(snapshot.reviewed(), find_venue_entry("SAMPLE", 2026)).reviews
     texts = {review.review_id: review.text for review in reviews}
     assert "said before" in texts["s01-r1"] and "said in time" in texts["s02-r1"]
     assert any("said after" in json.dumps(note) for note in snapshot.notes())
@@ -242,7 +242,7 @@ def test_an_edit_after_the_rebuttal_does_not_count_and_one_before_does(tmp_path)
 
 
 def test_an_edit_of_only_readers_takes_no_word_and_no_rating_and_brings_no_pdf(tmp_path):
-    rebuttal = venue_of("SAMPLE", 2026).rebuttal_ms
+    rebuttal = find_venue_entry("SAMPLE", 2026).rebuttal_ms
     reviews = [note["id"] for note in NOTES if note["forum"] in ("s01", "s02", "s03") and note["id"] != note["forum"]]
     with served() as loopback:
         store = loopback.stores[2]
@@ -252,8 +252,8 @@ def test_an_edit_of_only_readers_takes_no_word_and_no_rating_and_brings_no_pdf(t
             store.edit(note, rebuttal + 1000, **freed)
             store.edit(note, rebuttal + 2000, remark="said after")
         snapshot = opened(fetched(loopback.v2, tmp_path))
-    told = read_notes(snapshot.reviewed(), venue_of("SAMPLE", 2026)).reviews
-    assert told == read_notes(NOTES, venue_of("SAMPLE", 2026)).reviews
+    told = read_notes(snapshot.reviewed(), find_venue_entry("SAMPLE", 2026)).reviews
+    assert told == read_notes(NOTES, find_venue_entry("SAMPLE", 2026)).reviews
     assert snapshot.papers()["s01"]["pdf_version_status"] == "submitted"
 
 
@@ -351,7 +351,7 @@ def test_a_snapshot_of_a_list_of_papers_is_what_a_refresh_takes_its_sample_from(
     wanted, ids = {"s01", "s03", "s07"}, tmp_path / "ids.txt"
     ids.write_text("s01\ns03\ns07\n")
     with served() as loopback:
-        after = venue_of("SAMPLE", 2026).rebuttal_ms + 1000
+        after = find_venue_entry("SAMPLE", 2026).rebuttal_ms + 1000
         loopback.stores[2].edit("s01-r1", after, summary="said after the rebuttal")
         snapshot = opened(fetched(loopback.v2, tmp_path / "elsewhere", f"edition.only={ids}"))
     assert {name for name, row in snapshot.papers().items() if row["sampled"]} == wanted
@@ -381,7 +381,7 @@ def test_a_snapshot_of_a_list_of_papers_is_what_a_refresh_takes_its_sample_from(
 
 LISTING = "SAMPLE.cc/2026/Conference/-/Submission"
 SINGLY = ("fetch.pdf_batch=1",)
-REBUTTAL = venue_of("SAMPLE", 2026).rebuttal_ms
+REBUTTAL = find_venue_entry("SAMPLE", 2026).rebuttal_ms
 
 
 def asked(loopback, kind):

@@ -10,7 +10,7 @@ import pytest
 import gre_bench.pipeline.validating
 from gre_bench.core import settings
 from gre_bench.core.errors import SettingsError, SourceError, StoreError
-from gre_bench.core.metrics import recipe_of
+from gre_bench.core.metrics import find_recipe
 from gre_bench.core.records import Candidate, Paper, Signature, signature_of
 from gre_bench.metrics.cases import Entry, MissingText, Response, plan_entry_pairs
 from gre_bench.perturbations.by_name import PERTURBATIONS
@@ -18,7 +18,7 @@ from gre_bench.pipeline.perturbed_reviews import add_perturbed_judgments
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.validating import validate
-from gre_bench.pipeline.validation_records import validation_record
+from gre_bench.pipeline.validation_records import find_validation_record
 from gre_bench.stats.effects import effect
 from gre_bench.store import Store
 from gre_bench.store.queries import CURRENT_SIGNATURES
@@ -186,12 +186,12 @@ def test_a_certificate_is_found_by_its_signature_and_a_damaged_one_is_one_line(o
     signature_id = summary["verdicts"][0]["signature_id"]
     rows = Store(validated, EDITION).read(CURRENT_SIGNATURES)
     signed = signature_of(next(row for row in rows if row["signature_id"] == signature_id))
-    made = validation_record(validated, signed)
+    made = find_validation_record(validated, signed)
     assert made.signature["metric"] == "gem"
     assert made.changes["sentence_deletion"] == cells(summary)["gem", "sentence_deletion"]["verdict"]
     (validated / "validations" / f"{signature_id}.json").write_text("{")
     with pytest.raises(StoreError, match="damaged"):
-        validation_record(validated, signed)
+        find_validation_record(validated, signed)
 
 
 def test_a_pilot_certifies_nothing(tmp_path):
@@ -274,7 +274,7 @@ def test_what_waits_for_the_judgments_it_changes_waits_and_is_not_excluded_by_ru
         demo("validation.level=judgments"), tmp_path, perturbations={"line_deletion": "human~line_deletion~judgments"}
     )
     candidate = Candidate("human~line_deletion~judgments", "change", change="line_deletion")
-    planned = plan_entry_pairs(add_perturbed_judgments(job, entries, "w"), [candidate], recipe_of("gem"), "w")
+    planned = plan_entry_pairs(add_perturbed_judgments(job, entries, "w"), [candidate], find_recipe("gem"), "w")
     assert [(pair.state, pair.reason) for pair in planned] == [
         ("waiting", "timed_out"), ("due", None), ("failed", "no_judgments"),
     ]  # fmt: skip

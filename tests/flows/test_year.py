@@ -24,8 +24,8 @@ from gre_bench.core.records import signature_of
 from gre_bench.core.rosters import find_roster_file
 from gre_bench.flows import year
 from gre_bench.pipeline import validation_records
-from gre_bench.pipeline.validation_records import validation_record
-from gre_bench.release.manifest import verify
+from gre_bench.pipeline.validation_records import find_validation_record
+from gre_bench.release.manifest import verify_release
 from gre_bench.reports import yearly
 from gre_bench.reports.history import compare_years
 from gre_bench.stats.effects import Verdict
@@ -212,7 +212,7 @@ def test_a_run_that_is_killed_twice_ends_in_the_same_release(tmp_path, chat, fir
         assert chat.count == asked, "something was bought twice"
     assert summary["outcome"] == "done" and summary["stages"]["score"]["scored_now"] == 0
     (board,) = Store(state, EDITION).read(CURRENT_SIGNATURES)
-    assert validation_record(state, signature_of(board), EDITION).edition == EDITION
+    assert find_validation_record(state, signature_of(board), EDITION).edition == EDITION
     assert (state / "releases" / "SAMPLE-2026-latest" / "index.html").is_file()
     assert compare_years(state, None, None, ["human"])["rows"]
 
@@ -319,7 +319,7 @@ def test_a_scheduled_year_that_is_killed_twice_ends_in_a_release(tmp_path):
             while ["year", "Completed"] not in [run[:2] for run in runs]:
                 assert time.monotonic() < deadline, runs
                 runs = json.loads(run_command(server, "python", "-c", RUNS))
-    assert verify(state / "releases" / "SAMPLE-2026-latest")["release"] == "SAMPLE-2026-r1"
+    assert verify_release(state / "releases" / "SAMPLE-2026-latest")["release"] == "SAMPLE-2026-r1"
     assert {name for name, _, pool, *_ in runs if pool == "gre-bench-gpu"} == {"annual-refresh", "validate-metrics"}
     ended = {(name, state) for name, state, *_ in runs}
     assert {("year", "Crashed"), ("validate-metrics", "Crashed"), ("history", "Completed")} <= ended, ended

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gre_bench.core.pretrained import cache_folder
-from gre_bench.release.manifest import verify
+from gre_bench.release.manifest import verify_release
 from gre_bench.reports.history import compare_years
 from gre_bench.reports.yearly import make_board
 from tests.flows.fetching import LOGIN, served
@@ -94,7 +94,7 @@ def test_a_scheduled_year_of_a_real_lm_that_is_killed_twice_ends_in_a_release_an
         for run in runs:
             print(*run)
         gated = json.loads((release / "manifest.json").read_text())
-        assert verify(release)["release"] == "SAMPLE-2026-r1"
+        assert verify_release(release)["release"] == "SAMPLE-2026-r1"
         validated_on = {metric: row["edition"] for metric, row in gated["validations"].items()}
         assert validated_on == {"gem": "SAMPLE-2026", "gem_s_abstract": "ICLR-2023+ICLR-2024"}, (
             "the first has no record"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gre_bench.http.lm_requests import RetryPolicy, is_transient_status, retry_after
+from gre_bench.http.lm_requests import RetryPolicy, is_transient_status, parse_retry_after
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from gre_bench.http.lm_requests import RetryPolicy, is_transient_status, retry_a
     ],
 )  # fmt: skip
 def test_retry_after_is_a_number_or_a_date(stated, low, high):
-    seconds = retry_after({"retry-after": stated})
+    seconds = parse_retry_after({"retry-after": stated})
     assert (seconds is None) if low is None else (seconds >= low and (high is None or seconds <= high))
 
 

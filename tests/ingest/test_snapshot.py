@@ -16,7 +16,7 @@ from gre_bench.core.errors import SourceError
 from gre_bench.core.records import Edition, digest
 from gre_bench.ingest.records.notes import read_notes
 from gre_bench.ingest.records.row_files import read_notes_file, read_texts
-from gre_bench.ingest.records.venues import venue_of
+from gre_bench.ingest.records.venues import find_venue_entry
 from gre_bench.ingest.snapshot import Snapshot, compare_snapshots, is_redistributable, make_snapshot
 from tests.conftest import SIXTEEN, real
 from tests.one_line import one_line
@@ -285,13 +285,13 @@ def test_a_real_edition_is_frozen_and_read_again(tmp_path):
     opened.verify()
     counts = {"notes": 292, "papers": 73, "pdfs": 0, "texts": 73, "pdfs_left_out": 0, "texts_left_out": 340}
     assert opened.manifest.counts == counts
-    venue = venue_of("ICLR", 2023)
+    venue = find_venue_entry("ICLR", 2023)
     found = read_notes(opened.notes(), venue)
     assert found == read_notes(notes, venue)
     assert all(opened.text(paper.paper_id) == texts[paper.paper_id] for paper in found.papers)
 
 
-VENUE = venue_of("SAMPLE", 2026)
+VENUE = find_venue_entry("SAMPLE", 2026)
 SAMPLE = read_notes_file(SIXTEEN / "notes.jsonl")
 
 

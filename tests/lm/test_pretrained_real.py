@@ -13,7 +13,7 @@ from gre_bench.core.records import Prediction
 from gre_bench.core.settings import load
 from gre_bench.ingest.records.notes import read_notes
 from gre_bench.ingest.records.row_files import read_notes_file
-from gre_bench.ingest.records.venues import venue_of
+from gre_bench.ingest.records.venues import find_venue_entry
 from gre_bench.writing.rules.judgments import judgments_of
 from tests.conftest import SIXTEEN
 
@@ -37,7 +37,7 @@ def needed(name: str, *packages: str) -> str:
 def judged() -> list[tuple[str, str]]:
     """Judgments by rule of two reviews of each of the first sample papers."""
     reviews: dict[str, list[str]] = {}
-    for review in read_notes(read_notes_file(SIXTEEN / "notes.jsonl"), venue_of("SAMPLE", 2026)).reviews:
+    for review in read_notes(read_notes_file(SIXTEEN / "notes.jsonl"), find_venue_entry("SAMPLE", 2026)).reviews:
         reviews.setdefault(review.paper_id, []).append(review.text)
     return [(judgments_of(texts[0]), judgments_of(texts[1])) for _, texts in sorted(reviews.items())[:PAPERS]]
 

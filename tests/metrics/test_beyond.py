@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.metrics import recipe_of
+from gre_bench.core.metrics import find_recipe
 from gre_bench.core.records import Case, LMIdentity, Prediction, SpanLogprob
 from gre_bench.core.settings import ScoringSettings
 from gre_bench.metrics.scoring import build_predictions, combine_logprobs
@@ -18,7 +18,7 @@ from tests.scripted_lms import OverlapLM, scores_of
 
 TEXTS = tuple(f"The reviewer criticizes point {k}." for k in range(3))
 SETTINGS = ScoringSettings(metrics=("gem_s_beyond",), beyond=("other",))
-BEYOND = recipe_of("gem_s_beyond")
+BEYOND = find_recipe("gem_s_beyond")
 
 
 class World:

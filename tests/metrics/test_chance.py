@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gre_bench.core import controls
-from gre_bench.core.metrics import METRICS, recipe_of
+from gre_bench.core.metrics import METRICS, find_recipe
 from gre_bench.core.records import HUMAN, Candidate, LMIdentity, Paper
 from gre_bench.core.settings import ScoringSettings
 from gre_bench.metrics.agreement import GradedItem, build_review_candidate, plan_agreement, plan_review_moves
@@ -91,7 +91,7 @@ CANDIDATES = (Candidate(HUMAN, "human"), Candidate("m", "model"), *controls.CONT
 def test_a_borrowed_review_never_comes_home_by_being_moved(count, seed):
     """The control other-paper has the human review of another paper: moved, it may not stand on that paper."""
     given_entries = entries(count)
-    for one in plan_response_moves(given_entries, CANDIDATES, recipe_of("gem_specific"), "w", seed):
+    for one in plan_response_moves(given_entries, CANDIDATES, find_recipe("gem_specific"), "w", seed):
         own = int(one.paper_id[1:])
         assert one.candidate_id != controls.GENERIC and (one.candidate_id == "m") == (one.response.review_id[0] == "m")
         assert one.response.review_id != {HUMAN: f"h{own}", "m": f"m{own}"}.get(one.candidate_id, f"h{own}")
@@ -105,7 +105,7 @@ def test_changed_reviews_change_places_as_the_human_ones_do():
         if n != 7
     ]
     given_entries[3].responses.clear()
-    found = plan_response_moves(given_entries, (CANDIDATES[0], Candidate("human~cut", "change")), recipe_of("gem_specific"),
+    found = plan_response_moves(given_entries, (CANDIDATES[0], Candidate("human~cut", "change")), find_recipe("gem_specific"),
                             "w", 0)  # fmt: skip
     human, changed = (
         {one.paper_id: (one.response.review_id[1:], one.swap) for one in found if one.candidate_id == name}
@@ -119,9 +119,9 @@ def planned(metric: str, count: int = 6, seed: int = 0):
     given_entries = entries(count)
     moved = {
         (one.candidate_id, one.paper_id): one.response
-        for one in plan_response_moves(given_entries, CANDIDATES, recipe_of("gem_specific"), "w", seed)
+        for one in plan_response_moves(given_entries, CANDIDATES, find_recipe("gem_specific"), "w", seed)
     }
-    return plan_entry_pairs(given_entries, CANDIDATES, recipe_of(metric), "w", moved=moved)
+    return plan_entry_pairs(given_entries, CANDIDATES, find_recipe(metric), "w", moved=moved)
 
 
 def test_a_specific_pair_is_the_pair_of_its_metric_with_the_review_of_another_paper_beside():
@@ -130,8 +130,8 @@ def test_a_specific_pair_is_the_pair_of_its_metric_with_the_review_of_another_pa
         (pair.paper_id, pair.candidate_id, pair.reference_id) for pair in specific
     ]
     assert (
-        build_predictions(recipe_of("gem"), plain[0].case, ScoringSettings())[0]
-        == build_predictions(recipe_of("gem_specific"), specific[0].case, ScoringSettings())[0]
+        build_predictions(find_recipe("gem"), plain[0].case, ScoringSettings())[0]
+        == build_predictions(find_recipe("gem_specific"), specific[0].case, ScoringSettings())[0]
     ), "the conditional on the own review is the one that the metric asks"
     for one, other in zip(plain, specific, strict=True):
         assert one.case.moved is None and other.case.moved
@@ -155,7 +155,7 @@ def test_a_specific_score_is_the_metric_s_own_less_that_of_the_moved_review():
 
 
 def test_a_pair_without_a_review_of_another_paper_is_excluded_with_its_reason():
-    alone = plan_entry_pairs(entries(1), CANDIDATES[:2], recipe_of("gem_specific"), "w", moved={})
+    alone = plan_entry_pairs(entries(1), CANDIDATES[:2], find_recipe("gem_specific"), "w", moved={})
     assert {(pair.state, pair.reason) for pair in alone} == {("excluded", "no_other_paper")}
 
 
@@ -164,10 +164,10 @@ def test_a_review_that_the_writer_has_not_judged_is_not_moved():
     given_entries = entries(6)
     for entry in given_entries[3:]:
         entry.human.judgments.clear()
-    found = plan_response_moves(given_entries, CANDIDATES[:1], recipe_of("gem_specific"), "w", 0)
+    found = plan_response_moves(given_entries, CANDIDATES[:1], find_recipe("gem_specific"), "w", 0)
     assert {one.paper_id for one in found} == {"p0", "p1", "p2"}
     assert {one.response.review_id for one in found} == {"h0", "h1", "h2"}
-    raw = plan_response_moves(given_entries, CANDIDATES[:1], recipe_of("gem_raw_specific"), "w", 0)
+    raw = plan_response_moves(given_entries, CANDIDATES[:1], find_recipe("gem_raw_specific"), "w", 0)
     assert len(raw) == 6 and {one.writer for one in raw} == {"none (original reviews)"}
 
 
@@ -176,10 +176,10 @@ def test_graded_reviews_are_moved_to_other_items():
         GradedItem(Paper(f"p{n}"), (response(f"p{n}-1"), response(f"p{n}-2")), {f"p{n}-1": 1.0, f"p{n}-2": 2.0})
         for n in range(5)
     ]
-    found = plan_review_moves(items, recipe_of("gem_specific"), "w", 0)
+    found = plan_review_moves(items, find_recipe("gem_specific"), "w", 0)
     assert len(found) == 10 and all(one.response.review_id[:2] != one.paper_id for one in found)
     moved = {(one.candidate_id, one.paper_id): one.response for one in found}
-    pairs = plan_agreement(items, recipe_of("gem_specific"), "w", moved=moved)
+    pairs = plan_agreement(items, find_recipe("gem_specific"), "w", moved=moved)
     assert {pair.state for pair in pairs} == {"due"} and len(pairs) == 10
     assert build_review_candidate("p0-1").candidate_id in {pair.candidate_id for pair in pairs}
 
@@ -194,8 +194,8 @@ def test_every_gem_has_a_specific_form_which_settings_plan_beside_it_unless_chan
 
 def test_the_signature_of_a_score_above_chance_tells_the_rule_and_the_seed():
     lm = LMIdentity("lm", "d", "1")
-    assert build_signature(recipe_of("gem"), lm, ScoringSettings(), "w").chance == "none"
-    assert build_signature(recipe_of("gem_specific"), lm, ScoringSettings(), "w").chance == "moved-1, seed 0"
+    assert build_signature(find_recipe("gem"), lm, ScoringSettings(), "w").chance == "none"
+    assert build_signature(find_recipe("gem_specific"), lm, ScoringSettings(), "w").chance == "moved-1, seed 0"
 
 
 def test_neighbours_in_length_are_not_always_partners():

@@ -23,7 +23,7 @@ from gre_bench.metrics.overlap import (
     OverlapMetric,
     bleu,
     common_subsequence_length,
-    measure_of,
+    load_measure,
     rouge_l,
     split_bleu_words,
     split_rouge_words,
@@ -130,10 +130,10 @@ def test_a_measure_says_by_what_it_was_computed_and_disagrees_with_no_recipe():
     assert BLEU.identity.startswith("nltk 3.")
     assert "review_text instead of Punkt" in BLEU.identity
     assert "rouge-score 0.1.2" in ROUGE_L.identity
-    assert measure_of(METRICS["judgments_length"]) is LENGTH
-    assert all(name == measure_of(METRICS[name]).name for name in OVERLAPS)
+    assert load_measure(METRICS["judgments_length"]) is LENGTH
+    assert all(name == load_measure(METRICS[name]).name for name in OVERLAPS)
     with pytest.raises(SettingsError, match="metric length: needs_reference is True in its recipe and False in"):
-        measure_of(replace(METRICS["length"], needs_reference=True))
+        load_measure(replace(METRICS["length"], needs_reference=True))
 
 
 @given(words.filter(bool), words.filter(bool))

@@ -8,7 +8,7 @@ import pytest
 
 from gre_bench.core.records import Case
 from gre_bench.core.settings import ValidationSettings
-from gre_bench.metrics.validation import count_candidate_words, perturbation_effects
+from gre_bench.metrics.validation import compute_perturbation_effects, count_candidate_words
 
 SETTINGS = ValidationSettings(resamples=400)
 PAPERS = 30
@@ -40,7 +40,7 @@ def human(paper, reference):
 
 def test_pairs_are_matched_by_paper_and_reference_and_the_rest_is_counted():
     after = rows("c", lambda paper, reference: human(paper, reference) - 1 - paper % 3)[:40]
-    found = perturbation_effects(rows("human", human), {"sentence_deletion": after}, {}, SETTINGS)
+    found = compute_perturbation_effects(rows("human", human), {"sentence_deletion": after}, {}, SETTINGS)
     row = found["sentence_deletion"]
     assert (row.pairs, row.planned, row.papers) == (40, 40, 20)
     assert row.d < 0 and row.verdict == "pass" and row.paper_verdict == "pass"
@@ -72,10 +72,12 @@ def three_humans():
 
 def test_a_fall_that_length_alone_explains_is_gone_with_length_held_fixed_by_two_human_reviews_of_one_reference():
     before, after, others, count = three_humans()
-    row = perturbation_effects(before, {"sentence_deletion": after}, count, SETTINGS, others)["sentence_deletion"]
+    row = compute_perturbation_effects(before, {"sentence_deletion": after}, count, SETTINGS, others)[
+        "sentence_deletion"
+    ]
     assert row.length_low < 0 < row.length_high and abs(row.length_d) < 0.3 * abs(row.d)
     # Over papers, scores fall with length; pooled over them, the slope had the wrong sign.
-    row = perturbation_effects(before, {"sentence_deletion": after}, count, SETTINGS)["sentence_deletion"]
+    row = compute_perturbation_effects(before, {"sentence_deletion": after}, count, SETTINGS)["sentence_deletion"]
     assert row.d < 0 and row.length_d is None
 
 
@@ -83,19 +85,23 @@ def test_holm_is_over_the_degradations_alone():
     worse = rows("c", lambda paper, reference: human(paper, reference) - 0.05 * (paper % 4))
     better = rows("c", lambda paper, reference: human(paper, reference) + 0.05 * (paper % 4))
     changes = {"sentence_deletion": worse, "completion": worse, "injection": better}
-    found = perturbation_effects(rows("human", human), changes, {}, SETTINGS)
+    found = compute_perturbation_effects(rows("human", human), changes, {}, SETTINGS)
     assert found["sentence_deletion"].p_holm == pytest.approx(2 * found["sentence_deletion"].p)
     assert found["injection"].p_holm is None
 
 
 def test_what_has_no_pair_or_never_varies_is_open_with_its_reason_or_left_out_if_it_is_ours():
     none = [row | {"state": "excluded", "value": None, "reason": "no_abstract"} for row in rows("c", human)]
-    found = perturbation_effects(rows("human", human), {"abstract_only": none, "copied_abstract": none}, {}, SETTINGS)
+    found = compute_perturbation_effects(
+        rows("human", human), {"abstract_only": none, "copied_abstract": none}, {}, SETTINGS
+    )
     assert set(found) == {"abstract_only"}
     assert found["abstract_only"].verdict == "undecided"
     assert found["abstract_only"].problem.endswith("no_abstract")
     flat = rows("human", lambda paper, reference: 1.0)
-    found = perturbation_effects(flat, {"sentence_deletion": rows("c", lambda paper, reference: 1.0)}, {}, SETTINGS)
+    found = compute_perturbation_effects(
+        flat, {"sentence_deletion": rows("c", lambda paper, reference: 1.0)}, {}, SETTINGS
+    )
     assert found["sentence_deletion"].d is None
     assert "do not vary" in found["sentence_deletion"].problem
 
@@ -112,12 +118,14 @@ def test_a_change_passes_only_if_98_in_100_of_the_pairs_it_can_be_made_of_are_sc
     # 60 pairs: one lost leaves 98.3%, two leave 96.7%.
     after = rows("c", lambda paper, reference: human(paper, reference) - 1 - paper % 3)
     after[:lost] = rows("c", human, state)[:lost]
-    row = perturbation_effects(rows("human", human), {"sentence_deletion": after}, {}, SETTINGS)["sentence_deletion"]
+    row = compute_perturbation_effects(rows("human", human), {"sentence_deletion": after}, {}, SETTINGS)[
+        "sentence_deletion"
+    ]
     assert (row.pairs, row.verdict) == (60 - lost, verdict)
 
 
 def test_pairs_that_lack_their_reference_before_and_after_are_not_lost_by_the_change():
     before, after = rows("human", human), rows("c", lambda paper, reference: human(paper, reference) - 1 - paper % 3)
     before[:10], after[:10] = rows("human", human, "failed")[:10], rows("c", human, "failed")[:10]
-    found = perturbation_effects(before, {"sentence_deletion": after}, {}, SETTINGS)
+    found = compute_perturbation_effects(before, {"sentence_deletion": after}, {}, SETTINGS)
     assert (found["sentence_deletion"].pairs, found["sentence_deletion"].verdict) == (50, "pass")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gre_bench.core import controls
 from gre_bench.core.errors import PerturbationError
 from gre_bench.core.judgments import OPENINGS, is_judgment
-from gre_bench.ingest.records.venues import venue_of
+from gre_bench.ingest.records.venues import find_venue_entry
 from gre_bench.perturbations import edits
 from gre_bench.perturbations.by_name import (
     PERTURBATIONS,
@@ -48,7 +48,7 @@ def sample(level: str) -> list[PerturbationInput]:
     return [
         PerturbationInput(
             row["review_id"], row[field], papers[row["paper_id"]]["title"], papers[row["paper_id"]]["abstract"],
-            (found[place - 20][field], found[place - 33][field]), headings=venue_of("SAMPLE", 2026).headings,
+            (found[place - 20][field], found[place - 33][field]), headings=find_venue_entry("SAMPLE", 2026).headings,
         )
         for place, row in enumerate(found)
     ]  # fmt: skip
@@ -122,17 +122,17 @@ def test_the_toy_review_is_elongated_as_printed():
 
 
 def test_a_venue_s_headings_are_those_that_its_notes_are_joined_under():
-    assert venue_of("ICLR", 2020).headings == ()
-    assert venue_of("ICLR", 2023).headings == (
+    assert find_venue_entry("ICLR", 2020).headings == ()
+    assert find_venue_entry("ICLR", 2023).headings == (
         "Summary Of The Paper:", "Strength And Weaknesses:", "Clarity, Quality, Novelty And Reproducibility:",
         "Summary Of The Review:",
     )  # fmt: skip
     for row in rows("reviews"):
-        assert all(row["review"].count(heading) == 1 for heading in venue_of("SAMPLE", 2026).headings)
+        assert all(row["review"].count(heading) == 1 for heading in find_venue_entry("SAMPLE", 2026).headings)
 
 
 def test_each_opening_stands_once_where_a_form_has_more_sections():
-    headings = venue_of("ICLR", 2024).headings
+    headings = find_venue_entry("ICLR", 2024).headings
     text = "Summary:\nA.\n\nStrengths:\nB.\n\nWeaknesses:\nC.\n\nQuestions:\nD?"
     changed = edits.add_section_openings(PerturbationInput("x", text, headings=headings), "s {weaknesses}", "w {body}")
     assert changed.count("some areas that could be improved, such as w {body}.") == 1

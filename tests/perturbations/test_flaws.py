@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from gre_bench.core.errors import PerturbationError, SettingsError
 from gre_bench.core.judgments import is_judgment
 from gre_bench.perturbations import scripted
-from gre_bench.perturbations.planted_flaws import HARMLESS, load_flaws, plant, plant_two_flaws, sha256
+from gre_bench.perturbations.planted_flaws import HARMLESS, load_flaws, plant_flaw, plant_two_flaws, sha256
 from gre_bench.writing.rules.judgments import judgments_of
 from tests.conftest import ROOT, SIXTEEN
 
@@ -27,7 +27,7 @@ PLANTED = {}
 for _flaw in CATALOGUE.values():
     for _key, _text in PAPERS.items():
         with suppress(PerturbationError):
-            PLANTED[_flaw.name, _key] = plant(_flaw, _text, _key)
+            PLANTED[_flaw.name, _key] = plant_flaw(_flaw, _text, _key)
 
 TEXT = """## 1 Method
 
@@ -68,7 +68,7 @@ def test_a_planted_text_differs_at_the_recorded_place_only_and_is_described_by_j
         assert planted.text[planted.new_end :] == text[planted.end :]
         assert planted.place["before"] == sha256(text) and planted.place["after"] == sha256(planted.text)
         assert planted.end - planted.start <= (1600 if kind.family == "omission" else 20)
-        assert plant(kind, text, key) == planted
+        assert plant_flaw(kind, text, key) == planted
         assert kind.family != "omission" or not re.search(kind.find, planted.text)
         worded.append(tuple(planted.fill_placeholders(kind.judgments)))
     assert all(is_judgment(line) and "{" not in line for lines in worded for line in lines)
@@ -76,7 +76,7 @@ def test_a_planted_text_differs_at_the_recorded_place_only_and_is_described_by_j
 
 
 def test_a_contradiction_leaves_the_other_place():
-    planted = plant(CATALOGUE["number"], TEXT, "p")
+    planted = plant_flaw(CATALOGUE["number"], TEXT, "p")
     assert (TEXT.count("81.4"), planted.text.count("81.4")) == (2, 1)
     assert planted.fields["old"] == "81.4" and planted.text.count(planted.fields["new"]) == 1
 
@@ -97,12 +97,12 @@ ELSEWHERE = "The epochs, images and constants of sparse encoders and decoders ar
 ])  # fmt: skip
 def test_a_flaw_that_cannot_be_planted_cleanly_is_refused_with_a_reason(flaw, text, code, said):
     with pytest.raises(PerturbationError, match=said) as refusal:
-        plant(CATALOGUE[flaw], text, "p")
+        plant_flaw(CATALOGUE[flaw], text, "p")
     assert refusal.value.code == code
 
 
 def test_an_omission_takes_the_heading_of_a_section_that_would_be_empty():
-    planted = plant(CATALOGUE["limitation"], TEXT, "p")
+    planted = plant_flaw(CATALOGUE["limitation"], TEXT, "p")
     assert "imitation" not in planted.text and "## 2 Results" in planted.text and "## 4 Conclusion" in planted.text
 
 
@@ -148,7 +148,7 @@ def test_a_flaw_that_changes_nothing_and_a_folder_without_the_harmless_edit_are_
     for name in ("number", "harmless"):
         shutil.copy(ROOT / "data" / "flaws" / f"{name}.toml", tmp_path)
     with pytest.raises(PerturbationError) as refusal:
-        plant(load_flaws(tmp_path)[0]["nothing"], TEXT, "p")
+        plant_flaw(load_flaws(tmp_path)[0]["nothing"], TEXT, "p")
     assert refusal.value.code == "nothing_changed"
 
 

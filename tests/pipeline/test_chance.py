@@ -19,7 +19,7 @@ from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.validating import validate
 from gre_bench.ranking.rank_statistics import ScoredPairs, collect_text_lengths, scores_at_human_length
 from gre_bench.ranking.reference_dependence import shifts_by_lm_likelihood
-from gre_bench.stats.effects import holm
+from gre_bench.stats.effects import adjust_by_holm
 from gre_bench.stats.intervals import clustered_test
 from gre_bench.stats.length import estimate_length_slope
 from gre_bench.stats.pair_tests import pair_tests
@@ -127,7 +127,7 @@ def test_tests_against_chance_are_of_the_one_family_of_the_board(state):
         "join candidates using (candidate_id) where metric = 'gem' and state = 'scored' and kind <> 'control'",
     )
     between = pair_tests(*zip(*pairs, strict=True))
-    family = holm([*(test.p for test in between), *(row[1] for row in rows)])
+    family = adjust_by_holm([*(test.p for test in between), *(row[1] for row in rows)])
     assert [row[2] for row in rows] == pytest.approx(family[len(between) :])
     assert {row[3] for row in rows} == {len(between) + len(rows)}
     unranked = query(state, "select above_chance_p_holm from leaderboard where candidate = 'other-paper'")

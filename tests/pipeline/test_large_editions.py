@@ -15,7 +15,7 @@ from gre_bench.ingest.records.cells import Imported
 from gre_bench.pipeline import importing, refreshing
 from gre_bench.release import public_tables
 from gre_bench.release.pages import paper_pages
-from gre_bench.reports.publish_editions import publish_edition, releases
+from gre_bench.reports.publish_editions import open_release_store, publish_edition
 from gre_bench.store import Store, connect
 from tests.flows.refreshing import EDITION, add_papers, add_reviews, query, refreshed, run, use
 from tests.scripted_lms import OverlapLM
@@ -175,7 +175,7 @@ def memory_limit(connection: duckdb.DuckDBPyConnection) -> float:
 
 def test_duckdb_takes_a_smaller_share_of_the_memory_than_by_itself(tmp_path):
     refreshed(tmp_path)
-    published = publish_edition(Store(tmp_path, EDITION), releases(tmp_path, EDITION)).folder
+    published = publish_edition(Store(tmp_path, EDITION), open_release_store(tmp_path, EDITION)).folder
     with duckdb.connect() as alone:
         every = memory_limit(alone) / 0.8
     with Store(tmp_path, EDITION).transaction() as run, public_tables.open_release_tables(published) as release:
@@ -237,7 +237,7 @@ def test_texts_of_papers_in_a_release_are_the_same_however_many_are_sorted_at_on
     contents = []
     for count in (500, 3):
         monkeypatch.setattr(public_tables, "PAPERS_AT_ONCE", count)
-        folder = publish_edition(Store(tmp_path, EDITION), releases(tmp_path, EDITION), again=True).folder
+        folder = publish_edition(Store(tmp_path, EDITION), open_release_store(tmp_path, EDITION), again=True).folder
         contents.append([(folder / "tables" / f"{name}.parquet").read_bytes() for name in public_tables.BODIES])
     assert contents[0] == contents[1]
     assert pq.read_table(folder / "tables" / "papers.parquet", columns=["paper_id"]).num_rows > 3
@@ -254,7 +254,9 @@ def test_pages_of_papers_are_the_same_however_many_are_written_at_once(tmp_path,
     for count in (1000, 4):
         monkeypatch.setattr(paper_pages, "AT_ONCE", count)
         monkeypatch.setattr(paper_pages, "rows", counted)
-        folders.append(publish_edition(Store(tmp_path, EDITION), releases(tmp_path, EDITION), again=True).folder)
+        folders.append(
+            publish_edition(Store(tmp_path, EDITION), open_release_store(tmp_path, EDITION), again=True).folder
+        )
     first, second = ({path.name: path.read_text() for path in (folder / "papers").iterdir()} for folder in folders)
     assert len(first) > 4 and first.keys() == second.keys()
     assert {name: text.replace(f"{EDITION}-r1", f"{EDITION}-r2") for name, text in first.items()} == second

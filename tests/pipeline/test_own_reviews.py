@@ -1,4 +1,4 @@
-"""Reviews that somebody brings: each mistake is one good line, `rank` says where they stand, `remove` leaves no trace."""
+"""Reviews that somebody brings: each mistake is one good line, `rank` says where they stand, `remove_candidate` leaves no trace."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 
 import gre_bench
 from gre_bench.core.errors import SettingsError, UnfinishedError
-from gre_bench.core.known_names import did_you_mean, resolve_name, sort_by_similarity
+from gre_bench.core.known_names import resolve_name, sort_by_similarity, suggest_known_names
 from gre_bench.core.records import WrittenText
 from gre_bench.core.settings import load_recorded_settings
 from gre_bench.pipeline import own_reviews
@@ -228,8 +228,8 @@ def test_who_is_ranked_on_the_board_of_a_pilot_is_scored_on_its_papers(tmp_path,
 
 def test_names_are_found_by_their_nearness():
     assert sort_by_similarity("openai/gpt4", ["human", "openai/gpt-4o", "b/gpt-4"])[0] == "openai/gpt-4o"
-    assert did_you_mean("NEW-2026", ["SAMPLE-2026"]) == "known: SAMPLE-2026"
-    assert did_you_mean("gem-s", ["gem", "gem_s_abstract"]) == "did you mean gem_s_abstract?"
+    assert suggest_known_names("NEW-2026", ["SAMPLE-2026"]) == "known: SAMPLE-2026"
+    assert suggest_known_names("gem-s", ["gem", "gem_s_abstract"]) == "did you mean gem_s_abstract?"
     assert resolve_name("x", ["x", "a/x"], "no") == "x"
 
 

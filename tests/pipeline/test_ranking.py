@@ -12,7 +12,7 @@ from scipy import stats
 
 from gre_bench.catalogs import models
 from gre_bench.pipeline.ranking import compute_text_cost, group_of
-from gre_bench.stats.effects import holm
+from gre_bench.stats.effects import adjust_by_holm
 from gre_bench.store import Store
 from gre_bench.store.queries import CLEAN_GAP, CURRENT_SIGNATURES, LEADERBOARD
 from tests.cli.calling import shown
@@ -75,7 +75,7 @@ def test_each_rank_stands_on_students_test_by_paper_with_holm_over_all_pairs_of_
     names = [row[0] for row in rows]
     assert set(names) == {"human", "model-a"}
     tests = {(one, other): paired(state, one, other) for k, one in enumerate(names) for other in names[k + 1 :]}
-    adjusted = dict(zip(tests, holm([test.pvalue for test in tests.values()]), strict=True))
+    adjusted = dict(zip(tests, adjust_by_holm([test.pvalue for test in tests.values()]), strict=True))
     first = rows[0]
     assert first[1] == names[1]
     assert first[2] == pytest.approx(adjusted[names[0], names[1]], rel=1e-6)

@@ -12,7 +12,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import Edition, SpanLogprob
 from gre_bench.core.settings import load
 from gre_bench.ingest.records.row_files import read_notes_file
-from gre_bench.ingest.records.venues import venue_of
+from gre_bench.ingest.records.venues import find_venue_entry
 from gre_bench.ingest.snapshot import Snapshot, make_snapshot
 from gre_bench.metrics.scoring import ScoringResult
 from gre_bench.pipeline import reading
@@ -59,8 +59,8 @@ def by_ai(note):
 
 def test_the_ai_reviewer_is_ranked_and_no_reference_and_listed_reviews_have_no_role(tmp_path, monkeypatch):
     use(OverlapLM())
-    venue = venue_of("SAMPLE", 2026).model_copy(update={"ai_reviewers": (("*/AI_Reviewer", "venue-ai"),)})
-    monkeypatch.setattr(reading, "venue_of", lambda *_: venue)
+    venue = find_venue_entry("SAMPLE", 2026).model_copy(update={"ai_reviewers": (("*/AI_Reviewer", "venue-ai"),)})
+    monkeypatch.setattr(reading, "find_venue_entry", lambda *_: venue)
     reviews = [note for note in NOTES if note["invitations"][0].endswith("Official_Review")]
     first = {note["forum"]: note for note in reversed(reviews)}
     file, listed = tmp_path / "notes.jsonl", tmp_path / "written_by_lms.txt"

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import pytest
 
 from gre_bench.core.errors import SpanError, StoreError
-from gre_bench.core.metrics import recipe_of
+from gre_bench.core.metrics import find_recipe
 from gre_bench.core.records import LMIdentity
 from gre_bench.core.settings import ScoringSettings, ValidationSettings
 from gre_bench.core.training_registers import Register
@@ -20,12 +20,12 @@ from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.training_overlap import TrainingOverlap
 from gre_bench.pipeline.validating import validate
-from gre_bench.pipeline.validation_records import EFFECT, validation_record, write_validation_record
+from gre_bench.pipeline.validation_records import EFFECT, find_validation_record, write_validation_record
 from tests.flows.refreshing import query, use, with_papers_read
 from tests.flows.test_validation import asked
 from tests.scripted_lms import FaultyLM, OverlapLM
 
-SIGNED = build_signature(recipe_of("gem"), LMIdentity("lm", "0" * 64, "1"), ScoringSettings(), "rule")
+SIGNED = build_signature(find_recipe("gem"), LMIdentity("lm", "0" * 64, "1"), ScoringSettings(), "rule")
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +44,7 @@ def file_in(state):
 
 
 def counts(state, edition=None):
-    found = validation_record(state, SIGNED, edition)
+    found = find_validation_record(state, SIGNED, edition)
     return found.edition, found.verdict
 
 
@@ -85,15 +85,15 @@ def test_a_verdict_holds_on_another_device_and_in_another_precision_and_for_no_o
     lm = LMIdentity("lm", "0" * 64, "trie-2, 1024 tokens on cpu", dtype="bfloat16")
 
     def signed(**other):
-        return build_signature(recipe_of("gem"), replace(lm, **other), ScoringSettings(), "rule")
+        return build_signature(find_recipe("gem"), replace(lm, **other), ScoringSettings(), "rule")
 
     monkeypatch.setattr(sys.modules[__name__], "SIGNED", signed())
     granted(tmp_path, "A-2024", "pass", 1, monkeypatch)
     for other in ({"engine_version": "trie-2, 16384 tokens on cuda"}, {"engine_version": "trie-2", "dtype": "float32"}):
-        found = validation_record(tmp_path, signed(**other))
+        found = find_validation_record(tmp_path, signed(**other))
         assert found.verdict == "pass"
         assert found.detail.endswith(" (by trie-2, 1024 tokens on cpu in bfloat16)")
-    assert "(by" not in validation_record(tmp_path, SIGNED).detail
+    assert "(by" not in find_validation_record(tmp_path, SIGNED).detail
     others = (
         "trie-3, 1024 tokens on cpu",
         "trie-2, examiner a#1",
@@ -101,7 +101,7 @@ def test_a_verdict_holds_on_another_device_and_in_another_precision_and_for_no_o
         "one-by-one-1, one text on cpu",
     )
     for other in ({"digest": "1" * 64}, {"quantisation": "nf4"}, *({"engine_version": version} for version in others)):
-        assert validation_record(tmp_path, signed(**other)) is None
+        assert find_validation_record(tmp_path, signed(**other)) is None
 
 
 def test_ones_own_record_goes_first_then_that_of_the_very_signature_then_the_newest(tmp_path, monkeypatch):
@@ -110,7 +110,7 @@ def test_ones_own_record_goes_first_then_that_of_the_very_signature_then_the_new
     def under(unicode, verdict, at):
         own = replace(lm, engine_version=f"cache-ngram-1+unicode-{unicode}")
         monkeypatch.setattr(
-            sys.modules[__name__], "SIGNED", build_signature(recipe_of("gem"), own, ScoringSettings(), "rule")
+            sys.modules[__name__], "SIGNED", build_signature(find_recipe("gem"), own, ScoringSettings(), "rule")
         )
         if verdict:
             granted(tmp_path, "A-2024", verdict, at, monkeypatch)
@@ -153,7 +153,7 @@ def test_a_record_says_on_how_many_papers_by_which_rules_and_every_effect_and_on
     assert (made.effects["injection"]["d"], made.effects["injection"]["papers"]) == (0.0, 300)
     older = {name: value for name, value in kept.items() if name not in ("effects", "sha256")}
     file_in(tmp_path).write_text(json.dumps(older))
-    assert validation_record(tmp_path, SIGNED).effects == {}
+    assert find_validation_record(tmp_path, SIGNED).effects == {}
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_a_record_that_is_damaged_has_another_signature_or_no_edition_is_one_lin
     file_in(tmp_path).write_text(wrong)
     for wanted in (SIGNED, replace(SIGNED, lm_digest="1" * 64)):
         with pytest.raises(StoreError, match="is damaged; remove it"):
-            validation_record(tmp_path, wanted)
+            find_validation_record(tmp_path, wanted)
 
 
 def test_nothing_is_certified_while_pairs_are_missing_or_the_evaluation_lm_misbehaves(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gre_bench.metrics.validation import draw_effects
+from gre_bench.metrics.validation import plot_effects
 from gre_bench.plots.drawing import (
     COLOURS,
     NAME,
@@ -119,7 +119,7 @@ def test_effects_stand_under_their_changes_with_verdicts_and_those_without_an_ef
         {**common, "metric": "gem", "d": -1.5, "low": -1.7, "high": -1.3, "verdict": "pass"},
         {**common, "metric": "meteor", "d": None, "low": None, "high": None, "verdict": "undecided"},
     ]
-    shown = texts(draw_effects(rows, tmp_path / "new" / "effects.svg", "effects").read_text())
+    shown = texts(plot_effects(rows, tmp_path / "new" / "effects.svg", "effects").read_text())
     places = [
         shown.index(text) for text in ("Sentence Deletion (degradation)", "GEM pass", "−1.50", "BLEU fail", "+0.10")
     ]

@@ -7,7 +7,7 @@ import re
 import pytest
 import yaml
 
-from gre_bench.prompts.library import fill, load
+from gre_bench.prompts.library import fill_prompt, load
 from tests.prompts.papers import paper
 
 LISTINGS = {
@@ -63,7 +63,7 @@ def test_an_imitating_guideline_has_ten_good_and_ten_bad_questions(name):
 
 
 def test_a_paper_that_holds_the_name_of_a_field_is_left_alone():
-    chat = fill("guideline_review", content="{reviewer_guideline} \\1", reviewer_guideline="{content}")
+    chat = fill_prompt("guideline_review", content="{reviewer_guideline} \\1", reviewer_guideline="{content}")
     assert "# Paper\n{reviewer_guideline} \\1\n\n# Reviewer Guideline\n{content}\n" in chat.user
 
 

@@ -12,7 +12,7 @@ from gre_bench.core.judgments import OPENINGS
 from gre_bench.core.records import Prediction
 from gre_bench.core.replies import ASSW_PARTS, REVIEW_PARTS
 from gre_bench.perturbations.edits import MISSING, load_section_openings
-from gre_bench.prompts.library import fill, load, render
+from gre_bench.prompts.library import fill_prompt, load, render
 from gre_bench.writing.lm_writer import PROMPTS
 from tests.prompts.papers import paper
 
@@ -51,18 +51,18 @@ def test_the_prompts_are_those_that_signatures_name():
 def test_a_prompt_states_its_listing_and_takes_one_text(name):
     prompt, (listing, field) = load(name), LISTINGS[name]
     assert (prompt.kind, prompt.fields) == ("verbatim", (field,)) and f"Appendix {listing} " in prompt.source
-    chat = fill(name, **{field: "{paper} {review} \\1 text"})
+    chat = fill_prompt(name, **{field: "{paper} {review} \\1 text"})
     assert (chat.user, chat.system, chat.reply) == ("{paper} {review} \\1 text", prompt.system, "")
 
 
 def test_an_examiner_reads_the_paper_and_the_review_under_their_headings_and_a_field_without_a_value_is_named():
     prompt = load("lm_examiner")
     assert (prompt.kind, prompt.fields) == ("verbatim", ("paper", "review")) and "Appendix D.1 " in prompt.source
-    chat = fill("lm_examiner", paper="{review} \\n paper", review="{paper} review")
+    chat = fill_prompt("lm_examiner", paper="{review} \\n paper", review="{paper} review")
     assert chat.user == "[Paper]\n\n{review} \\n paper\n\n[Review]\n\n{paper} review"
     assert (chat.system, chat.reply) == (prompt.system, "")
     with pytest.raises(PromptError, match=r"prompt 'review' takes \['paper'\], got \['review'\]"):
-        fill("review", review="x")
+        fill_prompt("review", review="x")
 
 
 def test_prompts_ask_for_what_replies_are_read_for():
@@ -128,4 +128,4 @@ def test_a_restaurant_is_predicted_from_its_categories_and_a_proposal_s_abstract
     )
     prompt = load("proposal_abstract")
     assert prompt.kind == "own" and "Do not judge it" in prompt.system
-    assert fill("proposal_abstract", proposal="{proposal} text").user == "{proposal} text"
+    assert fill_prompt("proposal_abstract", proposal="{proposal} text").user == "{proposal} text"

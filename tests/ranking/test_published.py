@@ -14,7 +14,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.ranking import published_boards
 from gre_bench.ranking.published_boards import (
     SIZE,
-    Figure,
+    PublishedNumber,
     compare_board_ranks,
     load,
     pair_printed_and_computed,
@@ -32,7 +32,7 @@ SIZES = {
 }  # fmt: skip
 
 
-def figures(table: str) -> dict[tuple[str, str], published_boards.Figure]:
+def figures(table: str) -> dict[tuple[str, str], published_boards.PublishedNumber]:
     return {(figure.metric, figure.item): figure for figure in load(table)}
 
 
@@ -190,8 +190,8 @@ def test_the_published_boards_agree_as_recomputed_not_as_the_text_prints(one, ot
     assert (rows[0].only_first, rows[0].only_second) == (alone, ())
 
 
-def board(metric: str, **scores: float) -> list[Figure]:
-    return [Figure(metric, name, value) for name, value in scores.items()]
+def board(metric: str, **scores: float) -> list[PublishedNumber]:
+    return [PublishedNumber(metric, name, value) for name, value in scores.items()]
 
 
 @pytest.mark.parametrize(
@@ -204,8 +204,8 @@ def test_what_has_no_rank_correlation_is_said_to_have_none(one, other):
 
 @given(st.dictionaries(st.text(min_size=1), st.floats(-1e3, 1e3), min_size=3, max_size=12))
 def test_a_board_agrees_with_itself_and_the_order_of_boards_does_not_matter(scores):
-    one = [Figure("gem", name, value) for name, value in scores.items()]
-    reverse = [Figure("gem", name, -value) for name, value in scores.items()]
+    one = [PublishedNumber("gem", name, value) for name, value in scores.items()]
+    reverse = [PublishedNumber("gem", name, -value) for name, value in scores.items()]
     (same,), (there,), (back,) = (
         compare_board_ranks(one, one),
         compare_board_ranks(one, reverse),
@@ -219,7 +219,10 @@ def test_a_board_agrees_with_itself_and_the_order_of_boards_does_not_matter(scor
 
 
 def test_figures_stand_beside_each_other_and_none_is_dropped():
-    run = [Figure("gem", "sentence_deletion", -0.30, -0.44, -0.16), Figure("gem", "shuffled_lines", 0.01)]
+    run = [
+        PublishedNumber("gem", "sentence_deletion", -0.30, -0.44, -0.16),
+        PublishedNumber("gem", "shuffled_lines", 0.01),
+    ]
     rows = pair_printed_and_computed(load("table3"), run)
     assert len(rows) == 31
     by_key = {(row.metric, row.item): row for row in rows}
@@ -227,5 +230,5 @@ def test_figures_stand_beside_each_other_and_none_is_dropped():
     assert met.difference == pytest.approx(0.101) and met.overlap is True
     assert by_key["gem", "completion"].found is None and by_key["gem", "completion"].difference is None
     assert by_key["gem", "shuffled_lines"].printed is None
-    apart = pair_printed_and_computed([Figure("m", "i", 0, -1, 1)], [Figure("m", "i", 5, 4, 6)])[0]
+    apart = pair_printed_and_computed([PublishedNumber("m", "i", 0, -1, 1)], [PublishedNumber("m", "i", 5, 4, 6)])[0]
     assert apart.overlap is False

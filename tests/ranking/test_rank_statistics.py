@@ -15,7 +15,7 @@ from gre_bench.ranking.rank_statistics import (
     rank_statistics,
     scores_at_human_length,
 )
-from gre_bench.stats.effects import holm
+from gre_bench.stats.effects import adjust_by_holm
 
 
 def board(means: dict[str, float], papers: int = 40, seed: int = 0, noise: float = 1.0) -> ScoredPairs:
@@ -58,7 +58,7 @@ def test_all_groups_of_a_board_and_its_tests_against_chance_are_one_family():
     groups = [{"human": 1, "a": 2, "b": 3}, {"x": 1, "y": 2}]
     own = [pairs.of_candidates(names).tests() for names in groups]
     ps = [test.p for tests in own for test in tests] + [above[name] for name in (*groups[0], *groups[1])]
-    wanted = holm(ps)
+    wanted = adjust_by_holm(ps)
     found = build_test_family(pairs, groups, above)
     assert [test.p_holm for test in found.tests] == pytest.approx(wanted[:4]) and found.size == 9
     assert list(found.above.values()) == pytest.approx(wanted[4:]) and "unranked" not in found.above
@@ -66,7 +66,7 @@ def test_all_groups_of_a_board_and_its_tests_against_chance_are_one_family():
     assert {row.tests for row in rows.values()} == {9} and rows["x"].difference_p_holm is None
     assert rows["x"].next_p == found.between("x", "y").p_holm == found.between("y", "x").p_holm
     # A contrast of two groups is corrected over the family and itself.
-    assert found.with_others([0.01]) == pytest.approx([holm([*ps, 0.01])[-1]])
+    assert found.with_others([0.01]) == pytest.approx([adjust_by_holm([*ps, 0.01])[-1]])
 
 
 def test_neighbours_whose_means_and_test_disagree_are_not_said_to_be_level():

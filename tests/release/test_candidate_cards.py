@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from gre_bench.release.pages.board_page import page_of
+from gre_bench.release.pages.board_page import build_page_file_name
 from gre_bench.reports.publish_editions import write_edition_pages
 from tests.release.made_up import change, make
 
@@ -25,7 +25,7 @@ def folder(tmp_path_factory):
 
 
 def card(folder, name: str) -> dict[str, str]:
-    found = re.search(r'<dl class="about card">(.*?)</dl>', (folder / page_of(name)).read_text(), re.S)
+    found = re.search(r'<dl class="about card">(.*?)</dl>', (folder / build_page_file_name(name)).read_text(), re.S)
     assert found
     return dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", found[1]))
 

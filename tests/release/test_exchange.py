@@ -16,7 +16,7 @@ from gre_bench.core.errors import SourceError
 from gre_bench.release import exchange
 from gre_bench.release.exchange import write_every_eval_ever
 from gre_bench.release.loading import find_release
-from gre_bench.release.manifest import verify
+from gre_bench.release.manifest import verify_release
 from gre_bench.release.public_tables import open_release_tables, rows
 from tests.release.made_up import EDITION
 
@@ -82,7 +82,7 @@ def test_a_prompt_of_the_program_is_given_in_words(tmp_path):
 
 def test_a_prompt_is_found_by_its_digest_whatever_name_the_settings_of_the_release_give_it(monkeypatch, tmp_path):
     stated = {"scoring": {"prompt": "a_prompt_of_another_lab"}}
-    monkeypatch.setattr(exchange, "verify", lambda folder: verify(folder) | {"settings": stated})
+    monkeypatch.setattr(exchange, "verify_release", lambda folder: verify_release(folder) | {"settings": stated})
     (path, *_) = (
         path for path in write_every_eval_ever(find_release("ICLR-2022-llms"), tmp_path) if path.suffix == ".json"
     )

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gre_bench.release.figures import SHAPES, assign_family_marks, board_picture, write_figures
-from gre_bench.release.pages.board_page import Board, Entry, format_board_csv, page_of
-from gre_bench.reports.publish_editions import printed_boards
+from gre_bench.release.pages.board_page import Board, Entry, build_page_file_name, format_board_csv
+from gre_bench.reports.publish_editions import build_published_boards
 from tests.conftest import ROOT
 from tests.release.made_up import EDITION
 
@@ -43,7 +43,7 @@ def test_the_published_board_is_drawn_with_its_own_numbers_and_without_what_it_l
 
 
 def test_ranks_of_the_published_board_are_those_of_its_scores():
-    boards = printed_boards("table6")
+    boards = build_published_boards("table6")
     assert [board.metric for board in boards] == ["gem", "gem_s_abstract", "gem_s_assw"]
     for board in boards:
         assert [entry.mean for entry in board.entries] == sorted((entry.mean for entry in board.entries), reverse=True)
@@ -141,6 +141,6 @@ def test_a_board_is_drawn_whole_or_not_at_all(own, call):
 
 @given(st.lists(st.text(min_size=1), unique=True, max_size=20))
 def test_pages_of_papers_have_plain_names_and_never_share_one(ids):
-    names = [page_of(one) for one in ids]
+    names = [build_page_file_name(one) for one in ids]
     assert len({name.lower() for name in names}) == len(ids)
     assert all(re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,80}\.html", name) for name in names)

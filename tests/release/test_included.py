@@ -21,7 +21,7 @@ from gre_bench.release.public_tables import open_release_tables
 from gre_bench.reports import contrasts
 from gre_bench.reports.contrasts import compare_candidates, compare_contrasts, compare_lms
 from gre_bench.reports.verifying import verify_release
-from gre_bench.stats.effects import holm
+from gre_bench.stats.effects import adjust_by_holm
 from gre_bench.stats.length import estimate_length_slope
 from gre_bench.store import INCLUDED_EDITION, INCLUDED_EDITIONS
 
@@ -143,7 +143,7 @@ def test_its_family_of_tests_is_that_of_its_pairs_in_plain_numpy(folder, tmp_pat
             differences[pair] = np.array([np.mean(each) for each in by_paper.values()])
         ps = [stats.ttest_1samp(each, 0).pvalue for each in differences.values()]
         ps += [above[name] for names in groups.values() for name in names]
-        corrected = dict(zip(differences, holm(ps), strict=False))
+        corrected = dict(zip(differences, adjust_by_holm(ps), strict=False))
         tests = {(row["first"], row["second"]): row for row in report["pair_tests"] if row["evaluation_lm"] == lm}
         assert len(tests) == len(differences) == 24 and {row["tests"] for row in tests.values()} == {34}
         for pair, each in differences.items():
@@ -216,7 +216,7 @@ def test_its_contrasts_above_chance_are_tested_by_exchanges_of_reviews_as_its_bo
             assert found == pytest.approx([mean, mean - half, mean + half, p])
     models = sorted({name for _, _, name, *_ in value if name.startswith(("openai/", "anthropic/"))})
     ps = [tested("gem_s_abstract", "gem-smollm2-2", "above_chance", pair)[2] for pair in combinations(models, 2)]
-    assert len(ps) == 15 and sum(p < 0.05 for p in holm(ps)) == 8
+    assert len(ps) == 15 and sum(p < 0.05 for p in adjust_by_holm(ps)) == 8
     _, _, p = tested("gem_s_abstract", "cache-ngram-2", "above_chance", models[:2])
     metrics = ["gem_s_abstract", "gem_s_abstract_specific"]
     plain, specific = compare_candidates(tmp_path, INCLUDED_EDITION, models[:2], metrics)["candidates"]

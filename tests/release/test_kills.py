@@ -49,12 +49,16 @@ def test_a_publisher_that_is_killed_leaves_a_whole_release_and_the_next_one_goes
     process.join()
     assert process.exitcode == -9
     release_store = release_store_of(own)
-    found = manifest.verify(release_store.latest.resolve())
+    found = manifest.verify_release(release_store.latest.resolve())
     moved = step in ("log", "latest")
     assert found["release"] == f"{EDITION}-r1"
     assert release_store.names() == [f"{EDITION}-r1", *([f"{EDITION}-r2"] if moved else [])]
     made = publish_edition(store_of(own), release_store, again=True)
-    assert manifest.verify(release_store.latest.resolve())["release"] == made.name == f"{EDITION}-r{3 if moved else 2}"
+    assert (
+        manifest.verify_release(release_store.latest.resolve())["release"]
+        == made.name
+        == f"{EDITION}-r{3 if moved else 2}"
+    )
     assert not [path.name for path in release_store.folder.iterdir() if path.name.startswith(".")]
 
 
@@ -69,8 +73,8 @@ def test_of_two_publishers_one_wins_and_the_other_says_so(own, call):
         publish(release_store_of(own), build_publication(copy))
     code, out, err = call("publish", EDITION, "--state", own)
     assert (code, out, err.count("\n")) == (3, "", 1) and "are being written by another process" in err
-    assert manifest.verify(own / "releases" / f"{EDITION}-latest")["release"] == f"{EDITION}-r1"
+    assert manifest.verify_release(own / "releases" / f"{EDITION}-latest")["release"] == f"{EDITION}-r1"
     (own / "hold").unlink()
     process.join()
     assert process.exitcode == 0
-    assert manifest.verify(own / "releases" / f"{EDITION}-latest")["release"] == f"{EDITION}-r2"
+    assert manifest.verify_release(own / "releases" / f"{EDITION}-latest")["release"] == f"{EDITION}-r2"

@@ -174,14 +174,14 @@ def edited(folder: Path, target: Path, change: Callable[[Path], None]) -> Path:
 def test_what_is_not_what_the_release_itself_gives_is_named(release, tmp_path, change, says):
     folder = edited(release, tmp_path / EDITION, change)
     with pytest.raises(SourceError, match=says if "version" in says else f"{says}.* when it is made again") as error:
-        recompute_release(folder, manifest.verify(folder))
+        recompute_release(folder, manifest.verify_release(folder))
     assert "\n" not in str(error.value)
 
 
 def test_columns_that_only_earlier_versions_filled_are_not_compared(release, tmp_path):
     filled = table("rank_statistics", "update t set likely_low = 1, likely_high = 2, more_papers = 7")
     folder = edited(release, tmp_path / EDITION, filled)
-    assert recompute_release(folder, manifest.verify(folder))["to_the_last_digit"]
+    assert recompute_release(folder, manifest.verify_release(folder))["to_the_last_digit"]
 
 
 def test_a_release_is_made_again_from_itself_alone_and_says_what_it_took_as_stated(release, tmp_path):
@@ -216,12 +216,12 @@ def test_a_release_without_the_words_of_reviews_says_what_cannot_be_made_of_it(s
     for name in ("paper_sources", "review_versions", "licences"):
         change(Store(state, EDITION), f"update {name} set licence = 'all rights reserved'")
     made = publish_edition(Store(state, EDITION), ReleaseStore(tmp_path, EDITION))
-    found = recompute_release(made.folder, manifest.verify(made.folder))
+    found = recompute_release(made.folder, manifest.verify_release(made.folder))
     (line,) = (line for line in found["left_out"] if line.startswith("kinds of judgments"))
     assert "the words of" in line and "lengths" in found["statistics"] and found["scores"]
     folder = edited(made.folder, tmp_path / "edited", table("profiles", "update t set lines = lines + 1"))
     with pytest.raises(SourceError, match="lines of .* in tables/profiles.parquet"):
-        recompute_release(folder, manifest.verify(folder))
+        recompute_release(folder, manifest.verify_release(folder))
 
 
 def test_an_auc_without_learnt_papers_says_so_on_the_page_and_cannot_be_made_again(states, tmp_path):
@@ -229,6 +229,6 @@ def test_an_auc_without_learnt_papers_says_so_on_the_page_and_cannot_be_made_aga
     change(Store(state, EDITION), "update separation set left_out = 2")
     made = publish_edition(Store(state, EDITION), ReleaseStore(tmp_path, EDITION))
     assert "; 2 learnt papers left out)" in (made.folder / "index.html").read_text()
-    found = recompute_release(made.folder, manifest.verify(made.folder))
+    found = recompute_release(made.folder, manifest.verify_release(made.folder))
     (line,) = (line for line in found["left_out"] if "AUC" in line)
     assert line.endswith("learnt papers are left out of them, and which is not here")

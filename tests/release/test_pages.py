@@ -9,7 +9,7 @@ import json
 import pytest
 
 from gre_bench.core.controls import OTHER_PAPER
-from gre_bench.release.pages.board_page import page_of
+from gre_bench.release.pages.board_page import build_page_file_name
 from gre_bench.release.public_tables import open_release_tables
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publish_editions import publish_edition
@@ -56,7 +56,7 @@ def validated(tmp_path_factory):
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (768, True), (375, False), (375, True)])
 def test_a_page_says_nothing_asks_for_nothing_never_scrolls_sideways_and_keeps_nobody_out(tab, release, width, dark):
     script = axe()
-    for page in (*pages(release), release / "papers" / page_of("p00007")):
+    for page in (*pages(release), release / "papers" / build_page_file_name("p00007")):
         tab.open(page, width, dark=dark)
         assert (tab.said, tab.asked) == ([], [])
         assert tab.ask("document.documentElement.scrollWidth") == width
@@ -69,10 +69,10 @@ def test_what_a_name_or_a_title_says_stays_text(tab, release):
     assert tab.ask("document.title") == "GRE-bench ICLR-2025-r1"
     assert f"evil/{HOSTILE}" in texts(tab, ".who")
     assert tab.ask("document.images.length + document.querySelectorAll('script:not([type])').length") == 1
-    tab.open(release / "candidates" / page_of(f"evil/{HOSTILE}"))
+    tab.open(release / "candidates" / build_page_file_name(f"evil/{HOSTILE}"))
     assert text(tab, "h1") == f"evil/{HOSTILE}" and tab.ask("document.images.length") == 0
     assert tab.ask("document.title").startswith("evil/</script>")
-    tab.open(release / "papers" / page_of("p00000"))
+    tab.open(release / "papers" / build_page_file_name("p00000"))
     assert text(tab, "h1") == TITLES[0]
     assert tab.ask("document.images.length") == 0 and tab.ask("document.title").startswith("A title </script>")
     for page in release.rglob("*.html"):
@@ -159,7 +159,7 @@ def test_all_links_lead_somewhere_and_a_papers_page_leads_back(tab, release):
 
 
 def test_the_heat_map_shows_what_each_candidate_made_predictable(tab, release):
-    tab.open(release / "papers" / page_of("p00001"))
+    tab.open(release / "papers" / build_page_file_name("p00001"))
     data = json.loads(text(tab, "#numbers"))
     assert [board["references"][0]["pieces"] for board in data] == [None] * 3
     for board in data:
@@ -205,7 +205,7 @@ def test_a_board_whose_metric_is_not_validated_claims_no_order_anywhere(tab, rel
         link = tab.ask("document.querySelector('a[download]').href")
         table = csv.DictReader(base64.b64decode(link.partition(",")[2]).decode().splitlines())
         ranks = {(row["rank"], row["rank_low"], row["p"]) for row in table}
-        tab.open(folder / "candidates" / page_of(NAMES[0]))
+        tab.open(folder / "candidates" / build_page_file_name(NAMES[0]))
         claimed[folder] = [name for name in ORDER if name in said], ranks, text(tab, "td.rank")
         assert ("GEM is not validated: it orders nobody" in said) == (folder == release)
     assert claimed[release] == ([], {("", "", "")}, "none")

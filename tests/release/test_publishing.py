@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import ttest_ind
 
 from gre_bench.core.errors import SettingsError, SourceError, StoreError
-from gre_bench.core.metrics import METRICS, recipe_of
+from gre_bench.core.metrics import METRICS, find_recipe
 from gre_bench.release import manifest
 from gre_bench.release.manifest import public_settings
 from gre_bench.release.public_tables import (
@@ -28,7 +28,7 @@ from gre_bench.release.publishing import publish, read_histories
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports import publish_editions
 from gre_bench.reports.publish_editions import build_publication, publish_edition
-from gre_bench.stats.effects import holm
+from gre_bench.stats.effects import adjust_by_holm
 from gre_bench.store import TABLES, open_frozen_copy
 from gre_bench.store.queries import CURRENT_SIGNATURES, LEADERBOARD, PROGRESS
 from tests.release.made_up import EDITION, FREE, change, make, rank_again, release_store_of, store_of
@@ -40,7 +40,7 @@ def test_every_table_of_an_edition_is_either_public_as_it_is_or_redacted():
 
 def test_a_release_holds_its_tables_its_page_and_pages_of_papers_and_is_the_latest(state, monkeypatch):
     folder = state / "releases" / f"{EDITION}-latest"
-    found = manifest.verify(folder)
+    found = manifest.verify_release(folder)
     assert os.readlink(folder) == f"{EDITION}-r1" == found["release"]
     assert not list(folder.rglob("*.wal"))
     tables = sorted(path.stem for path in (folder / "tables").iterdir())
@@ -86,7 +86,7 @@ def test_texts_are_published_only_where_their_licence_allows_it(state):
 def test_all_texts_are_in_a_release_that_is_not_to_be_passed_on(own):
     made = publish_edition(store_of(own), release_store_of(own), everything=True)
     assert made.name == f"{EDITION}-r2" and "Private words of p00005-r2" in everything_in(made.folder)
-    assert manifest.verify(made.folder)["texts"] == "all: not to be passed on"
+    assert manifest.verify_release(made.folder)["texts"] == "all: not to be passed on"
 
 
 def test_settings_are_published_without_paths_and_addresses():
@@ -183,16 +183,16 @@ def test_what_cannot_be_published_is_one_line(own, call, tmp_path):
             StoreError, match="edition.duckdb is damaged or no DuckDB file.*copy read.* to edition.duckdb"
         ):
             publish_edition(store_of(own), release_store_of(own))
-    assert manifest.verify(release_store_of(own).latest)["release"] == f"{EDITION}-r1"
+    assert manifest.verify_release(release_store_of(own).latest)["release"] == f"{EDITION}-r1"
     with pytest.raises(SourceError):
-        manifest.verify(tmp_path)
+        manifest.verify_release(tmp_path)
     with pytest.raises(SettingsError):
         release_store_of(own).log_event("erratum", "ICLR-2025-r7", {})
 
 
 def leads(store, candidate, title):
     """Mean difference to the human baseline by paper, under the metric with this *title*."""
-    metric = next(name for name in METRICS.own if recipe_of(name).title == title)
+    metric = next(name for name in METRICS.own if find_recipe(name).title == title)
     with store.transaction() as run:
         return [value for (value,) in run.execute(
             "select avg(c.value - h.value) from pairs c join pairs h using (signature_id, paper_id, reference_id) "
@@ -218,7 +218,7 @@ def test_two_years_are_set_beside_each_other_by_differences_to_the_human_baselin
         for one in table["changes"]:
             both = (leads(store, one["candidate"], table["title"]) for store in (store_of(own), earlier))
             of_all.append((one, ttest_ind(*both, equal_var=False)))
-    corrected = holm([test.pvalue for _, test in of_all])
+    corrected = adjust_by_holm([test.pvalue for _, test in of_all])
     for (one, test), p in list(zip(of_all, corrected, strict=True))[: len(found["changes"])]:
         low, high = test.confidence_interval(0.9)
         assert (one["low"], one["high"], one["p"]) == pytest.approx((low, high, p))

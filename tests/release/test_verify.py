@@ -33,7 +33,7 @@ def files_of(folder):
 
 def refused(folder) -> str:
     with pytest.raises(SourceError) as caught:
-        manifest.verify(folder)
+        manifest.verify_release(folder)
     assert "\n" not in str(caught.value)
     return str(caught.value).removeprefix(f"{folder}")
 
@@ -55,7 +55,7 @@ def test_a_changed_byte_is_found_wherever_it_is_and_the_file_is_named(folder):
                 assert refused(folder).startswith(told), (name, place)
                 bytes_of.seek(place)
                 bytes_of.write(was)
-    assert manifest.verify(folder)["release"] == f"{EDITION}-r1"
+    assert manifest.verify_release(folder)["release"] == f"{EDITION}-r1"
 
 
 def test_a_file_that_is_cut_grown_gone_or_called_otherwise_is_named(folder):
@@ -68,7 +68,7 @@ def test_a_file_that_is_cut_grown_gone_or_called_otherwise_is_named(folder):
         file.rename(file.with_name(f"{file.name}.old"))
         assert "is missing" in (told := refused(folder)) or "cannot be read" in told, name
         file.with_name(f"{file.name}.old").rename(file)
-    assert manifest.verify(folder)["files"]
+    assert manifest.verify_release(folder)["files"]
 
 
 def test_two_files_that_change_places_are_found(folder):
@@ -119,7 +119,7 @@ def test_a_link_is_no_file_of_a_release_even_to_the_same_bytes(folder, tmp_path)
     assert "more is neither a file nor a folder" in refused(folder)
     (folder / "more").unlink()
     (tmp_path / "latest").symlink_to(folder)
-    assert manifest.verify(tmp_path / "latest")["release"] == f"{EDITION}-r1"
+    assert manifest.verify_release(tmp_path / "latest")["release"] == f"{EDITION}-r1"
 
 
 def sealed(folder, text: str) -> None:
@@ -140,7 +140,7 @@ def test_a_manifest_that_was_edited_is_found_and_one_that_was_sealed_anew_too(ow
     code, out, err = call("verify", folder)
     assert (code, out, err.count("\n")) == (2, "", 1) and "manifest.json is not as it was written" in err
     sealed(folder, edited)
-    assert manifest.verify(folder)["edition"] == "ICLR-2024"
+    assert manifest.verify_release(folder)["edition"] == "ICLR-2024"
     code, out, err = call("verify", folder)
     assert (code, out, err.count("\n")) == (2, "", 1) and "not the release that was published under this name" in err
 

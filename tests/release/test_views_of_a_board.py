@@ -15,7 +15,7 @@ from scipy.stats import ttest_rel
 
 from gre_bench.board.words import RANKED_APART
 from gre_bench.release.pages.board_data import average_by_paper, compare_all_pairs, compute_leads
-from gre_bench.release.pages.board_page import page_of
+from gre_bench.release.pages.board_page import build_page_file_name
 from gre_bench.release.public_tables import open_release_tables
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.contrasts import compare_candidates
@@ -234,19 +234,19 @@ def test_a_candidates_page_has_its_card_its_ranks_and_its_best_and_worst_papers(
 
 
 def test_a_papers_page_shows_reviews_beside_their_judgments_and_who_made_what_predictable(tab, release):
-    page = release / "papers" / page_of("p00000")
+    page = release / "papers" / build_page_file_name("p00000")
     at(tab, page, "metric=gem_s_assw&candidate=openai%2Fgpt-4o")
     assert tab.ask("document.getElementById('candidate').value") == FIRST
     assert text(tab, "#reviews .original") == "Private words of p00000-h."
     assert "The reviewer appreciates the clear writing" in text(tab, "#reviews .judgments")
-    tab.open(release / "papers" / page_of("p00005"))
+    tab.open(release / "papers" / build_page_file_name("p00005"))
     assert "Private words" not in tab.ask("document.body.textContent")
 
 
 def test_a_group_is_a_table_of_its_own_with_ranks_of_its_own_that_sorts_and_filters_as_the_board(
     tab, release, tmp_path
 ):
-    from gre_bench.release.pages.rendering import board_page
+    from gre_bench.release.pages.rendering import render_board_page
     from gre_bench.release.site import boards
 
     with open_release_tables(release) as run:
@@ -255,7 +255,7 @@ def test_a_group_is_a_table_of_its_own_with_ranks_of_its_own_that_sorts_and_filt
     board = replace(board, entries=entries, groups={"quis": "One leads."})
     contents = {"name": "a", "edition": "a", "published": "", "boards": (board,)}
     page = tmp_path / "index.html"
-    page.write_text(board_page(contents))
+    page.write_text(render_board_page(contents))
     tab.open(page)
     members = [entry.candidate for entry in entries if entry.group]
     names = (

@@ -10,7 +10,7 @@ import pytest
 
 from gre_bench.core.errors import GreBenchError, SettingsError
 from gre_bench.core.records import Prediction
-from gre_bench.reports.explanations import Why, check_mean, explain_score
+from gre_bench.reports.explanations import ScoreExplanation, check_mean, explain_score
 from gre_bench.store import Store
 from gre_bench.store.queries import CANDIDATE_PAIRS, PLANNED_SIGNATURES
 from tests.cli.calling import shown
@@ -174,7 +174,7 @@ def test_a_pair_without_a_score_keeps_its_reason(state):
 
 def test_papers_weigh_alike_however_many_pairs_they_have():
     pairs = [{"paper_id": paper, "state": "scored", "value": value} for paper, value in (("a", 1), ("a", 3), ("b", 8))]
-    answer = Why("E-2026", "c", {}, {"score": 5.0}, {}, pairs)
+    answer = ScoreExplanation("E-2026", "c", {}, {"score": 5.0}, {}, pairs)
     check_mean(answer)
     assert answer.holds and answer.checks[0]["what"] == "the board's +5.000000 is the mean over 2 papers of 3 pairs"
     answer.board["score"] = 4.0

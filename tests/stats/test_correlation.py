@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from gre_bench.stats.association import build_association, resampled_association_within
+from gre_bench.stats.association import build_association, build_association_within_groups
 from gre_bench.stats.correlation import (
     PairLogprobs,
     compare_correlations,
     correlate,
     correlate_within_groups,
+    measure_symmetry,
     partial_correlation,
-    symmetry,
 )
 
 SCIPY = {"pearson": scipy_stats.pearsonr, "spearman": scipy_stats.spearmanr, "kendall": scipy_stats.kendalltau}
@@ -110,7 +110,7 @@ def test_what_groups_differ_in_does_not_count_within_them(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_within_one_group_it_is_the_plain_correlation(kind):
     x, y = np.array([1.0, 4, 2, 2, 9, 5]), np.array([1.0, 3, 2, 1, 5, 5])
-    (value,) = resampled_association_within(kind, x, y, np.zeros(6, dtype=int), 1)(np.ones((1, 1)))
+    (value,) = build_association_within_groups(kind, x, y, np.zeros(6, dtype=int), 1)(np.ones((1, 1)))
     assert value == pytest.approx(SCIPY[kind](x, y)[0])
 
 
@@ -217,17 +217,19 @@ def pairs_of(random: np.random.Generator, papers: int, error: float) -> list[Pai
 
 
 def test_an_exact_joint_distribution_is_symmetric_its_printed_products_are_not_and_a_worse_lm_is_less_so():
-    found = symmetry(pairs_of(np.random.default_rng(1), 60, 0.0), resamples=50)
+    found = measure_symmetry(pairs_of(np.random.default_rng(1), 60, 0.0), resamples=50)
     assert found.joint.value == pytest.approx(1.0)
     assert found.printed.value < 0.8
     assert (found.joint.items, found.joint.groups) == (180, 60)
-    values = [symmetry(pairs_of(np.random.default_rng(3), 60, e), resamples=50).joint.value for e in (0.2, 1.0, 3.0)]
+    values = [
+        measure_symmetry(pairs_of(np.random.default_rng(3), 60, e), resamples=50).joint.value for e in (0.2, 1.0, 3.0)
+    ]
     assert values == sorted(values, reverse=True) and values[0] > 0.9 > values[2]
 
 
 def test_both_quantities_are_scipys_spearman_of_their_sums():
     pairs = pairs_of(np.random.default_rng(2), 20, 1.0)
-    found = symmetry(pairs, resamples=300)
+    found = measure_symmetry(pairs, resamples=300)
     x, y, given_x, given_y = np.array([[p.log_x, p.log_y, p.log_y_given_x, p.log_x_given_y] for p in pairs]).T
     assert found.joint.value == pytest.approx(scipy_stats.spearmanr(given_y + y, given_x + x)[0])
     assert found.printed.value == pytest.approx(scipy_stats.spearmanr(x + given_y, y + given_x)[0])
@@ -240,7 +242,7 @@ def test_over_ordered_pairs_it_does_not_matter_which_review_is_called_x():
         PairLogprobs(p.paper, p.y, p.x, p.log_y, p.log_x, p.log_x_given_y, p.log_y_given_x) if place % 2 else p
         for place, p in enumerate(pairs)
     ]
-    one, other = symmetry(pairs, resamples=50), symmetry(turned, resamples=50)
+    one, other = measure_symmetry(pairs, resamples=50), measure_symmetry(turned, resamples=50)
     assert one.printed.value != pytest.approx(other.printed.value)
     for name in ("joint_ordered", "printed_ordered"):
         assert getattr(one, name).value == pytest.approx(getattr(other, name).value)

@@ -13,11 +13,11 @@ from scipy import stats as scipy_stats
 from gre_bench.ranking.published_boards import load
 from gre_bench.stats.effects import (
     Effect,
+    adjust_by_holm,
     combine_verdicts,
     degradation_verdict,
     effect,
     effect_at_length,
-    holm,
     manipulation_verdict,
     published_verdict,
 )
@@ -58,10 +58,10 @@ def test_flat_interval_has_the_half_width_that_the_paper_prints_for_d_of_040_and
 
 def test_holm_adjusts_the_textbook_p_values():
     # The example of Wikipedia's article on the method: at 0.05 the first and the last are rejected, the others not.
-    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert adjust_by_holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     for wrong in (-0.1, 1.1, math.nan):
         with pytest.raises(ValueError, match="between 0 and 1"):
-            holm([wrong])
+            adjust_by_holm([wrong])
 
 
 def test_standard_error_is_that_of_brute_force_resampling_of_papers():
@@ -162,7 +162,7 @@ def test_a_tiny_effect_keeps_its_digits():
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_holm_raises_every_p_keeps_their_order_and_stays_below_bonferroni(p_values):
-    adjusted = holm(p_values)
+    adjusted = adjust_by_holm(p_values)
     assert all(p <= q <= min(1.0, p * len(p_values)) for p, q in zip(p_values, adjusted, strict=True))
     ranked = [adjusted[place] for place in sorted(range(len(p_values)), key=p_values.__getitem__)]
     assert ranked == sorted(ranked)
@@ -252,7 +252,7 @@ def test_papers_rule_on_the_papers_cells_says_what_the_paper_says():
 
 def test_our_degradation_rule_agrees_with_the_papers_on_every_printed_cell():
     for name, effects in FALLS.items():
-        adjusted = holm([effect.p for effect in effects])
+        adjusted = adjust_by_holm([effect.p for effect in effects])
         ours = [degradation_verdict(effect, p) for effect, p in zip(effects, adjusted, strict=True)]
         assert ours == [published_verdict("degradation", effect) for effect in effects], name
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from gre_bench.stats.effects import holm
+from gre_bench.stats.effects import adjust_by_holm
 from gre_bench.stats.pair_tests import pair_tests
 
 
@@ -27,7 +27,7 @@ def test_each_test_is_students_paired_test_of_paper_means_and_holm_is_over_all_o
     wanted = [stats.ttest_rel(by_paper[:, i], by_paper[:, j]) for i, j in ((0, 1), (0, 2), (1, 2))]
     assert [(test.first, test.second) for test in found] == [("c0", "c1"), ("c0", "c2"), ("c1", "c2")]
     assert [test.p for test in found] == pytest.approx([one.pvalue for one in wanted])
-    assert [test.p_holm for test in found] == pytest.approx(holm([one.pvalue for one in wanted]))
+    assert [test.p_holm for test in found] == pytest.approx(adjust_by_holm([one.pvalue for one in wanted]))
     for test, one in zip(found, wanted, strict=True):
         low, high = one.confidence_interval(0.90)
         assert (test.low, test.high) == pytest.approx((low, high))

@@ -14,7 +14,7 @@ from gre_bench.core.resources import resource
 from gre_bench.release.public_tables import RECORDS, REDACTED, WHOLE
 from gre_bench.store import TABLES, VIEWS, queries
 from gre_bench.store.queries import Query
-from gre_bench.store.statements import load_statements, read_statements, statement
+from gre_bench.store.statements import get_statement, load_statements, read_statements
 from tests.conftest import ROOT
 from tests.one_line import one_line
 
@@ -77,7 +77,7 @@ def test_a_file_that_cannot_be_used_is_refused_with_one_line(tmp_path, files, li
 
 def test_an_unknown_name_is_refused_with_one_line_and_the_nearest():
     with pytest.raises(StoreError) as caught:
-        statement("queries", "leaderbord")
+        get_statement("queries", "leaderbord")
     assert str(caught.value) == "sql: queries has no statement 'leaderbord'; did you mean leaderboard?"
 
 
@@ -158,7 +158,7 @@ def test_every_query_is_used_and_every_name_that_is_used_is_a_query():
     read, steps = named_in_code()
     changes = {name for name in steps if name.startswith(("add_", "put_", "clear_", "forget_", "empty_"))}
     for name in (read | changes) - known - {"add_free_licences"}:
-        assert statement("queries", name)
+        assert get_statement("queries", name)
     assert known - read - steps == set(), "nothing uses these queries"
 
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from gre_bench.core.errors import Clash, LockedError, SettingsError, Stopped, StoreError
+from gre_bench.core.errors import DuplicateRowError, LockedError, SettingsError, Stopped, StoreError
 from gre_bench.core.records import Edition
-from gre_bench.store import EARLIEST, NEW_FILE, SCHEMA_VERSION, TABLES, Store, find_editions, now, statement
+from gre_bench.store import EARLIEST, NEW_FILE, SCHEMA_VERSION, TABLES, Store, find_editions, get_statement, now
 from gre_bench.store.queries import PAPERS, SPANS_OF
 from tests.bench.bench_board import SIGNED
 from tests.one_line import one_line
@@ -56,7 +56,7 @@ def test_the_database_refuses_a_score_or_a_span_that_cannot_be_and_a_second_scor
     store.write(("add_scores", [score()]), ("add_spans", [SPAN]))
     spans = store.rows(SPANS_OF, lm_id="l", predictions=["a", "z"])
     assert spans == [{name: SPAN[name] for name in ("prediction", "total", "ids", "logprobs", "escaped")}]
-    with pytest.raises(Clash, match="Duplicate key"):
+    with pytest.raises(DuplicateRowError, match="Duplicate key"):
         store.write(("add_scores", [score(value=2.0)]))
 
 
@@ -220,7 +220,7 @@ def test_a_status_is_read_back(store):
 
 
 def test_a_change_of_the_tables_needs_a_new_schema_version():
-    defined = re.sub(r"--.*", "", "\n".join(statement("schema", name) for name in sorted(TABLES)))
+    defined = re.sub(r"--.*", "", "\n".join(get_statement("schema", name) for name in sorted(TABLES)))
     tables = hashlib.sha256(" ".join(defined.split()).encode()).hexdigest()
     assert (SCHEMA_VERSION, tables[:16]) == (11, "035125bd6b0a6c97")
 

@@ -17,7 +17,7 @@ from gre_bench.pipeline.certificates import FOLDER, certificate_of
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.validating import validate
-from gre_bench.reports.publish_editions import publish_edition, releases
+from gre_bench.reports.publish_editions import open_release_store, publish_edition
 from gre_bench.store import Store
 from gre_bench.store.queries import CERTIFIED
 from gre_bench.studies.certificate import certify
@@ -170,7 +170,7 @@ def test_only_metrics_of_information_are_certified(tmp_path):
 
 def test_an_edition_with_a_release_is_refused_in_one_line_and_another_sample_of_it_is_certified(tmp_path):
     refreshed(tmp_path)
-    publish_edition(Store(tmp_path, EDITION), releases(tmp_path, EDITION))
+    publish_edition(Store(tmp_path, EDITION), open_release_store(tmp_path, EDITION))
     refused = rf"^edition {EDITION} has the release {EDITION}-r1, and the next one would hold every degree"
     with pytest.raises(SettingsError, match=refused):
         run(tmp_path)

@@ -26,7 +26,7 @@ from gre_bench.pipeline.runs.job import record_run
 from gre_bench.store import Store
 from gre_bench.studies.examiners.comparison import compare
 from gre_bench.studies.examiners.inputs import build_grid, load_study, parse_study
-from gre_bench.studies.examiners.study import ExaminerJob, estimate
+from gre_bench.studies.examiners.study import ExaminerJob, estimate_study_cost
 from tests.conftest import ROOT, real
 from tests.flows.refreshing import use
 from tests.servers.chat import MODEL, scripted_chat
@@ -438,7 +438,7 @@ def test_an_estimate_counts_the_requests_that_are_then_made_and_money_is_that_of
         fine = {"template": "human", "granularity": "fine"}
         some = {"template": "base", "aggregation": "approximation", "samples": 3}
         asked = job(server, {"fine": fine, "some": some})
-        [row] = estimate(asked)["models"]
+        [row] = estimate_study_cost(asked)["models"]
         assert server.count == 0
         outcomes = run(asked)["outcomes"]
         assert server.count == row["requests"] == 12 * 4 + 12 * 3

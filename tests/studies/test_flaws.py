@@ -15,7 +15,7 @@ from gre_bench.pipeline.importing import read_known_papers, read_known_reviews
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.reports.correctness import NOT_MEASURED, format_correctness_line, load_flaw_results
-from gre_bench.reports.publish_editions import publish_edition, releases
+from gre_bench.reports.publish_editions import open_release_store, publish_edition
 from gre_bench.store import ReadCopy, Store
 from gre_bench.store.queries import CURRENT_SIGNATURES, SAMPLE
 from gre_bench.studies.flaws import (
@@ -127,7 +127,7 @@ def test_another_planting_of_the_same_edition_is_refused(state, more, named):
 def test_an_edition_of_flaws_is_never_released_and_gets_no_flaws(state):
     store = Store(state, f"{EDITION}-flaws")
     with pytest.raises(SettingsError, match="planted flaws, which are never released"):
-        publish_edition(store, releases(state, store.key))
+        publish_edition(store, open_release_store(state, store.key))
     assert not (state / "releases").exists()
     of_flaws = demo(LM, "edition.sample=flaws")
     with pytest.raises(SettingsError, match="holds planted flaws already"):
@@ -233,7 +233,7 @@ def test_board_and_page_tell_correctness_or_that_it_was_not_measured(state):
     assert code == 0 and "no model has reviewed them" in out and "scripted-plain-100" in out
     code, out, _ = call("leaderboard", EDITION, "--json", "--state", state)
     assert code == 0 and json.loads(out)["correctness"]["papers"] == 6
-    store, release_store = Store(state, EDITION), releases(state, EDITION)
+    store, release_store = Store(state, EDITION), open_release_store(state, EDITION)
     first = publish_edition(store, release_store)
     page = (first.folder / "index.html").read_text()
     assert "Known flaws were planted in 6" in page and "scripted-plain-100" in page

@@ -19,7 +19,7 @@ from gre_bench.guidelines.ratings import convert_temporary_score
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.prompts.conditions import load_condition
-from gre_bench.studies.guideline_comparison import GuidelineJob, compare, estimate
+from gre_bench.studies.guideline_comparison import GuidelineJob, compare_conditions, estimate_comparison_cost
 from gre_bench.studies.guidelines import build_outcome_row, parse_outcomes, parse_rmse_reference
 from tests.conftest import ROOT
 from tests.flows.refreshing import query, use
@@ -69,7 +69,7 @@ def command(job):
 
 
 def run(job):
-    return compare(job)
+    return compare_conditions(job)
 
 
 def paper_of(body):
@@ -222,7 +222,7 @@ def test_the_flow_runs_under_the_prefect_engine(study):
 def test_the_command_ends_with_a_code_that_says_how_it_went_and_no_paper_is_rated_twice(study):
     with scripted_chat(write=reviewer, when=lambda body: "500" if paper_of(body) == 0 else None) as server:
         job = study(server, "none", limit=5)
-        (row,) = estimate(job)["models"]
+        (row,) = estimate_comparison_cost(job)["models"]
         assert (row["requests"], row["reply_tokens_at_most"], server.count) == (5, 20_000, 0)
         assert row["usd_at_most"] == pytest.approx((row["prompt_tokens"] + 2 * 20_000) / 1e6, rel=0.01)
         asked = [*command(job), "--condition=none"]

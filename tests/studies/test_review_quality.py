@@ -16,13 +16,13 @@ from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.guidelines import checklist
 from gre_bench.guidelines.quality_points import DAY_MS, NAMES
 from gre_bench.ingest.datasets.rated import read_human_ratings, read_rated_reviews
-from gre_bench.ingest.records.notes import review_fields
+from gre_bench.ingest.records.notes import list_review_fields
 from gre_bench.ingest.records.row_files import read_notes_file
-from gre_bench.ingest.records.venues import venue_of
+from gre_bench.ingest.records.venues import find_venue_entry
 from gre_bench.prompts.conditions import load_condition
 from gre_bench.studies.guideline_comparison import compare_given_reviews
 from gre_bench.studies.guidelines import parse_outcomes
-from gre_bench.studies.review_quality import QualityJob, generate, grade
+from gre_bench.studies.review_quality import QualityJob, generate_group_guideline, grade
 from tests.conftest import SIXTEEN, real
 from tests.servers.chat import scripted_chat
 from tests.studies.asking import models_file
@@ -147,19 +147,19 @@ def test_a_guideline_is_made_from_a_group_and_used_as_a_condition(job, tmp_path)
         assert summary["groups"]["good"]["reviews"] == 3 and len(summary["groups"]["good"]["drawn"]) == 2
         out = tmp_path / "good.txt"
         asked = ("q", "good", "scripted", out, made.writer_context, made.state)
-        assert generate(*asked)["reviews"] == 2
+        assert generate_group_guideline(*asked)["reviews"] == 2
         prompt = server.requests[-1]["messages"][0]["content"]
         assert "Below are 2 peer reviews" in prompt and "Soundness: 3 good" in prompt
         assert prompt.count("## Review ") == 2
-        assert generate("q", "good.review_length", *asked[2:])["reviews"]
-        generate(*asked)
+        assert generate_group_guideline("q", "good.review_length", *asked[2:])["reviews"]
+        generate_group_guideline(*asked)
         count = server.count
-        generate(*asked)
+        generate_group_guideline(*asked)
         assert server.count == count
         with pytest.raises(SettingsError, match="group bad of study q has no reviews"):
-            generate("q", "bad", *asked[2:])
+            generate_group_guideline("q", "bad", *asked[2:])
         with pytest.raises(SettingsError, match="no study nope with a group good"):
-            generate("nope", *asked[1:])
+            generate_group_guideline("nope", *asked[1:])
     assert out.read_text().strip() == load_condition("middle").guideline
     assert checklist.parse_checklist(out.read_text()).has_ten_good_and_ten_bad
     assert load_condition("mine+rubric", {"mine": out.read_text()}).template == "guideline_rubric"
@@ -183,13 +183,13 @@ def test_a_reply_that_is_no_guideline_is_refused_and_nothing_is_written(job, tmp
         made = job([(0, 1, {}), (30, 1, {}), (30, 1, {})], server)
         assert run(made)["groups"]["bad"]["reviews"] == 3
         with pytest.raises(SourceError, match=why):
-            generate("q", "bad", "scripted", tmp_path / "bad.txt", made.writer_context, made.state)
+            generate_group_guideline("q", "bad", "scripted", tmp_path / "bad.txt", made.writer_context, made.state)
     assert not (tmp_path / "bad.txt").exists()
 
 
 def test_the_fields_of_the_sample_edition_are_read():
     raw = read_notes_file(SIXTEEN / "notes.jsonl")
-    found = review_fields(raw, venue_of("SAMPLE", 2026))
+    found = list_review_fields(raw, find_venue_entry("SAMPLE", 2026))
     assert len(found) > 40
     fields = {"summary", "strengths", "weaknesses", "questions", "rating", "soundness"}
     assert all(fields <= set(one.fields) and one.written_ms for one in found)

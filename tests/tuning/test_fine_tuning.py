@@ -22,7 +22,7 @@ from gre_bench.core.settings import EditionSettings, EvaluationLMSettings, Setti
 from gre_bench.core.training_registers import PaperTexts, read_register, write_register  # noqa: E402
 from gre_bench.lm import weights as opening  # noqa: E402
 from gre_bench.lm.backends.transformers_lm import TransformersLM  # noqa: E402
-from gre_bench.lm.opening import trained_on_perturbations  # noqa: E402
+from gre_bench.lm.opening import find_perturbations_in_training  # noqa: E402
 from gre_bench.lm.weights import open_weights  # noqa: E402
 from gre_bench.pipeline.perturbed_reviews import chosen_perturbations  # noqa: E402
 from gre_bench.tuning import fine_tuning, record, trainer  # noqa: E402
@@ -196,7 +196,7 @@ def test_learning_from_all_tokens_is_another_training(base: Path, adapter, tmp_p
     assert made["loss"]["held out before"] != pytest.approx(adapter[1]["loss"]["held out before"], rel=1e-3)
 
 
-@pytest.mark.parametrize("stage", ["train", "save", "draw", "write"])
+@pytest.mark.parametrize("stage", ["train", "save_trained_model", "draw_loss_curves", "write_training_record"])
 def test_a_training_that_ends_at_any_stage_is_continued_to_the_same_adapter_and_not_done_twice(
     base, adapter, tmp_path, monkeypatch, stage
 ):
@@ -207,7 +207,7 @@ def test_a_training_that_ends_at_any_stage_is_continued_to_the_same_adapter_and_
         work(*args, **keywords)
         raise Failure
 
-    owner = {"write": record, "train": trainer}.get(stage, fine_tuning)
+    owner = {"write_training_record": record, "train": trainer}.get(stage, fine_tuning)
     work = getattr(owner, stage)
     with monkeypatch.context() as patched:
         patched.setattr(owner, stage, after)
@@ -289,8 +289,8 @@ def test_what_learnt_contrast_says_so_and_so_does_what_starts_from_it(base: Path
         False, False, True, True,
     ]  # fmt: skip
     settings = EvaluationLMSettings(backend="transformers", folder=tmp_path / "two")
-    assert list(trained_on_perturbations(settings)) == ["random_replacement", "invention"]
-    assert trained_on_perturbations(settings.model_copy(update={"folder": adapter[0]})) == {}
+    assert list(find_perturbations_in_training(settings)) == ["random_replacement", "invention"]
+    assert find_perturbations_in_training(settings.model_copy(update={"folder": adapter[0]})) == {}
     chosen = {"evaluation_lm": settings, "edition": EditionSettings(year=2026)}
     assert "random_replacement" not in chosen_perturbations(Settings(**chosen))
     named = ValidationSettings(perturbations=("random_replacement",))

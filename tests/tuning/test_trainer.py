@@ -16,7 +16,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="training needs the extra `lm`")
 
 from gre_bench.core.errors import LMError, SettingsError, SourceError  # noqa: E402
-from gre_bench.tuning.pairs import Example, build_batches, weight_of  # noqa: E402
+from gre_bench.tuning.pairs import Example, build_batches, sum_trained_weights  # noqa: E402
 from gre_bench.tuning.record import CHECKPOINT, HISTORY, History, HistoryPoint  # noqa: E402
 from gre_bench.tuning.trainer import learning_rate, summed_loss, train  # noqa: E402
 from gre_bench.tuning.tuning_settings import TuningSettings  # noqa: E402
@@ -62,7 +62,7 @@ MIXED = [
 def test_the_loss_is_the_weighted_one_whatever_the_padding() -> None:
     model = SmallLM().eval()
     total, weight = by_hand(model, MIXED)
-    assert weight == weight_of(MIXED) == 6.5
+    assert weight == sum_trained_weights(MIXED) == 6.5
     assert summed_loss(model, MIXED).item() == pytest.approx(total, rel=1e-6)
     apart = sum(summed_loss(model, [example]).item() for example in MIXED)
     assert summed_loss(model, MIXED).item() == pytest.approx(apart, rel=1e-6)

@@ -21,7 +21,7 @@ from typing import get_args
 from gre_bench.core.errors import PerturbationError, SettingsError
 from gre_bench.core.judgments import OPENINGS, Form, prepare_judgments
 from gre_bench.core.records import Paper, WrittenText, digest
-from gre_bench.ingest.records.venues import venue_of
+from gre_bench.ingest.records.venues import find_venue_entry
 from gre_bench.perturbations.by_name import PERTURBATIONS, Level, WriterTask, apply_perturbation
 from gre_bench.perturbations.material import ICLR_2023, PerturbationInput, Splitter
 from gre_bench.writing.rules.writer import NAMES, RuleTextWriter
@@ -112,7 +112,7 @@ def corpus() -> tuple[list[Paper], list[PerturbationInput], list[PerturbationInp
     lines = [(row["review_id"], row["judgments"], of_paper[row["paper_id"]]) for row in rows["reviews"]]
     lines += [text for text in texts if text[0].startswith("odd")]
     papers += [Paper(f"odd-{seed}", text[:60], text[:300], text) for seed, text in enumerate(odd)]
-    of_sample = venue_of("SAMPLE", 2026).headings
+    of_sample = find_venue_entry("SAMPLE", 2026).headings
     reviews, judgments = (
         [PerturbationInput(key, text, paper.title, paper.abstract, (some[n - 20][1], some[n - 33][1]),
                      headings=ICLR_2023 if key.startswith("odd") else of_sample)

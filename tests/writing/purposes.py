@@ -21,7 +21,7 @@ from gre_bench.examiners.examiner import GradingItem, build_improvement_chat, bu
 from gre_bench.examiners.pairwise import TextPair
 from gre_bench.examiners.templates import TEMPLATES, Template
 from gre_bench.guidelines.quality_points import CRITERIA, FieldedReview
-from gre_bench.ingest.records.venues import venue_of
+from gre_bench.ingest.records.venues import find_venue_entry
 from gre_bench.metrics import lm_examiner
 from gre_bench.perturbations.by_name import PERTURBATIONS
 from gre_bench.perturbations.material import PerturbationInput
@@ -35,7 +35,7 @@ from tests.conftest import ROOT, SIXTEEN
 SAMPLE = SIXTEEN
 SEEDS = {"001": "DSBA", "003": "Little Giants", "000": "PRE"}
 INSTRUCTIONS = "1. Read the paper.\n2. Compare the review with it.\n3. Give each aspect a score from 1 to 5."
-HEADINGS = venue_of("SAMPLE", 2026).headings
+HEADINGS = find_venue_entry("SAMPLE", 2026).headings
 
 _INSIDE = re.compile(r"the reply cannot be read \((.+?)\):")
 

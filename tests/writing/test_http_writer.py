@@ -16,7 +16,7 @@ from gre_bench.core.errors import LMError
 from gre_bench.core.records import Chat, Sampling
 from gre_bench.http.lm_requests import LARGEST_PROBLEM, Body
 from gre_bench.writing.archive import ReplyArchive
-from gre_bench.writing.http_writer import LARGEST_BODY, HttpWriter, RetryPolicy, read_completion
+from gre_bench.writing.http_writer import LARGEST_BODY, HttpWriter, RetryPolicy, parse_completion_response
 from tests.forks import CONTEXT
 from tests.holds import LONGEST_S, wait_for
 from tests.servers.chat import MODEL, ScriptedChat, scripted_chat
@@ -139,7 +139,9 @@ def test_thinking_tokens_and_the_model_are_read(tmp_path):
 
 
 def test_an_unclosed_block_cut_by_the_limit_is_not_asked_again():
-    answer = read_completion(b'{"choices": [{"finish_reason": "length", "message": {"content": "<think> on and on"}}]}')
+    answer = parse_completion_response(
+        b'{"choices": [{"finish_reason": "length", "message": {"content": "<think> on and on"}}]}'
+    )
     assert (answer.reply.outcome, answer.again) == ("empty", False)
     assert "the limit was reached (17 characters" in answer.reply.detail
 

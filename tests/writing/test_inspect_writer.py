@@ -14,7 +14,7 @@ from gre_bench.writing import inspect_writer
 from gre_bench.writing.archive import ReplyArchive
 from gre_bench.writing.inspect_writer import InspectWriter, open_provider
 from gre_bench.writing.spend_log import ModelBudget, SpendLog
-from gre_bench.writing.writers import WriterContext, open_examiner, open_logprobs, open_text_writer
+from gre_bench.writing.writers import WriterContext, open_examiner, open_logprob_writer, open_text_writer
 from tests.one_line import one_line
 from tests.servers.chat import MODEL, ScriptedChat, scripted_chat
 from tests.writing.test_http_writer import CANARY, CHAT, ONE_ANSWER, QUICK, chats
@@ -196,4 +196,4 @@ def test_the_settings_open_a_provider_as_writer_and_examiner_but_not_for_log_pro
     assert "a@anthropic/claude-x" in open_text_writer("a", context).identity("judgments")
     assert isinstance(open_examiner("a", context).writer, InspectWriter)
     with one_line("log-probabilities need an OpenAI-compatible endpoint", kind=SettingsError):
-        open_logprobs("a", context)
+        open_logprob_writer("a", context)

@@ -16,7 +16,7 @@ from gre_bench.core.records import Chat, Completion, Sampling
 from gre_bench.core.settings import BudgetSettings
 from gre_bench.writing.archive import ReplyArchive
 from gre_bench.writing.http_writer import HttpWriter, RetryPolicy
-from gre_bench.writing.spend_log import ModelBudget, SpendLog, cost, remaining_budget, spending_line
+from gre_bench.writing.spend_log import ModelBudget, SpendLog, compute_cost_usd, remaining_budget, spending_line
 from tests.forks import CONTEXT
 from tests.holds import LONGEST_S
 from tests.servers.chat import MODEL, scripted_chat
@@ -41,9 +41,13 @@ def asking(folder: Path, server, policy: RetryPolicy = QUICK, **bounds) -> HttpW
 def test_the_cost_of_a_reply_and_that_at_unknown_prices():
     # gpt-4o as listed in May 2024: 5 and 15 USD for a million tokens
     rows = {(1_000_000, 0): 5.0, (0, 1_000_000): 15.0, (12_000, 900): 0.0735, (0, 0): 0.0}
-    found = {tokens: cost(model(price_in=5.0, price_out=15.0), *tokens) for tokens in rows}
+    found = {tokens: compute_cost_usd(model(price_in=5.0, price_out=15.0), *tokens) for tokens in rows}
     assert found == pytest.approx(rows)
-    assert cost(model(price_in=None), 1000, 1000) is cost(model(price_out=None), 1000, 1000) is None
+    assert (
+        compute_cost_usd(model(price_in=None), 1000, 1000)
+        is compute_cost_usd(model(price_out=None), 1000, 1000)
+        is None
+    )
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 10**6), st.booleans()), max_size=12))

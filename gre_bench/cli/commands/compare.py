@@ -84,7 +84,7 @@ def compare(
         from gre_bench.reports.contrasts import are_lms, compare_candidates, compare_lms
 
         if len(names) == 2 and are_lms(Store(state, edition), names):
-            return CommandResult(compare_lms(state, edition, names, metric), shown.show_lms)
+            return CommandResult(compare_lms(state, edition, names, metric), shown.show_lm_agreement)
         report = compare_candidates(state, edition, names, metric)
         both = [shlex.quote(screen.remove_control_characters(name)) for name in report["compared"]]
         who, where = both[both[0] == HUMAN], screen.format_state_option(state)
@@ -156,11 +156,11 @@ def _check_board_names(names: Sequence[str]) -> None:
 def _compare_sides(runs: Sequence[str], tables: Sequence[str], state: Path) -> dict[str, Any]:
     """Returns the comparison of two sides: published *tables* first, then *runs*."""
     from gre_bench.ranking.published_boards import pair_printed_and_computed
-    from gre_bench.reports.comparisons import compare_rankings, from_run, from_table
+    from gre_bench.reports.comparisons import compare_rankings, load_run_side, load_table_side
 
-    sides = [from_table(name) for name in tables]
+    sides = [load_table_side(name) for name in tables]
     kind = "effects" if any(side.kind == "effects" for side in sides) else "board"
-    sides += [from_run(name, kind, state) for name in runs]
+    sides += [load_run_side(name, kind, state) for name in runs]
     if len(sides) != 2:
         raise SettingsError(
             f"compare sets two things beside each other, got {len(sides)}; name two editions, "

@@ -26,7 +26,7 @@ from gre_bench.core.pretrained import (
     model_path,
     resolve_model_ref,
 )
-from gre_bench.core.settings import BudgetSettings, budget_of, load_evaluation_lm_settings
+from gre_bench.core.settings import BudgetSettings, load_budget_settings, load_evaluation_lm_settings
 from gre_bench.core.terminal import counted
 from gre_bench.pipeline.runs.prefect_engine import configure_prefect, run_flow_or_plain
 
@@ -130,7 +130,7 @@ def where(
     entry = find_pretrained_model(name)
     model = cached_model(entry)
     if model is None:
-        raise SettingsError(f"{name} is not in {cache_folder()}; run: {entry.to_get}")
+        raise SettingsError(f"{name} is not in {cache_folder()}; run: {entry.fetch_command}")
     say(str(model.folder))
 
 
@@ -248,7 +248,7 @@ def tune_lm(
     from gre_bench.tuning.tuning_settings import load
 
     bounds = [setting for setting in override or () if setting.startswith("budget.")]
-    budget = budget_of(BudgetSettings(), tuple(bounds))
+    budget = load_budget_settings(BudgetSettings(), tuple(bounds))
     chosen = load(settings, tuple(setting for setting in override or () if setting not in bounds))
     base = resolve_model_ref(base, Path.cwd())
     configure_prefect(state)

@@ -62,7 +62,7 @@ def compare(
     from gre_bench.studies.examiners.comparison import compare
     from gre_bench.studies.examiners.inputs import StudySettings as Chosen
     from gre_bench.studies.examiners.inputs import load_study
-    from gre_bench.studies.examiners.study import ExaminerJob, estimate
+    from gre_bench.studies.examiners.study import ExaminerJob, estimate_study_cost
 
     chosen = load_study(settings) if settings else Chosen()
     if layouts:
@@ -76,7 +76,7 @@ def compare(
     name = name or edition or (items.stem if items else "study")
     job = ExaminerJob(name, chosen, items, edition, limit, again, state.resolve())
     if dry_run:
-        return CommandResult(estimate(job), _show_estimate)
+        return CommandResult(estimate_study_cost(job), _show_estimate)
 
     def run_flow() -> dict[str, Any]:
         from gre_bench.flows.examiner_study import examiner_study
@@ -130,7 +130,7 @@ def _show_text_table(sheet: TextTable) -> None:
 
 
 def _show_estimate(plan: dict[str, Any]) -> None:
-    from gre_bench.cli.views.study_screens import show_models
+    from gre_bench.cli.views.study_screens import show_planned_requests
 
     say(f"{counted(plan['texts'], 'text')}, {plan['excluded']} of them excluded; {plan['examiners']} examiners")
-    show_models(plan)
+    show_planned_requests(plan)

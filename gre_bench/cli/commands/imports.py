@@ -52,7 +52,7 @@ def set_input_limits(
     ),
 ) -> None:
     """Sets the limits on the files that the following subcommand reads."""
-    inputs = configuration.inputs_of(tuple(bounds or ()))
+    inputs = configuration.load_input_settings(tuple(bounds or ()))
     context.with_resource(use_file_limits(inputs.memory, inputs.seconds))
 
 
@@ -75,7 +75,7 @@ def import_papers(
     from gre_bench.pipeline import importing
 
     how = (
-        importing.row_range(rows),
+        importing.parse_row_range(rows),
         licence,
         ColumnNames(parse_stated_columns(columns or ()), where=parse_conditions(where or ())),
     )
@@ -112,7 +112,7 @@ def import_reviews(
 
     if by is not None and human:
         raise SettingsError("--as and --human: reviews are either a candidate's or humans'; give one of the two")
-    how = (HUMAN if human else by, writer, importing.row_range(rows), make_papers)
+    how = (HUMAN if human else by, writer, importing.parse_row_range(rows), make_papers)
     more: dict[str, Any] = {
         "licence": licence,
         "reading": ColumnNames(parse_stated_columns(columns or ()), where=parse_conditions(where or ())),
@@ -141,10 +141,10 @@ def import_inspect(
     """
     from gre_bench.ingest.records.inspect_logs import list_log_files
     from gre_bench.pipeline import importing
-    from gre_bench.pipeline.own_reviews import check_own_name
+    from gre_bench.pipeline.own_reviews import check_candidate_name
 
     if by is not None:
-        check_own_name(by)
+        check_candidate_name(by)
     list_log_files(logs)
     how: dict[str, Any] = {"only": by is not None, "epoch": epoch, "licence": licence}
     return run_import("inspect logs", edition, False, state, importing.import_reviews, logs, by, **how)

@@ -34,7 +34,7 @@ from gre_bench.cli.views.fitted import Column, print_columns
 from gre_bench.cli.views.formats import Format, show_written, write_rows
 from gre_bench.cli.views.screen import format_state_option, remove_control_characters, say, say_nonempty
 from gre_bench.core.errors import SettingsError, Stopped
-from gre_bench.core.metrics import recipe_of
+from gre_bench.core.metrics import find_recipe
 from gre_bench.core.records import HUMAN
 from gre_bench.reports.correctness import format_correctness_line, load_flaw_results
 from gre_bench.reports.signatures import headline_metric, resolve_edition, shown_signatures
@@ -154,7 +154,7 @@ def leaderboard(
         _print_next_command(store.key, own, state)
         if details:
             if measured:
-                shown.show_correctness(measured)
+                shown.show_flaw_detection(measured)
             writers = sorted({row["writer"] for row in signatures})
             for row in store.read(JUDGED_EXAMPLES, writers=writers):
                 say(f"{row['candidate_id']}, a judgment by {row['writer']}: {row['example']}")
@@ -210,7 +210,7 @@ def _show_history(report: dict[str, Any]) -> None:
 
 
 def _format_history_title(table: dict[str, Any]) -> str:
-    return f"{table['venue']} · {recipe_of(table['metric']).title}"
+    return f"{table['venue']} · {find_recipe(table['metric']).title}"
 
 
 def _show_history_table(table: dict[str, Any], title: str, anchors: str) -> None:

@@ -15,7 +15,7 @@ from gre_bench.cli.views.bar import show_run_progress
 from gre_bench.cli.views.fitted import Column, print_columns
 from gre_bench.cli.views.screen import format_or_dash, say
 from gre_bench.core.known_names import format_name_list
-from gre_bench.core.metrics import ALPHA, recipe_of
+from gre_bench.core.metrics import ALPHA, find_recipe
 from gre_bench.core.records import HUMAN
 from gre_bench.core.settings import Settings
 from gre_bench.core.terminal import counted
@@ -85,12 +85,12 @@ def import_and_score(
     `load_candidate`.
     """
     configure_prefect(state)
-    from gre_bench.pipeline.own_reviews import check_own_name, import_candidate
+    from gre_bench.pipeline.own_reviews import check_candidate_name, import_candidate
     from gre_bench.pipeline.refreshing import check_job, refresh
     from gre_bench.pipeline.runs.job import Job
     from gre_bench.reports.board_rows import load_candidate
 
-    job = check_job(Job(chosen, state.resolve(), (check_own_name(name),), texts_first=True))
+    job = check_job(Job(chosen, state.resolve(), (check_candidate_name(name),), texts_first=True))
     job, understood = import_candidate(store, job, file, name, **how)
     if not quiet:
         _show_import_report(understood)
@@ -169,7 +169,7 @@ def list_candidate_lines(report: dict[str, Any]) -> list[str]:
 
 def _describe_rank(name: str, edition: str, row: Row) -> str:
     """Returns a sentence on the candidate *name*: the rank in *row*, and whether it differs from the human baseline."""
-    title = recipe_of(row["metric"]).title
+    title = find_recipe(row["metric"]).title
     if _lacks_validation(row):
         return f"{name} has no rank on {edition} under {title}: the metric is not validated, so it orders nobody."
     if row["rank"] is None:
@@ -236,7 +236,7 @@ def _describe_best_and_worst_papers(papers: list[Row]) -> str | None:
 def _list_next_commands(report: dict[str, Any], first: Row, in_state: str) -> list[str]:
     """Returns the commands to run next, most urgent first; *first*: the row of the first metric with scores."""
     name, edition, metric = report["candidate"], report["edition"], first["metric"]
-    title, lines = recipe_of(metric).title, []
+    title, lines = find_recipe(metric).title, []
     if first["rank"] is None:
         lines += _explain_no_rank(report, first, in_state)
     if first["few_lines"]:
@@ -254,7 +254,7 @@ def _list_next_commands(report: dict[str, Any], first: Row, in_state: str) -> li
 
 def _explain_no_rank(report: dict[str, Any], first: Row, in_state: str) -> list[str]:
     """Returns why a candidate has no rank, and what to add: reviews, or judgments where its reviews have none."""
-    why = f"no rank under {recipe_of(first['metric']).title}: {first['unranked']}"
+    why = f"no rank under {find_recipe(first['metric']).title}: {first['unranked']}"
     missing, silent = report["lacking"].values()
     if not silent:
         return [f"{why}; add the missing reviews to the file and repeat this" if missing else why]
@@ -282,7 +282,7 @@ def remove(
     releases do not change.
     """
     from gre_bench.pipeline.own_reviews import find_candidate
-    from gre_bench.pipeline.own_reviews import remove as remove_from
+    from gre_bench.pipeline.own_reviews import remove_candidate as remove_from
 
     store = open_stored_edition(edition, state)
     chosen = load_run_settings(None, edition, None, state)

@@ -55,9 +55,9 @@ def load_run_settings(file: Path | None, edition: str | None, overrides: list[st
 
 def load_study_budget(limits: list[str] | None, settings: BudgetSettings | None = None) -> BudgetSettings:
     """Returns a study's budget: the budget *settings*, changed by *limits*, which are texts ``budget.KEY=VALUE``."""
-    from gre_bench.core.settings import BudgetSettings, budget_of
+    from gre_bench.core.settings import BudgetSettings, load_budget_settings
 
-    return budget_of(settings or BudgetSettings(), tuple(limits or ()))
+    return load_budget_settings(settings or BudgetSettings(), tuple(limits or ()))
 
 
 def open_stored_edition(edition: str | None, state: Path) -> Store:

@@ -13,7 +13,7 @@ from gre_bench.cli.commands import options
 from gre_bench.cli.commands.options import argument, option
 from gre_bench.cli.views.formats import Format, write_rows
 from gre_bench.cli.views.screen import get_output_width, is_number, remove_control_characters, say
-from gre_bench.core.settings import query_of
+from gre_bench.core.settings import load_query_settings
 from gre_bench.store import Row, Store
 
 SHOWN_ROWS = 200
@@ -37,7 +37,7 @@ def sql(
     Views: leaderboard, boards, pairs, progress. `gre-bench sql EDITION "show tables"` lists all of them, and `"describe
     pairs"` the columns of one. The query cannot read other files.
     """
-    names, rows = Store(state, edition).query(text, query_of(tuple(bounds or ())))
+    names, rows = Store(state, edition).query(text, load_query_settings(tuple(bounds or ())))
     form = Format.json if quiet else form
     if form is Format.table:
         return print_rows(names, rows)

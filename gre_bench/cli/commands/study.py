@@ -78,9 +78,9 @@ def validate(
             return CommandResult(summary, show_certificates, choose_exit_code(summary))
         summary = run_flow_or_plain(not no_prefect, flow, lambda: plain(job))
     if figures is not None:
-        from gre_bench.metrics.validation import draw_effects
+        from gre_bench.metrics.validation import plot_effects
 
-        draw_effects(summary["effects"], figures / "effects.svg", f"{summary['edition']}: effects of changes")
+        plot_effects(summary["effects"], figures / "effects.svg", f"{summary['edition']}: effects of changes")
     return CommandResult(summary, show_validation, choose_exit_code(summary))
 
 
@@ -148,14 +148,14 @@ def references(
     references that are most similar to LM reviews, and the leads over the human baseline without each reviewer.
     """
     configure_prefect(state)
-    from gre_bench.cli.views.study_screens import show_references
+    from gre_bench.cli.views.study_screens import show_reference_dependence
 
     store = Store(state, resolve_edition(edition, state))
     with show_run_progress(store, quiet):
         from gre_bench.studies.references import study_references
 
         report = study_references(state.resolve(), store.key, metric, likelihood, LIKELY)
-    return CommandResult(report, show_references, choose_exit_code(report))
+    return CommandResult(report, show_reference_dependence, choose_exit_code(report))
 
 
 @app.command()
@@ -189,13 +189,13 @@ def points(chosen: Settings, state: Path, quiet: bool) -> CommandResult:
     Scores each imported point alone, and what its review loses without it, against the other human reviews of its
     paper. Gives the AUC of every score for every label, with intervals over papers, and of length, position and stance.
     """
-    from gre_bench.cli.views.study_screens import show_points
+    from gre_bench.cli.views.study_screens import show_label_aucs
 
     with _open_study_job(chosen, state, quiet) as job:
         from gre_bench.studies.points import score_labelled_points
 
         summary = score_labelled_points(job)
-    return CommandResult(summary, show_points, choose_exit_code(summary))
+    return CommandResult(summary, show_label_aucs, choose_exit_code(summary))
 
 
 app.add_typer(study_guidelines.app, name="guidelines")

@@ -13,7 +13,7 @@ from gre_bench.cli.commands.options import option
 from gre_bench.cli.commands.refresh import estimate_refresh, run_refresh
 from gre_bench.cli.commands.running import choose_exit_code, load_run_settings
 from gre_bench.cli.views import screen
-from gre_bench.cli.views.board_screen import show_correctness
+from gre_bench.cli.views.board_screen import show_flaw_detection
 from gre_bench.cli.views.screen import say
 from gre_bench.core.terminal import counted
 from gre_bench.pipeline.runs.prefect_engine import configure_prefect
@@ -75,7 +75,7 @@ def flaws(
 
     def print_answer(_: Any) -> None:
         _show_planted_flaws(study.edition.key, record)
-        show_correctness(results)
+        show_flaw_detection(results)
         say(f"{ending['outcome']}: {ending['message']}".rstrip(": "))
         say(f"results: {file}; gre-bench leaderboard {study.source.key} tells them in a line")
 

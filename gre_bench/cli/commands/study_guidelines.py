@@ -12,7 +12,7 @@ from gre_bench.cli.commands.groups import CommandApp, CommandResult
 from gre_bench.cli.commands.options import EDITIONS, option
 from gre_bench.cli.commands.running import choose_exit_code, load_study_budget, parse_named_files
 from gre_bench.cli.views.screen import escape, print_grid, say, say_nonempty
-from gre_bench.cli.views.study_screens import show_models
+from gre_bench.cli.views.study_screens import show_planned_requests
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.terminal import counted
 from gre_bench.pipeline.runs.prefect_engine import configure_prefect, run_flow_or_plain
@@ -89,14 +89,14 @@ def compare(
         load_study_budget(bounds),
     )
     if dry_run:
-        return CommandResult(guideline_comparison.estimate(job), _show_estimate)
+        return CommandResult(guideline_comparison.estimate_comparison_cost(job), _show_estimate)
 
     def run_flow() -> Row:
         from gre_bench.flows.compare_guidelines import compare_guidelines
 
         return compare_guidelines(job)
 
-    summary = run_flow_or_plain(not no_prefect, run_flow, lambda: guideline_comparison.compare(job))
+    summary = run_flow_or_plain(not no_prefect, run_flow, lambda: guideline_comparison.compare_conditions(job))
     return CommandResult(summary, _show_comparison, choose_exit_code(summary))
 
 
@@ -122,14 +122,14 @@ def quality(
     judges the other three. If a field, a date or a verdict is missing, a review has no total and no group.
     """
     configure_prefect(state)
-    from gre_bench.studies.review_quality import QualityJob, estimate, grade
+    from gre_bench.studies.review_quality import QualityJob, estimate_grading_cost, grade
 
     job = QualityJob(
         f"quality-{edition}", notes, edition, judge, models_file=models_file,
         unverified_venue=unverified_venue, again=again, state=state.resolve(), budget=load_study_budget(bounds),
     )  # fmt: skip
     if dry_run:
-        return CommandResult(estimate(job), show_models)
+        return CommandResult(estimate_grading_cost(job), show_planned_requests)
 
     def run_flow() -> Row:
         from gre_bench.flows.review_quality import review_quality
@@ -159,7 +159,7 @@ def generate(
     """
     configure_prefect(state)
     from gre_bench.studies.guidelines import KIND
-    from gre_bench.studies.review_quality import generate as make
+    from gre_bench.studies.review_quality import generate_group_guideline as make
     from gre_bench.writing.writers import WriterContext, study_account
 
     account = study_account(KIND, name)
@@ -174,7 +174,7 @@ def generate(
 def _show_estimate(plan: Row) -> None:
     papers, conditions = counted(plan["papers"], "paper"), ", ".join(plan["conditions"])
     say(f"{papers} under {conditions}; {plan['without_text']} have no text")
-    show_models(plan)
+    show_planned_requests(plan)
 
 
 def _show_comparison(summary: Row) -> None:

@@ -21,14 +21,14 @@ from gre_bench.cli.commands.options import METRICS, argument, option
 from gre_bench.cli.views import fitted, screen
 from gre_bench.cli.views.screen import say
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.metrics import recipe_of
+from gre_bench.core.metrics import find_recipe
 from gre_bench.core.terminal import counted
 from gre_bench.reports.signatures import format_leader_sentence, headline_signature, shown_signatures
 from gre_bench.store import Row, Store
 from gre_bench.store.queries import LEADERBOARD
 
 if TYPE_CHECKING:
-    from gre_bench.reports.explanations import Why
+    from gre_bench.reports.explanations import ScoreExplanation
 
 SHOWN_PAIRS, SHOWN_JUDGMENTS, SHOWN_TOKENS, SHOWN_LINES, SHOWN_SIGNS = 5, 3, 12, 200, 300
 LONGEST_LINE = 10_000
@@ -72,14 +72,16 @@ def why(
     )
 
 
-def print_explanation(explanation: Why, store: Store, state: Path, texts: bool = False, checks: bool = False) -> None:
+def print_explanation(
+    explanation: ScoreExplanation, store: Store, state: Path, texts: bool = False, checks: bool = False
+) -> None:
     """Prints an explanation: a sentence on the score, then its papers, or the evidence for the requested paper.
 
     *texts*: whether to also print every judgment and the texts that were scored. *checks*: whether to also print the
     pairs, the sources of the texts, and the outcome of every check.
     """
     signature, details = explanation.signature, explanation.details
-    name, title = explanation.candidate, recipe_of(signature["metric"]).title
+    name, title = explanation.candidate, find_recipe(signature["metric"]).title
     say(f"{explanation.edition} · {title} · {name}", style="bold")
     of_pairs = {row["paper_id"] for row in explanation.pairs}
     chosen = [row for row in explanation.papers if of_pairs == {row["paper_id"]}]
@@ -123,7 +125,7 @@ def print_explanation(explanation: Why, store: Store, state: Path, texts: bool =
         say(f"next: gre-bench why {explanation.edition} {shlex.quote(screen.remove_control_characters(name))} {option}")
 
 
-def _print_checks(explanation: Why, every: bool) -> None:
+def _print_checks(explanation: ScoreExplanation, every: bool) -> None:
     """Prints facts and the outcome of each check if *every*; else only failed checks, and how many passed."""
     if every:
         facts = (*([explanation.paper] if explanation.paper else ()), *explanation.reviews)
@@ -140,7 +142,7 @@ def _print_checks(explanation: Why, every: bool) -> None:
         say(f"{held}; --checks lists what is checked, from the texts to the number", style="dim")
 
 
-def _describe_board_score(explanation: Why) -> str:
+def _describe_board_score(explanation: ScoreExplanation) -> str:
     """Returns a sentence: the score, the rank, and on how many papers the candidate scores above the human baseline."""
     board = explanation.board
     if board is None or board["score"] is None:
@@ -182,7 +184,7 @@ def _select_papers_with_lead(papers: Sequence[Row]) -> Sequence[Row]:
     return [row for row in papers if row["lead"] is not None] or papers
 
 
-def _print_best_and_worst_papers(explanation: Why) -> None:
+def _print_best_and_worst_papers(explanation: ScoreExplanation) -> None:
     """Prints the papers with the largest and smallest leads over the human baseline."""
     papers = _select_papers_with_lead(explanation.papers)
     few = len(papers) <= 2 * SHOWN_PAIRS
@@ -205,7 +207,7 @@ def _explain_references_of_leads(papers: Sequence[Row]) -> str | None:
     return "score: over all references of a paper; human, lead: only over those that human is scored on too"
 
 
-def _print_unscored_pairs(explanation: Why, every: bool) -> None:
+def _print_unscored_pairs(explanation: ScoreExplanation, every: bool) -> None:
     """Prints the pairs that have no score, with reasons: *every* one, or the first ones and the number of others."""
     lost = [row for row in explanation.pairs if row["state"] != "scored"]
     shown = lost if every else lost[: 2 * SHOWN_PAIRS]

@@ -38,7 +38,7 @@ from gre_bench.board.words import (
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.fitted import Column, print_columns
 from gre_bench.cli.views.screen import format_or_dash, say
-from gre_bench.core.metrics import is_known, recipe_of
+from gre_bench.core.metrics import find_recipe, is_known
 from gre_bench.core.terminal import counted
 from gre_bench.reports.correctness import FlawResults, MeanWithTest
 from gre_bench.reports.signatures import headline_metric
@@ -142,7 +142,7 @@ def _build_legend(rows: Sequence[LeaderboardRow], metrics: set[str]) -> list[str
     *metrics*: the metrics of all boards. If one of them uses ASSW, this abbreviation is explained too.
     """
     rank, _, score, *others = COLUMNS[:6]
-    in_nats = recipe_of(rows[0]["metric"]).unit == "nats"
+    in_nats = find_recipe(rows[0]["metric"]).unit == "nats"
     legend = [f"{rank.head}: {rank.meaning.partition(',')[0]}"]
     legend.append(f"{score.head}: {score.meaning if in_nats else 'mean ± half a 90% interval'}")
     columns = (("above chance", "above_chance"), ("vs human", "vs_human"), ("p", "vs_human"))
@@ -206,7 +206,7 @@ def _print_board(
 
     *printed*: notes that were printed before and are not repeated; None means to leave out notes and controls.
     """
-    recipe = recipe_of(signature["metric"])
+    recipe = find_recipe(signature["metric"])
     planned, sampled = rows[0]["plan_papers"] or 0, rows[0]["sampled"]
     papers = counted(sampled, "paper") if planned == sampled else f"pilot: {planned} of {counted(sampled, 'paper')}"
     apart = f" · group {group}, {RANKED_APART}" if group else ""
@@ -269,7 +269,7 @@ def _print_other_boards(
     for name, own in boards.items():
         if name != first:
             sentence = format_board_answer(own, orders.get(name, ())).partition(". ")[0].rstrip(".")
-            titles.setdefault(sentence, []).append(recipe_of(own[0]["metric"]).title)
+            titles.setdefault(sentence, []).append(find_recipe(own[0]["metric"]).title)
     for sentence, metrics in titles.items():
         say(f"{', '.join(metrics)}: {sentence}")
 
@@ -490,7 +490,7 @@ MEANING = (
 )
 
 
-def show_correctness(results: FlawResults) -> None:
+def show_flaw_detection(results: FlawResults) -> None:
     """Prints how well each reviewer detects planted flaws: one table per metric, with controls last."""
     for metric, members in groupby(results["rows"], key=lambda row: row["metric"]):
         rows = sorted(members, key=lambda row: row["control"])

@@ -15,7 +15,7 @@ from pathlib import Path
 from gre_bench.board.words import ONE_LM, describe_scoring_lm, format_not_validated, format_p_value, warn_of_few_papers
 from gre_bench.cli.views.fitted import print_text_table
 from gre_bench.cli.views.screen import format_or_dash, say, say_nonempty
-from gre_bench.core.metrics import ALPHA, is_known, recipe_of
+from gre_bench.core.metrics import ALPHA, find_recipe, is_known
 from gre_bench.core.terminal import counted
 from gre_bench.store import Row
 
@@ -121,7 +121,7 @@ def _describe_lead(row: Row, first: str, other: str) -> str:
     """
     if row["problem"]:
         return row["problem"]
-    unit = "" if not is_known(row["metric"]) else f" {recipe_of(row['metric']).unit}"
+    unit = "" if not is_known(row["metric"]) else f" {find_recipe(row['metric']).unit}"
     leader, sign, won = (first, 1, row["won"]) if row["difference"] > 0 else (other, -1, row["lost"])
     ends = sorted((sign * row["low"], sign * row["high"]))
     papers = counted(row["papers"], "paper")
@@ -293,7 +293,7 @@ def _describe_scoring_lms(rows: Sequence[Row]) -> list[str]:
 
 
 def _get_metric_title(metric: str) -> str:
-    return recipe_of(metric).title if is_known(metric) else metric
+    return find_recipe(metric).title if is_known(metric) else metric
 
 
 def _describe_board_changes(row: Row) -> str:
@@ -409,7 +409,7 @@ def _format_change_cells(row: Row | None) -> tuple[str, str, str]:
     return f"{row['value']:+.2f}", f"{row['low']:+.2f} to {row['high']:+.2f}", format_p_value(row["p_holm"])
 
 
-def show_lms(report: Row) -> None:
+def show_lm_agreement(report: Row) -> None:
     """Prints how far two evaluation LMs agree on the order of the candidates, and each candidate's two ranks."""
     first_lm, second_lm = report["compared"]
     for row in report["evaluation_lms"]:

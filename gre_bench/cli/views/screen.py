@@ -49,14 +49,14 @@ out = Console(
 err = Console(stderr=True, emoji=False)
 
 
-def line_width(console: Console) -> int | None:
+def get_line_width(console: Console) -> int | None:
     """Returns how many characters fit in a line of *console*; None if output is piped and ``COLUMNS`` is unset."""
     return console.width if console.is_terminal else _read_columns_variable()
 
 
 def get_output_width() -> int:
     """Returns the width of standard output in characters; for a pipe, ``COLUMNS`` or else `PIPED_WIDTH`."""
-    return line_width(out) or PIPED_WIDTH
+    return get_line_width(out) or PIPED_WIDTH
 
 
 COMMAND = "gre-bench "
@@ -99,7 +99,7 @@ def say(text: str, console: Console | None = None, style: str = "") -> None:
     """
     console = console or out
     for line in remove_control_characters(text).split("\n"):
-        for part in wrap_line(line, line_width(console)):
+        for part in wrap_line(line, get_line_width(console)):
             console.print(part, markup=False, highlight=False, soft_wrap=True, style=style or None)
 
 
@@ -113,7 +113,7 @@ def say_nonempty(lines: Iterable[str | None], begins: str = "") -> None:
 def print_with_label(word: str, colour: str, text: str, console: Console | None = None) -> None:
     """Prints *word* in *colour*, a `rich` colour or style, followed by *text*; lines wrap as in `say`."""
     console = console or out
-    first, *more = wrap_line(f"{word} {' '.join(remove_control_characters(text).split())}", line_width(console))
+    first, *more = wrap_line(f"{word} {' '.join(remove_control_characters(text).split())}", get_line_width(console))
     opening = Text(first)
     opening.stylize(colour, 0, len(word))
     for part in (opening, *more):
@@ -125,7 +125,7 @@ def print_error(text: str) -> None:
     print_with_label("error:", "red", redact_accounts(text), err)
 
 
-def settle_encoding() -> None:
+def escape_unencodable_output() -> None:
     """Makes standard output and standard error escape characters that their encoding lacks."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):

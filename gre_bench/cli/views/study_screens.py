@@ -12,9 +12,9 @@ from gre_bench.board.committee_curve import describe_committee_curve
 from gre_bench.board.words import format_p_value, format_with_half_width
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.screen import escape, print_grid, say
-from gre_bench.core.metrics import recipe_of, sort_metric_names
+from gre_bench.core.metrics import find_recipe, sort_metric_names
 from gre_bench.core.terminal import counted
-from gre_bench.ranking.reference_dependence import percent
+from gre_bench.ranking.reference_dependence import format_floor_percent
 from gre_bench.store import Row
 
 LOOK: dict[str, Any] = {"box": HEAVY_HEAD, "title_justify": "center"}
@@ -37,7 +37,7 @@ SCORE_NAMES = {
 }
 
 
-def show_models(plan: Row) -> None:
+def show_planned_requests(plan: Row) -> None:
     """Prints how many requests to each LM a study still needs, and which limits of the budget they may exceed."""
     for row in plan["models"]:
         money = "price unknown" if row["usd_at_most"] is None else f"at most {row['usd_at_most']:.2f} USD"
@@ -71,7 +71,7 @@ def _show_perturbation_effects(family: str, rows: list[Row]) -> None:
     print_grid(
         ("Metric", *(PERTURBATIONS[name].title for name in changes)),
         [
-            (escape(recipe_of(metric).title), *(_format_effect(cells.get((metric, name))) for name in changes))
+            (escape(find_recipe(metric).title), *(_format_effect(cells.get((metric, name))) for name in changes))
             for metric in sort_metric_names(row["metric"] for row in rows)
         ],
         marked=True,
@@ -131,7 +131,8 @@ def show_certificates(summary: Row) -> None:
                  _format_degree(curve["pays"]), "yes" if curve["monotone"] else "no")
                 for name, curve in row["harms"].items()
             ],
-            title=f"{escape(recipe_of(row['metric']).title)}: least degree told on 60, 113, 300 papers (5%, power 80%)",
+            title=f"{escape(find_recipe(row['metric']).title)}: "
+            "least degree told on 60, 113, 300 papers (5%, power 80%)",
         )  # fmt: skip
         say(f"{row['metric']}: {row['line']}\n")
     for name, why in {key: why for row in summary["certificates"] for key, why in row["untried"].items()}.items():
@@ -181,7 +182,7 @@ def _show_coefficients(name: str, rows: list[Row], summary: Row) -> None:
     order = sort_metric_names(row["metric"] for row in rows)
     lines: list[tuple[Any, ...]] = []
     for row in sorted(rows, key=lambda row: order.index(row["metric"])):
-        title = recipe_of(row["metric"]).title
+        title = find_recipe(row["metric"]).title
         if row["value"] is None:
             lines.append((title, row["problem"], "–", "–", "–", "–", row["reviews"]))
             continue
@@ -203,7 +204,7 @@ def _format_coefficient(row: Row, value: str, low: str, high: str) -> str:
     return "–" if row[value] is None else f"{row[value]:+.3f} ({row[low]:+.3f}, {row[high]:+.3f})"
 
 
-def show_points(summary: Row) -> None:
+def show_label_aucs(summary: Row) -> None:
     """Prints how well each score separates points with a higher label from points with a lower label (AUC)."""
     for label in summary["labels"]:
         _show_label_aucs(label, summary["edition"])
@@ -220,7 +221,7 @@ def _show_label_aucs(label: Row, edition: str) -> None:
     for row in sorted(label["rows"], key=lambda row: row["metric"] is None):
         name = SCORE_NAMES[row["score"]]
         if row["score"] == "own":
-            name = f"{recipe_of(row['metric']).title}: {name}"
+            name = f"{find_recipe(row['metric']).title}: {name}"
         if row["score"] == "own" or (row["metric"] is None and row["score"] == "words"):
             rows.append(())
         rows.append((name, format_auc(row, ""), format_auc(row, "within_")))
@@ -257,14 +258,14 @@ TITLES = {
 }
 
 
-def show_references(report: Row) -> None:
+def show_reference_dependence(report: Row) -> None:
     """Prints, for pairs of LM candidates, up to which share of AI-written references their order holds.
 
     Also prints how leads over the human baseline shift if a human reviewer is left out.
     """
     for item in report["metrics"]:
         say(item["line"] or f"{item['metric']}: no order has scores on other candidates' reviews.", style="bold")
-        say(f"{report['edition']} · {recipe_of(item['metric']).title} by {item['evaluation_lm']}")
+        say(f"{report['edition']} · {find_recipe(item['metric']).title} by {item['evaluation_lm']}")
         if item["orders"]:
             _show_tipping_points(item)
         for kind, title in TITLES.items():
@@ -282,7 +283,7 @@ def show_references(report: Row) -> None:
 def show_committee(report: Row) -> None:
     """Prints how the joint information of a committee grows with each LM reviewer, and what a human review adds."""
     for item in report["metrics"]:
-        title = f"{report['edition']} · {recipe_of(item['metric']).title} by {item['evaluation_lm']}"
+        title = f"{report['edition']} · {find_recipe(item['metric']).title} by {item['evaluation_lm']}"
         if item["curve"] is None:
             say(f"{title}: no committee has been scored.")
         else:
@@ -297,7 +298,7 @@ def show_committee(report: Row) -> None:
 
 def _show_tipping_points(item: Row) -> None:
     def share(value: float | None) -> str:
-        return "" if value is None else percent(value)
+        return "" if value is None else format_floor_percent(value)
 
     lines = []
     for row in item["orders"]:

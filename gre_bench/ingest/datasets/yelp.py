@@ -19,7 +19,7 @@ from heapq import heappush, heappushpop, nsmallest
 from pathlib import Path
 
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.core.incoming import lines, open_decompressed
+from gre_bench.core.incoming import iterate_lines, open_decompressed
 from gre_bench.core.records import HUMAN, Paper, Review, Synopsis
 from gre_bench.ingest.records.cells import Imported, RefusedError, read_name, read_number, read_text
 from gre_bench.ingest.records.row_files import read_object
@@ -129,7 +129,7 @@ def sample_restaurants(
 def _read_restaurants(path: Path, terms: SampleCriteria, imported: Imported) -> dict[str, Restaurant]:
     restaurants: dict[str, Restaurant] = {}
     others = 0
-    for number, _, line in lines(path, kept=False):
+    for number, _, line in iterate_lines(path, kept=False):
         try:
             row = read_object(line)
             paper = Paper(read_name(row, "business_id"), read_text(row, "name") or "")
@@ -151,7 +151,7 @@ def _scan_reviews(path: Path, restaurants: Mapping[str, Restaurant], terms: Samp
     short = f"reviews of fewer than {terms.min_characters} characters"
     left: Counter[str] = Counter()
     seen: set[int] = set()
-    for number, offset, line in lines(path, kept=False):
+    for number, offset, line in iterate_lines(path, kept=False):
         if len(line) < terms.min_characters:  # a text cannot be longer than its line; this skips most lines
             left[short] += 1
             continue

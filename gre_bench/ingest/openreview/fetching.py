@@ -28,7 +28,7 @@ from typing import Any
 
 from gre_bench.core.errors import Paused, ServiceDown, SettingsError, SourceError
 from gre_bench.core.settings import EditionSettings, FetchSettings, Settings
-from gre_bench.core.whole_files import write_error, write_file
+from gre_bench.core.whole_files import build_write_error, write_file
 from gre_bench.ingest.openreview import journal as journals
 from gre_bench.ingest.openreview.client import BATCH, PAGE, Archive, ForbiddenItemError, Login, OpenReview
 from gre_bench.ingest.openreview.journal import (
@@ -37,14 +37,14 @@ from gre_bench.ingest.openreview.journal import (
     Note,
     Origin,
     count_listed_notes,
+    find_submissions_lacking_replies,
     iter_latest_notes,
-    submissions_lacking_replies,
 )
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.records import versions
-from gre_bench.ingest.records.notes import check_review_form, kind_at, read_notes, unwrap_fields
+from gre_bench.ingest.records.notes import check_review_form, find_note_kind, read_notes, unwrap_fields
 from gre_bench.ingest.records.sampling import draw_papers_and_roles
-from gre_bench.ingest.records.venues import Venue, venue_of
+from gre_bench.ingest.records.venues import Venue, find_venue_entry
 from gre_bench.ingest.snapshot import Snapshot, make_snapshot
 
 EMPTY_PAGES = 3
@@ -77,7 +77,7 @@ class FetchRequest:
 
     @property
     def venue(self) -> Venue:
-        return venue_of(self.settings.edition.venue, self.settings.edition.year)
+        return find_venue_entry(self.settings.edition.venue, self.settings.edition.year)
 
     @property
     def origin(self) -> Origin:
@@ -109,7 +109,7 @@ def locate_budget_file(state: Path) -> Path:
 
 def origin(settings: Settings) -> Origin:
     """Returns the host and API version to fetch from; raises `SettingsError` if the host is unknown."""
-    venue = venue_of(settings.edition.venue, settings.edition.year)
+    venue = find_venue_entry(settings.edition.venue, settings.edition.year)
     host = settings.fetch.host or venue.host
     if host is None:
         raise SettingsError(f"no host is known for {venue.name}; name a host: --set fetch.host=http://...")
@@ -128,14 +128,17 @@ def fetch_notes_into_journal(request: FetchRequest, secret: Callable[[str], str]
     *secret*: a function that returns the secret for a reference such as ``env:NAME``.
     """
     with Journal(request.folder, request.origin) as journal:
-        if is_listed(journal, request.venue) and set(submissions_lacking_replies(journal)) <= journal.forums.keys():
+        if (
+            is_listing_complete(journal, request.venue)
+            and set(find_submissions_lacking_replies(journal)) <= journal.forums.keys()
+        ):
             return FetchOutcome()
 
         def fetch_listings_and_forums(client: OpenReview, tell: Tell) -> None:
             for invitation in request.venue.listings:
                 _fetch_listing(journal, client, request, invitation, tell)
             # The listing left out replies of these submissions.
-            forums = submissions_lacking_replies(journal)
+            forums = find_submissions_lacking_replies(journal)
             due = [forum for forum in forums if forum not in journal.forums]
             for done, forum in enumerate(due, start=len(forums) - len(due) + 1):
                 replies = client.forum(forum)
@@ -156,13 +159,13 @@ def fetch_papers_into_journal(request: FetchRequest, secret: Callable[[str], str
         if request.venue.unverified and request.settings.sources.unverified_venue == "confirm":
             check_review_form(request.venue, read_notes(iter_latest_notes(journal), request.venue))
         sampled = sample_papers_of_journal(journal, request.venue, edition)
-        due, papers = items_of_snapshot(journal, request.venue, sampled, fetch.histories)
+        due, papers = list_snapshot_items(journal, request.venue, sampled, fetch.histories)
         journal.drop_damaged(sampled.papers)
         if not _select_items_to_request(journal, "history", due, began) and not _select_items_to_request(
             journal, "pdf", papers, began
         ):
             return FetchOutcome()
-        runs = journals.earlier_journals(request.folder, request.origin)
+        runs = journals.list_earlier_journals(request.folder, request.origin)
         known = {paper: fetched for run in runs for paper, fetched in run.pdfs.items()}
 
         def fetch_histories(client: OpenReview, tell: Tell) -> None:
@@ -216,7 +219,7 @@ def _run_fetch_parts(
         written = time.monotonic()
         size = {"notes": fetch.page, "attachment": fetch.pdf_batch}.get(kind, 1)
         host = client.host.partition("//")[2]
-        left = client.budget.seconds_for(f"{host} {kind}", -(-(total - done) // size))
+        left = client.budget.compute_wait_s(f"{host} {kind}", -(-(total - done) // size))
         _write_status(request.folder, stage, done, total, left)
 
     for work in parts:
@@ -249,7 +252,7 @@ def _write_status(folder: Path, stage: str, done: int = 0, total: int = 0, remai
         write_file(folder / "status.json", json.dumps(status).encode(), keep=False)
 
 
-def is_listed(journal: Journal, venue: Venue) -> bool:
+def is_listing_complete(journal: Journal, venue: Venue) -> bool:
     """Whether the journal holds every page of all listings of *venue*."""
     return all((pages := journal.listing(name)) and pages[-1].end for name in venue.listings)
 
@@ -367,7 +370,7 @@ class _RefusalSeries:
 def _fetch_pdfs(
     journal: Journal, client: OpenReview, request: FetchRequest, papers: Mapping[str, Stated], tell: Tell
 ) -> None:
-    """Fetches the PDFs of those *papers* (see `items_of_snapshot`) that `_select_items_to_request` returns."""
+    """Fetches the PDFs of those *papers* (see `list_snapshot_items`) that `_select_items_to_request` returns."""
     kind, batch = ("attachment", min(request.settings.fetch.pdf_batch, BATCH)) if client.api == 2 else ("pdf", 1)
     refusals, archive = _RefusalSeries(journal, "pdf"), NONE
 
@@ -422,7 +425,7 @@ def sample_papers_of_journal(journal: Journal, venue: Venue, edition: EditionSet
     return SampledPapers(frozenset(role.paper_id for role in drawn.roles), tuple(drawn.notes))
 
 
-def items_of_snapshot(
+def list_snapshot_items(
     journal: Journal, venue: Venue, sampled: SampledPapers, histories: bool
 ) -> tuple[list[str], dict[str, Stated]]:
     """Returns what a snapshot needs: (ids of the notes whose versions it needs, {id of a *sampled* paper: `Stated`}).
@@ -433,7 +436,7 @@ def items_of_snapshot(
     for note in iter_latest_notes(journal):
         if note.get("forum") not in sampled.papers:
             continue
-        due = kind_at(note, venue) in venue.reviews and versions.needs_history(note, venue.rebuttal_ms)
+        due = find_note_kind(note, venue) in venue.reviews and versions.needs_history(note, venue.rebuttal_ms)
         if note["id"] == note["forum"]:
             number, stated = note.get("number"), unwrap_fields(note).get("pdf")
             number, stated = number if isinstance(number, int) else None, stated if isinstance(stated, str) else None
@@ -455,7 +458,7 @@ def make_snapshot_from_journal(request: FetchRequest) -> dict[str, Any]:
         sampled = sample_papers_of_journal(journal, venue, edition)
         remarks = list(_list_snapshot_remarks(request, journal, sampled))
         sealed = journal.sealed or [
-            digest for run in journals.earlier_journals(request.folder, request.origin) for digest in run.sealed
+            digest for run in journals.list_earlier_journals(request.folder, request.origin) for digest in run.sealed
         ]
         notes = list(iter_latest_notes(journal))
         note_ids = {note["id"] for note in notes}
@@ -483,10 +486,10 @@ def make_snapshot_from_journal(request: FetchRequest) -> dict[str, Any]:
             )
             made = _rename_snapshot(made, f"{venue.venue}-{venue.year}-{made.digest[:12]}")
         except OSError as error:
-            raise write_error(root, error) from None
+            raise build_write_error(root, error) from None
         finally:
             shutil.rmtree(beside, ignore_errors=True)
-        journal.add_seal(made.digest)
+        journal.record_snapshot_digest(made.digest)
     _write_status(request.folder, "sealed")
     stated = made.manifest
     return {"snapshot": str(made.folder), "digest": made.digest, "counts": stated.counts, "remarks": stated.remarks}
@@ -531,7 +534,7 @@ def _list_snapshot_remarks(request: FetchRequest, journal: Journal, sampled: Sam
 
 def _choose_review_versions(notes: Iterable[Note], journal: Journal, venue: Venue) -> Iterator[Note]:
     for note in notes:
-        if kind_at(note, venue) in venue.reviews:
+        if find_note_kind(note, venue) in venue.reviews:
             refused = () if ("history", note["id"]) in journal.refused else None
             chosen = versions.choose_version(note, journal.histories.get(note["id"], refused), venue.rebuttal_ms)
             yield {
@@ -550,7 +553,7 @@ def _collect_paper_entries(
 ) -> dict[str, Note]:
     decided = {}
     for note in notes:
-        if kind_at(note, venue) in venue.decisions:
+        if find_note_kind(note, venue) in venue.decisions:
             value = unwrap_fields(note).get(venue.decision)
             made = note.get("tcdate") or note.get("cdate")
             accepted = isinstance(value, str) and value.lower().startswith("accept")
@@ -561,7 +564,9 @@ def _collect_paper_entries(
             fetched, history = journal.pdfs.get(name), journal.histories.get(name)
             rows[name] = {
                 "pdf_problem": fetched.problem if fetched else REFUSED if ("pdf", name) in journal.refused else None,
-                "pdf_version_status": versions.pdf_version_status(note, history, venue.released_ms, decided.get(name)),
+                "pdf_version_status": versions.find_pdf_version_status(
+                    note, history, venue.released_ms, decided.get(name)
+                ),
                 "licence": _read_licence(note),
                 "sampled": name in sampled.papers,
             }

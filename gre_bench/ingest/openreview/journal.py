@@ -23,7 +23,7 @@ from typing import Any, Literal
 from filelock import lock_descriptor
 
 from gre_bench.core.errors import LockedError, SourceError
-from gre_bench.core.whole_files import READ_ONLY, write_error, write_file
+from gre_bench.core.whole_files import READ_ONLY, build_write_error, write_file
 
 Note = dict[str, Any]
 Kind = Literal["pdf", "history"]
@@ -143,7 +143,7 @@ class Journal:
         """Records that the service refused (403) the PDF of a paper or the versions of a note. *at*: epoch seconds."""
         self._append_entry({"refused": {"kind": kind, "id": item, "at": at}})
 
-    def add_seal(self, digest: str) -> None:
+    def record_snapshot_digest(self, digest: str) -> None:
         """Records that the snapshot with this digest was made from the journal."""
         if digest not in self.sealed[-1:]:
             self._append_entry({"seal": digest})
@@ -190,7 +190,7 @@ class Journal:
             os.fsync(self._file)
         except OSError as error:
             os.ftruncate(self._file, whole)
-            raise write_error(self.folder / JOURNAL, error) from None
+            raise build_write_error(self.folder / JOURNAL, error) from None
         for line in due:
             self._load_entry(line)
 
@@ -269,7 +269,7 @@ def count_listed_notes(journal: Journal, invitation: str) -> tuple[int, int]:
     return len(ids), (pages[-1].count or 0) if pages else 0
 
 
-def submissions_lacking_replies(journal: Journal) -> tuple[str, ...]:
+def find_submissions_lacking_replies(journal: Journal) -> tuple[str, ...]:
     """Returns the ids of the submissions for which the listing did not contain all replies."""
     incomplete = {}
     for note in journal.submissions():
@@ -314,7 +314,7 @@ def _creation_sort_key(note: Note) -> tuple[int, str]:
     return date if isinstance(date, int) else 0, str(note.get("id"))
 
 
-def runs_of(root: Path, name: str) -> list[Path]:
+def list_run_folders(root: Path, name: str) -> list[Path]:
     """Returns the folders of fetch runs under *root* (``<name>-0001``, ``<name>-0002`` and so on), oldest first."""
     return sorted(path for path in root.glob(f"{name}-[0-9][0-9][0-9][0-9]") if (path / JOURNAL).is_file())
 
@@ -335,7 +335,7 @@ def choose_run_folder(root: Path, name: str, origin: Origin, again: bool = False
     The folder is new if there is no such run yet, or if *again* is set and the latest run ended with a snapshot. A
     journal that states no origin counts as a journal from *origin*; opening it raises an error that says what is wrong.
     """
-    known = runs_of(root, name)
+    known = list_run_folders(root, name)
     mine = [path for path in known if read_origin(path) in (origin, None)]
     if mine and not (again and open_journal_read_only(mine[-1]).sealed):
         return mine[-1]
@@ -343,7 +343,7 @@ def choose_run_folder(root: Path, name: str, origin: Origin, again: bool = False
     return root / f"{name}-{last + 1:04}"
 
 
-def earlier_journals(run: Path, origin: Origin) -> list[Journal]:
+def list_earlier_journals(run: Path, origin: Origin) -> list[Journal]:
     """Returns the journals of the fetch runs before *run* that have its venue-year and *origin*, oldest first."""
-    known = runs_of(run.parent, run.name.rpartition("-")[0])
+    known = list_run_folders(run.parent, run.name.rpartition("-")[0])
     return [open_journal_read_only(path) for path in known if path.name < run.name and read_origin(path) == origin]

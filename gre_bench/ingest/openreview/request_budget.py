@@ -105,7 +105,7 @@ class RequestBudget:
         known, now = self._load_allowances().get(kind, _guess_allowance(kind)), self.clock()
         return replace(known, limits={name: _reset_ended_window(limit, now) for name, limit in known.limits.items()})
 
-    def seconds_for(self, kind: str, requests: int) -> float:
+    def compute_wait_s(self, kind: str, requests: int) -> float:
         """Returns the seconds until *requests* more requests of *kind* are allowed, if no limit changes."""
         now, known = self.clock(), self.allowance(kind)
         waits = [0.0, known.not_before - now]
@@ -165,8 +165,8 @@ def _merge_limits(limits: Mapping[str, Limit], name: str, stated: Limit) -> Limi
     """Returns the limit that a response *stated*, merged with the known limit from the same source *name*.
 
     A refusal states only the end of the time window. Its start is taken from the known limit, which recorded our first
-    request in the window. If both limits belong to the same window, the smaller number of remaining requests is used,
-    because other processes may have requests in flight that the service has not counted yet.
+    request in the window. If both limits belong to the same window, the smaller number of remaining requests is used.
+    Other processes may have requests in flight that the service has not counted yet.
     """
     old = limits.get(name)
     first = limits.get(name, limits.get("guess")) if name == "body" else None

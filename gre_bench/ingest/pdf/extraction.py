@@ -24,12 +24,12 @@ from gre_bench.ingest.pdf.paragraphs import (
     count_row_words,
     drop_debris,
     join_rows,
-    measure_text_type,
+    measure_font_metrics,
     split_into_paragraphs,
 )
 from gre_bench.ingest.pdf.rows import (
     Page,
-    Row,
+    TextLine,
     compute_horizontal_bounds,
     is_note_mark,
     list_undecided_rows,
@@ -175,17 +175,17 @@ def _decide_status(document: Any, count: int, most: int, read: _PdfPages, cut: s
 
 def _extract_title_abstract_and_text(
     pages: Sequence[Page], notes: list[str]
-) -> tuple[str | None, str | None, str, list[Row]]:
+) -> tuple[str | None, str | None, str, list[TextLine]]:
     """Returns (title, abstract, text, rows) of *pages*; title and abstract are None if they were not found.
 
     The rows are all lines of text in reading order, each with its fate: kept, or the rule that dropped it. The fates of
     pieces that were dropped at the edges of a page are stored only in *pages*. Adds doubts about the result to *notes*.
     """
     heights = [page.height for page in pages]
-    drop_headers_and_footers(pages, measure_text_type([row for page in pages for row in page.rows]).size)
+    drop_headers_and_footers(pages, measure_font_metrics([row for page in pages for row in page.rows]).size)
     drop_sidebars(pages)
     rows = order_rows(pages)
-    text_type = measure_text_type(rows)
+    text_type = measure_font_metrics(rows)
     words = count_row_words(rows)
     title = find_title_rows(rows, heights[0])
     drop_contents(list_undecided_rows(rows), text_type)
@@ -199,7 +199,7 @@ def _extract_title_abstract_and_text(
     return join_rows(title, words) or None, abstract, "\n\n".join(join_rows(part, words) for part in kept), rows
 
 
-def _count_words_by_fate(pages: Sequence[Page], rows: Sequence[Row]) -> tuple[PageWords, ...]:
+def _count_words_by_fate(pages: Sequence[Page], rows: Sequence[TextLine]) -> tuple[PageWords, ...]:
     """Returns, for each page, how many words have each fate. *rows*: all lines of text in reading order."""
     counts = [Counter({"hidden": page.hidden, "turned": page.turned}) for page in pages]
     for row in [*(piece for page in pages for piece in page.rows), *rows]:
@@ -237,8 +237,8 @@ def drop_headers_and_footers(pages: Sequence[Page], text_size: float) -> None:
     edges = [_find_edge_rows(page, text_size) for page in pages]
     seen = Counter(key for rows in edges for key in {key for key, _ in rows})
     for index, (page, rows) in enumerate(zip(pages, edges, strict=True)):
-        counted: set[Row] = set()
-        out: set[Row] = set()
+        counted: set[TextLine] = set()
+        out: set[TextLine] = set()
         for (zone, text), row in rows:
             if PAGE_NUMBER.fullmatch(row.text.strip()) and _page_number_stands_alone(row, zone, page):
                 counted.add(row)
@@ -257,7 +257,7 @@ def drop_headers_and_footers(pages: Sequence[Page], text_size: float) -> None:
         set_fate(counted, "page numbers")
 
 
-def _find_edge_rows(page: Page, text_size: float) -> list[tuple[tuple[str, str], Row]]:
+def _find_edge_rows(page: Page, text_size: float) -> list[tuple[tuple[str, str], TextLine]]:
     """Returns (key, piece) for every piece of the first three and the last three lines of *page*.
 
     The key is (``top`` or ``bottom``, the text in lower case without digits and punctuation). A running header has the
@@ -281,7 +281,7 @@ def _find_edge_rows(page: Page, text_size: float) -> list[tuple[tuple[str, str],
     return edges
 
 
-def _page_number_stands_alone(number: Row, zone: str, page: Page) -> bool:
+def _page_number_stands_alone(number: TextLine, zone: str, page: Page) -> bool:
     """Whether the page number *number* stands alone on *page*.
 
     At most two pieces of text may lie between it and the page's edge *zone* (``top`` or ``bottom``), and at most two
@@ -293,7 +293,7 @@ def _page_number_stands_alone(number: Row, zone: str, page: Page) -> bool:
     return len(further) <= 2 and len(beside) <= 2
 
 
-def _find_line_numbers(page: Page) -> set[Row]:
+def _find_line_numbers(page: Page) -> set[TextLine]:
     """Returns the line numbers of *page*: at least five numbers in one margin that increase from top to bottom."""
     left, right = compute_horizontal_bounds(page.rows)
     numbers = sorted((row for row in page.rows if re.fullmatch(r"\s*\d{1,4}\s*", row.text)), key=lambda row: row.y0)
@@ -309,14 +309,14 @@ def _find_line_numbers(page: Page) -> set[Row]:
 SPACED = re.compile(r"(?:[A-Z]\s){3,}[A-Z]")
 
 
-def order_rows(pages: Sequence[Page]) -> list[Row]:
+def order_rows(pages: Sequence[Page]) -> list[TextLine]:
     """Returns the text lines of *pages* whose fate is undecided, in reading order.
 
     Lines that span the columns, such as a title, divide a page into bands. The order is band by band, and within each
     band column by column.
     """
     gutters, usual = _find_page_gutters(pages)
-    ordered: list[Row] = []
+    ordered: list[TextLine] = []
     for page, own in zip(pages, gutters, strict=True):
         gutter = own if own is not None else usual
         rows = list_undecided_rows(page.rows)
@@ -356,7 +356,7 @@ def _find_page_gutters(pages: Sequence[Page]) -> tuple[list[float | None], float
     return gutters, statistics.median(votes) if votes else None
 
 
-def _find_gutter(rows: Sequence[Row]) -> float | None:
+def _find_gutter(rows: Sequence[TextLine]) -> float | None:
     """Returns the middle (x in points) of the widest gap between two columns of *rows*; None if there is one column."""
     long = [row for row in rows if len(row.text.strip()) >= 12]
     if len(long) < 12:
@@ -372,9 +372,9 @@ def _find_gutter(rows: Sequence[Row]) -> float | None:
     return x if min(sides) >= 4 and sum(sides) > 2 * least else None
 
 
-def _split_into_columns(rows: Sequence[Row], gutter: float) -> list[list[Row]]:
+def _split_into_columns(rows: Sequence[TextLine], gutter: float) -> list[list[TextLine]]:
     """Splits *rows*, lines that do not cross *gutter*, into columns at the gutter; splits each side again if needed."""
-    parts: list[list[Row]] = []
+    parts: list[list[TextLine]] = []
     for side in ([row for row in rows if row.x1 <= gutter + 3], [row for row in rows if row.x1 > gutter + 3]):
         inner = _find_gutter(side)
         crossing = inner is not None and any(row.x0 < inner - 3 and row.x1 > inner + 3 for row in side)
@@ -382,7 +382,7 @@ def _split_into_columns(rows: Sequence[Row], gutter: float) -> list[list[Row]]:
     return parts
 
 
-def _order_rows_by_band(rows: Sequence[Row], gutter: float) -> list[Row]:
+def _order_rows_by_band(rows: Sequence[TextLine], gutter: float) -> list[TextLine]:
     """Returns the text lines *rows* of a page in reading order. *gutter*: the x of the gap between the columns.
 
     Lines that cross the gutter, such as a title, divide the page into bands. A short line directly below a crossing
@@ -398,7 +398,7 @@ def _order_rows_by_band(rows: Sequence[Row], gutter: float) -> list[Row]:
     left, right = compute_horizontal_bounds(rows)
     columns = _split_into_columns([row for row in rows if row not in crossing], gutter)
     bounds = [compute_horizontal_bounds(column) for column in columns]
-    ordered: list[Row] = []
+    ordered: list[TextLine] = []
     top = -1.0
     whole = _join_into_rows(full, left, right, 0)
     for row in [*whole, None]:
@@ -412,13 +412,13 @@ def _order_rows_by_band(rows: Sequence[Row], gutter: float) -> list[Row]:
     return ordered
 
 
-def _join_into_rows(pieces: Sequence[Row], left: float, right: float, column: int) -> list[Row]:
+def _join_into_rows(pieces: Sequence[TextLine], left: float, right: float, column: int) -> list[TextLine]:
     """Joins those *pieces* of one column that are on the same line; returns the lines from top to bottom."""
     return [_join_pieces_into_row(row, left, right, column) for row in _group_by_baseline(pieces)]
 
 
-def _group_by_baseline(pieces: Sequence[Row]) -> Iterator[list[Row]]:
-    row: list[Row] = []
+def _group_by_baseline(pieces: Sequence[TextLine]) -> Iterator[list[TextLine]]:
+    row: list[TextLine] = []
     for piece in sorted(pieces, key=lambda piece: ((piece.y0 + piece.y1) / 2, piece.x0)):
         if row:
             tallest = max(row, key=lambda other: other.y1 - other.y0)
@@ -431,7 +431,7 @@ def _group_by_baseline(pieces: Sequence[Row]) -> Iterator[list[Row]]:
         yield row
 
 
-def _join_pieces_into_row(row: list[Row], left: float, right: float, column: int) -> Row:
+def _join_pieces_into_row(row: list[TextLine], left: float, right: float, column: int) -> TextLine:
     row = sorted(row, key=lambda piece: piece.x0)
     main = max(row, key=lambda piece: len(piece.text))
     text, gap, marks = row[0].text, 0.0, 0

@@ -1,7 +1,7 @@
 """Finds title, abstract and body of a paper; drops front and back matter, tables of contents, and figures and tables.
 
-For PDFs, the rules use the font, position and wording of each line of text (`Row`). For a user's text in Markdown or
-plain text, `parse_abstract_and_body` uses only the headings.
+For PDFs, the rules use the font, position and wording of each line of text (`TextLine`). For a user's text in Markdown
+or plain text, `parse_abstract_and_body` uses only the headings.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from gre_bench.ingest.pdf.paragraphs import (
     NUMBER,
     REFERENCES,
     STOPS,
+    FontMetrics,
     Paragraph,
-    TextType,
     compute_function_word_share,
     continues_caption,
     find_running_text,
     is_directly_under,
     is_heading,
     join_rows,
-    measure_text_type,
+    measure_font_metrics,
     reads_as_prose,
     split_into_paragraphs,
     starts_caption,
     strip_heading_number,
 )
-from gre_bench.ingest.pdf.rows import Row, list_undecided_rows, set_fate
+from gre_bench.ingest.pdf.rows import TextLine, list_undecided_rows, set_fate
 from gre_bench.ingest.pdf.text import UNSPACED, PageWords, count_words, list_doubts
 
 ABSTRACT = re.compile(
@@ -58,7 +58,7 @@ SENTENCES = 50
 NOTICE = re.compile(r"appearing in|(?:in )?proceedings of|(?:©|c⃝|copyright)|permission to (?:make|copy)", re.I)
 
 
-def find_title_rows(rows: Sequence[Row], height: float) -> list[Row]:
+def find_title_rows(rows: Sequence[TextLine], height: float) -> list[TextLine]:
     """Keeps and returns the lines of the title: those in the largest font in the upper half of the first page."""
     upper = [row for row in rows if row.page == 0 and row.y0 < 0.55 * height and len(row.text) > 3]
     largest = max((row.size for row in upper), default=0.0)
@@ -70,7 +70,7 @@ def find_title_rows(rows: Sequence[Row], height: float) -> list[Row]:
 
 
 def extract_abstract(
-    rows: Sequence[Row], text_type: TextType, words: Counter[str], heights: Sequence[float], notes: list[str]
+    rows: Sequence[TextLine], text_type: FontMetrics, words: Counter[str], heights: Sequence[float], notes: list[str]
 ) -> str | None:
     """Keeps the abstract of a paper, and drops everything else before its body, such as authors and keywords.
 
@@ -91,7 +91,7 @@ def extract_abstract(
     inside = [row for row in rows[opening:closing] if row.page > 0 or row.y0 > rows[opening].y0 - 1]
     parts = [
         part
-        for part in split_into_paragraphs(inside, measure_text_type(inside), heights)
+        for part in split_into_paragraphs(inside, measure_font_metrics(inside), heights)
         if part.kind in ("text", "heading")
     ]
     parts = _limit_abstract_length(parts, notes)
@@ -109,7 +109,7 @@ def extract_abstract(
     return abstract or None
 
 
-def _find_abstract_end(rows: Sequence[Row], opening: int, heads: Container[int], notes: list[str]) -> int:
+def _find_abstract_end(rows: Sequence[TextLine], opening: int, heads: Container[int], notes: list[str]) -> int:
     """Returns the index where the abstract ends: at a heading (*heads*) or at the keywords.
 
     If there is neither, the abstract ends after 40 lines, and a line is added to *notes*.
@@ -121,7 +121,7 @@ def _find_abstract_end(rows: Sequence[Row], opening: int, heads: Container[int],
     return min(opening + 40, len(rows))
 
 
-def _opens_body(heading: Row) -> bool:
+def _opens_body(heading: TextLine) -> bool:
     return bool(NUMBER.match(heading.text) or INTRODUCTION.fullmatch(strip_heading_number(heading.text)))
 
 
@@ -140,8 +140,8 @@ def _limit_abstract_length(parts: list[Paragraph], notes: list[str]) -> list[Par
 
 
 def _drop_front_matter(
-    inside: Sequence[Row], first: int, every: Sequence[Row], rows: Sequence[Row], text_type: TextType,
-    heights: Sequence[float], byline: Container[Row] = (),
+    inside: Sequence[TextLine], first: int, every: Sequence[TextLine], rows: Sequence[TextLine], text_type: FontMetrics,
+    heights: Sequence[float], byline: Container[TextLine] = (),
 ) -> None:  # fmt: skip
     """Keeps the lines of the abstract (*inside*), and drops the lines in *every* that do not belong to the body.
 
@@ -155,7 +155,7 @@ def _drop_front_matter(
     start = rows.index(inside[0]) if inside else len(rows)
     for part in split_into_paragraphs(loose, text_type, heights):
         # Text around the abstract is set in the type of the body; a continuation is set in the abstract's type.
-        own = measure_text_type(part.rows) if rows.index(part.rows[0]) > start else text_type
+        own = measure_font_metrics(part.rows) if rows.index(part.rows[0]) > start else text_type
         opening = part.rows[0].text
         running = part.kind == "text" and not KEYWORDS.match(opening) and not NOTICE.match(opening)
         long = sum(count_words(row.text) for row in part.rows) >= SENTENCES
@@ -166,14 +166,14 @@ def _drop_front_matter(
 
 
 def _find_abstract_without_heading(
-    rows: Sequence[Row], words: Counter[str], heights: Sequence[float], notes: list[str]
-) -> tuple[str | None, list[Row]]:
+    rows: Sequence[TextLine], words: Counter[str], heights: Sequence[float], notes: list[str]
+) -> tuple[str | None, list[TextLine]]:
     """Returns (text, lines) of an abstract without a heading: the longest paragraph of prose; adds a line to *notes*.
 
     Returns (None, no lines) if no paragraph is suitable.
     """
     parts = (
-        [part for part in split_into_paragraphs(rows, measure_text_type(rows), heights) if part.kind == "text"]
+        [part for part in split_into_paragraphs(rows, measure_font_metrics(rows), heights) if part.kind == "text"]
         if rows
         else []
     )
@@ -187,7 +187,7 @@ def _find_abstract_without_heading(
     return None, []
 
 
-def _remove_notices(rows: Sequence[Row], text_type: TextType) -> list[Row]:
+def _remove_notices(rows: Sequence[TextLine], text_type: FontMetrics) -> list[TextLine]:
     """Returns the lines *rows* without copyright and proceedings notices at the end of a column of the first page."""
     out: dict[int, float] = {}
     for above, row in pairwise(rows):
@@ -209,7 +209,7 @@ RUN = 4
 """At least this many consecutive lines with leader dots form a table of contents even without a heading."""
 
 
-def drop_contents(rows: Sequence[Row], text_type: TextType) -> None:
+def drop_contents(rows: Sequence[TextLine], text_type: FontMetrics) -> None:
     """Drops tables of contents and lists of figures and tables, whose entries repeat the headings of the paper."""
     running = find_running_text(rows, text_type)
     start = 0
@@ -225,7 +225,7 @@ def drop_contents(rows: Sequence[Row], text_type: TextType) -> None:
         start = max(end, start + 1)
 
 
-def _find_contents_end(first: int, rows: Sequence[Row], running: Sequence[bool]) -> int:
+def _find_contents_end(first: int, rows: Sequence[TextLine], running: Sequence[bool]) -> int:
     """Returns the index after the last entry of the table of contents whose first entry is at index *first*.
 
     The entries end before running text, and before a line that is too long for an entry. They also end before a heading
@@ -258,7 +258,7 @@ def _ends_like_contents_entry(text: str) -> bool:
     return LEADER.search(text) is not None or NUMBERED.search(text) is not None
 
 
-def drop_floats(rows: Sequence[Row], text_type: TextType) -> None:
+def drop_floats(rows: Sequence[TextLine], text_type: FontMetrics) -> None:
     """Drops the cells of tables and the labels in figures: the lines between a caption and the nearest running text.
 
     Captions are kept, and so are sentences in the font size of the running text.
@@ -298,7 +298,7 @@ def drop_floats(rows: Sequence[Row], text_type: TextType) -> None:
     set_fate((rows[index] for index in out), "figures and tables")
 
 
-def _find_prose_indices(out: Collection[int], rows: Sequence[Row], text_type: TextType) -> set[int]:
+def _find_prose_indices(out: Collection[int], rows: Sequence[TextLine], text_type: FontMetrics) -> set[int]:
     """Returns those of the indices *out* whose lines form paragraphs of prose. *out*: indices of lines to drop."""
     indices: set[int] = set()
     block: list[int] = []
@@ -311,7 +311,7 @@ def _find_prose_indices(out: Collection[int], rows: Sequence[Row], text_type: Te
     return indices
 
 
-def _ends_float(index: int, rows: Sequence[Row], kept: Sequence[bool], text_type: TextType) -> bool:
+def _ends_float(index: int, rows: Sequence[TextLine], kept: Sequence[bool], text_type: FontMetrics) -> bool:
     """Whether the line at *index*, which is not running text, ends a figure or table: a heading or a list item does."""
     row, above = rows[index], rows[index - 1] if index else None
     if BULLET.match(row.text):
@@ -345,7 +345,7 @@ RESUMED = re.compile(
 """Matches headings of sections that some journals print after the references."""
 
 
-def drop_back_matter(rows: Sequence[Row], text_type: TextType) -> None:
+def drop_back_matter(rows: Sequence[TextLine], text_type: FontMetrics) -> None:
     """Drops lists of references and appendices.
 
     A list begins at a heading such as References if references follow, and ends at the next heading. Lines after the
@@ -374,7 +374,7 @@ def drop_back_matter(rows: Sequence[Row], text_type: TextType) -> None:
     set_fate(list_undecided_rows(rows[listed:]), "references")
 
 
-def lists_references(rows: Sequence[Row], heading: int) -> bool:
+def lists_references(rows: Sequence[TextLine], heading: int) -> bool:
     return begins_with_references([row.text for row in rows[heading + 1 : heading + 1 + LOOKED_AT[-1]]])
 
 
@@ -388,13 +388,13 @@ def begins_with_references(texts: Sequence[str]) -> bool:
     return False
 
 
-def _opens_appendix(row: Row) -> bool:
+def _opens_appendix(row: TextLine) -> bool:
     return bool(
         LETTERED.match(row.text) or APPENDIX.match(row.text) or APPENDIX.fullmatch(strip_heading_number(row.text))
     )
 
 
-def _ends_reference_list(rows: Sequence[Row], head: int) -> bool:
+def _ends_reference_list(rows: Sequence[TextLine], head: int) -> bool:
     """Whether the heading at index *head* ends a list of references.
 
     It does if it is not part of the list, and does not open another list.
@@ -405,7 +405,7 @@ def _ends_reference_list(rows: Sequence[Row], head: int) -> bool:
     return _opens_appendix(row) or not lists_references(rows, head)
 
 
-def _find_first_appendix(rows: Sequence[Row], heads: Sequence[int], text_type: TextType) -> int:
+def _find_first_appendix(rows: Sequence[TextLine], heads: Sequence[int], text_type: FontMetrics) -> int:
     """Returns the index of the heading of the first appendix; the number of *rows* if there is no appendix.
 
     A heading whose words a later heading repeats is an entry of a table of contents, and is skipped.

@@ -1,4 +1,4 @@
-"""Distinguishes headings, captions, footnotes and running text, and joins lines of text (`Row`) into paragraphs.
+"""Distinguishes headings, captions, footnotes and running text, and joins lines of text (`TextLine`) into paragraphs.
 
 Lines are classified by wording, font and position. A caption or footnote that interrupts a paragraph is moved after the
 whole paragraph. Hyphens at the ends of lines are removed, and ligatures are expanded.
@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from gre_bench.core.resources import word_lists
-from gre_bench.ingest.pdf.rows import Row, set_fate
+from gre_bench.core.resources import load_word_lists
+from gre_bench.ingest.pdf.rows import TextLine, set_fate
 from gre_bench.ingest.pdf.text import PIECE, UNSPACED, count_words
 
 NUMBER = re.compile(
@@ -60,14 +60,14 @@ LONG_WORD = re.compile(rf"[^\W\d_]{{3,}}|[{UNSPACED}\uac00-\ud7a3]{{2,}}")
 
 
 @dataclass(frozen=True, slots=True)
-class TextType:
+class FontMetrics:
     """The font size (*size*) and the distance between baselines (*leading*) of a text, both in points."""
 
     size: float
     leading: float
 
 
-def measure_text_type(rows: Sequence[Row]) -> TextType:
+def measure_font_metrics(rows: Sequence[TextLine]) -> FontMetrics:
     """Returns the font size and leading of the text lines *rows*.
 
     The size is that of most letters. The leading is the median distance between lines of that size that fill their
@@ -80,10 +80,10 @@ def measure_text_type(rows: Sequence[Row]) -> TextType:
     near = [row for row in rows if abs(row.size - size) < 0.06 * size and row.filled > 0.8]
     steps = [below.y1 - above.y1 for above, below in pairwise(near) if above.page_and_column == below.page_and_column]
     steps = [step for step in steps if 0.9 * size < step < 2.5 * size]
-    return TextType(size, statistics.median(steps) if steps else 1.2 * size)
+    return FontMetrics(size, statistics.median(steps) if steps else 1.2 * size)
 
 
-def is_directly_under(row: Row, above: Row | None, text_type: TextType) -> bool:
+def is_directly_under(row: TextLine, above: TextLine | None, text_type: FontMetrics) -> bool:
     """Whether the line *row* is directly under the line *above*, in the same column and font size."""
     if above is None or row.page_and_column != above.page_and_column:
         return False
@@ -99,7 +99,7 @@ def strip_heading_number(text: str) -> str:
     return NUMBER.sub("", text, count=1).strip(" .:—–-") or text.strip(" .:—–-")
 
 
-def is_heading(row: Row, above: Row | None, text_type: TextType) -> bool:
+def is_heading(row: TextLine, above: TextLine | None, text_type: FontMetrics) -> bool:
     """Whether *row* is a heading: by its wording, or by its number and font (bold, larger or in capitals)."""
     text, name = row.text, strip_heading_number(row.text)
     if row.gap > 4 or not _is_worded_as_heading(text, name):
@@ -132,21 +132,21 @@ def _is_worded_as_heading(text: str, name: str) -> bool:
     return sum(letter.isalpha() for letter in name) >= 0.6 * len(name.replace(" ", ""))
 
 
-def _continues_sentence(row: Row, above: Row | None, text_type: TextType) -> bool:
+def _continues_sentence(row: TextLine, above: TextLine | None, text_type: FontMetrics) -> bool:
     """Whether *row* continues a sentence of the line *above*, although it begins like a heading or a caption."""
     if above is None or not is_directly_under(row, above, text_type):
         return False
     return above.filled > 0.85 and above.text[-1] not in f"{STOPS}:："
 
 
-def starts_caption(row: Row, above: Row | None, text_type: TextType) -> bool:
+def starts_caption(row: TextLine, above: TextLine | None, text_type: FontMetrics) -> bool:
     """Whether *row* begins the caption of a figure or table, and is not a sentence that mentions one."""
     match = CAPTION.match(row.text)
     worded = match and not row.text[0].islower() and not match[0][-1].islower()
     return bool(worded) and not _continues_sentence(row, above, text_type)
 
 
-def continues_caption(row: Row, above: Row, text_type: TextType) -> bool:
+def continues_caption(row: TextLine, above: TextLine, text_type: FontMetrics) -> bool:
     """Whether *row* continues the caption in the line *above*.
 
     If that line holds only the label, such as "Table 1", *row* may be farther below.
@@ -157,7 +157,7 @@ def continues_caption(row: Row, above: Row, text_type: TextType) -> bool:
     return is_directly_under(row, above, text_type)
 
 
-def find_footnotes(rows: Sequence[Row], text_type: TextType, heights: Sequence[float]) -> set[int]:
+def find_footnotes(rows: Sequence[TextLine], text_type: FontMetrics, heights: Sequence[float]) -> set[int]:
     """Returns the indices of the lines *rows* that belong to footnotes. *heights*: the heights of the pages, in points.
 
     Footnotes are at the end of a column, in the lower half of a page, in a small font or after a footnote mark.
@@ -182,21 +182,21 @@ def find_footnotes(rows: Sequence[Row], text_type: TextType, heights: Sequence[f
     return notes
 
 
-FUNCTION_WORDS = frozenset(word_lists()["function words"])
+FUNCTION_WORDS = frozenset(load_word_lists()["function words"])
 SHARE = 0.25
 """The lowest share of function words in running text; figure labels and table cells have fewer."""
 SENTENCE = 15
 """A text with fewer words than this is not recognised as prose."""
 
 
-def find_running_text(rows: Sequence[Row], text_type: TextType, captions: Container[int] = ()) -> list[bool]:
+def find_running_text(rows: Sequence[TextLine], text_type: FontMetrics, captions: Container[int] = ()) -> list[bool]:
     """Returns for each of the lines *rows* whether it is running text.
 
     Running text is a line that fills its column, a line directly under running text, or the last line of an interrupted
     paragraph. *captions*: the indices of caption lines, which no later line continues.
     """
     marks: list[bool] = []
-    last: Row | None = None
+    last: TextLine | None = None
     for index, row in enumerate(rows):
         dense = row.text.replace(" ", "")
         worded = sum(letter.isalpha() for letter in dense) > 0.65 * len(dense) and row.gap < 1.6
@@ -214,7 +214,7 @@ def find_running_text(rows: Sequence[Row], text_type: TextType, captions: Contai
     return marks
 
 
-def reads_as_prose(rows: Sequence[Row], text_type: TextType) -> bool:
+def reads_as_prose(rows: Sequence[TextLine], text_type: FontMetrics) -> bool:
     """Whether the lines *rows* are sentences in the font size of the running text, whatever the lines' width."""
     text = " ".join(row.text for row in rows)
     words = PIECE.findall(" ".join(re.findall(r"[^\W\d_]+", text.lower())))
@@ -239,7 +239,7 @@ def compute_function_word_share(text: str) -> float:
     return sum(word in FUNCTION_WORDS for word in words) / max(len(words), 1)
 
 
-def _ends_open_paragraph(last: Row | None, row: Row, text_type: TextType) -> bool:
+def _ends_open_paragraph(last: TextLine | None, row: TextLine, text_type: FontMetrics) -> bool:
     """Whether *row* ends a paragraph whose last line so far is *last*, before a break of column or page."""
     if (
         last is None
@@ -262,8 +262,8 @@ MENDED: dict[int, str | None] = {ord(sign): unicodedata.normalize("NFKD", sign) 
 MENDED |= dict.fromkeys(range(32))
 ENDED = re.compile(rf"[{STOPS}:;：；][\"'”’)\]」』]*$")
 BROKEN = re.compile(r"([^\W\d_]+)[-\u00ad]$")
-SMALL_WORDS = frozenset(word_lists()["small words"])
-FIRST_PARTS = frozenset(word_lists()["first parts"])
+SMALL_WORDS = frozenset(load_word_lists()["small words"])
+FIRST_PARTS = frozenset(load_word_lists()["first parts"])
 _UNSPACED_PAIR = re.compile(rf"[{UNSPACED}\u3000-\u303f\uff00-\uff65]{{2}}")
 """Matches two characters of scripts without spaces; lines that are joined between two such characters get no space."""
 WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
@@ -274,16 +274,18 @@ class Paragraph:
     """The text lines (*rows*) of one paragraph. *kind*: text, heading, caption or footnote (``note``)."""
 
     kind: Kind
-    rows: list[Row]
+    rows: list[TextLine]
 
 
-def split_into_paragraphs(rows: Sequence[Row], text_type: TextType, heights: Sequence[float]) -> list[Paragraph]:
+def split_into_paragraphs(
+    rows: Sequence[TextLine], text_type: FontMetrics, heights: Sequence[float]
+) -> list[Paragraph]:
     """Groups the lines *rows*, in reading order, into paragraphs. *heights*: the heights of the pages, in points."""
     notes = find_footnotes(rows, text_type, heights)
     parts: list[Paragraph] = []
     current: Paragraph | None = None
     running: Paragraph | None = None
-    above: Row | None = None
+    above: TextLine | None = None
     for index, row in enumerate(rows):
         kind: Kind = "note" if index in notes else "heading" if is_heading(row, above, text_type) else "text"
         kind = "caption" if starts_caption(row, above, text_type) else kind
@@ -301,7 +303,7 @@ def split_into_paragraphs(rows: Sequence[Row], text_type: TextType, heights: Seq
     return parts
 
 
-def count_row_words(rows: Sequence[Row]) -> Counter[str]:
+def count_row_words(rows: Sequence[TextLine]) -> Counter[str]:
     """Returns how often each word, in lower case, occurs in the lines *rows*.
 
     The parts of hyphenated compounds are counted too; words that are broken at the end of a line are not.
@@ -317,7 +319,7 @@ def count_row_words(rows: Sequence[Row]) -> Counter[str]:
     return counts
 
 
-def join_rows(rows: Sequence[Row], words: Counter[str]) -> str:
+def join_rows(rows: Sequence[TextLine], words: Counter[str]) -> str:
     """Joins the lines *rows* into one line, and rejoins words that are broken between lines.
 
     *words*: see `count_row_words`.
@@ -368,7 +370,7 @@ def _keeps_hyphen(text: str, piece: str, words: Counter[str]) -> bool:
     return words[first] > 0 and len(first) > 3 and ((words[last] > 0 and len(last) > 2) or len(last) > 5)
 
 
-def _continues_paragraph(current: Paragraph, kind: Kind, row: Row, text_type: TextType) -> bool:
+def _continues_paragraph(current: Paragraph, kind: Kind, row: TextLine, text_type: FontMetrics) -> bool:
     """Whether the line *row*, which is of *kind*, continues the paragraph *current* directly above it."""
     last = current.rows[-1]
     if current.kind == "caption" and last is current.rows[0]:
@@ -399,7 +401,7 @@ def _continues_paragraph(current: Paragraph, kind: Kind, row: Row, text_type: Te
     return not (short and ENDED.search(last.text) and row.text[:1].isupper() and last.filled < 0.85)
 
 
-def _resumes_paragraph(running: Paragraph, current: Paragraph | None, row: Row) -> bool:
+def _resumes_paragraph(running: Paragraph, current: Paragraph | None, row: TextLine) -> bool:
     """Whether *row* continues the paragraph *running* after a break.
 
     The break is a new column or page, or the caption or footnote *current*.
@@ -423,7 +425,7 @@ def _resumes_paragraph(running: Paragraph, current: Paragraph | None, row: Row) 
     )
 
 
-FUNCTIONS = frozenset(word_lists()["function names"])
+FUNCTIONS = frozenset(load_word_lists()["function names"])
 BRACKET_PIECES = re.compile("[\uf8e5-\uf8ff]")
 SHORT = 40
 """A line without words is dropped if it has at most this many characters; a longer one may be a whole formula."""

@@ -1,7 +1,7 @@
 """Reads the visible text on a page of a PDF as rows, which are lines of text.
 
-A row (`Row`) is the text on one baseline of one column. PyMuPDF may return a row in several pieces. All coordinates are
-in points, from the top left of the page.
+A row (`TextLine`) is the text on one baseline of one column. PyMuPDF may return a row in several pieces. All
+coordinates are in points, from the top left of the page.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TURNED_LETTERS = 100
 
 
 @dataclass(slots=True, eq=False)
-class Row:
+class TextLine:
     """A line of text within one column, or a piece of such a line.
 
     - *x0*, *y0*, *x1*, *y1*: the row's box, as tall as the row's letters, even if the row holds a taller formula.
@@ -81,7 +81,7 @@ class Page:
     words are in *rows*.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[TextLine, ...]
     width: float
     height: float
     number: int = 1
@@ -90,12 +90,12 @@ class Page:
     turned: int = 0
 
 
-def set_fate(rows: Iterable[Row], fate: Fate) -> None:
+def set_fate(rows: Iterable[TextLine], fate: Fate) -> None:
     for row in rows:
         row.fate = fate
 
 
-def list_undecided_rows(rows: Iterable[Row]) -> list[Row]:
+def list_undecided_rows(rows: Iterable[TextLine]) -> list[TextLine]:
     return [row for row in rows if row.fate is None]
 
 
@@ -140,8 +140,8 @@ def _classify_direction(line: tuple[float, float]) -> Direction:
 def _find_main_direction(blocks: Sequence[dict[str, Any]]) -> Direction:
     """Returns the direction of most letters.
 
-    The result is sideways (``up`` or ``down``) only if at least `TURNED_LETTERS` letters run that way, and more than
-    twice as many as run to the right.
+    The result is sideways (``up`` or ``down``) only if at least `TURNED_LETTERS` letters run that way. They must also
+    be more than twice as many as those that run to the right.
     """
     letters: Counter[Direction] = Counter()
     for block in blocks:
@@ -228,7 +228,7 @@ def _compute_bounding_box(boxes: Sequence[Sequence[float]]) -> Box:
     return min(left), min(top), max(right), max(bottom)
 
 
-def _make_row_from_line(line: _Line, number: int, turn: Direction, page: tuple[float, float]) -> Row:
+def _make_row_from_line(line: _Line, number: int, turn: Direction, page: tuple[float, float]) -> TextLine:
     def rotate_point(x: float, y: float) -> tuple[float, float]:
         """Returns the position of (*x*, *y*) after rotating the *page*, whose letters run in direction *turn*."""
         return (x, y) if turn == "right" else (page[1] - y, x) if turn == "up" else (y, page[0] - x)
@@ -255,7 +255,7 @@ def _make_row_from_line(line: _Line, number: int, turn: Direction, page: tuple[f
         opens = raised and text and text.strip() == first.text.strip() and NOTE_MARK.fullmatch(text.strip())
         text += f" {span.text}" if opens and span.text[:1].isalpha() else span.text
     bold = sum(len(span.text.strip()) for span in spans if span.bold) > 0.8 * letters
-    return Row(text, x0, y0, x1, y1, size, max(sizes), bold, raised, number, line.block, words=line.words)
+    return TextLine(text, x0, y0, x1, y1, size, max(sizes), bold, raised, number, line.block, words=line.words)
 
 
 def is_note_mark(text: str, before: str) -> bool:
@@ -266,7 +266,7 @@ def is_note_mark(text: str, before: str) -> bool:
     return NOTE_MARK.fullmatch(text.strip()) is not None and AFTER_WORD.search(before) is not None
 
 
-def compute_horizontal_bounds(rows: Sequence[Row]) -> tuple[float, float]:
+def compute_horizontal_bounds(rows: Sequence[TextLine]) -> tuple[float, float]:
     """Returns the left and right bounds (x in points) of the lines *rows*.
 
     If there are long lines, only these count. The outermost twentieth of the lines on each side is ignored.

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from gre_bench.core.known_names import is_path
+from gre_bench.core.known_names import leaves_parent_folder
 from gre_bench.core.records import Judgments, Paper, Review, Synopsis
 from gre_bench.core.replies import without_thinking
 from gre_bench.core.strict import load_json
@@ -142,7 +142,7 @@ def is_blank(cell: object) -> bool:
 
 def is_name(value: str) -> bool:
     """Whether *value* is valid as an id or a candidate's name: it matches `NAME`, and is not a path."""
-    return NAME.fullmatch(value) is not None and not is_path(value)
+    return NAME.fullmatch(value) is not None and not leaves_parent_folder(value)
 
 
 def is_text(value: object) -> bool:

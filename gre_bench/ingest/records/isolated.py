@@ -31,7 +31,7 @@ from gre_bench.core.incoming import (
     MB,
     Meter,
     count_max_values,
-    limits,
+    current_file_limits,
     too_large_error,
     too_slow_error,
     use_file_limits,
@@ -210,10 +210,19 @@ def read_isolated(read: Callable[[Path], Any], files: Sequence[Path]) -> Iterato
     try:
         for file in files:
             if child is None:
-                child = Child("gre_bench.ingest.records.isolated", int(limits().memory * MB), "files", read.__module__)
+                child = Child(
+                    "gre_bench.ingest.records.isolated",
+                    int(current_file_limits().memory * MB),
+                    "files",
+                    read.__module__,
+                )
                 child.begin()
-            request = called | {"file": str(file.absolute()), "memory": limits().memory, "cpu_s": limits().seconds}
-            answer = child.ask(request, b"", limits().seconds)
+            request = called | {
+                "file": str(file.absolute()),
+                "memory": current_file_limits().memory,
+                "cpu_s": current_file_limits().seconds,
+            }
+            answer = child.ask(request, b"", current_file_limits().seconds)
             if isinstance(answer, ChildDied) or "problem" in answer[0]:
                 child.end()
                 child = None

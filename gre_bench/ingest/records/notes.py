@@ -120,7 +120,9 @@ def find_creating_invitation(note: Mapping[str, Any]) -> str:
     Returns an empty text if the note has no invitation.
     """
     named = list_invitations(note)
-    return next((invitation for invitation in named if kind_of(invitation) != "Edit"), named[0] if named else "")
+    return next(
+        (invitation for invitation in named if parse_note_kind(invitation) != "Edit"), named[0] if named else ""
+    )
 
 
 def unwrap_fields(note: Mapping[str, Any]) -> dict[str, Any]:
@@ -129,14 +131,14 @@ def unwrap_fields(note: Mapping[str, Any]) -> dict[str, Any]:
     return {name: unwrap_value(value) for name, value in content.items()} if isinstance(content, Mapping) else {}
 
 
-def invitation_at(note: Mapping[str, Any], venue: Venue) -> str | None:
+def find_invitation(note: Mapping[str, Any], venue: Venue) -> str | None:
     """Returns the invitation that created *note*; None if *note* has no invitation in the form of the venue's API."""
     named = [note.get("invitation")] if venue.api == 1 else note.get("invitations")
     sound = isinstance(named, list) and all(isinstance(entry, str) for entry in named)
     return (find_creating_invitation({"invitations": named}) or None) if sound else None
 
 
-def kind_of(invitation: str) -> str:
+def parse_note_kind(invitation: str) -> str:
     """Returns the kind of notes that *invitation* creates: the part after ``/-/``, without a prefix like ``Paper12/``.
 
     ``.../Submission5/Official_Review2/-/Rebuttal`` gives Rebuttal, and ``.../-/Paper7/Official_Review`` gives
@@ -145,13 +147,13 @@ def kind_of(invitation: str) -> str:
     return _NUMBERED.sub("", invitation.rpartition("/-/")[2])
 
 
-def kind_at(note: Mapping[str, Any], venue: Venue) -> str | None:
+def find_note_kind(note: Mapping[str, Any], venue: Venue) -> str | None:
     """Returns the kind of *note* at *venue*; None if *note* is of another venue-year or not in the form of its API."""
-    invitation = invitation_at(note, venue)
-    return kind_of(invitation) if invitation and invitation.startswith(f"{venue.group}/") else None
+    invitation = find_invitation(note, venue)
+    return parse_note_kind(invitation) if invitation and invitation.startswith(f"{venue.group}/") else None
 
 
-def rating_of(value: object) -> int | None:
+def parse_rating(value: object) -> int | None:
     """Returns the rating in *value* as a whole number: 6 for ``6: Weak Accept``, ``6`` or 6; None if there is none."""
     if isinstance(value, str):
         match = _RATING.fullmatch(value)
@@ -210,7 +212,7 @@ class _NotesReader:
         if raw.get("ddate") is not None:
             self.left_out |= {note_id} if note_id == forum else set()
             return "deleted"
-        invitation = invitation_at(raw, self.venue)
+        invitation = find_invitation(raw, self.venue)
         if invitation is None:
             return self._record_problem(
                 f"no invitation as notes of API v{self.venue.api} have it", note_id, "unreadable"
@@ -221,11 +223,11 @@ class _NotesReader:
             )
         if not isinstance(forum, str) or not isinstance(raw.get("content"), Mapping):
             return self._record_problem("no usable forum or content", note_id, "unreadable")
-        kind, signed = kind_of(invitation), raw.get("signatures")
+        kind, signed = parse_note_kind(invitation), raw.get("signatures")
         names = [name for name in signed if isinstance(name, str)] if isinstance(signed, list) else []
         # An AI reviewer's comments and answers are not reviews.
         own = [] if kind in (*self.venue.other_replies, *self.venue.decisions) else names
-        return _ParsedNote(note_id, forum, kind, raw["content"], self.venue.ai_of([invitation, *own]))
+        return _ParsedNote(note_id, forum, kind, raw["content"], self.venue.find_ai_reviewer([invitation, *own]))
 
     def _record_submission(self, note: _ParsedNote) -> str:
         if note.note_id != note.forum:
@@ -315,7 +317,7 @@ class _NotesReader:
 
     def _read_rating(self, note: _ParsedNote) -> float | None:
         value = self._read_field_value(note, self.venue.rating) if self.venue.rating else None
-        number = rating_of(value)
+        number = parse_rating(value)
         if value is not None and number not in self.venue.rating_scale:
             self._record_problem(f"rating {value!r:.60} is not on the scale", note.note_id)
             number = None
@@ -365,7 +367,7 @@ class ReviewFields:
     written_ms: int | None
 
 
-def review_fields(notes: Iterable[Mapping[str, Any]], venue: Venue) -> list[ReviewFields]:
+def list_review_fields(notes: Iterable[Mapping[str, Any]], venue: Venue) -> list[ReviewFields]:
     """Returns the text fields, subscores (`SCORES`), ``rating`` and ``confidence`` of every human review in *notes*.
 
     A text field that the reviewer left blank is an empty text. Missing scores, and fields that the venue does not have,
@@ -403,8 +405,8 @@ ODD = 0.01
 def check_review_form(venue: Venue, notes: Notes) -> None:
     """Raises a `SourceError` that names each difference if *notes* do not have the form that *venue* assumes.
 
-    The differences are unexpected content in more than 1% of the reviews, a section that no review has, no usable
-    rating in more than half of the reviews, and no review at all.
+    The differences are a section that no review has, and no review at all. Others are unexpected content in more than
+    1% of the reviews, and no usable rating in more than half of them.
     """
     human = [review for review in notes.reviews if review.candidate == HUMAN]
     reviews = len(human)

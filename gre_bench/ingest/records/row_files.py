@@ -20,7 +20,14 @@ from typing import Any
 
 from gre_bench.core import incoming
 from gre_bench.core.errors import SourceError, build_missing_file_error
-from gre_bench.core.incoming import LONGEST_ROW, Meter, count_max_values, lines, open_decompressed, open_zip_archive
+from gre_bench.core.incoming import (
+    LONGEST_ROW,
+    Meter,
+    count_max_values,
+    iterate_lines,
+    open_decompressed,
+    open_zip_archive,
+)
 from gre_bench.core.strict import load_json
 from gre_bench.ingest.records.cells import LARGEST, Imported, RefusedError, Row, Rows, is_blank, is_name, is_text
 from gre_bench.ingest.records.isolated import read_isolated
@@ -189,7 +196,7 @@ def read_ids(path: Path, kind: str = "paper") -> tuple[str, ...]:
 
 def _read_json_lines(path: Path) -> Found:
     numbered: Found = []
-    for number, _, line in lines(path):
+    for number, _, line in iterate_lines(path):
         if not numbered and line.lstrip().startswith(b"["):
             with suppress(SourceError):
                 return _read_json_rows(path)
@@ -247,7 +254,7 @@ def _sample_windows_1252_words(path: Path) -> str:
     """
     words: dict[str, None] = {}
     alone = together = 0
-    for number, _, line in lines(path, kept=False):
+    for number, _, line in iterate_lines(path, kept=False):
         for run in re.findall(rb"[\x80-\xff]+", line):
             alone, together = alone + (len(run) == 1), together + (len(run) > 1)
         try:

@@ -1,7 +1,7 @@
 """Converts the output of known review tools into rows; each entry of `SHAPES` describes the format of one tool.
 
-An entry recognises a record (an object of the file) by its fields alone, and knows which fields hold the paper, the
-reviewer and the text. Records of two forms in one file, and a record that fits two entries, are errors.
+An entry recognises a record (an object of the file) by its fields alone. It also knows which fields hold the paper,
+the reviewer and the text. Records of two forms in one file, and a record that fits two entries, are errors.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ _CANDIDATE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 class Venue(BaseModel, frozen=True, extra="forbid"):
     """The form of a venue-year's notes; ``data/venues.toml`` explains all fields.
 
-    A kind of notes is named by the end of the invitation, such as ``Official_Review`` (`notes.kind_of`).
+    A kind of notes is named by the end of the invitation, such as ``Official_Review`` (`notes.parse_note_kind`).
     *other_replies*: kinds that are known not to be reviews.
 
     - *ai_reviewers*: (pattern, candidate) for each of the venue's own AI reviewers. If the invitation or signature of a
@@ -112,7 +112,7 @@ class Venue(BaseModel, frozen=True, extra="forbid"):
         scores = {field for field in (self.rating, self.confidence) if field is not None}
         return frozenset({field for field, _ in self.text} | scores | set(self.other_fields))
 
-    def ai_of(self, names: Iterable[str]) -> str | None:
+    def find_ai_reviewer(self, names: Iterable[str]) -> str | None:
         """Returns the first AI reviewer whose pattern matches one of *names*; None if no pattern matches.
 
         *names*: the invitation and signatures of a note.
@@ -178,14 +178,14 @@ def load_venues(path: Path | None = None) -> dict[tuple[str, int], Venue]:
             venue = Venue.model_validate(entry)
         except ValidationError as error:
             about = f" ({entry.get('venue')} {entry.get('year')})" if isinstance(entry, dict) else ""
-            raise SettingsError(f"{where}{about}: {'; '.join(strict.faults(error))}") from None
+            raise SettingsError(f"{where}{about}: {'; '.join(strict.format_validation_faults(error))}") from None
         if (venue.venue, venue.year) in known:
             raise SettingsError(f"{where}: {venue.name} is already there")
         known[venue.venue, venue.year] = venue
     return known
 
 
-def venue_of(venue: str, year: int, path: Path | None = None) -> Venue:
+def find_venue_entry(venue: str, year: int, path: Path | None = None) -> Venue:
     """Returns the entry of *venue* and *year* in the file *path* (see `load_venues`); raises `SettingsError`.
 
     For a year after the venue's newest entry, returns a copy of that entry, unverified and without dates.
@@ -235,7 +235,7 @@ def load_calendars() -> dict[str, Calendar]:
     try:
         by_venue = [Calendar.model_validate(entry) for entry in tree.get("calendar", [])]
     except ValidationError as error:
-        raise SettingsError(f"{file.name}, a [[calendar]]: {strict.faults(error)[0]}") from None
+        raise SettingsError(f"{file.name}, a [[calendar]]: {strict.format_validation_faults(error)[0]}") from None
     if len({entry.venue for entry in by_venue}) < len(by_venue):
         raise SettingsError(f"{file.name}: a venue has two [[calendar]] entries")
     return {entry.venue: entry for entry in by_venue}

@@ -82,11 +82,11 @@ def apply_edit(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[s
 
 def needs_history(note: Note, rebuttal_ms: int | None) -> bool:
     """Whether `choose_version` needs the history of the review *note* to find the version that counts."""
-    changed = changed_at(note)
+    changed = find_last_change_ms(note)
     return changed is not None and (rebuttal_ms is None or changed >= rebuttal_ms)
 
 
-def changed_at(note: Note) -> int | None:
+def find_last_change_ms(note: Note) -> int | None:
     """Returns when *note* was last changed (epoch ms); None if it never was."""
     made = _find_first_date(note, "tcdate", "cdate")
     last = max(
@@ -101,7 +101,7 @@ def choose_version(note: Note, history: Sequence[Note] | None, rebuttal_ms: int 
     - *history*: its edits or references; None if they were not requested, empty if OpenReview does not show them.
     - *rebuttal_ms*: when the rebuttal opened (epoch ms); None if unknown.
     """
-    now = changed_at(note) or _find_first_date(note, "tcdate", "cdate")
+    now = find_last_change_ms(note) or _find_first_date(note, "tcdate", "cdate")
     if not needs_history(note, rebuttal_ms):
         return ChosenVersion(None, now, len(list_versions(history or ())) or 1, "unedited")
     if history is None:
@@ -137,7 +137,7 @@ def _find_first_date(note: Note, *names: str) -> int | None:
 Status = Literal["submitted", "revised_after_review", "camera_ready", "unknown"]
 
 
-def pdf_version_status(
+def find_pdf_version_status(
     note: Note, history: Sequence[Note] | None, released_ms: int | None, decided_ms: int | None = None
 ) -> Status:
     """Returns which version the current PDF of the submission *note* holds: submitted, revised or camera-ready.
@@ -147,7 +147,7 @@ def pdf_version_status(
     *history*: as in `choose_version`. *released_ms*: see `Venue.released_ms`. *decided_ms*: when the paper was accepted
     (epoch ms); None if it was not.
     """
-    changed = changed_at(note)
+    changed = find_last_change_ms(note)
     if changed is None or (released_ms is not None and changed < released_ms):
         return "submitted"
     last, previous = None, None
@@ -170,4 +170,4 @@ def pdf_version_status(
 
 def pdf_needs_history(note: Note, released_ms: int | None) -> bool:
     """Whether the history of the submission *note* is needed to decide which version of the paper its PDF holds."""
-    return pdf_version_status(note, None, released_ms) == "unknown"
+    return find_pdf_version_status(note, None, released_ms) == "unknown"

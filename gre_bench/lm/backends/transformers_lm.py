@@ -11,7 +11,15 @@ from gre_bench.core.pretrained import name_of_model
 from gre_bench.core.records import Chat, LMIdentity, Prediction
 from gre_bench.lm.protocol import ChatBackend, Logprobs
 from gre_bench.lm.span import ChatTemplate, Conversation
-from gre_bench.lm.weights import Attention, Device, DType, Quantisation, Weights, errors_as_lm_error, open_weights
+from gre_bench.lm.weights import (
+    Attention,
+    Device,
+    DType,
+    Quantisation,
+    Weights,
+    convert_errors_to_lm_error,
+    open_weights,
+)
 
 if TYPE_CHECKING:
     from gre_bench.lm.engine.engines import Engine, EngineName
@@ -55,9 +63,9 @@ class TransformersLM(ChatBackend):
         weights = open_weights(folder, device=device, dtype=dtype, attention=attention, quantisation=quantisation)
         from gre_bench.lm.engine.engines import engine_for  # which imports torch
 
-        with errors_as_lm_error(weights.folder, "its chats cannot be scored"):
+        with convert_errors_to_lm_error(weights.folder, "its chats cannot be scored"):
             template = ChatTemplate.from_tokenizer(weights.tokenizer)
-        with errors_as_lm_error(weights.folder, "it cannot be run"):
+        with convert_errors_to_lm_error(weights.folder, "it cannot be run"):
             chosen, remark = engine_for(weights, template, engine, token_budget)
         lm = cls(weights, template, chosen)
         lm.remarks += [remark] if remark else []

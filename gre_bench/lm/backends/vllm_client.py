@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from gre_bench.core.errors import LMError, SettingsError, SpanError
 from gre_bench.core.urls import base_url
-from gre_bench.http.lm_requests import Body, RetryPolicy, is_transient_status, mask_secrets, retry_after
+from gre_bench.http.lm_requests import Body, RetryPolicy, is_transient_status, mask_secrets, parse_retry_after
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient
@@ -184,7 +184,7 @@ class SharedConnections:
         status = response.status_code
         message = "" if status == 200 else self._extract_error_message(received.content)
         if is_transient_status(status) and "not json compliant" not in message.lower():
-            return f"{status}: {message}", retry_after(response.headers)
+            return f"{status}: {message}", parse_retry_after(response.headers)
         if status != 200:
             return Refusal(status, message)
         try:

@@ -36,7 +36,7 @@ from gre_bench.core.records import Chat, LMIdentity, digest
 from gre_bench.lm.backends.vllm_client import Client, Refusal, RetryPolicy, SharedConnections
 from gre_bench.lm.protocol import ChatBackend, Logprobs
 from gre_bench.lm.span import ChatTemplate, Conversation
-from gre_bench.lm.weights import DType, check_options, errors_as_lm_error, folder_digest, read_tokenizer
+from gre_bench.lm.weights import DType, check_options, convert_errors_to_lm_error, folder_digest, read_tokenizer
 
 WHOLE, GIVEN = "/v1/completions", "/inference/v1/generate"
 
@@ -119,7 +119,7 @@ class VLLM(ChatBackend):
             )
         own = folder_digest(folder)
         tokenizer = read_tokenizer(folder)
-        with errors_as_lm_error(folder, "its chats cannot be scored"):
+        with convert_errors_to_lm_error(folder, "its chats cannot be scored"):
             template = ChatTemplate.from_tokenizer(tokenizer)
         key = os.environ.get(key_env, "").strip() if key_env is not None else None
         if key is not None and (not key or not key.isascii() or not key.isprintable() or " " in key):

@@ -91,7 +91,7 @@ class Contexts:
 
 
 class Backoff:
-    """A trigram model of `size` words, made from the arrays of `backoff_counts`."""
+    """A trigram model of `size` words, made from the arrays of `count_backoff_ngrams`."""
 
     def __init__(self, arrays: Mapping[str, np.ndarray]):
         unigram = arrays["unigram"].astype(np.float64)
@@ -136,7 +136,7 @@ class Backoff:
         return totals
 
 
-def backoff_counts(texts: Iterable[np.ndarray], size: int, fewest: int) -> dict[str, np.ndarray]:
+def count_backoff_ngrams(texts: Iterable[np.ndarray], size: int, fewest: int) -> dict[str, np.ndarray]:
     """Counts n-grams in *texts* (word ids below *size*); returns the arrays of a `Backoff`.
 
     N-grams that occur fewer than *fewest* times are left out.
@@ -177,7 +177,7 @@ def compute_earlier_copy_probability(words: np.ndarray, weights: np.ndarray) -> 
     return _divide_or_nan(_count_earlier_equal_keys(words) * weights, total)
 
 
-def probability_of_continuations(words: np.ndarray, first: int) -> np.ndarray:
+def compute_probability_of_continuations(words: np.ndarray, first: int) -> np.ndarray:
     """Returns the probability of each word of the reply *words* if it is a random continuation of the previous word.
 
     The continuations are the words that followed earlier occurrences of the previous word in the reply; all are equally

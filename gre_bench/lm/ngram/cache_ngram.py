@@ -42,9 +42,16 @@ from gre_bench.lm.ngram.backoff import (
     Contexts,
     CopyModel,
     compute_earlier_copy_probability,
-    probability_of_continuations,
+    compute_probability_of_continuations,
 )
-from gre_bench.lm.ngram.segmentation import Alphabet, GapAndCapitalModel, Speller, alphabet_of_python, is_word, split
+from gre_bench.lm.ngram.segmentation import (
+    Alphabet,
+    GapAndCapitalModel,
+    Speller,
+    alphabet_of_python,
+    is_word,
+    split_into_tokens,
+)
 
 ENGINE_VERSION = "cache-ngram-1"
 FORMAT = 1
@@ -206,7 +213,7 @@ class CacheNgram:
 
     def read_reply(self, text: str) -> ReplyParts:
         """Reads the reply *text* and returns the parts of its probability that do not depend on a known text."""
-        spelled = split(text)
+        spelled = split_into_tokens(text)
         reading = self._number_words(spelled.words)
         spelling = self._spellings[reading.ids]
         spelling[reading.ids == UNKNOWN] = self._compute_spelling_logprobs(reading.unknown)
@@ -231,7 +238,7 @@ class CacheNgram:
 
     def read(self, text: str) -> TokenizedText:
         """Returns the tokens of *text* as integers, without the end-of-text token."""
-        return self._number_words(split(text).words[:-1])
+        return self._number_words(split_into_tokens(text).words[:-1])
 
     def marginal_terms(
         self, text: TokenizedText, trigram: np.ndarray, unknown: np.ndarray
@@ -244,7 +251,7 @@ class CacheNgram:
         nothing = np.zeros(len(trigram))
         copied, followed = (
             compute_earlier_copy_probability(text.words, self._compute_copy_weights(text)),
-            probability_of_continuations(text.words, NEWLINE_ID),
+            compute_probability_of_continuations(text.words, NEWLINE_ID),
         )
         return _stack_with_fallback(trigram, unknown, [(trigram, unknown), (copied, nothing), (followed, nothing)])
 

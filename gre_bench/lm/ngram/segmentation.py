@@ -65,15 +65,15 @@ class SplitText:
     written: list[str]
 
 
-def split(text: str) -> SplitText:
+def split_into_tokens(text: str) -> SplitText:
     """Returns the tokens of *text*, with the end of the text last; raises `UnicodeEncodeError` for a lone surrogate."""
     folded = text.encode().lower().decode()  # for bytes, lower() folds only A-Z
     return SplitText([*_TOKEN.findall(folded), END], _TOKEN.split(text), [*_TOKEN.findall(text), END])
 
 
-def pieces_of_words(text: str, ids: Sequence[int]) -> list[str] | None:
+def split_into_token_texts(text: str, ids: Sequence[int]) -> list[str] | None:
     """Returns the tokens of *text*, each with its gap; None if *ids* does not hold exactly one id for each token."""
-    spelled = split(text)
+    spelled = split_into_tokens(text)
     pieces = [gap + word for gap, word in zip(spelled.gaps, spelled.written, strict=True)]
     return pieces if len(pieces) == len(ids) else None
 
@@ -83,7 +83,7 @@ def is_word(token: str) -> bool:
     return token[:1].isalnum() or token[:1] == "_"
 
 
-def count_forms(texts: Iterable[str]) -> dict[str, np.ndarray]:
+def count_gaps_and_capitals(texts: Iterable[str]) -> dict[str, np.ndarray]:
     """Counts the kinds of gaps and capitals in *texts*, and adds 1/2 to each count.
 
     - ``gaps``, shape (3, 4, 3): kind of the token before the gap (line start, word, mark), kind of the token after it
@@ -93,7 +93,7 @@ def count_forms(texts: Iterable[str]) -> dict[str, np.ndarray]:
     gaps, capitals = np.full((3, 4, 3), 0.5), np.full((3, 4), 0.5)
     gaps[_WORD, _WORD, 0] = 0
     for text in texts:
-        spelled = split(text)
+        spelled = split_into_tokens(text)
         before, after = _classify_tokens(spelled.words)
         np.add.at(gaps, (before, after, np.array([_classify_gap(gap) for gap in spelled.gaps], dtype=int)), 1)
         kinds, letters = _classify_capitals(spelled)
@@ -102,7 +102,7 @@ def count_forms(texts: Iterable[str]) -> dict[str, np.ndarray]:
 
 
 class GapAndCapitalModel:
-    """Computes the log-probabilities of gaps and capitals from *counts*, a result of `count_forms`.
+    """Computes the log-probabilities of gaps and capitals from *counts*, a result of `count_gaps_and_capitals`.
 
     The probability of a gap depends on the kinds of the tokens on both sides of it. The probability of capitals depends
     on the kind of the previous token.
@@ -165,7 +165,7 @@ def _classify_capitals(spelled: SplitText) -> tuple[np.ndarray, np.ndarray]:
 class Speller:
     """Computes P(word): the product of the probabilities of its characters (at least one) and of the word's end.
 
-    *characters* and *counts* come from `spelling_counts`.
+    *characters* and *counts* come from `count_spelling_ngrams`.
     """
 
     def __init__(self, characters: str, counts: Mapping[str, np.ndarray], alphabet: Alphabet):
@@ -212,7 +212,7 @@ class Speller:
         return chance
 
 
-def spelling_counts(words: Iterable[str]) -> tuple[str, dict[str, np.ndarray]]:
+def count_spelling_ngrams(words: Iterable[str]) -> tuple[str, dict[str, np.ndarray]]:
     """Counts the character n-grams of *words*; returns their distinct characters, sorted, and the counts by name."""
     words = list(words)
     characters = "".join(sorted(set("".join(words))))

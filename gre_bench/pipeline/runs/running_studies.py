@@ -33,7 +33,7 @@ from gre_bench.pipeline.runs.spending import (
     list_exceeded_limits,
 )
 from gre_bench.store import now
-from gre_bench.writing.spend_log import cost, spend_log_of
+from gre_bench.writing.spend_log import compute_cost_usd, spend_log_of
 from gre_bench.writing.writers import STUDIES, WriterContext
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def estimate_request_cost(name: str, asking: Sequence[Asking]) -> dict[str, Any]
         characters += sum(len(chat.system) + len(chat.user) for chat in due)
         most += len(due) * sampling.max_tokens
     prompt = round(characters / CHARACTERS_A_TOKEN)
-    usd = cost(asking[0][0].model, prompt, most) if asking else 0.0
+    usd = compute_cost_usd(asking[0][0].model, prompt, most) if asking else 0.0
     return {"model": name, "requests": requests, "archived": archived, "prompt_tokens": prompt,
             "reply_tokens_at_most": most, "usd_at_most": usd}  # fmt: skip
 

@@ -15,7 +15,7 @@ from gre_bench.core.errors import SettingsError, StoreError
 from gre_bench.core.settings import Bounds, BudgetSettings, load_recorded_settings
 from gre_bench.store import Store
 from gre_bench.store.queries import LAST_SETTINGS, OUTCOMES, TEXT_OUTCOMES, Query, QueryRow
-from gre_bench.writing.spend_log import SpendLog, Spent, check_bounds, remaining_budget, spend_log_of
+from gre_bench.writing.spend_log import SpendLog, Spent, check_budget_limits, remaining_budget, spend_log_of
 
 TICK_S = 10.0
 """Seconds between two entries of working time in the spend log; more frequent if the budget limits hours."""
@@ -41,7 +41,7 @@ class RunClock:
         if time.monotonic() - self._since >= TICK_S or self._budget.hours is not None:
             self.stop()
             hours = Bounds(hours=self._budget.hours)
-            check_bounds(hours, self._spend_log.spent_on_all_models(self._account), self._account)
+            check_budget_limits(hours, self._spend_log.spent_on_all_models(self._account), self._account)
 
     def stop(self) -> None:
         """Writes the working time since the last entry to the spend log."""

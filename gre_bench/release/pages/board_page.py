@@ -197,7 +197,7 @@ def format_whole_number(value: float | None) -> str:
     return "" if value is None else f"{value:,.0f}"
 
 
-def percent(share: float | None) -> str:
+def format_percent(share: float | None) -> str:
     """Returns *share* (0 to 1) in percent; a share below 0.1% is shown as ``< 0.1%``."""
     if share is None:
         return ""
@@ -270,7 +270,7 @@ def list_warning_flags(row: Row, writer: str) -> Iterator[Flag]:
         yield Flag("excluded", f"{row['excluded']:,} of its pairs are excluded", "")
 
 
-def page_of(key: str) -> str:
+def build_page_file_name(key: str) -> str:
     """Returns the file name of the page of the paper or candidate with the id *key*.
 
     A short, lower-case id without special characters is used as it is. Any other id is shortened, and a hash is added.

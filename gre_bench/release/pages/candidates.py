@@ -11,8 +11,15 @@ import duckdb
 
 from gre_bench.core.records import HUMAN
 from gre_bench.release.pages.board_data import Values, average_by_paper, compute_leads
-from gre_bench.release.pages.board_page import Board, Entry, Flag, format_billions, format_number_without_plus, page_of
-from gre_bench.release.pages.rendering import page
+from gre_bench.release.pages.board_page import (
+    Board,
+    Entry,
+    Flag,
+    build_page_file_name,
+    format_billions,
+    format_number_without_plus,
+)
+from gre_bench.release.pages.rendering import render_page
 from gre_bench.release.public_tables import rows
 from gre_bench.store import Row
 
@@ -22,7 +29,7 @@ EXTREMES = 5
 """How many of the best and of the worst papers are shown."""
 
 
-def write_candidates(
+def write_candidate_pages(
     connection: duckdb.DuckDBPyConnection,
     folder: Path,
     name: str,
@@ -66,8 +73,8 @@ def write_candidates(
             "example": examples.get(candidate),
             "human": human if candidate != human else None,
         }
-        text = page("candidate.html", ("page.js",), "", name=name, edition=edition, candidate=contents)
-        (folder / page_of(candidate)).write_text(text, encoding="utf-8")
+        text = render_page("candidate.html", ("page.js",), "", name=name, edition=edition, candidate=contents)
+        (folder / build_page_file_name(candidate)).write_text(text, encoding="utf-8")
 
 
 def _list_facts(row: Row, entry: Entry | None) -> list[tuple[str, str]]:

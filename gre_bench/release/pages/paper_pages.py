@@ -14,8 +14,8 @@ from typing import Any
 
 import duckdb
 
-from gre_bench.release.pages.board_page import Board, page_of
-from gre_bench.release.pages.rendering import page
+from gre_bench.release.pages.board_page import Board, build_page_file_name
+from gre_bench.release.pages.rendering import render_page
 from gre_bench.release.public_tables import rows
 from gre_bench.store import Row
 
@@ -25,7 +25,7 @@ Pieces = Mapping[tuple[str, str], Sequence[str]]
 """(Signature id, reference id) → the reference's text, one piece per token, if it may be shown."""
 
 
-def write_papers(
+def write_paper_pages(
     connection: duckdb.DuckDBPyConnection,
     folder: Path,
     name: str,
@@ -51,8 +51,8 @@ def write_papers(
             own = pairs[paper["paper_id"]], reviews.get(paper["paper_id"], []), pieces
             contents, gains = _build_paper_page(paper, *own, boards)
             contents["everything"] = everything
-            text = page("paper.html", ("page.js", "paper.js"), gains, name=name, edition=edition, paper=contents)
-            (folder / page_of(paper["paper_id"])).write_text(text, encoding="utf-8")
+            text = render_page("paper.html", ("page.js", "paper.js"), gains, name=name, edition=edition, paper=contents)
+            (folder / build_page_file_name(paper["paper_id"])).write_text(text, encoding="utf-8")
 
 
 def _group_by_paper(ordered: Sequence[Row]) -> dict[str, list[Row]]:
@@ -74,7 +74,7 @@ def _build_paper_page(
     for row in pairs:
         by_cell.setdefault((row["candidate_id"], row["signature_id"]), []).append(row)
     lines = [
-        {"candidate": name, "kind": kinds[name], "href": f"../candidates/{page_of(name)}",
+        {"candidate": name, "kind": kinds[name], "href": f"../candidates/{build_page_file_name(name)}",
          "cells": [_build_score_cell(by_cell.get((name, board.signature_id), ())) for board in boards]}
         for name in order
     ]  # fmt: skip

@@ -19,7 +19,7 @@ from gre_bench.board.words import (
     RANKED_APART,
     describe_interval_coverage,
     format_p_value,
-    is_small,
+    is_ngram_lm,
     warn_of_other_signature,
     warn_of_small_samples,
 )
@@ -33,11 +33,11 @@ from gre_bench.release.pages.board_page import (
     format_billions,
     format_candidate_html,
     format_number_without_plus,
+    format_percent,
     format_signed_number,
     format_sort_key,
     format_spoken_score,
     format_whole_number,
-    percent,
 )
 from gre_bench.release.pages.terms import PASSAGE, TERMS
 from gre_bench.store import Row
@@ -51,28 +51,28 @@ SECTIONS = (
 """Optional sections of the boards' page."""
 
 
-def board_page(contents: Mapping[str, Any], data: str = "") -> str:
+def render_board_page(contents: Mapping[str, Any], data: str = "") -> str:
     """Returns the HTML of the page with all boards of a release.
 
     *contents*: the release's ``name``, ``edition``, ``published`` and ``boards``, and any of the `SECTIONS`. *data*:
     the JSON of `build_board_data`, for the page's script.
     """
     values = {"contents": {**dict.fromkeys(SECTIONS, ()), **contents}, "marks": assign_family_marks(contents["boards"])}
-    return page("board.html", ("page.js", "board.js", "cloud.js", "pair.js"), data, **values)
+    return render_page("board.html", ("page.js", "board.js", "cloud.js", "pair.js"), data, **values)
 
 
-def overview_page(state: str, editions: Sequence[Mapping[str, Any]]) -> str:
+def render_overview_page(state: str, editions: Sequence[Mapping[str, Any]]) -> str:
     """Returns the HTML of the start page of ``gre-bench view``, which lists the *editions* in the folder *state*.
 
     Unlike other pages, this page may send requests, but only to its own server.
     """
     data = json.dumps(list(editions))
-    return page(
+    return render_page(
         "overview.html", ("page.js", "overview.js"), data, "connect-src 'self'; ", state=state, editions=editions
     )
 
 
-def page(template: str, scripts: Sequence[str], data: str, allowed: str = "", **values: Any) -> str:
+def render_page(template: str, scripts: Sequence[str], data: str, allowed: str = "", **values: Any) -> str:
     """Returns the HTML of *template*, filled with *values*, with its *scripts* and the JSON *data* that they read.
 
     *allowed*: additional rules of the content security policy. Raises `KeyError` if a value or a field that the
@@ -126,7 +126,7 @@ def _build_environment() -> Environment:
         "p_value": format_p_value,
         "billions": format_billions,
         "count": format_whole_number,
-        "percent": percent,
+        "percent": format_percent,
         "across": format_position,
         "breadth": format_width,
         "ticks": compute_ticks,
@@ -142,10 +142,10 @@ def _build_environment() -> Environment:
         "groups": list_group_names,
         "effects_span": compute_effects_span,
         "years_span": compute_years_span,
-        "latest_first": order_latest_first,
+        "latest_first": sort_by_latest_difference,
         "moves": index_changes,
         "counted": counted,
-        "few_in_years": few_in_years,
+        "few_in_years": warn_of_small_editions,
         "few_of": warn_of_small_samples,
         "other_signature": warn_of_other_signature,
         "board_picture": board_picture,
@@ -188,7 +188,7 @@ def build_badges(board: Board, contents: Mapping[str, Any]) -> list[Badge]:
         Badge(f"erratum to {row['release']}", "fail", (f"{row['day']}: {row['text']}",)) for row in contents["errata"]
     ]
     if contents["remarks"]:
-        small = is_small(dict(board.about).get("evaluation LM", ""))
+        small = is_ngram_lm(dict(board.about).get("evaluation LM", ""))
         shown.append(Badge("small evaluation LM" if small else "read first", "undecided", contents["remarks"],
                            terms=("evaluation_lm",) if small else ()))  # fmt: skip
     if board.papers is not None and board.papers < FEW:
@@ -271,7 +271,7 @@ def compute_years_span(history: Row) -> tuple[float, float]:
     return compute_axis_span([end for end in ends if end is not None])
 
 
-def order_latest_first(history: Row) -> list[tuple[str, list[Row]]]:
+def sort_by_latest_difference(history: Row) -> list[tuple[str, list[Row]]]:
     """Returns (candidate, rows by year) for each line of *history*.
 
     The candidate with the largest difference in the latest edition comes first.
@@ -296,7 +296,7 @@ def count_pair_states(outcomes: Sequence[Row]) -> dict[str, dict[str, int]]:
     return by_board
 
 
-def few_in_years(history: Row) -> str:
+def warn_of_small_editions(history: Row) -> str:
     """Returns the warning of `warn_of_small_samples` for the editions of *history*."""
     by_edition: dict[str, int] = {}
     for year in (year for _, line in history["lines"] for year in line if year["papers"]):

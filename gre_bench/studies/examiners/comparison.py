@@ -27,17 +27,17 @@ from gre_bench.studies.examiners.results import KIND, write_examiner_study
 from gre_bench.studies.examiners.study import (
     ExaminerJob,
     build_game_reports,
+    build_problem_columns,
     choose_text_pairs,
-    columns_without_instructions,
     grade_by_baseline,
     needs_model,
     obtain_instructions,
     prepare_study,
     run_panel,
 )
-from gre_bench.studies.guidelines import study_folder
+from gre_bench.studies.guidelines import make_study_folder
 from gre_bench.tasks import examine, steps
-from gre_bench.writing.spend_log import cost
+from gre_bench.writing.spend_log import compute_cost_usd
 
 
 def compare(job: ExaminerJob) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def compare(job: ExaminerJob) -> dict[str, Any]:
     """
     material, models = prepare_study(job)
     settings, context = job.settings, job.writer_context
-    with run_within_budget(context, study_folder(job.state, job.name, material.source, KIND)) as say:
+    with run_within_budget(context, make_study_folder(job.state, job.name, material.source, KIND)) as say:
         written, unsound = obtain_instructions(settings, context, material.kind)
         chosen = build_grid(settings, material.kind, written)
         columns = [grade_by_baseline(name, material.items, settings.embedder) for name in settings.baselines]
@@ -64,7 +64,7 @@ def compare(job: ExaminerJob) -> dict[str, Any]:
             graded = f"{len(column.values)} of {len(column.grades)} graded, {column.cost.replies} replies"
             line = f"{index} of {len(due)}: {column.title}: {graded}, {column.seconds:.0f} s"
             print(remove_control_characters(line), file=sys.stderr)
-        columns += columns_without_instructions(settings.models, material.items, unsound)
+        columns += build_problem_columns(settings.models, material.items, unsound)
         columns = [replace(column, excluded=dict(material.lacks)) for column in columns]
         panel, exam_texts = run_panel(settings.panel, material, chosen, columns) if settings.panel else (None, set())
         columns += panel.columns if panel else []
@@ -96,7 +96,7 @@ def _grade_all_texts(
     identity = examine.build_grader(examiner, model, job.writer_context, lm)[1]
     by = model or (identity.name if lm and examiner.aggregation == "logprob" else "")
     spent, entry = sum((grade.cost for grade in grades), FREE), models.get(model or "")
-    usd = cost(entry, spent.prompt_tokens, spent.reply_tokens) if entry else None
+    usd = compute_cost_usd(entry, spent.prompt_tokens, spent.reply_tokens) if entry else None
     seconds = time.monotonic() - started
     column = RaterColumn(
         name, by, "examiner", tuple(binned), {}, counts.before, counts.after, seconds, usd if model else 0.0

@@ -34,7 +34,7 @@ from gre_bench.examiners.rater_results import (
 )
 from gre_bench.examiners.rater_results import sample_rationales as error_sheet
 from gre_bench.studies.examiners.inputs import GradedItems, Grid, StudySettings
-from gre_bench.studies.guidelines import RECORD, format_rows_as_csv, study_folder, write_text_file
+from gre_bench.studies.guidelines import RECORD, format_rows_as_csv, make_study_folder, write_text_file
 
 KIND = "examiners"
 LEGEND = (
@@ -59,7 +59,7 @@ class Panel:
     columns: list[RaterColumn]
 
 
-def agreement_sheet(results: Sequence[ExaminerResult], tests: Sequence[Difference]) -> TextTable:
+def build_agreement_sheet(results: Sequence[ExaminerResult], tests: Sequence[Difference]) -> TextTable:
     """Returns the table of agreement with the human scores, one row per examiner and LM, the best first."""
     beside: dict[tuple[str, str], str] = {}
     for test in tests:
@@ -83,7 +83,7 @@ def agreement_sheet(results: Sequence[ExaminerResult], tests: Sequence[Differenc
     return TextTable("Agreement with the human scores", heads, tuple(rows), 2, (LEGEND, BEST))
 
 
-def cost_sheet(results: Sequence[ExaminerResult]) -> TextTable:
+def build_cost_sheet(results: Sequence[ExaminerResult]) -> TextTable:
     rows = tuple(
         (result.name, result.by or "–", str(result.replies),
          _format_share_or_dash(result.unparsable / result.replies if result.replies else None),
@@ -110,7 +110,7 @@ def list_missing_grades(results: Sequence[ExaminerResult]) -> list[str]:
     return lines + [f"{name}: no coefficient: {result.problem}" for name, result in named if result.problem]
 
 
-def markdown(sheets: Iterable[TextTable], reasons: Sequence[str]) -> str:
+def format_tables_as_markdown(sheets: Iterable[TextTable], reasons: Sequence[str]) -> str:
     """Returns *sheets* and *reasons*, the lines of `list_missing_grades`, as Markdown."""
     lines = []
     for sheet in sheets:
@@ -184,12 +184,14 @@ def write_examiner_study(
     panel: Panel | None, played: Sequence[Mapping[str, Any]], signatures: Mapping[str, Mapping[str, Any]],
     written: Mapping[str, str],
 ) -> dict[str, Any]:  # fmt: skip
-    """Writes the files of the study *name*, and returns ``study.json``; raises `SettingsError` as `study_folder` does.
+    """Writes the files of the study *name*, and returns ``study.json``.
+
+    Raises `SettingsError` as `make_study_folder` does.
 
     *played*: the reports from `build_game_reports`. *signatures*: column → how it was graded. *written*: examiner → the
     instructions that an LM wrote for it.
     """
-    folder = study_folder(state, name, material.source, KIND)
+    folder = make_study_folder(state, name, material.source, KIND)
     texts = material.texts
     human = {text.item_id: text.human for text in texts if text.human is not None}
     groups = {text.item_id: text.group for text in texts}
@@ -201,7 +203,7 @@ def write_examiner_study(
         problems = (grade.problem for column in columns if column.kind != "panel" for grade in column.grades)
         problem = next(item for item in problems if item is not None and not item.final)
         message = f"{counted(missing, 'grade')} still missing: {problem.message}; run it again"
-    sheets = [agreement_sheet(outcomes, tests), cost_sheet(outcomes)]
+    sheets = [build_agreement_sheet(outcomes, tests), build_cost_sheet(outcomes)]
     sheets += [build_panel_sheet(panel)] if panel else []
     sheets += build_pairs_sheets(played) if played else []
     sheets += [fill_published_table(published, rows, outcomes) for published, rows in grid.rows.items()]
@@ -220,7 +222,7 @@ def write_examiner_study(
     write_text_file(folder / "grades.csv", format_rows_as_csv(_yield_grade_rows(columns, human)))
     write_text_file(folder / "outcomes.csv", format_rows_as_csv(map(_flatten_result, outcomes)))
     write_text_file(folder / "differences.csv", format_rows_as_csv(map(asdict, tests)))
-    write_text_file(folder / "tables.md", markdown(sheets, list_missing_grades(outcomes)))
+    write_text_file(folder / "tables.md", format_tables_as_markdown(sheets, list_missing_grades(outcomes)))
     items = material.items
     for column in columns:
         if column.kind != "examiner":

@@ -30,20 +30,20 @@ from gre_bench.examiners.examiner import (
     Examiner,
     GradingItem,
     ItemKind,
+    build_filter_chat,
     build_grading_chats,
     build_improvement_chat,
     build_instruction_chat,
-    filter_chat,
 )
 from gre_bench.examiners.grading import FREE, Grade, choose_filter_sampling, list_sampling_settings
 from gre_bench.examiners.pairwise import (
     Game,
     Preference,
     TextPair,
-    bradley_terry,
-    elo_spread,
+    compute_elo_spread,
+    fit_bradley_terry,
     list_decided_games,
-    position_bias,
+    measure_position_bias,
 )
 from gre_bench.examiners.panel import (
     ExamResult,
@@ -59,7 +59,7 @@ from gre_bench.examiners.panel import (
 from gre_bench.examiners.rater_results import RaterColumn
 from gre_bench.examiners.templates import Scale
 from gre_bench.ingest.datasets.rated import GradedText
-from gre_bench.metrics.overlap import OverlapMetric, measure_of
+from gre_bench.metrics.overlap import OverlapMetric, load_measure
 from gre_bench.metrics.scoring import Metric
 from gre_bench.pipeline.runs.running_studies import estimate_request_cost, list_exceeded_budgets
 from gre_bench.studies.examiners.inputs import (
@@ -75,7 +75,7 @@ from gre_bench.studies.examiners.inputs import (
 )
 from gre_bench.studies.examiners.results import KIND, Panel
 from gre_bench.tasks import steps
-from gre_bench.writing.writers import WriterContext, open_examiner, open_logprobs, study_account
+from gre_bench.writing.writers import WriterContext, open_examiner, open_logprob_writer, study_account
 
 if TYPE_CHECKING:
     from gre_bench.pipeline.runs.running_studies import Asking
@@ -150,7 +150,7 @@ def needs_model(settings: StudySettings, examiner: Examiner) -> bool:
     return examiner.form.answer != "nothing" and not by_lm
 
 
-def estimate(job: ExaminerJob) -> dict[str, Any]:
+def estimate_study_cost(job: ExaminerJob) -> dict[str, Any]:
     """Returns the numbers of texts and examiners, a row per LM, and the limits that may be exceeded.
 
     A row comes from `estimate_request_cost`. Retries are not counted. A chat that several examiners share is counted
@@ -167,11 +167,11 @@ def estimate(job: ExaminerJob) -> dict[str, Any]:
         for examiner in chosen.examiners.values():
             if not needs_model(job.settings, examiner):
                 continue
-            writer = open_logprobs(name, context) if examiner.aggregation == "logprob" else plain.writer
+            writer = open_logprob_writer(name, context) if examiner.aggregation == "logprob" else plain.writer
             item_chats = [chat for item in items for chat in build_grading_chats(examiner, item)]
             asking += [(writer, item_chats, sampling) for sampling in list_sampling_settings(examiner, plain.sampling)]
             if examiner.filtering:
-                filters = [filter_chat(examiner, item) for item in items]
+                filters = [build_filter_chat(examiner, item) for item in items]
                 asking.append((plain.writer, filters, choose_filter_sampling(examiner, plain.sampling)))
         asking.append((plain.writer, pairwise.build_pairwise_chats(pairs, material.kind), pairwise.SAMPLING))
         rows.append(estimate_request_cost(name, asking))
@@ -295,7 +295,7 @@ def build_game_reports(
         ]
         own, right = [score for score, _, _ in decided], [score for _, score, _ in decided]
         report["accuracy"] = measure_answer_agreement(own, right, "exact") if decided else None
-        report["position"] = asdict(position_bias(preferences))
+        report["position"] = asdict(measure_position_bias(preferences))
         report["cost"] = asdict(sum((item.cost for item in preferences), FREE))
         if panel is not None:
             given = [score for score, _, examined in decided if examined]
@@ -329,9 +329,9 @@ def _build_game_report(
     """Returns the report *name* on the games *played*: their number, and the players' Elo and Bradley-Terry ratings."""
     report: dict[str, Any] = {"name": name, "games": len(played), "elo": [], "bradley_terry": [], "problem": problem}
     if played:
-        report["elo"] = [asdict(row) for row in elo_spread(played, settings.orders, settings.seed)]
+        report["elo"] = [asdict(row) for row in compute_elo_spread(played, settings.orders, settings.seed)]
         try:
-            report["bradley_terry"] = [asdict(row) for row in bradley_terry(played)]
+            report["bradley_terry"] = [asdict(row) for row in fit_bradley_terry(played)]
         except SettingsError as error:
             report["problem"] = str(error)
     return report
@@ -347,7 +347,7 @@ def grade_by_baseline(name: Baseline, items: Sequence[GradingItem], embedder: Em
 
         metric = BertScore(open_embedder(embedder), name)
     else:
-        metric = OverlapMetric(measure_of(METRICS[name]), name)
+        metric = OverlapMetric(load_measure(METRICS[name]), name)
     scores = metric.score([Case(item.item_id, "text", "source", "review", item.text, item.source) for item in items])
     grades = tuple(Grade(item.item_id, score.value, score.problem) for item, score in zip(items, scores, strict=True))
     different = len({grade.value for grade in grades if grade.value is not None})
@@ -376,7 +376,7 @@ def obtain_instructions(
     return written, unsound
 
 
-def columns_without_instructions(
+def build_problem_columns(
     models: Sequence[str], items: Sequence[GradingItem], unsound: Mapping[str, Problem]
 ) -> list[RaterColumn]:
     """Returns a column of problems for each LM of *models* and each examiner without usable instructions.

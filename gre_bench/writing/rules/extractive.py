@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal
 
-from gre_bench.core.resources import load_patterns, word_lists
+from gre_bench.core.resources import load_patterns, load_word_lists
 from gre_bench.writing.rules.synopsis import assw_of, statements, weigh_as_strength
 
 Kind = Literal["full", "abstract"]
@@ -62,7 +62,7 @@ _PERSONS = (
     ),
 )
 _WORD = re.compile(r"[A-Za-z][A-Za-z-]{2,}")
-_COMMON = frozenset(word_lists()["common"])
+_COMMON = frozenset(load_word_lists()["common"])
 
 
 def write_extractive_review(title: str, abstract: str | None, text: str | None, kind: Kind) -> str:

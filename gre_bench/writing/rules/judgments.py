@@ -3,7 +3,7 @@
 This rule can replace an LM that gets the prompt of Xu et al. 2025, C.1. A log-linear model (`stances`) decides which
 sentences of the review are judgments, and whether each appreciates, criticizes, questions or suggests. Each judgment
 becomes one line: its stance, and the sentence word for word. Line breaks and most list marks have no effect (see
-`claims_of`).
+`split_into_claims`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from gre_bench.core.known_names import format_name_list
-from gre_bench.core.resources import word_lists
+from gre_bench.core.resources import load_word_lists
 from gre_bench.core.review_text import find_heading, split_into_sections
 from gre_bench.core.terminal import counted
 from gre_bench.writing.rules.stances import NONE, STANCES, Claim, load_shipped_model
@@ -48,7 +48,7 @@ _PASSAGE = 25
 _NAMED = 5
 """The maximum number of papers that a line of `describe_losses` names."""
 
-_FUNCTION = frozenset(word_lists()["function"])
+_FUNCTION = frozenset(load_word_lists()["function"])
 _NO_JUDGMENT = re.compile(
     r"\bthank(?:s|ful)?\b|^\W*(?:please )?(?:see|refer to) (?:the )?(?:above|below|strengths?|weakness\w*)\b", re.I
 )
@@ -70,7 +70,7 @@ def judgments_of(review: str) -> str:
     """
     lines: list[str] = []
     kept: list[frozenset[str]] = []
-    sentences = claims_of(review)
+    sentences = split_into_claims(review)
     claims = [(claim, content) for claim in sentences if (content := _extract_content_words(claim.text))]
     chances = load_shipped_model().probabilities([claim for claim, _ in claims], len(sentences))[:, :NONE]
     sure = _SURE if chances.sum(axis=1).max(initial=0) >= _SURE else _SURE / 2
@@ -81,7 +81,7 @@ def judgments_of(review: str) -> str:
     return "\n".join(lines)
 
 
-def claims_of(review: str) -> list[Claim]:
+def split_into_claims(review: str) -> list[Claim]:
     """Returns the sentences of *review* in order, without headings, and without markup at either end.
 
     Sentences in the review's list of references are left out. In a section of strengths and weaknesses, the list mark

@@ -18,7 +18,7 @@ from functools import cache
 
 from gre_bench.core.errors import PerturbationError, SettingsError
 from gre_bench.core.records import Paper, WrittenText
-from gre_bench.core.resources import resource, word_lists
+from gre_bench.core.resources import load_word_lists, resource
 from gre_bench.core.review_text import Kind, Section, split_into_sections
 from gre_bench.perturbations.by_name import PERTURBATIONS, WriterTask, check_applicable
 from gre_bench.perturbations.edits import MISSING, add_section_openings, blank_even_sentences
@@ -131,7 +131,7 @@ def _make_written_text(item: str, text: str, problem: str) -> WrittenText:
     return WrittenText(item, text, "ok") if text else WrittenText(item, None, problem)
 
 
-_UNFINISHED = frozenset(word_lists()["unfinished"])
+_UNFINISHED = frozenset(load_word_lists()["unfinished"])
 _LONGEST_CLAIM = 12
 """The most words of a claim that a summary keeps."""
 

@@ -34,7 +34,7 @@ def filled(folder, origin=HERE):
         journal.add_pdf("a", "/pdf/1", b"%PDF a")
         journal.add_pdf("b", "/pdf/2", None, "none there")
         journal.add_forum("c", [note("c"), note("c2", "c")])
-        journal.add_seal("0" * 64)
+        journal.record_snapshot_digest("0" * 64)
     return journal
 
 
@@ -61,7 +61,7 @@ def test_wherever_its_file_is_cut_the_whole_lines_count_and_it_goes_on(tmp_path)
         with Journal(tmp_path / "take", HERE) as journal:
             whole = data[:cut].count(b"\n")
             assert path.stat().st_size == len(b"".join(data.splitlines(keepends=True)[:whole]))
-            journal.add_seal("1" * 64)
+            journal.record_snapshot_digest("1" * 64)
         with Journal(tmp_path / "take", HERE) as journal:
             assert journal.sealed[-1] == "1" * 64
             # The line of the host stands before the first.
@@ -103,7 +103,7 @@ def test_a_full_disk_is_one_line_and_the_journal_stays_whole(tmp_path):
     before, long = path.read_bytes(), b"%PDF " + b"x" * 5000
     with Journal(tmp_path / "take", HERE) as journal:
         for add in (
-            lambda: journal.add_seal("1" * 64),
+            lambda: journal.record_snapshot_digest("1" * 64),
             lambda: journal.add_pdf("z", "/pdf/z", long),
             lambda: journal.add_page("v/-/S", [note(str(n)) for n in range(3000)], 9, False),
         ):
@@ -112,7 +112,7 @@ def test_a_full_disk_is_one_line_and_the_journal_stays_whole(tmp_path):
             assert path.read_bytes() == before
         files = {file.name for file in tmp_path.rglob("*") if file.is_file()}
         assert not [name for name in files if name.startswith(".")], "a half file was left"
-        journal.add_seal("1" * 64)
+        journal.record_snapshot_digest("1" * 64)
     assert open_journal_read_only(tmp_path / "take").sealed == ["0" * 64, "1" * 64]
 
 
@@ -134,7 +134,7 @@ def test_replies_that_a_listing_lacks_or_the_service_counts_and_does_not_show_ar
     with Journal(tmp_path / "take", HERE) as journal:
         stated = [listed("a", replies=[], replyCount=4), note("b"), listed("c", replies=[], replyCount=1), listed("d")]
         journal.add_page("v/-/S", [*stated, listed("e", replies=[])], 5, True)
-        assert journals.submissions_lacking_replies(journal) == ("a", "b", "c", "d")
+        assert journals.find_submissions_lacking_replies(journal) == ("a", "b", "c", "d")
         journal.add_forum("a", [note("a"), note("a1", "a"), note("a2", "a")], 3)
         journal.add_forum("b", [note("b")], 6)
         journal.add_forum("c", [note("c"), note("c1", "c")])
@@ -153,7 +153,7 @@ def test_a_take_belongs_to_the_host_and_the_api_that_it_was_begun_at(tmp_path):
     assert (first.name, real.name) == ("ICLR-2025-0001", "ICLR-2025-0002")
     filled(real, REAL)
     (tmp_path / "ICLR-2025-0009").mkdir()
-    assert journals.runs_of(tmp_path, "ICLR-2025") == [first, real]
+    assert journals.list_run_folders(tmp_path, "ICLR-2025") == [first, real]
     other_api = choose_run_folder(tmp_path, "ICLR-2025", Origin(HERE.host, 1))
     assert other_api.name == "ICLR-2025-0003"
     assert (
@@ -163,10 +163,13 @@ def test_a_take_belongs_to_the_host_and_the_api_that_it_was_begun_at(tmp_path):
     again = choose_run_folder(tmp_path, "ICLR-2025", REAL, again=True)
     assert again.name == "ICLR-2025-0003"
     assert [
-        one.folder for one in (*journals.earlier_journals(again, REAL), *journals.earlier_journals(again, HERE))
+        one.folder
+        for one in (*journals.list_earlier_journals(again, REAL), *journals.list_earlier_journals(again, HERE))
     ] == [real, first]
-    assert journals.earlier_journals(real, REAL) == []
-    assert [(set(one.pdfs), one.sealed) for one in journals.earlier_journals(again, REAL)] == [({"a", "b"}, ["0" * 64])]
+    assert journals.list_earlier_journals(real, REAL) == []
+    assert [(set(one.pdfs), one.sealed) for one in journals.list_earlier_journals(again, REAL)] == [
+        ({"a", "b"}, ["0" * 64])
+    ]
 
 
 def test_a_journal_in_use_or_of_another_host_or_of_none_is_not_opened_and_an_empty_one_is_anybodys(tmp_path):

@@ -164,7 +164,7 @@ def test_kinds_and_hosts_have_budgets_of_their_own_and_seconds_are_told_for_requ
     budget.count_request_or_pause("two notes")
     hour = {"ratelimit-limit": "36", "ratelimit-remaining": "6", "ratelimit-reset": "600"}
     budget.record_stated_limits("h pdf", 200, RECORDED | hour)
-    seconds = [budget.seconds_for("h pdf", count) for count in (6, 7, 42, 43, 300)]
+    seconds = [budget.compute_wait_s("h pdf", count) for count in (6, 7, 42, 43, 300)]
     assert seconds == pytest.approx([0, *(600 + MARGIN_S + more for more in (0, 0, 3600, 8 * 3600))])
 
 

@@ -12,8 +12,8 @@ import pytest
 from gre_bench.ingest.pdf.extraction import read_pdf
 from gre_bench.ingest.pdf.hidden import find_repeated_characters, read_glyphs
 from gre_bench.ingest.pdf.matter import parse_abstract_and_body
-from gre_bench.ingest.pdf.paragraphs import TextType, find_running_text, join_rows, reads_as_prose
-from gre_bench.ingest.pdf.rows import Row
+from gre_bench.ingest.pdf.paragraphs import FontMetrics, find_running_text, join_rows, reads_as_prose
+from gre_bench.ingest.pdf.rows import TextLine
 from gre_bench.ingest.pdf.text import PdfText, count_words, sum_by_fate
 from tests.conftest import SIXTEEN
 
@@ -205,15 +205,15 @@ def test_a_paper_in_an_east_asian_script_keeps_its_lines_beside_a_caption(font, 
 THAI = "การศึกษานี้เกี่ยวกับปัญหาของก้าวเล็กในการฝึกแบบจำลองขนาดใหญ่และเสนอวิธีการที่ง่าย"
 
 
-def row(text: str, y: float) -> Row:
-    return Row(text, 72, y, 540, y + 10, 10, 10, False, False, 0, 0, 72, 540)
+def row(text: str, y: float) -> TextLine:
+    return TextLine(text, 72, y, 540, y + 10, 10, 10, False, False, 0, 0, 72, 540)
 
 
 @pytest.mark.parametrize("text", [ZH, JA, THAI])
 def test_lines_of_a_script_without_blanks_are_running_text_and_are_joined_without_blanks(text):
     rows = [row(text, 100 + 12 * number) for number in range(4)]
-    assert find_running_text(rows, TextType(10, 12)) == [True] * 4
-    assert reads_as_prose(rows, TextType(10, 12))
+    assert find_running_text(rows, FontMetrics(10, 12)) == [True] * 4
+    assert reads_as_prose(rows, FontMetrics(10, 12))
     assert join_rows(rows, words={}) == 4 * text
 
 

@@ -20,15 +20,15 @@ from gre_bench.ingest.pdf.extraction import order_rows, read_pdf
 from gre_bench.ingest.pdf.hidden import detect_hidden_text
 from gre_bench.ingest.pdf.matter import extract_abstract
 from gre_bench.ingest.pdf.paragraphs import (
+    FontMetrics,
     Paragraph,
-    TextType,
     count_row_words,
     drop_debris,
     join_rows,
-    measure_text_type,
+    measure_font_metrics,
     reads_as_prose,
 )
-from gre_bench.ingest.pdf.rows import Row, is_note_mark, read_page
+from gre_bench.ingest.pdf.rows import TextLine, is_note_mark, read_page
 from gre_bench.ingest.pdf.text import Finding, PdfText, sum_by_fate
 from tests.conftest import ROOT, real, script
 from tests.ingest.pdf.reading import QUICK, read_of
@@ -63,9 +63,9 @@ def without_captions(text: str) -> list[str]:
     return words(re.sub(r"^(?:Figure|Table) \d+:.*$", "", text, flags=re.M))
 
 
-def rows(*texts: str) -> list[Row]:
+def rows(*texts: str) -> list[TextLine]:
     return [
-        Row(text, 72, 100 + 12 * place, 300, 110 + 12 * place, 10, 10, False, False, 0, 0, 72, 300)
+        TextLine(text, 72, 100 + 12 * place, 300, 110 + 12 * place, 10, 10, False, False, 0, 0, 72, 300)
         for place, text in enumerate(texts)
     ]
 
@@ -307,7 +307,7 @@ def test_an_abstract_without_a_heading_is_the_longest_paragraph_before_the_intro
         for row, (_, size, bold) in zip(rows(*(text for text, _, _ in lines)), lines, strict=True)
     ]
     notes: list[str] = []
-    abstract = extract_abstract(made_up[1:], measure_text_type(made_up), count_row_words(made_up), [792.0], notes)
+    abstract = extract_abstract(made_up[1:], measure_font_metrics(made_up), count_row_words(made_up), [792.0], notes)
     assert abstract == " ".join(sentences)
     assert [row.fate for row in made_up] == [None, *["kept"] * 6, None, None]
     assert any("no heading" in note for note in notes)
@@ -325,15 +325,15 @@ def test_an_abstract_without_a_heading_is_the_longest_paragraph_before_the_intro
 )  # fmt: skip
 def test_rows_are_prose_if_they_are_enough_words_of_the_running_text(text, size, gap, is_prose):
     row = SimpleNamespace(text=text, size=size, gap=gap)
-    assert reads_as_prose([row], TextType(10.0, 12.0)) is is_prose
+    assert reads_as_prose([row], FontMetrics(10.0, 12.0)) is is_prose
 
 
 def test_a_notice_at_the_end_of_a_column_of_the_first_page_is_no_part_of_the_abstract():
-    def row(text: str, y: float, column: int) -> Row:
+    def row(text: str, y: float, column: int) -> TextLine:
         left = 72 + 240 * column
         bold = text in ("Abstract", "1 Introduction")
         width = 60 if bold else 228
-        return Row(text, left, y, left + width, y + 10, 10, 10, bold, False, 0, 0, left, left + 228, column)
+        return TextLine(text, left, y, left + width, y + 10, 10, 10, bold, False, 0, 0, left, left + 228, column)
 
     found = extract_abstract(
         [
@@ -344,6 +344,6 @@ def test_a_notice_at_the_end_of_a_column_of_the_first_page_is_no_part_of_the_abs
             row("1 Introduction", 140, 1),
             row("Reviews of papers are long.", 152, 1),
         ],
-        TextType(10.0, 12.0), Counter(), [800.0], [],
+        FontMetrics(10.0, 12.0), Counter(), [800.0], [],
     )  # fmt: skip
     assert found == "We train a small model on reviews, and measure what a review of it tells of another one."

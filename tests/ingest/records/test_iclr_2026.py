@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from gre_bench.ingest.records.notes import read_notes, review_fields
-from gre_bench.ingest.records.venues import check_verified, venue_of
+from gre_bench.ingest.records.notes import list_review_fields, read_notes
+from gre_bench.ingest.records.venues import check_verified, find_venue_entry
 from tests.conftest import real
 
 TEXTS = ("summary", "strengths", "weaknesses", "questions")
@@ -23,7 +23,7 @@ def notes():
 
 @pytest.mark.shared
 def test_every_field_of_every_review_is_read_and_no_field_is_unknown(notes):
-    venue = venue_of("ICLR", 2026)
+    venue = find_venue_entry("ICLR", 2026)
     check_verified(venue, False)
     given = {}
     for note in notes:
@@ -37,7 +37,7 @@ def test_every_field_of_every_review_is_read_and_no_field_is_unknown(notes):
         assert review.rating == own["rating"] and review.text
         for name in TEXTS:
             assert all(line.strip() in review.text for line in own[name].splitlines()), (review.review_id, name)
-    by_id = {each.review_id: each.fields for each in review_fields(notes, venue)}
+    by_id = {each.review_id: each.fields for each in list_review_fields(notes, venue)}
     for name, own in given.items():
         assert float(by_id[name]["confidence"]) == own["confidence"]
         assert {field: by_id[name][field].strip() for field in TEXTS} == {field: own[field].strip() for field in TEXTS}
@@ -45,7 +45,7 @@ def test_every_field_of_every_review_is_read_and_no_field_is_unknown(notes):
 
 @pytest.mark.shared
 def test_all_that_is_not_read_is_a_second_version_of_a_review_and_the_earlier_one_is_kept(notes):
-    read = read_notes(notes, venue_of("ICLR", 2026))
+    read = read_notes(notes, find_venue_entry("ICLR", 2026))
     (ids,) = read.unclear.values()
     assert len(ids) == 1178 - 1163 and len(read.strange) == 1
     ratings = {review.review_id: review.rating for review in read.reviews}

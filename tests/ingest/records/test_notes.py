@@ -16,19 +16,19 @@ from gre_bench.core.records import Paper, Review
 from gre_bench.ingest.records.notes import (
     OUTCOMES,
     find_creating_invitation,
-    kind_of,
-    rating_of,
+    list_review_fields,
+    parse_note_kind,
+    parse_rating,
     read_notes,
-    review_fields,
     select_new_records,
 )
 from gre_bench.ingest.records.row_files import read_notes_file
 from gre_bench.ingest.records.tables import read_new_papers, read_new_reviews
-from gre_bench.ingest.records.venues import Venue, venue_of
+from gre_bench.ingest.records.venues import Venue, find_venue_entry
 from tests.conftest import ROOT, SIXTEEN, real, script
 from tests.one_line import one_line
 
-V1, V2, V2020 = venue_of("ICLR", 2023), venue_of("ICLR", 2024), venue_of("ICLR", 2020)
+V1, V2, V2020 = find_venue_entry("ICLR", 2023), find_venue_entry("ICLR", 2024), find_venue_entry("ICLR", 2020)
 REVIEW_V2 = {"summary": "S.", "strengths": "+", "weaknesses": "-", "questions": "?", "rating": "6: marginally above"}
 REVIEW_V1 = {"summary_of_the_paper": "S.", "strength_and_weaknesses": "+-", "summary_of_the_review": "R.",
              "clarity,_quality,_novelty_and_reproducibility": "C."}  # fmt: skip
@@ -76,7 +76,7 @@ def happened(found):
     ],
 )
 def test_a_rating_is_the_number_its_form_opens_with(value, rating):
-    assert rating_of(value) == rating
+    assert parse_rating(value) == rating
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_a_rating_is_the_number_its_form_opens_with(value, rating):
     ],
 )  # fmt: skip
 def test_the_kind_of_a_note_is_the_end_of_its_creating_invitation(invitations, kind):
-    assert kind_of(find_creating_invitation({"invitations": invitations})) == kind
+    assert parse_note_kind(find_creating_invitation({"invitations": invitations})) == kind
 
 
 @pytest.mark.parametrize(
@@ -259,7 +259,11 @@ def test_a_field_of_the_other_api_is_reported_and_so_are_second_notes_and_decisi
         ([], V2, "no submission of ICLR 2024 is among 0 notes"),
         ([paper_v1()], V2, "among 1 notes; no invitation as notes of API v2 have it: p"),
         ([paper_v2()], V1, "among 1 notes; no invitation as notes of API v1 have it: p"),
-        ([paper_v2()], venue_of("ICLR", 2025), "its invitation does not begin with ICLR.cc/2025/Conference/: p"),
+        (
+            [paper_v2()],
+            find_venue_entry("ICLR", 2025),
+            "its invitation does not begin with ICLR.cc/2025/Conference/: p",
+        ),
         ([v2("r", "Official_Review", REVIEW_V2)], V2, "the first is of kind 'Official_Review'"),
     ],
 )
@@ -359,7 +363,7 @@ def test_ai_reviewers_that_sign_the_form_of_humans_are_candidates_a_second_revie
     assert happened(found) == {"papers": 1, "ai_reviews": 1, "second_ai_review": 1}
     assert [review.text for review in found.reviews] == ["Assessment:\nText r."]
     assert found.strange == ["the paper has a review by venue-ai already; the first is kept: s"]
-    assert review_fields(notes, venue) == []
+    assert list_review_fields(notes, venue) == []
 
 
 def test_the_thinking_of_a_venues_own_ai_reviewer_is_no_review_and_is_told():
@@ -402,7 +406,7 @@ def test_the_order_of_the_notes_does_not_matter(notes):
 
 def test_the_sample_notes_are_made_of_their_sources_and_give_the_papers_and_reviews_of_the_sample_tables():
     assert script("make_notes").made() == (ROOT / "data" / "sample" / "notes.jsonl").read_text(encoding="utf-8")
-    found = read_notes(read_notes_file(SIXTEEN / "notes.jsonl"), venue_of("SAMPLE", 2026))
+    found = read_notes(read_notes_file(SIXTEEN / "notes.jsonl"), find_venue_entry("SAMPLE", 2026))
     papers = read_new_papers(SIXTEEN / "papers.jsonl", {}).papers
     reviews = read_new_reviews(SIXTEEN / "reviews.jsonl", {}, {}, [paper.paper_id for paper in papers]).reviews
     assert [replace(paper, text=None, source_row=None) for paper in papers] == found.papers
@@ -423,7 +427,7 @@ def test_the_sample_notes_are_made_of_their_sources_and_give_the_papers_and_revi
 )
 def test_all_real_notes_become_records(year, counts, ratings):
     raw = read_notes_file(real("openreview", f"iclr{year}.notes.jsonl.gz"))
-    venue = venue_of("ICLR", year)
+    venue = find_venue_entry("ICLR", year)
     found = read_notes(raw, venue)
     assert (happened(found), found.strange) == (counts, [])
     assert Counter(review.rating for review in found.reviews) == ratings
@@ -449,7 +453,7 @@ def test_raw_forums_of_api_v1_become_records():
     )  # fmt: skip
     forums = json.loads(real("openreview", "v1-raw-forums", "example_output.json").read_text())[0]["submissions"]
     notes = [note for forum in forums for note in [*forum["notes"], forum]]
-    kinds = Counter(kind_of(note["invitation"]) for note in notes)
+    kinds = Counter(parse_note_kind(note["invitation"]) for note in notes)
     found = read_notes(notes, venue)
     comments = kinds["Official_Comment"] + kinds["Comment"]
     assert happened(found) == {"papers": 2, "reviews": 4, "decisions": 2, "other_replies": comments}
@@ -480,7 +484,7 @@ DECIDED = {"papers": 1, "decisions": 1}
     ],
 )  # fmt: skip
 def test_recorded_notes_are_read_by_the_rules_of_their_year(file, venue, year, outcomes, decision, unclear):
-    found = read_notes(recorded(file)["notes"], venue_of(venue, year))
+    found = read_notes(recorded(file)["notes"], find_venue_entry(venue, year))
     assert happened(found) == outcomes
     assert found.unclear == unclear
     assert [*found.decisions.values()] == ([decision] if decision else [])
@@ -490,9 +494,9 @@ def test_recorded_notes_are_read_by_the_rules_of_their_year(file, venue, year, o
 @pytest.mark.shared
 def test_a_recorded_note_of_another_track_is_told_and_a_recorded_group_says_what_the_entry_of_its_venue_says():
     with pytest.raises(SourceError, match="its invitation does not begin with NeurIPS.cc/2024/Conference/: 4RTxKGUUgc"):
-        read_notes(recorded("v2/neurips-2024/notes-db-rejected.json")["notes"], venue_of("NeurIPS", 2024))
+        read_notes(recorded("v2/neurips-2024/notes-db-rejected.json")["notes"], find_venue_entry("NeurIPS", 2024))
     group = recorded("v2/iclr-2025/group-conference.json")["groups"][0]["content"]
-    content, venue = {key: field["value"] for key, field in group.items()}, venue_of("ICLR", 2025)
+    content, venue = {key: field["value"] for key, field in group.items()}, find_venue_entry("ICLR", 2025)
     assert venue.listings == (content["submission_id"],)
     assert venue.submissions == (content["submission_name"],)
     assert (venue.decisions, venue.decision) == ((content["decision_name"],), content["decision_field_name"])

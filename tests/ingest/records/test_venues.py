@@ -17,9 +17,9 @@ from gre_bench.ingest.records.venues import (
     Venue,
     check_verified,
     find_newest_year,
+    find_venue_entry,
     load_calendars,
     load_venues,
-    venue_of,
 )
 from tests.conftest import ROOT, SIXTEEN
 from tests.one_line import one_line
@@ -71,7 +71,7 @@ def written(tmp_path, text=ENTRY):
     ],
 )  # fmt: skip
 def test_a_known_venue_year_is_as_its_reviews_were(venue, year, api, status, rating, scale, headings):
-    entry = venue_of(venue, year)
+    entry = find_venue_entry(venue, year)
     assert (entry.api, entry.status, entry.rating, entry.rating_scale) == (api, status, rating, scale)
     assert [heading for _, heading in entry.text] == headings
     assert entry.host == (None if venue == "SAMPLE" else f"https://api{'2' if api == 2 else ''}.openreview.net")
@@ -96,24 +96,24 @@ def test_an_entry_claims_no_more_evidence_than_there_is_and_a_documented_or_unkn
         else:
             check_verified(venue, False)
     with one_line("ICLR 1999", *(entry.name for entry in load_venues().values()), kind=SettingsError):
-        venue_of("ICLR", 1999)
+        find_venue_entry("ICLR", 1999)
 
 
 def test_withdrawn_papers_are_listed_apart_under_api_v1_alone_and_days_are_told_as_their_first_moment():
     kinds = ("Blind_Submission", "Withdrawn_Submission", "Desk_Rejected_Submission")
-    assert venue_of("ICLR", 2023).listings == tuple(f"ICLR.cc/2023/Conference/-/{kind}" for kind in kinds)
-    venue = venue_of("ICLR", 2025)
+    assert find_venue_entry("ICLR", 2023).listings == tuple(f"ICLR.cc/2023/Conference/-/{kind}" for kind in kinds)
+    venue = find_venue_entry("ICLR", 2025)
     assert venue.listings == ("ICLR.cc/2025/Conference/-/Submission",)
     assert datetime.fromtimestamp(venue.rebuttal_ms / 1000, UTC) == datetime(2024, 11, 12, tzinfo=UTC)
     assert venue.released_ms == venue.rebuttal_ms
-    assert (venue_of("ICLR", 2018).released_ms, venue_of("ICLR", 2018).rebuttal_ms) == (None, None)
+    assert (find_venue_entry("ICLR", 2018).released_ms, find_venue_entry("ICLR", 2018).rebuttal_ms) == (None, None)
     for venue in load_venues().values():
         assert not venue.rebuttal_opens or venue.reviews_released <= venue.rebuttal_opens
         assert not venue.rebuttal_opens or 0 <= venue.year - venue.rebuttal_opens.year <= 1
 
 
 def test_a_year_is_added_by_an_entry_alone(tmp_path):
-    venue = venue_of("CONF", 2030, written(tmp_path))
+    venue = find_venue_entry("CONF", 2030, written(tmp_path))
     paper = {"title": "T", "abstract": "A", "venueid": "CONF.org/2030"}
     review = {"praise": "Nice.", "blame": "Short.", "mark": 2}
     notes = [
@@ -184,7 +184,7 @@ def test_the_file_explains_every_key_that_an_entry_may_have():
 
 
 NOTES = read_notes_file(SIXTEEN / "notes.jsonl")
-NEXT = venue_of("SAMPLE", 2027)
+NEXT = find_venue_entry("SAMPLE", 2027)
 
 
 def next_year(*changes: tuple[str, str]) -> list[dict]:
@@ -229,7 +229,7 @@ def test_no_year_is_taken_before_its_reviews_were_released_nor_of_a_venue_withou
 
 
 def test_a_new_year_has_the_form_of_the_newest_entry_and_is_not_verified():
-    venue, last = venue_of("ICLR", 2028), venue_of("ICLR", 2026)
+    venue, last = find_venue_entry("ICLR", 2028), find_venue_entry("ICLR", 2026)
     assert venue.group == "ICLR.cc/2028/Conference"
     assert (venue.fields, venue.rating_scale) == (last.fields, last.rating_scale)
     assert venue.reviews_released is None and venue.rebuttal_opens is None, "a day that nobody has read"

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from gre_bench.ingest.records import versions
-from gre_bench.ingest.records.versions import ChosenVersion, choose_version, list_versions, pdf_version_status
+from gre_bench.ingest.records.versions import ChosenVersion, choose_version, find_pdf_version_status, list_versions
 from tests.conftest import real
 
 REBUTTAL = 2000
@@ -125,7 +125,7 @@ def submission(tmdate=1000, **more):
     ],
 )  # fmt: skip
 def test_the_version_of_a_pdf_is_told_by_the_note_where_it_can_be(note, released, status):
-    assert pdf_version_status(note, None, released) == status
+    assert find_pdf_version_status(note, None, released) == status
     assert versions.pdf_needs_history(note, released) == (status == "unknown")
 
 
@@ -143,7 +143,7 @@ def test_the_version_of_a_pdf_is_told_by_the_note_where_it_can_be(note, released
     ],
 )  # fmt: skip
 def test_the_version_of_a_pdf_is_told_by_the_change_that_brought_it(history, decided, status):
-    assert pdf_version_status(submission(tmdate=3000), history, REBUTTAL, decided) == status
+    assert find_pdf_version_status(submission(tmdate=3000), history, REBUTTAL, decided) == status
 
 
 @pytest.mark.shared
@@ -159,12 +159,12 @@ def test_real_forums_show_which_pdf_was_reviewed_and_that_a_review_was_written_o
         changed["revisions"][0]["id"], last, 1, "late"
     )
     decided = 1541618243229
-    assert pdf_version_status(first, first["revisions"], decided - 10**8, decided) == "camera_ready"
-    assert pdf_version_status(first, first["revisions"], 1544000000000) == "submitted"
-    assert pdf_version_status(first, first["revisions"], 1542000000000) == "revised_after_review"
+    assert find_pdf_version_status(first, first["revisions"], decided - 10**8, decided) == "camera_ready"
+    assert find_pdf_version_status(first, first["revisions"], 1544000000000) == "submitted"
+    assert find_pdf_version_status(first, first["revisions"], 1542000000000) == "revised_after_review"
 
     # Reviews of ICLR 2024 were released on 10 November 2023; both recorded notes were changed later.
     for name, status in (("rejected", "revised_after_review"), ("withdrawn", "unknown")):
         file = real("openreview", "recorded", "v2", "iclr-2024", f"notes-{name}.json")
         note = json.loads(file.read_text())["response"]["json"]["notes"][0]
-        assert pdf_version_status(note, None, 1699574400000) == status
+        assert find_pdf_version_status(note, None, 1699574400000) == status

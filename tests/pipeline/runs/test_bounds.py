@@ -26,9 +26,9 @@ from gre_bench.studies import guideline_comparison, review_quality
 from gre_bench.studies.examiners import comparison
 from gre_bench.studies.examiners.inputs import parse_study
 from gre_bench.studies.examiners.study import ExaminerJob
-from gre_bench.studies.examiners.study import estimate as estimate_grades
+from gre_bench.studies.examiners.study import estimate_study_cost as estimate_grades
 from gre_bench.studies.guideline_comparison import GuidelineJob
-from gre_bench.studies.review_quality import QualityJob, generate, load_fielded_reviews
+from gre_bench.studies.review_quality import QualityJob, generate_group_guideline, load_fielded_reviews
 from gre_bench.tasks import steps
 from gre_bench.writing import http_writer
 from gre_bench.writing.spend_log import spend_log_of
@@ -110,11 +110,15 @@ def job(tmp_path):
     return make
 
 
-DOING = {ExaminerJob: comparison.compare, GuidelineJob: guideline_comparison.compare, QualityJob: review_quality.grade}
+DOING = {
+    ExaminerJob: comparison.compare,
+    GuidelineJob: guideline_comparison.compare_conditions,
+    QualityJob: review_quality.grade,
+}
 ESTIMATES = {
     ExaminerJob: estimate_grades,
-    GuidelineJob: guideline_comparison.estimate,
-    QualityJob: review_quality.estimate,
+    GuidelineJob: guideline_comparison.estimate_comparison_cost,
+    QualityJob: review_quality.estimate_grading_cost,
 }
 
 
@@ -219,7 +223,7 @@ def test_a_made_guideline_is_bounded_and_kept(job, tmp_path):
         (folder_of(made) / "good.jsonl").write_text("".join(rows))
         asked, writer_context = server.count, replace(made.writer_context, budget=BudgetSettings(requests=server.count))
         with pytest.raises(BudgetReached, match="paused at budget.requests: .* spent on studies/guidelines/mine"):
-            generate("mine", "good", LM, tmp_path / "own.txt", writer_context, made.state)
+            generate_group_guideline("mine", "good", LM, tmp_path / "own.txt", writer_context, made.state)
         assert server.count == asked and not (tmp_path / "own.txt").exists()
 
 
@@ -254,7 +258,7 @@ def test_a_study_that_was_stopped_or_killed_says_so(job, monkeypatch):
 
         with monkeypatch.context() as patched, pytest.raises(Stopped):
             patched.setattr(steps, "rate_papers", stop)
-            guideline_comparison.compare(made)
+            guideline_comparison.compare_conditions(made)
         [row] = study_rows(made.state)
         assert (row["state"], row["message"]) == ("stopped", "stopped by hand; the same command goes on from there")
         gone = subprocess.Popen([sys.executable, "-c", ""])
@@ -288,13 +292,13 @@ def test_a_bound_that_would_bind_nothing_is_refused_before_anything_is_asked(job
 )
 def test_a_bound_that_is_none_is_one_line(override, why):
     with pytest.raises(SettingsError) as caught:
-        settings.budget_of(BudgetSettings(), (override,))
+        settings.load_budget_settings(BudgetSettings(), (override,))
     assert why in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_a_bound_at_the_command_line_goes_over_that_of_the_file_and_leaves_the_others():
     given = BudgetSettings(usd=5, models={LM: {"requests": 3, "usd": 1}, "other": {"hours": 2}})
-    found = settings.budget_of(given, (f"budget.models.{LM}.requests=9", "budget.hours=4"))
+    found = settings.load_budget_settings(given, (f"budget.models.{LM}.requests=9", "budget.hours=4"))
     assert found == BudgetSettings(usd=5, hours=4, models={LM: {"requests": 9, "usd": 1}, "other": {"hours": 2}})
 
 

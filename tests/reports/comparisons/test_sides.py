@@ -9,8 +9,8 @@ from functools import partial
 import pytest
 
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.ranking.published_boards import Figure, pair_printed_and_computed
-from gre_bench.reports.comparisons import from_run
+from gre_bench.ranking.published_boards import PublishedNumber, pair_printed_and_computed
+from gre_bench.reports.comparisons import load_run_side
 from tests.cli.calling import shown
 from tests.flows.refreshing import EDITION, refreshed
 
@@ -109,7 +109,7 @@ def test_what_cannot_be_compared_is_one_line(tmp_path, arguments, message):
 
 def test_an_edition_is_a_board_by_its_key_and_has_no_effects_before_it_is_validated(tmp_path):
     refreshed(tmp_path)
-    side = from_run(EDITION, "board", tmp_path)
+    side = load_run_side(EDITION, "board", tmp_path)
     assert {figure.item for figure in side.figures} == {"human"} and "generic" in side.left_out
     code, shown = compare(EDITION, "--published", "table6", "--state", tmp_path, "--json")
     found = json.loads(shown)
@@ -117,7 +117,7 @@ def test_an_edition_is_a_board_by_its_key_and_has_no_effects_before_it_is_valida
     assert all(row["only_second"] == ["human"] for row in found["consistency"])
     assert "not defined" in compare(EDITION, "--published", "table6", "--state", tmp_path)[1]
     with pytest.raises(SettingsError, match=f"no effects yet; run: gre-bench study validate --edition {EDITION}"):
-        from_run(EDITION, "effects", tmp_path)
+        load_run_side(EDITION, "effects", tmp_path)
 
 
 @pytest.mark.parametrize("text", ["not json", "[1]", "{}", '{"rows": [{"metric": "gem"}]}', '{"rows": 3}', "3"])
@@ -125,17 +125,17 @@ def test_a_file_that_is_no_board_is_refused(tmp_path, text):
     path = tmp_path / "x.json"
     path.write_text(text)
     with pytest.raises(SourceError):
-        from_run(str(path), "board", tmp_path)
+        load_run_side(str(path), "board", tmp_path)
 
 
 def test_a_board_without_ranks_or_with_two_numbers_for_one_candidate_is_refused(tmp_path):
     with pytest.raises(SettingsError, match="no ranked row"):
-        from_run(str(board_file(tmp_path, "empty", {})), "board", tmp_path)
+        load_run_side(str(board_file(tmp_path, "empty", {})), "board", tmp_path)
     twice = board_file(tmp_path, "twice", {"m": 1.0})
     tree = json.loads(twice.read_text())
     twice.write_text(json.dumps(tree | {"rows": tree["rows"][:1] * 2}))
     with pytest.raises(SettingsError, match="gem has two numbers for m"):
-        from_run(str(twice), "board", tmp_path)
+        load_run_side(str(twice), "board", tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -150,6 +150,6 @@ def test_a_board_without_ranks_or_with_two_numbers_for_one_candidate_is_refused(
     ],
 )
 def test_a_cell_agrees_where_each_interval_holds_the_other_value(printed, found, within):
-    (row,) = pair_printed_and_computed([Figure("m", "i", *printed)], [Figure("m", "i", *found)])
+    (row,) = pair_printed_and_computed([PublishedNumber("m", "i", *printed)], [PublishedNumber("m", "i", *found)])
     assert row.within is within
     assert row.difference == pytest.approx(found[0] - printed[0])
