@@ -66,8 +66,8 @@ class Example:
     """A tokenised conversation: token ids, and the weight of each token's loss; the first weight has no effect.
 
     *group*: in contrastive training, two indices: of the paper with its metric, and of the reply. The latter is -1 if
-    the reply is predicted without a review. *wrong*: whether the reply is predicted from a rival (see `choose_rivals`). A
-    wrong example serves for comparison only; the LM is not trained to predict its reply.
+    the reply is predicted without a review. *wrong*: whether the reply is predicted from a rival (see `choose_rivals`).
+    A wrong example serves for comparison only; the LM is not trained to predict its reply.
     """
 
     ids: tuple[int, ...]
