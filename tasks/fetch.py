@@ -84,7 +84,7 @@ def read_papers(snapshot: str, paper_ids: Sequence[str]) -> list[dict[str, Any]]
         for paper_id, read in reader.read_all(due, lambda paper_id: opened.pdf(paper_id) or b""):
             rows[paper_id] = {
                 "paper_id": paper_id, "origin": "pdf", "sha256": due[paper_id], "status": read.status,
-                "pages": read.pages, "abstract": read.abstract, "text": read.usable, "notes": read.remarks(),
+                "pages": read.pages, "abstract": read.abstract, "text": read.usable, "notes": read.format_remarks(),
                 "words": [(page.page, dict(page.words)) for page in read.words],
                 "title": read.title if read.usable else None,
             }  # fmt: skip

@@ -57,7 +57,7 @@ def read_lm_orders(
     """Returns one metric's order of candidates by each validated evaluation LM; the LM of *signature_id* comes first.
 
     *rows*: the board of *signature_id*. *board*: ``clean`` or ``all``. The other LMs are those of signatures that
-    differ only in the LM. Returns [] if the metric is not validated, because it then orders no candidates.
+    differ only in the LM. Returns [] if the metric is not validated, because it then ranks no candidates.
     """
     if not is_validated(rows):
         return []

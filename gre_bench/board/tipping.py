@@ -1,4 +1,7 @@
-"""Computes up to which share of AI-written references a board's order holds, for an edition or a release."""
+"""Computes up to which share of AI-written references a board's candidates keep their order.
+
+The board may be that of an edition or of a release.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,9 @@ if TYPE_CHECKING:
 
 
 def compute_tipping_points(read: Read, signature_id: str, rows: Sequence[LeaderboardRow]) -> list[TippingPoint]:
-    """Returns the tipping points of a board, group by group: up to which share of AI-written references an order holds.
+    """Returns the tipping points of a board's candidates, group by group.
 
+    A tipping point is the share of AI-written references up to which two candidates keep their order.
     *rows*: the rows of the board. Returns [] if ``study references`` has not scored any candidate under this signature
     against LM-written reviews in place of human references.
     """

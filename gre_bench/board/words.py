@@ -182,8 +182,9 @@ def format_board_answer(rows: Sequence[LeaderboardRow], lm_orders: Sequence[Cand
 
     Args:
         rows: the rows of the board.
-        lm_orders: the orders by all validated evaluation LMs, the board's own LM first. It may be empty only if there
-            is no order to state: the metric is not validated, fewer than two candidates are ranked, or no test exists.
+        lm_orders: the order of candidates by each validated evaluation LM, the board's own LM first. It may be empty
+            only if there is no order to state: the metric is not validated, fewer than two candidates are ranked, or no
+            test exists.
 
     Returns:
         Sentences. If the metric is not validated, they say why, and name no leader.

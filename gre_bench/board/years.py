@@ -2,7 +2,8 @@
 
 An anchor is a candidate that every edition scores. A row has *edition*, *venue*, *metric*, *signature_id*, *candidate*,
 *kind*, *difference*, its standard error *se*, *papers*, and *units*. *units* is the number of independent units. A unit
-is a paper, or a group of papers that exchange reviews. A candidate's rows are in the order of their editions.
+is a paper, or a group of papers whose reviews were swapped to measure chance scores. A candidate's rows are in the
+order of their editions.
 """
 
 from __future__ import annotations

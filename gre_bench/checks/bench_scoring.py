@@ -21,8 +21,9 @@ EDITION_PAIRS = 300 * 21 * 2 * 3
 class ScoringLoad:
     """The texts that a measurement scores.
 
-    *papers*: for each paper, its predictions (replies whose log-probability is computed). *pairs*: the number of
-    (candidate, reference, synopsis) triples in all papers.
+    *papers*: for each paper, its predictions; each is a reply whose log-probability is computed. *pairs*: how many
+    pairs of a candidate and a reference are scored in all papers. A pair counts once for each synopsis, because each
+    synopsis gives it another score. *described*: these numbers in words.
     """
 
     papers: list[list[Prediction]]

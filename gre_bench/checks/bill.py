@@ -164,7 +164,10 @@ class ContextFit:
 def count_papers_that_fit(
     settings: Settings, writer_context: WriterContext, papers: Sequence[Paper]
 ) -> Iterator[ContextFit]:
-    """For each LM that reads whole papers (candidates and the writer of ASSW), yields how many of *papers* fit."""
+    """For each LM that reads whole papers, yields how many of *papers* fit.
+
+    These LMs are the candidates and the writer of ASSW (author-stated strengths and weaknesses).
+    """
     lms = list_named_lms(settings)
     readers = [(name, "review") for name in lms.reviewers] + ([(lms.assw, "assw")] if lms.assw else [])
     for name, task in readers:

@@ -120,7 +120,7 @@ def open_zip_archive(path: Path, meter: Meter) -> zipfile.ZipFile:
     return archive
 
 
-def count_max_values(text: bytes) -> int:
+def compute_value_count_bound(text: bytes) -> int:
     """Returns an upper bound on the number of values in the row *text*.
 
     The bound is one more than the number of commas and opening brackets, including quoted ones.
@@ -212,7 +212,7 @@ def iterate_lines(path: Path, kept: bool = True) -> Iterator[tuple[int, int, byt
                 if len(line) > LONGEST_ROW:
                     raise SourceError(f"{path.name}: line {number} is longer than {LONGEST_ROW // 2**20} MiB")
                 if line.strip():
-                    (meter if kept else Meter(path)).count_contents(len(line), count_max_values(line), 1)
+                    (meter if kept else Meter(path)).count_contents(len(line), compute_value_count_bound(line), 1)
                     yield number, offset, line
                 offset += len(line)
     except (OSError, EOFError, zlib.error) as error:

@@ -283,6 +283,7 @@ def explain_missing_text(case: Case) -> Problem | None:
 class Prediction:
     """The texts of one prediction: an evaluation LM predicts *reply*, given a review *x* and a *synopsis*.
 
+    *x*: the given review, usually the candidate's; None if the reply is predicted without one.
     *prompt*: the name of the prompt that presents the three texts.
     """
 

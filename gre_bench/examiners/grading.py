@@ -79,7 +79,7 @@ class Grade:
 
     - *parts*, *rationales*: aspect → score, and aspect → reasons; ``overall`` is the text as a whole.
     - *filtered*: whether the LM called the text redundant, which gives it the lowest score.
-    - *mass*: for the aggregation logprob, aspect → total probability of the declared scores.
+    - *mass*: if the aggregation is ``logprob``, aspect → total probability of the declared scores.
     """
 
     item_id: str
@@ -182,8 +182,8 @@ def grade_by_replies(
 ) -> list[Grade]:
     """Grades *items* by the replies of the LM *asker*; returns one grade per item, in order, before binning.
 
-    *asker*: None only for the random baseline. *base*: the LM's own sampling options. Raises `SettingsError` for the
-    aggregation logprob, or if *asker* is missing.
+    *asker*: None only for the random baseline. *base*: the LM's own sampling options. Raises `SettingsError` if the
+    examiner's aggregation is ``logprob``, or if *asker* is missing.
     """
     form = examiner.form
     if form.answer == "nothing":
@@ -320,9 +320,9 @@ class Token:
 def grade_by_lm(examiner: Examiner, items: Sequence[GradingItem], lm: ChatLM) -> list[Grade]:
     """Grades *items* by the evaluation LM *lm*; returns one grade per item, in order.
 
-    The probability of a declared score is P(score and end of turn | chat). The aggregation direct takes the likeliest
-    score. The filter calls a text redundant if Yes is likelier than No. Raises `SettingsError` for the aggregation
-    approximation, or if the template declares no scores.
+    The probability of a declared score is P(score and end of turn | chat). The aggregation ``direct`` takes the
+    likeliest score. The filter calls a text redundant if Yes is likelier than No. Raises `SettingsError` if the
+    aggregation is ``approximation``, or if the template declares no scores.
     """
     scale = _require_declared_scale(examiner)
     if examiner.aggregation == "approximation":

@@ -42,7 +42,7 @@ CLAMP = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class ExamResult:
+class ExaminerExamResult:
     """The result of an examiner's exam.
 
     *reference*, *consistency*: the two agreements, from 0 to 1; None if there are no gold labels or no second answers.
@@ -86,7 +86,7 @@ def stretch_to_unit_scale(values: Sequence[float | None], scale: Scale) -> list[
 def compute_exam_result(
     examiner: str, given: Sequence[float | None], gold: Sequence[float | None],
     again: Sequence[float | None] | None = None, measure: Measure = "exact", threshold: float = 0.6,
-) -> ExamResult:  # fmt: skip
+) -> ExaminerExamResult:  # fmt: skip
     """Returns the result of the exam of *examiner* (a name) from its answers *given*.
 
     *gold*: the gold labels of the questions. *again*: the examiner's answers under a second prompt, if it has one.
@@ -95,7 +95,7 @@ def compute_exam_result(
     consistency = None if again is None else measure_answer_agreement(given, again, measure)
     passed = all(part is None or part >= threshold for part in (reference, consistency)) and reference is not None
     unanswered = sum(answer is None for answer in given)
-    return ExamResult(examiner, reference, consistency, len(given), unanswered, passed)
+    return ExaminerExamResult(examiner, reference, consistency, len(given), unanswered, passed)
 
 
 def compute_exam_weight(p: float, rule: Rule, alpha: float = 1.0) -> float:
@@ -106,7 +106,7 @@ def compute_exam_weight(p: float, rule: Rule, alpha: float = 1.0) -> float:
     return {"uniform": 1.0, "log": math.log(p / (1 - p)), "exp": math.exp(alpha * p), "poly": p**alpha}[rule]
 
 
-def compute_exam_weights(exams: Sequence[ExamResult], rule: Rule, alpha: float = 1.0) -> dict[str, float]:
+def compute_exam_weights(exams: Sequence[ExaminerExamResult], rule: Rule, alpha: float = 1.0) -> dict[str, float]:
     """Returns examiner → weight, for the examiners that passed the exam; the weights add up to 1.
 
     Raises `SettingsError` if none passed, or if a weight is not positive.

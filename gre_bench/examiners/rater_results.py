@@ -101,7 +101,7 @@ class ExaminerResult:
     - *groups*: the number of groups with scored texts. *problem*: the reason why there are no coefficients.
     - *tied*: the share of pairs of texts with equal scores.
     - *filtered*: the number of texts that the LM called redundant.
-    - *mass*: for the aggregation logprob, the mean total probability of the declared scores.
+    - *mass*: if the aggregation is ``logprob``, the mean total probability of the declared scores.
     """
 
     name: str

@@ -246,7 +246,9 @@ def select_group_members(qualities: Sequence[Quality], group: str) -> list[str]:
     return sorted(quality.review_id for quality in qualities if quality.points.get(name) == wanted)
 
 
-def sample_groups(qualities: Sequence[Quality], size: int = SAMPLED, seed: int = 0) -> dict[str, list[str]]:
+def sample_review_ids_by_group(
+    qualities: Sequence[Quality], size: int = SAMPLED, seed: int = 0
+) -> dict[str, list[str]]:
     """Returns group → the sorted ids of *size* of its reviews, sampled with *seed*; a smaller group is taken whole."""
     drawn = {}
     for group in GROUPS:

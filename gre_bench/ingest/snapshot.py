@@ -362,7 +362,7 @@ def compare_snapshots(before: Snapshot, after: Snapshot) -> dict[str, Any]:
     ``since``: the digest of *before*. ``counts``: {event and kind of note, such as "edited Official_Review": how many}.
     ``lines``: one line of text per change.
     """
-    old, new = _collect_note_states(before.notes()), _collect_note_states(after.notes())
+    old, new = _collect_compared_properties(before.notes()), _collect_compared_properties(after.notes())
     lines: list[str] = []
     counts: Counter[str] = Counter()
     for note_id in sorted(new.keys() | old.keys()):
@@ -390,7 +390,7 @@ def compare_snapshots(before: Snapshot, after: Snapshot) -> dict[str, Any]:
     return {"since": before.digest, "counts": dict(counts), "lines": lines}
 
 
-class _NoteState(NamedTuple):
+class _ComparedProperties(NamedTuple):
     """The properties of a note that are compared. *status*: ``withdrawn``, ``desk_rejected`` or empty.
 
     *fields*: {name of a field: (hash of its value, and the value if it is short enough for a message)}.
@@ -403,7 +403,8 @@ class _NoteState(NamedTuple):
     fields: dict[str, tuple[str, str | None]]
 
 
-def _collect_note_states(notes: Iterable[Row]) -> dict[str, _NoteState]:
+def _collect_compared_properties(notes: Iterable[Row]) -> dict[str, _ComparedProperties]:
+    """Returns id of a note → the properties of it that are compared; notes without an id are left out."""
     results = {}
     for note in notes:
         if not isinstance(note.get("id"), str):
@@ -416,7 +417,9 @@ def _collect_note_states(notes: Iterable[Row]) -> dict[str, _NoteState]:
         apart = ("withdrawn", "desk_rejected")
         status = next((kind for kind in apart if any(f"{kind}_" in mark for mark in marks)), "")
         kind = parse_note_kind(find_creating_invitation(note)) if list_invitations(note) else "note"
-        results[note["id"]] = _NoteState(kind, str(note.get("forum")), status, note.get("ddate") is not None, fields)
+        results[note["id"]] = _ComparedProperties(
+            kind, str(note.get("forum")), status, note.get("ddate") is not None, fields
+        )
     return results
 
 

@@ -1,8 +1,8 @@
 """The interface of an evaluation LM, and the common base of evaluation LMs that run a chat model.
 
-An evaluation LM returns log P(reply | first review, synopsis) in nats for each prediction. A prediction that cannot be
-scored gives a `SpanError`, so one hostile text never affects other predictions. An exception means that the whole LM is
-unusable.
+An evaluation LM returns log P(reply | given review, synopsis) in nats for each prediction. The given review is `x` of
+the `Prediction`: usually the candidate's review. A prediction that cannot be scored gives a `SpanError`, so one hostile
+text never affects other predictions. An exception means that the whole LM is unusable.
 
 An LM that runs a chat model renders predictions as chats, and can score any `Chat` that has a reply. Its log P(reply |
 prompt) is the sum of the log-softmax of the logits over the span (`gre_bench.lm.span`). The softmax is computed in

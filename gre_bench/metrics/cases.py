@@ -323,7 +323,10 @@ class MovableReview:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One move of the exchange *swap*: the review *source* replaces the review *key* on the paper of *key*."""
+    """The review *source* takes the place of the review *key* on the paper of *key*.
+
+    *swap*: the group of two or three reviews that exchange papers and to which both reviews belong.
+    """
 
     key: str
     source: str

@@ -49,8 +49,8 @@ A rank requires the same share of scored pairs."""
 class PerturbationResult:
     """The effect of one perturbation on a metric's scores, and the verdicts on it.
 
-    - *d*, *low*, *high*, *p*: the effect, its interval and p-value, clustered by paper. *p_holm*: *p* corrected for the
-      number of degradations; None for manipulations. *method*: how the interval was computed.
+    - *d*, *low*, *high*, *p*: the effect (Cohen's d), its interval and p-value, clustered by paper. *p_holm*: *p*
+      corrected for the number of degradations; None for manipulations. *method*: how the interval was computed.
     - *flat_low*, *flat_high*, *flat_p*: the interval and p-value as Xu et al. compute them, with independent pairs.
     - *length_d*, *length_low*, *length_high*: the effect with length held fixed, and its interval; None: unknown.
     - *planned*: the number of planned pairs. *pairs*: how many of them have a score before and after. *papers*: the
@@ -197,10 +197,10 @@ def _add_verdicts(
 
 
 def plot_effects(effects: Sequence[Mapping[str, Any]], path: Path, title: str) -> Path:
-    """Plots *effects* as SVG into the file *path*: each perturbation's effect d on each metric, with 95% intervals.
+    """Plots *effects* as SVG into the file *path*: each perturbation's effect on each metric, with 95% intervals.
 
     Each row of *effects* is the effect of a perturbation on a metric. Its keys are ``metric``, ``change``, ``family``
-    (degradation or manipulation), ``d``, ``low``, ``high`` and ``verdict``.
+    (degradation or manipulation), ``d`` (Cohen's d), ``low``, ``high`` and ``verdict``.
     """
     rows: list[Interval | str] = []
     metrics = sort_metric_names(row["metric"] for row in effects)

@@ -177,9 +177,10 @@ def identify_perturbation(name: str, material: PerturbationInput) -> str:
 
 
 def perturbed_candidate_name(change: str, level: Level) -> str:
-    """Returns the candidate id of the human reviews after *change*, or of the control that replaces these reviews.
+    """Returns the id of the candidate that stands for the human reviews after the perturbation *change*.
 
-    It is ``human~injection``, or ``human~injection~judgments`` if judgments are perturbed.
+    If *change* replaces the human reviews by the reviews of a control, the id is that of the control. Otherwise it is
+    like ``human~injection``, or like ``human~injection~judgments`` if judgments are perturbed.
     """
     if control := find_perturbation(change).control:
         return control

@@ -1,7 +1,7 @@
 """Plants a known flaw in a paper by rule; the catalogue in ``data/flaws`` has one TOML file per flaw.
 
-A flaw belongs to one of three families. A *contradiction* changes a number, a size or a comparison in one place only.
-An *omission* deletes a paragraph. A *malpractice* adds a sentence that admits bad practice. The flaw ``harmless``
+There are three kinds of flaws (*families*). A *contradiction* changes a number, a size or a comparison in one place
+only. An *omission* deletes a paragraph. A *malpractice* adds a sentence that admits bad practice. The flaw ``harmless``
 deletes a word that no review would miss: papers with this edit show the effect that any edit has.
 
 These are the rules. ``find`` is a regular expression; all rules are applied only to paragraphs of prose:
@@ -15,8 +15,8 @@ These are the rules. ``find`` is a regular expression; all rules are applied onl
 
 A flaw is not planted if ``unless`` matches the paper.
 
-A flaw's descriptions may use three fields: ``{old}`` and ``{new}``, the text before and after, and ``{topic}``, two
-words that are typical of the changed passage.
+The sentences that state a flaw may use three fields: ``{old}`` and ``{new}``, the text before and after, and
+``{topic}``, two words that are typical of the changed passage.
 """
 
 from __future__ import annotations
@@ -58,8 +58,9 @@ _PLAIN = frozenset(resource("data", "flaws", "plain.txt").read_text(encoding="ut
 class Flaw(BaseModel, frozen=True, extra="forbid"):
     """A flaw of the catalogue; the module's docstring describes the fields of its rule.
 
-    *judgments*: the flaw's description as a judgment, with three rephrasings. *plain*: sentences of a review that name
-    the flaw. *oblique*: sentences that only hint at it. *source*: SHA-256 of the file.
+    *judgments*: the flaw's descriptions: a judgment that states the flaw, and at least three rephrasings of it.
+    *plain*: sentences of a review that name the flaw. *oblique*: sentences that only hint at it. *source*: SHA-256 of
+    the file.
     """
 
     name: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
@@ -108,13 +109,13 @@ class Flaw(BaseModel, frozen=True, extra="forbid"):
         if (self.rule == "words" and not self.words) or (self.rule == "insert" and not self.text):
             raise ValueError(f"the rule {self.rule} needs {'words' if self.rule == 'words' else 'text'}")
         if self.family != "harmless" and (len(set(self.judgments)) < 4 or not self.plain or not self.oblique):
-            raise ValueError("a description needs a judgment with three rephrasings, plain and oblique sentences")
+            raise ValueError("a flaw needs a judgment with three rephrasings, plain and oblique sentences")
         return self
 
 
 @dataclass(frozen=True, slots=True)
 class PlantedText:
-    """A text with one planted flaw, the position of the edit, and the *fields* for the flaw's descriptions.
+    """A text with one planted flaw, the position of the edit, and the *fields* for the sentences that state the flaw.
 
     *start*, *end*: the range of replaced characters in the original text, whose SHA-256 is *before*. *new_end*: the end
     of the replacement in *text*, which begins at *start*.
@@ -311,11 +312,11 @@ def plant_two_flaws(
     refusals: Counter[tuple[str, str]],
     seed: int = 0,
 ) -> tuple[PlantedText, PlantedText, PlantedText] | None:
-    """Plants two flaws of different families, each in its own copy of *text*, and the harmless edit in a third copy.
+    """Plants two flaws of different kinds, each in its own copy of *text*, and the harmless edit in a third copy.
 
-    Chooses the flaws that fit and were planted least often. *used*: how often each flaw and each family was planted.
+    Chooses the flaws that fit and were planted least often. *used*: how often each flaw and each kind was planted.
     *refusals*: (flaw, reason) → how often the flaw did not fit. Both are updated. Returns None if flaws of fewer than
-    two families fit, or if the harmless edit does not fit.
+    two kinds fit, or if the harmless edit does not fit.
     """
     fitting: dict[str, PlantedText] = {}
     for flaw in catalogue:

@@ -31,7 +31,13 @@ from gre_bench.metrics.cases import MovedReview, Response, choose_scored_writer
 from gre_bench.metrics.scoring import CHANCE_SEED
 from gre_bench.pipeline.importing import load_stated_categories, read_known_papers
 from gre_bench.pipeline.pair_scoring import end_run, score
-from gre_bench.pipeline.planning import RunPlan, add_plan, build_synopses, index_moved_reviews, iterate_responses
+from gre_bench.pipeline.planning import (
+    RunPlan,
+    add_plan,
+    build_synopses,
+    index_moved_reviews,
+    iterate_reviews_with_judgments,
+)
 from gre_bench.pipeline.reading import import_sources
 from gre_bench.pipeline.refreshing import check_scoring_job
 from gre_bench.pipeline.runs.job import Job, Progress
@@ -118,12 +124,13 @@ def list_graded_items(
 ) -> list[GradedItem]:
     """Returns every item that has a graded review, with all its reviews, judgments and synopses, sorted by item id.
 
-    *parts*: the parts of an item that make up its synopsis. *judged_by*: as *judgments_by* in `iterate_responses`.
-    *ungraded*: whether to return, instead, every item with two or more human reviews, and only these reviews.
+    *parts*: the parts of an item that make up its synopsis. *judged_by*: as *judgments_by* in
+    `iterate_reviews_with_judgments`. *ungraded*: whether to return, instead, every item with two or more human reviews,
+    and only these reviews.
     """
     by_paper: dict[str, list[Response]] = defaultdict(list)
     grades: dict[str, dict[str, float]] = defaultdict(dict)
-    for review, response in iterate_responses(store, judged_by):
+    for review, response in iterate_reviews_with_judgments(store, judged_by):
         if ungraded and review.candidate != HUMAN:
             continue
         by_paper[review.paper_id].append(response)

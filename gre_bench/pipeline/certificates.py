@@ -55,7 +55,8 @@ class Certificate:
     def sentence(self) -> str:
         """What the metric detects: ``on 113 papers tells garbling from 20%; not negation; padding pays from 30%``.
 
-        Each degradation is listed as detected or not. A manipulation is listed only if it raises the score.
+        Each degradation is listed as detected or not. A manipulation is listed only if it raises the score. If the
+        curves rest on another number of papers, the sentence states it.
         """
         harms = [(HARMS[name], curve["told"][PAPERS], curve["pays"]) for name, curve in self.harms.items()]
         degraded = [row for row in harms if row[0].family == "degradation"]
@@ -64,7 +65,15 @@ class Certificate:
         parts = [f"tells {seen}" if seen else "", f"not {unseen}" if unseen else ""]
         parts += [f"{harm.said} pays from {10 * pays}%" for harm, _, pays in harms if pays]
         parts += [f"{HARMS[name].said} untried" for name in self.untried]
-        return f"on {PAPERS} papers " + "; ".join(filter(None, parts))
+        measured = str(self.papers)
+        return f"on {PAPERS} papers{'' if measured == PAPERS else f' (computed from {measured})'} " + "; ".join(
+            filter(None, parts)
+        )
+
+    @property
+    def papers(self) -> int:
+        """The number of papers that the curves rest on."""
+        return max((curve["papers"] for curve in self.harms.values()), default=0)
 
 
 def write_certificate(state: Path, certificate: Certificate) -> Path:
@@ -90,7 +99,7 @@ def certificate_of(state: Path, signature: Signature) -> Certificate | None:
     known = [
         (
             folder == state / FOLDER,
-            max((curve["papers"] for curve in certificate.harms.values()), default=0),
+            certificate.papers,
             certificate,
         )
         for folder in (SHIPPED, state / FOLDER)

@@ -149,12 +149,13 @@ def load_sample_entries(
     For a missing text, the entry has the reason if one is known.
 
     - *reviewers*: candidate → identity as a writer, for each candidate that writes reviews.
-    - *judgments_by*, *assw_by*: the identities of the writers of judgments and of ASSW.
+    - *judgments_by*, *assw_by*: the identities of the writers of judgments and of ASSW (author-stated strengths and
+      weaknesses).
     - *parts*: the parts of an item, such as its abstract, that make up its synopsis.
     - *without*: ids of papers to leave out. *bodies*: whether to include the papers' texts.
     """
     by_id, by_candidate = {}, defaultdict(dict)
-    for review, response in iterate_responses(store, judgments_by):
+    for review, response in iterate_reviews_with_judgments(store, judgments_by):
         by_id[review.review_id] = response
         if review.candidate != HUMAN:
             by_candidate[review.paper_id][review.candidate] = response
@@ -178,7 +179,7 @@ def load_sample_entries(
     ]  # fmt: skip
 
 
-def iterate_responses(store: Store, judgments_by: str | None) -> Iterator[tuple[Review, Response]]:
+def iterate_reviews_with_judgments(store: Store, judgments_by: str | None) -> Iterator[tuple[Review, Response]]:
     """Yields (review, response) for each stored review; the response has the judgments by every writer.
 
     If the writer *judgments_by* failed on a review, the response states why.
@@ -204,9 +205,9 @@ def build_synopses(
 ) -> dict[SynopsisKind, str | MissingText]:
     """Returns kind of synopsis → the synopsis of *paper*, or why it is missing.
 
-    *assw*: paper id → the paper's ASSW. *categories*: paper id → its categories. *parts*: what the synopsis of the kind
-    ``abstract`` consists of. The synopsis of the kind ``assw`` is the abstract followed by the ASSW (Xu et al. 2025,
-    C.4).
+    *assw*: paper id → the paper's ASSW (author-stated strengths and weaknesses). *categories*: paper id → its
+    categories. *parts*: what the synopsis of the kind ``abstract`` consists of. The synopsis of the kind ``assw`` is
+    the abstract followed by the ASSW (Xu et al. 2025, C.4).
     """
     known: dict[SynopsisKind, str | MissingText] = {}
     if own_categories := categories.get(paper.paper_id):

@@ -205,9 +205,9 @@ def compare_with_human(store: Store, signature_id: str) -> list[dict[str, Any]]:
     """Returns the p-value of each candidate's mean difference from the human baseline, with the number of papers.
 
     The test is Student's t-test, paired by paper. A chance score is the score of a candidate's review on another paper;
-    for this, papers exchange their reviews. If the score contains a chance score, such papers are treated as dependent
-    (`two_way_clustered_error`). A candidate has no row if it has fewer than two independent papers, or if its
-    difference is the same on all papers.
+    to measure it, the reviews of two or three papers are swapped. If the score contains a chance score, such papers are
+    treated as dependent (`two_way_clustered_error`). A candidate has no row if it has fewer than two independent
+    papers, or if its difference is the same on all papers.
     """
     rows = store.rows(queries.HUMAN_DIFFERENCES, signature_id=signature_id)
     tested = []

@@ -155,7 +155,7 @@ def find_text_faults(reviews: Sequence[Review]) -> list[str]:
     for review in reviews:
         papers.setdefault(_digest_words(review.text or ""), []).append(review.paper_id)
     faults += [
-        f"one text for {counted(len(same), 'paper')}: {_format_shown_papers(same)}"
+        f"one text for {counted(len(same), 'paper')}: {_format_first_papers(same)}"
         for same in papers.values()
         if same[1:]
     ]
@@ -211,9 +211,9 @@ def check_submission_folder(store: Store, folder: Path) -> CheckedSubmission:
     reviewed = {review.paper_id for review in imported.reviews}
     lacking = [paper for paper in sampled if paper not in reviewed]
     if len(lacking) == len(sampled):
-        refused.append(f"no review of a paper of the board, such as {_format_shown_papers(sampled)}")
+        refused.append(f"no review of a paper of the board, such as {_format_first_papers(sampled)}")
     imported.notes += [
-        f"without a review: {len(lacking)} of {len(sampled)} papers ({_format_shown_papers(lacking)})"
+        f"without a review: {len(lacking)} of {len(sampled)} papers ({_format_first_papers(lacking)})"
     ] * bool(lacking)
     return CheckedSubmission(form, imported.reviews, refused, imported.notes)
 
@@ -238,7 +238,8 @@ def _format_form_errors(error: ValidationError) -> list[str]:
     return faults
 
 
-def _format_shown_papers(papers: Sequence[str]) -> str:
+def _format_first_papers(papers: Sequence[str]) -> str:
+    """Returns the first `SHOWN_PAPERS` of *papers*, joined by commas; "..." stands for the others."""
     return ", ".join(papers[:SHOWN_PAPERS]) + (", ..." if len(papers) > SHOWN_PAPERS else "")
 
 
@@ -273,5 +274,5 @@ def _find_duplicates(own: Sequence[Review], others: Sequence[Review]) -> list[st
         )
         if owner := same.candidate if same else next(near, None):
             faults.setdefault(owner, []).append(review.paper_id)
-    return [f"{counted(len(papers), 'text')} equal or nearly equal to {owner}'s: {_format_shown_papers(papers)}"
+    return [f"{counted(len(papers), 'text')} equal or nearly equal to {owner}'s: {_format_first_papers(papers)}"
             for owner, papers in faults.items()]  # fmt: skip

@@ -13,7 +13,7 @@ from gre_bench.core.records import HUMAN, Judgments, Paper
 from gre_bench.core.settings import BudgetSettings, EvaluationLMSettings
 from gre_bench.core.training_registers import FILE as REGISTER
 from gre_bench.core.training_registers import Register, write_register
-from gre_bench.ingest.records.sampling import read_evaluation_set
+from gre_bench.ingest.records.sampling import build_evaluation_set_register
 from gre_bench.ingest.records.tables import read_new_papers, read_new_reviews
 from gre_bench.lm.opening import find_training_register
 from gre_bench.pipeline.importing import file_sha256, parse_row_range
@@ -47,7 +47,11 @@ class TrainingJob:
 
     @property
     def inputs(self) -> dict[str, Any]:
-        """What a training record says about the data: digests of the files, and rows."""
+        """What a training record says about the data.
+
+        It has the digest of each file of judgments and of each evaluation set. It also has the writer, and the ranges
+        of rows to train on and to hold out.
+        """
         return {
             "judgments": [file_sha256(file) for file in self.judgments],
             "rows": list(self.train),
@@ -84,7 +88,7 @@ def tune(job: TrainingJob) -> dict[str, Any]:
     """
     trained_on, kept, refused = _split_training_papers(job, several=True)
 
-    def train_and_register() -> dict[str, Any]:
+    def train_and_write_register() -> dict[str, Any]:
         texts, kept_texts = ([list(paper.judgments) for paper in papers] for papers in (trained_on, kept))
         names, kept_names = ([" ".join(sorted(paper.writers)) for paper in papers] for papers in (trained_on, kept))
         figures = steps.train_cache_ngram(texts, kept_texts if job.choose else None, job.out, (names, kept_names))
@@ -92,7 +96,7 @@ def tune(job: TrainingJob) -> dict[str, Any]:
         return {"trained_on": len(trained_on), "chosen_on": len(kept), "held_out": asdict(figures), "refused": refused,
                 "unknown": unknown}  # fmt: skip
 
-    training = record.train_once(job.out, job.inputs, train_and_register)
+    training = record.train_once(job.out, job.inputs, train_and_write_register)
     return {"folder": str(job.out), **{name: training.get(name) for name in ("trained_on", "chosen_on", "held_out")},
             "refused": training.get("refused", {}), "unknown": training.get("unknown", [])}  # fmt: skip
 
@@ -167,7 +171,7 @@ def _split_training_papers(
         )
     if len(choose) > len(files):
         raise SettingsError(f"{len(choose)} ranges of rows to choose on for {len(files)} files of judgments")
-    sets, refused = [read_evaluation_set(file) for file in job.never], Counter[str]()
+    sets, refused = [build_evaluation_set_register(file) for file in job.never], Counter[str]()
 
     def load_allowed_papers(file: Path, rows: str) -> list[JudgedPaper]:
         papers = judged_papers(file, rows, job.writer, several=several)

@@ -61,9 +61,10 @@ def split_into_random_halves(papers: Sequence[str]) -> list[list[str]]:
 def choose_joining_orders(
     scores: Told, names: Sequence[str], papers: Sequence[str], without: set[str] | frozenset[str] = frozenset()
 ) -> tuple[list[list[str]], set[tuple[Members, str]]]:
-    """Returns the orders in which *names* join, one chosen on each half, and (committee, paper) pairs without a score.
+    """Returns two orders in which reviewers join a committee, and (committee, paper) pairs without a score.
 
-    The orders are as long as *scores* allow; if no score is missing, they are complete. *without*: papers to ignore.
+    *names*: the reviewers. Each order of joining is chosen on one half of *papers*. It is as long as *scores* allow; if
+    no score is missing, it has all reviewers. *without*: papers to ignore.
     """
     sides = [[paper for paper in half if paper not in without] for half in split_into_random_halves(papers)]
     both: list[list[str]] = []

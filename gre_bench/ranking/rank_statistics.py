@@ -32,9 +32,9 @@ SEED = 0
 class ScoredPairs:
     """The scores of one signature, in columns of equal length.
 
-    *units*: the exchange that each score depends on, if it is a score above chance. In an exchange, two or three papers
-    swap a candidate's reviews, to measure the chance score. An entry of None, or () for the whole column, means that
-    scores depend on their paper alone.
+    *units*: the exchange that each score depends on, if it is a score above chance. An exchange is a group of two or
+    three papers whose reviews by one candidate were swapped to measure chance scores. An entry of None, or () for the
+    whole column, means that scores depend on their paper alone.
     """
 
     candidates: Sequence[str]
@@ -58,11 +58,11 @@ class ScoredPairs:
 
     @property
     def exchanges(self) -> Sequence[str | None] | None:
-        """The column *units* if scores depend on exchanges of reviews, else None."""
+        """The column *units*; None if all scores depend on their paper alone."""
         return self.units if any(self.units) else None
 
     def exchanges_of(self, candidate: str) -> dict[str, str]:
-        """Returns paper → the exchange that the scores of *candidate* on it depend on; {} if there are no exchanges."""
+        """Returns paper → the exchange in *units* that the scores of *candidate* on it depend on; {} if none do."""
         rows = zip(self.candidates, self.papers, self.units, strict=False)
         return {paper: unit for name, paper, unit in rows if name == candidate and unit is not None}
 
@@ -200,9 +200,9 @@ def scores_at_human_length(pairs: ScoredPairs, words: Words) -> tuple[float | No
 
     The length of a human review is the geometric mean over the human baseline's texts. Without a human candidate, it is
     the mean over the papers' first human reviews. It is None if there are no such texts. `length_controlled_means`
-    computes the scores. If scores depend on exchanges of reviews (`ScoredPairs`), so do their intervals. No candidate
-    has a score if the effect of length cannot be estimated: with a single candidate, or if paper and candidate
-    determine the length.
+    computes the scores. Its intervals treat papers of one exchange (`ScoredPairs`) as dependent. No candidate has a
+    score if the effect of length cannot be estimated: with a single candidate, or if paper and candidate determine the
+    length.
     """
     texts = collect_text_lengths(pairs, words)
     human = [count for name, count in zip(texts.candidates, texts.words, strict=True) if name == HUMAN]

@@ -2,9 +2,10 @@
 
 There are three methods:
 
-- *orders*: how much AI writing in the references the order of two candidates withstands (`stats.reference_shares`). One
-  result is the share of references that may be like the reviews of an LM, the *stand-in*, before the order reverses.
-  Another is how the order changes if the most AI-like references are left out, rather than as many random ones.
+- *orders*: which of two candidates ranks above the other, and how much AI writing in the references this order
+  withstands (`stats.reference_shares`). One result is the share of references that may be like the reviews of an LM
+  before the order reverses. The LM is called a *stand-in*: its reviews take the place of human references. Another
+  result is how the order changes if the most AI-like references are left out, rather than as many random ones.
 - *reviewers*: how far leads and ranks move if one human reviewer of each paper, such as the first, is left out.
 - *strata*: each lead on references that an LM probably wrote, less the lead on the other references. The caller
   supplies the likelihoods, which may come from any detector.
@@ -12,8 +13,8 @@ There are three methods:
 The last two look at a candidate's lead: its score less the human baseline's score on the same paper and reference.
 Effects of references that are easy or hard for everybody cancel in a lead. The intervals of leads are 90% intervals by
 Student's t, and treat all pairs of one paper as dependent. Means are over papers: as on the board, each paper counts
-with the mean of its pairs. If the scores contain chance scores, papers that exchange reviews are treated as dependent,
-as on the board (`two_way_clustered_error`).
+with the mean of its pairs. If the scores contain chance scores, papers whose reviews were swapped to measure these are
+treated as dependent, as on the board (`two_way_clustered_error`).
 """
 
 from __future__ import annotations
@@ -78,6 +79,8 @@ class LeadShift:
 StandIns = Sequence[Mapping[str, Any]]
 """Rows of the table ``stand_ins`` of one signature: the scores if a review by *reference_by* is the reference.
 
+*reference_by* is an LM, or the human baseline if one human review is scored on another.
+
 Columns: *paper_id*, *candidate_id*, *reference_by*, *value*, *cut* (the score if this review is cut), ...
 """
 
@@ -125,7 +128,7 @@ def tipping_points(
     if not stand_ins or len(models) < 2:
         return []
     neighbours = set(pairwise(models))
-    scored = group_stand_ins(stand_ins)
+    scored = group_scores_by_stand_in(stand_ins)
     points = []
     for names in combinations(models, 2):
         test = tests.between(*names)
@@ -162,7 +165,7 @@ def _compute_tipping_point(
     )  # fmt: skip
 
 
-def group_stand_ins(stand_ins: StandIns) -> dict[str, dict[str, dict[str, Any]]]:
+def group_scores_by_stand_in(stand_ins: StandIns) -> dict[str, dict[str, dict[str, Any]]]:
     """Returns stand-in → candidate → paper → row of *stand_ins*, for stand-ins and candidates that are LMs."""
     rows: dict[str, dict[str, dict[str, Any]]] = defaultdict(lambda: defaultdict(dict))
     for row in stand_ins:
@@ -222,7 +225,7 @@ def describe_tipping_points(points: Sequence[TippingPoint]) -> str | None:
 
 
 def format_floor_percent(share: float | None) -> str:
-    """Returns *share* as a whole percentage, rounded down, so that an order also holds at the printed share."""
+    """Returns *share* as a whole percentage, rounded down, so that candidates keep their order at the printed share."""
     return f"{int(100 * (share or 0.0) + 1e-9)}%"
 
 
@@ -250,7 +253,9 @@ def compute_reference_likeness(
     return dict(zip(keys, measure_ai_likeness(table, other).tolist(), strict=True)), names
 
 
-def compute_trimmed_order(pairs: ScoredPairs, stand_ins: StandIns, first: str, second: str) -> list[TrimmedDifference]:
+def compute_trimmed_differences(
+    pairs: ScoredPairs, stand_ins: StandIns, first: str, second: str
+) -> list[TrimmedDifference]:
     """Returns the mean difference of *first* and *second* without the most AI-like references, for each of `TRIMS`."""
     like, _ = compute_reference_likeness(pairs, stand_ins, (first, second))
     rows = _list_reference_differences(pairs, first, second)
@@ -350,9 +355,10 @@ def _compute_shift_interval(
 
 
 def _find_exchanges_of_lead(pairs: ScoredPairs, name: str, papers: Iterable[str]) -> tuple[list[str], list[str]] | None:
-    """Returns the exchanges of reviews that scores of *name* and of the human baseline on *papers* depend on.
+    """Returns two lists: the exchange of each of *papers* for *name*, and for the human baseline.
 
-    There is one per paper in each of the two lists. Returns None if the scores of *name* depend on no exchanges.
+    An exchange is a group of papers whose reviews by one candidate were swapped to measure chance scores. Returns None
+    if the scores of *name* contain no chance scores.
     """
     own, human = (pairs.exchanges_of(each) for each in (name, HUMAN))
     return ([own[paper] for paper in papers], [human[paper] for paper in papers]) if own else None

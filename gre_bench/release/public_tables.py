@@ -268,7 +268,10 @@ def _create_release_views(connection: duckdb.DuckDBPyConnection, source: Path) -
 
 
 def add_pair_tests(connection: duckdb.DuckDBPyConnection) -> None:
-    """Computes the table ``pair_tests``, which earlier releases lack, from the scores and the filled board."""
+    """Fills the table ``pair_tests``, which earlier releases lack, from the scores and the rows of the table ``board``.
+
+    The table ``board`` must be complete before the call.
+    """
     boards: dict[tuple[str, str], list[Any]] = defaultdict(list)
     for row in read_table(connection, "board"):
         boards[row["signature_id"], row["board"]].append(row)

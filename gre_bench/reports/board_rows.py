@@ -15,7 +15,7 @@ from gre_bench.core.records import HUMAN
 from gre_bench.release import manifest
 from gre_bench.release.public_tables import open_release_tables, rows
 from gre_bench.release.release_store import ReleaseStore
-from gre_bench.reports.signatures import format_first_sentence
+from gre_bench.reports.signatures import format_headline_sentence
 from gre_bench.store import Store, fetch, find_editions
 from gre_bench.store.queries import (
     CANDIDATE_PAIRS,
@@ -74,7 +74,7 @@ def release_sentence(folder: Path) -> str:
     """
     with _open_verified_release(folder, None) as (connection, signatures):
         read = partial(fetch, connection)
-        return format_first_sentence(read, read(LEADERBOARD, signature_ids=list(signatures.values())))
+        return format_headline_sentence(read, read(LEADERBOARD, signature_ids=list(signatures.values())))
 
 
 def release_pairs(folder: Path, metric: str, candidate: str | None = None) -> list[CandidatePairRow]:

@@ -152,7 +152,8 @@ def contrast_rows(
       over the board's tests and all contrasts that are not among them. *tests*: the number of these tests.
     - *detectable*: the difference that this number of papers detects with a power of 80%, in a single test at 5%.
     - *chance*, *above_chance*: the difference of the chance scores, and the rest of the difference; None if there are
-      no chance scores. As on the board, the tests allow for dependence between papers whose reviews were exchanged.
+      no chance scores. As on the board, the tests allow for dependence between papers whose reviews were swapped to
+      measure chance scores.
     - *at_length*: the difference at equal length, in two forms, *common* and *own*; None if there are no lengths. *p*
       tests both together (`LengthContrast.p`); *why_not*: why there is no result.
     - *problem*: why there is no test.
@@ -177,7 +178,7 @@ def _compute_signature_rows(
     store: Store, contrasts: Sequence[PlannedContrast], signature: SignatureRow, known: Sequence[SignatureRow]
 ) -> list[dict[str, Any]]:
     pairs = ScoredPairs(*load_score_columns(store, signature))
-    parts = split_by_chance(store, signature, pairs, known)
+    parts = split_off_chance_scores(store, signature, pairs, known)
     candidates = list(dict.fromkeys(pairs.candidates))
     words = words_of(_transpose(store.read(BOARD_LENGTHS, **text_read_by(signature)._asdict())))
     texts = collect_text_lengths(pairs, words)
@@ -240,13 +241,14 @@ def _set_corrected_p(rows: Sequence[dict[str, Any]], tests: HolmFamily) -> None:
             row["tests"] = tests.size + len(others)
 
 
-def split_by_chance(
+def split_off_chance_scores(
     store: Store, signature: SignatureRow, pairs: ScoredPairs, known: Sequence[SignatureRow]
 ) -> dict[str, ScoredPairs]:
-    """Splits the scores of *pairs* into the chance score (of the candidate's review of another paper) and the rest.
+    """Splits each score of *pairs* into its chance score (``chance``) and the rest (``above_chance``).
 
-    The rest comes from the specific form of *signature*. The result is empty if that form is not among the *known*
-    signatures.
+    A chance score is the score of the candidate's review of another paper. The scores above chance are those of the
+    specific form of *signature*, as stored; pairs without one are left out. Returns {} if the signature of that form is
+    not among the *known* signatures.
     """
     specific = next((row for row in known if row["signature_id"] == find_specific_signature(signature, known)), None)
     if specific is None:
@@ -363,7 +365,8 @@ def compare_candidates(state: Path, edition: str, names: Sequence[str], metrics:
       won or lost by the largest differences.
     - *board*: *p_holm*, corrected over the *tests* of the board, and which candidate, if any, is *surely_ahead*. It is
       None unless both candidates are ranked in one group.
-    - *chance*, *above_chance*: the same test on each part that `split_by_chance` returns; None if there are no parts.
+    - *chance*, *above_chance*: the same test on each part that `split_off_chance_scores` returns; None if there are no
+      parts.
     - *validated*, *validation*: whether the metric is validated with its evaluation LM and writer; the same in words.
     - *other_lms*: the same test by each other validated *evaluation_lm* that has ranked both candidates.
     - *notes*: what a reader of the metric's board must know about each of the two candidates; "" if nothing.
@@ -389,7 +392,7 @@ def compare_candidates(state: Path, edition: str, names: Sequence[str], metrics:
         pairs = ScoredPairs(*load_score_columns(store, signature)).of_candidates(names)
         parts = {
             name: compute_paired_test(part, names, 0.90)
-            for name, part in split_by_chance(store, signature, pairs, planned).items()
+            for name, part in split_off_chance_scores(store, signature, pairs, planned).items()
         }
         row |= {name: asdict(test) if (test := parts.get(name)) else None for name in ("chance", "above_chance")}
         row["validated"], row["validation"] = is_validated(board), board[0]["validation"] if board else ""

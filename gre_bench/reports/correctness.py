@@ -18,7 +18,8 @@ RESULTS = "correctness.json"
 class MeanWithTest(TypedDict):
     """A mean over papers with its 95% interval and p-value.
 
-    *p_holm*: the p-value of a family of flaws, corrected over all families; None for other means.
+    *p_holm*: the p-value with Holm's correction over all kinds of flaws, if the mean is over one kind, such as
+    contradictions. None for other means.
     """
 
     value: float
@@ -34,6 +35,7 @@ class ReviewerResult(TypedDict):
     *score*: how much more the review of the text with the flaw tells about the flaw than the review of a text with
     another flaw. *other*, *again*: the same for two comparisons in which neither text has the flaw, so only chance is
     expected. *specific*: the gain over the review of another paper with the same flaw; None if there is none.
+    *families*: kind of flaw, such as ``omission`` → the mean score on flaws of this kind. *nulls*: the number of nulls.
     *detected*: the share of flaws detected. *true*: the same share for the control that names every flaw. *rate*: the
     estimated share of flaws that the reviewer names; None if it cannot be estimated.
     """

@@ -65,10 +65,10 @@ def format_leader_sentence(store: Store) -> str:
     """
     signatures = shown_signatures(store, None)
     rows = store.read(LEADERBOARD, signature_ids=[row["signature_id"] for row in signatures])
-    return format_first_sentence(store.read, rows, headline_metric(store)) if rows else ""
+    return format_headline_sentence(store.read, rows, headline_metric(store)) if rows else ""
 
 
-def format_first_sentence(read: Read, rows: Sequence[LeaderboardRow], wanted: str | None = None) -> str:
+def format_headline_sentence(read: Read, rows: Sequence[LeaderboardRow], wanted: str | None = None) -> str:
     """Returns the first sentence of the first board's answer, with its metric and number of papers.
 
     *read*: a function that runs queries on the store or release from which the boards' *rows* come. *wanted*: the

@@ -1,7 +1,8 @@
 """Measures what reviews say about planted flaws: a score with nulls, conformal detection, and the rate of naming flaws.
 
-For a flaw f of a paper, d_f is its description. A second flaw g is planted in another copy of the paper. x_f is a
-review of the text with f, and x_g a review of the text with g. The information about f in x_f, compared with x_g, is
+For a flaw f of a paper, d_f is its description: a judgment that states the flaw. A second flaw g is planted in another
+copy of the paper. x_f is a review of the text with f, and x_g a review of the text with g. The information about f in
+x_f, compared with x_g, is
 
     t_f = log P(d_f | x_f) − log P(d_f | x_g)
 
@@ -40,11 +41,14 @@ LEVEL = 0.95
 
 @dataclass(frozen=True, slots=True)
 class FlawScores:
-    """How much four reviews say about one flaw, in nats or shares of words, as means over the flaw's descriptions.
+    """How much each of a reviewer's reviews says about one flaw of a paper, in nats or shares of words.
 
-    *own*: the review of the text with the flaw. *other*: the review of the text with another flaw. *plain*: the review
-    of the paper as it is. *again*: the review of the paper after a harmless edit. *elsewhere*: the review of another
-    paper with the same flaw; None if there is none.
+    Each value is the mean over the flaw's descriptions, which state the flaw in several wordings.
+
+    - *own*: of the review of the text with the flaw. *other*: of the review of the text with another flaw.
+    - *plain*: of the review of the paper as it is. *again*: of the review of the paper after a harmless edit.
+    - *elsewhere*: of the review of another paper with the same flaw; None if there is none.
+    - *family*: the kind of flaw, such as ``omission``.
     """
 
     paper: str
@@ -112,10 +116,10 @@ def corrected_naming_rate(raw: float | None, true: float | None, false: float | 
 
 @dataclass(frozen=True, slots=True)
 class Correctness:
-    """A reviewer's score on planted flaws, its nulls, and the score on each family of flaws; 95% intervals by paper.
+    """A reviewer's score on planted flaws, its nulls, and the score on each kind of flaw; 95% intervals by paper.
 
     *other*, *again*: the means of the two nulls. *specific*: the gain over the review of another paper with the same
-    flaw; None if there is none. *families*: family → (test, Holm-corrected p). *nulls*: the number of nulls.
+    flaw; None if there is none. *families*: kind of flaw → (test, Holm-corrected p). *nulls*: the number of nulls.
     """
 
     score: PairedTest
@@ -128,7 +132,7 @@ class Correctness:
 
 
 def summarise_flaw_scores(scores: Sequence[FlawScores]) -> Correctness:
-    """Returns a reviewer's score on planted flaws, with its nulls and families.
+    """Returns a reviewer's score on planted flaws, with its nulls and its score on each kind of flaw.
 
     Args:
         scores: one entry per flaw, two flaws per paper.

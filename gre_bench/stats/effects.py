@@ -1,6 +1,7 @@
-"""How strongly a perturbation of reviews moves their scores: the standardised mean difference d, and Holm's correction.
+"""How strongly a perturbation of reviews moves their scores: the effect size (Cohen's d), and Holm's correction.
 
-Each pair of a paper and a reference is scored before and after the perturbation (Xu et al. 2025, §4.2):
+Each pair of a paper and a reference is scored before and after the perturbation (Xu et al. 2025, §4.2). The
+standardised mean difference is
 
     d = (mean after − mean before)/s, s² = (variance before + variance after)/2, variances with ddof = 1.
 
@@ -74,7 +75,9 @@ _FIRST, _SECOND = np.triu_indices(4)
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """The standardised mean difference d of the scores, after less before a perturbation, with two intervals.
+    """The effect size of a perturbation: the standardised mean difference of scores, after less before it.
+
+    *value* is this difference (Cohen's d); it has two intervals.
 
     - *low*, *high*, *p*: the interval by paper and its two-sided p-value.
     - *flat_low*, *flat_high*, *flat_p*: the published interval and p-value, which treat pairs as independent.
@@ -95,9 +98,10 @@ class Effect:
 
 
 def effect(before: Values, after: Values, papers: Keys, resamples: int = 10_000, seed: int = 0) -> Effect:
-    """Returns the effect of a perturbation of reviews: d of the scores *after* and *before* it, with 95% intervals.
+    """Returns the effect size (Cohen's d) of a perturbation of reviews on their scores, with 95% intervals.
 
-    If no pair's score changes, the effect is exactly zero.
+    A negative effect means that the scores fall. If scores vary between pairs but no pair's score changes, the effect
+    is exactly zero, with p = 1 and intervals of no width.
 
     Args:
         before: (n,) the scores of (paper, reference) pairs before the change.
@@ -107,8 +111,8 @@ def effect(before: Values, after: Values, papers: Keys, resamples: int = 10_000,
         seed: the bootstrap's seed.
 
     Raises:
-        ValueError: there are fewer than two papers, a number is not finite, scores are constant, or all papers have the
-            same effect.
+        ValueError: there are fewer than two papers, a number is not finite, all scores are equal, or all papers have
+            the same effect and it is not zero.
     """
     from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
@@ -149,7 +153,7 @@ def effect(before: Values, after: Values, papers: Keys, resamples: int = 10_000,
 
 
 def effect_at_length(before: Values, after: Values, longer: Values, papers: Keys, slope: Slope) -> PairedTest:
-    """Returns the effect d of a perturbation of reviews, with review length held fixed, and its 95% interval.
+    """Returns the effect size (Cohen's d) of a perturbation, with review length held fixed, and its 95% interval.
 
     Args:
         before: (n,) as in `effect`.
@@ -252,15 +256,15 @@ ChangeKind = Literal["degradation", "manipulation"]
 
 
 SMALLEST, MARGIN = 0.2, 0.1
-"""Limits of the effect d: the smallest fall of a degraded review's score that matters, and the largest rise of a
-manipulated review's score that is tolerated."""
+"""Limits of the effect size (Cohen's d): the smallest fall of a degraded review's score that matters, and the largest
+rise of a manipulated review's score that is tolerated."""
 
 
 def degradation_verdict(effect: Effect, p_holm: float) -> Verdict:
     """Returns the verdict on a degradation from its *effect* on the scores.
 
     - *pass*: the score falls, and *p_holm* is below 5%.
-    - *fail*: the interval of d lies above −`SMALLEST`, so the score does not fall by that much.
+    - *fail*: the interval of the effect lies above −`SMALLEST`, so the score does not fall by that much.
 
     *p_holm* is the effect's p-value by paper, after `adjust_by_holm` over the degradations of the same metric,
     evaluation LM and writer.
@@ -273,9 +277,9 @@ def degradation_verdict(effect: Effect, p_holm: float) -> Verdict:
 def manipulation_verdict(effect: Effect) -> Verdict:
     """Returns the verdict on a manipulation from its *effect* on the scores.
 
-    The verdict is *pass* if the interval of d lies below `MARGIN`, and *fail* if it lies at or above `MARGIN`. A metric
-    passes only if every manipulation passes. This is an intersection-union test, so it needs no correction for multiple
-    tests.
+    The verdict is *pass* if the interval of the effect lies below `MARGIN`, and *fail* if it lies at or above `MARGIN`.
+    A metric passes only if every manipulation passes. This is an intersection-union test, so it needs no correction for
+    multiple tests.
     """
     if effect.high < MARGIN:
         return "pass"

@@ -21,7 +21,7 @@ class PairTest:
     - *sign_p*: the two-sided p-value of the sign test; papers without a difference do not count.
 
     The fields from *ahead* on treat papers as independent. They are therefore not valid for scores that involve chance
-    scores, for which papers exchange reviews.
+    scores, because reviews of several papers are swapped to measure these.
     """
 
     first: str

@@ -5,11 +5,12 @@
 A candidate's score *above chance* is its score less its *chance score*. The chance score is the score of the
 candidate's review of another paper, against the same reference.
 
-Reviews exchange papers within small groups of papers, the *units*. In a unit's mean difference, effects of one review
-alone or of one paper alone cancel. No two units share a paper, so units are independent.
+To measure chance scores, a candidate's reviews are swapped within small groups of papers, called *units* or
+*exchanges*. In a unit's mean difference, effects of one review alone or of one paper alone cancel. No two units share a
+paper, so units are independent.
 
-Each candidate's reviews are exchanged separately. The difference of two candidates on one paper therefore depends on
-their differences on all papers with which either candidate's review was exchanged (`two_way_clustered_error`).
+Each candidate's reviews are swapped separately. The difference of two candidates on one paper therefore depends on
+their differences on all papers with which either candidate's review was swapped (`two_way_clustered_error`).
 
 Welch's test says whether a mean differs between two sets of papers that have no paper in common. For each set, it needs
 only the mean m, the standard error se and the number of papers n:
@@ -141,8 +142,9 @@ def two_way_clustered_error(values: Values | Array, first: Keys, second: Keys) -
 
     Args:
         values: (n,) one difference per paper.
-        first: (n,) the exchange of reviews that the first candidate's score depends on.
-        second: (n,) the exchange of reviews that the second candidate's score depends on.
+        first: (n,) the exchange that the first candidate's score depends on: the group of papers within which this
+            candidate's reviews were swapped to measure chance scores.
+        second: (n,) the exchange that the second candidate's score depends on.
 
     Returns:
         (se, units); *units* is the number of labels on the side that has fewer.
@@ -175,15 +177,16 @@ def paired_test(differences: Values, level: float = 0.90) -> PairedTest:
 
 
 def two_way_clustered_test(differences: Values, first: Keys, second: Keys, level: float = 0.90) -> PairedTest:
-    """Tests as `paired_test` does, but allows papers that share an exchange of reviews to have dependent *differences*.
+    """Tests as `paired_test` does, but allows *differences* to depend on each other within an exchange.
 
-    In some contrasts, the chance score cancels, for example if they compare two scores of one review against one
-    reference. Such contrasts do not depend on exchanges, so `paired_test` is right for them.
+    An exchange is a group of papers within which a candidate's reviews were swapped to measure chance scores. In some
+    contrasts, the chance score cancels, for example if they compare two scores of one review against one reference.
+    Such contrasts do not depend on exchanges, so `paired_test` is right for them.
 
     Args:
         differences: (n,) one number per paper, in the metric's unit.
-        first: (n,) the exchange of the first candidate, for each paper.
-        second: (n,) the exchange of the second candidate.
+        first: (n,) the exchange of each paper for the first candidate.
+        second: (n,) the exchange of each paper for the second candidate.
         level: the coverage of the interval, between 0 and 1.
 
     Returns:
@@ -217,7 +220,7 @@ class AboveChance:
 
     - *chance*: the mean chance score. *above*: the mean score less *chance*.
     - *low*, *high*, *p*: the 90% interval of *above* and its two-sided p-value; None for fewer than two units.
-    - *swaps*: the number of units, the groups of papers that exchange reviews.
+    - *swaps*: the number of units, the groups of papers whose reviews were swapped to measure chance scores.
     """
 
     chance: float
@@ -238,7 +241,8 @@ def above_chance(values: Values, differences: Values, papers: Keys, units: Keys)
         values: (n,) one score per pair, in the metric's unit.
         differences: (n,) the score less the chance score.
         papers: (n,) the paper of each pair.
-        units: (n,) the unit to which the pair's paper belongs, which is a group of papers that exchange reviews.
+        units: (n,) the unit of the pair's paper: the group of papers whose reviews were swapped to measure chance
+            scores.
 
     Raises:
         ValueError: there are no values.

@@ -4,7 +4,8 @@ There is one model of length, fitted by least squares:
 
     score = α_group + γ_candidate + β·log(tokens of the candidate's review).
 
-A *group* is a set of reviews that one task makes comparable. On a board, it is a paper, and candidates have effects γ.
+A *group* is a set of reviews whose scores can be compared directly. On a board, it is a paper, and candidates have
+effects γ.
 Without γ, β would mistake quality for length wherever better reviewers write more. In a validation, a group is a paper
 with one of its references. All reviews there are human, and β compares longer with shorter reviews of the same paper.
 
@@ -185,8 +186,9 @@ def length_controlled_means(
         papers: (n,) the paper of each score.
         at: the length to control for, in tokens.
         candidates: (n,) the candidate of each score.
-        exchanges: candidate → paper → the exchange of reviews that the score depends on, as for `contrast_at_length`.
-            The papers of a candidate without exchanges are independent.
+        exchanges: candidate → paper → the exchange that the score depends on: the group of papers whose reviews by the
+            candidate were swapped to measure chance scores. The papers of a candidate without exchanges are
+            independent.
 
     Returns:
         The means and intervals, in the metric's unit. A candidate whose papers are all in one exchange has no entry.
@@ -233,8 +235,9 @@ def contrast_at_length(
         second: (n,) the second candidate's score on each paper.
         first_tokens: (n,) the length of the first candidate's review of each paper, in tokens.
         second_tokens: (n,) the length of the second candidate's review of each paper, in tokens.
-        exchanges: for each of the two candidates, (n,) the exchange of reviews that its score on each paper depends on
-            (`two_way_clustered_error`). If None, papers are independent.
+        exchanges: for each of the two candidates, (n,) the exchange that its score on each paper depends on: the group
+            of papers whose reviews by the candidate were swapped to measure chance scores (`two_way_clustered_error`).
+            If None, papers are independent.
 
     Returns:
         The difference in both forms, in the metric's unit, and the overlap of lengths.

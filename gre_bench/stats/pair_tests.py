@@ -1,9 +1,11 @@
 """Tests every two candidates against each other: Student's paired test by paper, with Holm's correction over all tests.
 
 Two candidates are compared on the (paper, reference) pairs that both have. Their differences are averaged within each
-paper, so a paper counts as one observation. A chance score is the score of a candidate's review of another paper, so
-papers exchange reviews. Chance scores and scores above chance are therefore dependent among the papers of an exchange
-(`two_way_clustered_error`).
+paper, so a paper counts as one observation.
+
+A chance score is the score of a candidate's review of another paper. To measure it, the candidate's reviews of two or
+three papers are swapped; such a group of papers is called an *exchange*. Chance scores, and scores above chance, depend
+on each other within an exchange (`two_way_clustered_error`).
 
 All claims about order under one metric and evaluation LM come from one family of tests, in which each hypothesis occurs
 once: "better than the next", "better than the human baseline", the interval of a rank, and the contrasts of a file
@@ -45,13 +47,15 @@ def pair_tests(
         references: (n,) the reference of each score. If None, the scores of a candidate are averaged over each paper
             before candidates are compared.
         level: the coverage of each interval, between 0 and 1.
-        exchanges: (n,) the exchange of reviews that each score depends on. If None, papers are independent.
+        exchanges: (n,) the exchange that each score depends on: the group of papers whose reviews by the candidate were
+            swapped to measure chance scores. If None, papers are independent.
 
     Returns:
         k(k − 1)/2 tests of k candidates. In each test, *first* appears earlier in *candidates* than *second*.
 
     Raises:
-        ValueError: two candidates have fewer than two papers in common, or fewer than two exchanges on these papers.
+        ValueError: two candidates have fewer than two papers in common, or their common papers are in fewer than two
+            exchanges.
     """
     scores = check_finite(values, at_least=2)
     names = list(dict.fromkeys(candidates))

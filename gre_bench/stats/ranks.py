@@ -160,7 +160,7 @@ class SignificantOrders:
     """How many pairs of candidates differ significantly by each of two measures.
 
     *both*: the number that differ by both measures, in the same order. *contradict*: the pairs that differ by both
-    measures in opposite orders, each as (better, worse) by the first measure.
+    measures in opposite order, each as (better, worse) by the first measure.
     """
 
     both: int

@@ -38,11 +38,14 @@ STEPS = 1000
 
 
 def find_tipping_share(differences: Values | Array, stand_in: Values | Array, level: float = ONE_SIDED) -> float | None:
-    """Returns the tipping share: the largest q up to which the lower bound of the mean of u(q) stays above zero.
+    """Returns the tipping share: the largest q up to which the lower bound of the mean of u_i(q) stays above zero.
+
+    q is the share of references that are written like the reviews of the stand-in Z. On paper i, u_i(q) is
+    δ_i − q·δ_Z,i, as in the module's docstring.
 
     Args:
-        differences: (papers,) δ_i of the module's docstring, in the metric's unit.
-        stand_in: (papers,) δ_Z,i, in the same unit and order.
+        differences: (papers,) δ_i, the difference of the two candidates on each paper, in the metric's unit.
+        stand_in: (papers,) δ_Z,i, their difference if Z's reviews are the references, in the same unit and order.
         level: the one-sided confidence level of the bound.
 
     Returns:
@@ -59,11 +62,14 @@ def find_tipping_share(differences: Values | Array, stand_in: Values | Array, le
 
 
 def reversal_share(differences: Values | Array, stand_in: Values | Array, level: float) -> float | None:
-    """Returns the smallest share q from which the upper bound of the mean of u(q) is below zero.
+    """Returns the smallest share q from which the upper bound of the mean of u_i(q) is below zero.
+
+    q is the share of references that are written like the reviews of the stand-in Z. On paper i, u_i(q) is
+    δ_i − q·δ_Z,i, as in the module's docstring.
 
     Args:
-        differences: (papers,) δ_i of the module's docstring, in the metric's unit.
-        stand_in: (papers,) δ_Z,i, in the same unit and order.
+        differences: (papers,) δ_i, the difference of the two candidates on each paper, in the metric's unit.
+        stand_in: (papers,) δ_Z,i, their difference if Z's reviews are the references, in the same unit and order.
         level: the one-sided confidence level of the bound.
 
     Returns:
@@ -80,13 +86,14 @@ def reversal_share(differences: Values | Array, stand_in: Values | Array, level:
 def find_worst_tipping_share(
     differences: Values | Array, stand_in: Values | Array, level: float = ONE_SIDED
 ) -> float | None:
-    """Returns the tipping share under the worst assignment of references like Z's to papers, in steps of 0.001.
+    """Returns the tipping share under the worst assignment of references like those of the stand-in Z to papers.
 
-    The papers are chosen by their measured differences, noise included, so the share tends to be too small.
+    The share is computed in steps of 0.001. The papers are chosen by their measured differences, noise included, so the
+    share tends to be too small.
 
     Args:
-        differences: (papers,) δ_i of the module's docstring, in the metric's unit.
-        stand_in: (papers,) δ_Z,i, in the same unit and order.
+        differences: (papers,) δ_i, the difference of the two candidates on each paper, in the metric's unit.
+        stand_in: (papers,) δ_Z,i, their difference if Z's reviews are the references, in the same unit and order.
         level: the one-sided confidence level of the bound.
 
     Returns:
@@ -123,7 +130,7 @@ def _compute_t_quantile(papers: int, level: float) -> float:
 
 
 def _find_zero_crossings(delta: Array, other: Array, t: float) -> Iterator[tuple[float, float]]:
-    """Yields (q, mean of u(q)) for each share q in (0, 1] at which a bound of that mean crosses zero."""
+    """Yields (q, mean of δ_i − q·δ_Z,i) for each share q in (0, 1] at which a bound of that mean crosses zero."""
     m, z = float(delta.mean()), float(other.mean())
     covariance = np.cov(delta, other) / len(delta) * t**2
     a, b, c = z**2 - covariance[1, 1], m * z - covariance[0, 1], m**2 - covariance[0, 0]

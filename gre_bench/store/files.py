@@ -23,8 +23,8 @@ KEPT = "what was committed is kept: make room and give the same command again"
 def convert_write_errors(key: str, *files: Path) -> Iterator[None]:
     """Turns an `OSError` in the block into a `StoreError` for edition *key*.
 
-    *files*: first the file that the block writes, which the message names, then temporary files. After an error the
-    temporary files are deleted, because they may be incomplete.
+    *files*: one or more files. The first is the file that the block writes; the message names it. All others are
+    temporary files. After an error the temporary files are deleted, because they may be incomplete.
     """
     try:
         yield

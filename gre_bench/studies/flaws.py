@@ -1,8 +1,11 @@
 """Makes an edition of papers with planted flaws. A refresh then reviews and scores it like any other edition.
 
-The edition ``ICLR-2025-flaws`` holds each chosen paper of ``ICLR-2025`` four times: with a flaw f, with another flaw g,
-as it is, and after a harmless edit. A text's id is the paper's id, ``~`` and the flaw's name. The references of each
-text are the descriptions of f and g. Descriptions of the same flaw in another paper are references, too. The human
+The edition ``ICLR-2025-flaws`` holds four versions of each chosen paper of ``ICLR-2025``: with a flaw f, with another
+flaw g, as it is, and after a harmless edit. A version is called a *text*. Its id is the paper's id, ``~`` and the
+flaw's name, which is ``0`` for the paper as it is.
+
+A *description* of a flaw is a judgment that states the flaw; each flaw has several wordings of it. The references of
+each text are the descriptions of f and g. Descriptions of the same flaw in another paper are references, too. The human
 candidate is one human review of the paper as it is. This review is the same for all four texts, so it contains no
 information about the flaws. ``flaws.json`` in the edition's folder records every place that was edited.
 """
@@ -61,7 +64,7 @@ FLAWS, RECORD, AS_IS = "flaws", "flaws.json", "0"
 METRICS = ("gem", "gem_s_abstract")
 SCRIPTS = ("plain-0", "plain-50", "plain-100", "oblique-100")
 DESCRIPTIONS = 8
-"""The minimum number of references of a text: two flaws with four descriptions each."""
+"""The minimum number of references of a text: two flaws with four descriptions each, one per wording."""
 _FIXED = {"seed": "--seed", "asked": "number of --papers", "catalogue": "catalogue of flaws"}
 _RECORDED = ("source", "papers", "left_out", "wordings", "not_plantable", *_FIXED)
 
@@ -183,13 +186,16 @@ def read_record(store: Store) -> dict[str, Any]:
         ) from None
 
 
-def format_variant_id(paper: str, flaw: str) -> str:
+def format_text_id(paper: str, flaw: str) -> str:
     return f"{paper}{MARK}{flaw}"
 
 
-def format_reference_id(variant: str, owner: str, flaw: str, number: int) -> str:
-    """Returns the id of one of *variant*'s references: description *number* of the flaw *flaw* in paper *owner*."""
-    return f"{variant}:{owner}{MARK}{flaw}:{number}"
+def format_reference_id(text_id: str, owner: str, flaw: str, number: int) -> str:
+    """Returns the id of a reference of the text *text_id*.
+
+    The reference is a description of the flaw *flaw* in paper *owner*, in wording *number*, counted from 0.
+    """
+    return f"{text_id}:{owner}{MARK}{flaw}:{number}"
 
 
 def find_papers_with_same_flaw(papers: Mapping[str, Sequence[str]]) -> dict[tuple[str, str], str]:
@@ -259,14 +265,14 @@ def _build_storing_steps(
     for name, (f, g, harmless) in planted.items():
         bodies = {f.flaw.name: f.text, g.flaw.name: g.text, AS_IS: papers[name].text, HARMLESS: harmless.text}
         for flaw, body in bodies.items():
-            variant = format_variant_id(name, flaw)
-            own = replace(human[name][0], review_id=f"{variant}:{HUMAN}", paper_id=variant, slot=0, grade=None)
+            text_id = format_text_id(name, flaw)
+            own = replace(human[name][0], review_id=f"{text_id}:{HUMAN}", paper_id=text_id, slot=0, grade=None)
             roles += [
-                Role(variant, len(texts), "reference" if place else "candidate", place, each)
-                for place, each in enumerate([own.review_id, *by_text[variant]])
+                Role(text_id, len(texts), "reference" if place else "candidate", place, each)
+                for place, each in enumerate([own.review_id, *by_text[text_id]])
             ]
             reviews.append(own)
-            texts.append(replace(papers[name], paper_id=variant, text=body, source_row=None))
+            texts.append(replace(papers[name], paper_id=text_id, text=body, source_row=None))
     draw = collect_draw_settings(job.settings.edition) | {
         "known": len(texts),
         "eligible": len(texts),
@@ -284,12 +290,12 @@ def _build_reference_reviews(planted: Pairs) -> Iterator[Review]:
         for flaw in (row[0].flaw.name, row[1].flaw.name, AS_IS, HARMLESS):
             owner = owner_of.get((name, flaw))
             foreign = [(owner, item) for item in planted[owner] if item.flaw.name == flaw] if owner else []
-            variant, slot = format_variant_id(name, flaw), 0
+            text_id, slot = format_text_id(name, flaw), 0
             for paper, item in (*own, *foreign):
                 for number, line in enumerate(item.fill_placeholders(item.flaw.judgments)):
                     slot += 1
                     yield Review(
-                        format_reference_id(variant, paper, item.flaw.name, number), variant, HUMAN, line, slot
+                        format_reference_id(text_id, paper, item.flaw.name, number), text_id, HUMAN, line, slot
                     )
 
 
@@ -303,10 +309,10 @@ def _write_scripted_reviews(
         texts: dict[str, PlantedText | None] = {f.flaw.name: f, g.flaw.name: g, AS_IS: None, HARMLESS: None}
         for script in scripts:
             for flaw, item in texts.items():
-                chance, variant = random.Random(f"{name} {flaw} {script}"), format_variant_id(name, flaw)
+                chance, text_id = random.Random(f"{name} {flaw} {script}"), format_text_id(name, flaw)
                 candidate = scripted.PREFIX + script
                 text = scripted.write_scripted_review(script, pool, item, [f, g, *rest], chance)
-                yield Review(f"{variant}:{candidate}", variant, candidate, text)
+                yield Review(f"{text_id}:{candidate}", text_id, candidate, text)
 
 
 def compute_flaw_results(job: Job, record: Mapping[str, Any]) -> FlawResults:
@@ -367,7 +373,7 @@ def read_flaw_scores(values: Values, record: Mapping[str, Any]) -> list[FlawScor
         for place, other in (places, reversed(places)):
             flaw = place["flaw"]
             own = [
-                _mean_score_on_flaw(values, format_variant_id(paper, name), paper, flaw, record["wordings"][flaw])
+                _mean_score_on_flaw(values, format_text_id(paper, name), paper, flaw, record["wordings"][flaw])
                 for name in (flaw, other["flaw"], AS_IS, HARMLESS)
             ]
             known = [value for value in own if value is not None]
@@ -376,16 +382,16 @@ def read_flaw_scores(values: Values, record: Mapping[str, Any]) -> list[FlawScor
                 same = None
                 if abroad:
                     same = _mean_score_on_flaw(
-                        values, format_variant_id(abroad, flaw), paper, flaw, record["wordings"][flaw]
+                        values, format_text_id(abroad, flaw), paper, flaw, record["wordings"][flaw]
                     )
                 rows.append(FlawScores(paper, flaw, place["family"], *known, elsewhere=same))
         scores += rows if len(rows) == 2 else []
     return scores
 
 
-def _mean_score_on_flaw(values: Values, variant: str, paper: str, flaw: str, wordings: int) -> float | None:
-    """Returns the mean score of the review of *variant* on the descriptions of *flaw*; None if a score is missing."""
-    own = [values.get((variant, format_reference_id(variant, paper, flaw, number))) for number in range(wordings)]
+def _mean_score_on_flaw(values: Values, text_id: str, paper: str, flaw: str, wordings: int) -> float | None:
+    """Returns the mean score of the review of a text on the descriptions of *flaw*; None if a score is missing."""
+    own = [values.get((text_id, format_reference_id(text_id, paper, flaw, number))) for number in range(wordings)]
     known = [value for value in own if value is not None]
     return sum(known) / wordings if len(known) == wordings else None
 

@@ -33,7 +33,7 @@ from gre_bench.pipeline.importing import (
     read_known_reviews,
 )
 from gre_bench.pipeline.pair_scoring import end_run, score
-from gre_bench.pipeline.planning import RunPlan, add_plan, build_synopses, iterate_responses
+from gre_bench.pipeline.planning import RunPlan, add_plan, build_synopses, iterate_reviews_with_judgments
 from gre_bench.pipeline.reading import import_sources
 from gre_bench.pipeline.refreshing import check_scoring_job
 from gre_bench.pipeline.runs.job import Job, Progress
@@ -147,11 +147,11 @@ def _load_judgments_by_writer(store: Store) -> Mapping[str, dict[str, str]]:
 def _load_human_responses(
     store: Store, job: Job, papers: Sequence[str], judged_by: str | None
 ) -> dict[str, list[Response]]:
-    """Returns paper id → its human reviews. *judged_by*: as in `iterate_responses`."""
+    """Returns paper id → its human reviews. *judged_by*: as in `iterate_reviews_with_judgments`."""
     human = [review for review in read_known_reviews(store) if review.candidate == HUMAN]
     apart = read_not_human_ids(human, job.settings.edition.not_human)
     references: dict[str, list[Response]] = {name: [] for name in papers}
-    for review, response in iterate_responses(store, judged_by):
+    for review, response in iterate_reviews_with_judgments(store, judged_by):
         if review.candidate == HUMAN and review.review_id not in apart and review.paper_id in references:
             references[review.paper_id].append(response)
     return references

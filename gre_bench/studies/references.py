@@ -1,8 +1,9 @@
 """Measures how much a board would change if AI had written some of its human references, or if a reviewer were missing.
 
-Candidates' reviews are stand-ins for AI-written references: each LM candidate is scored with the reviews of all other
-candidates as references. The scores of other human reviews on a reference show how AI-like the reference is. All these
-scores are stored paper by paper, so a study that was interrupted continues.
+A *stand-in* is an LM candidate whose review takes the place of a human reference, as if AI had written the reference.
+Each LM candidate is scored with the reviews of all other LM candidates as stand-ins. The scores of other human reviews
+on a reference show how AI-like the reference is. All these scores are stored paper by paper, so a study that was
+interrupted continues.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from gre_bench.pipeline.runs.workers import run_with_workers
 from gre_bench.ranking.reference_dependence import (
     NO_HUMAN,
     compute_reference_likeness,
-    compute_trimmed_order,
+    compute_trimmed_differences,
     describe_tipping_points,
     shifts_by_lm_likelihood,
     shifts_without_each_reviewer,
@@ -58,12 +59,14 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 def study_references(
     state: Path, edition: str, metrics: list[str] | None, likelihood: Path | None, threshold: float
 ) -> dict[str, Any]:
-    """Returns how many AI-written references the board's orders withstand, and how ranks shift without a reviewer.
+    """Returns how much a board depends on its references, for each of its signatures.
+
+    It tells up to which share of AI-written references two candidates keep their order. It also tells how ranks shift
+    if one human reviewer at a time is left out. An edition loaded from a release is only read, not scored.
 
     *metrics*: None: the headline metric. *likelihood*: a file with the likelihood that an LM wrote each reference.
-    *threshold*: the likelihood from which a reference counts as LM-written. An edition loaded from a release is only
-    read, not scored. Raises `SettingsError` without a human baseline, or if the evaluation LM has changed, and
-    `SourceError` for a faulty file.
+    *threshold*: the likelihood from which a reference counts as LM-written. Raises `SettingsError` without a human
+    baseline, or if the evaluation LM has changed, and `SourceError` for a faulty file.
     """
     likely = read_likelihood(likelihood) if likelihood else None
     store = ReadCopy(state, edition)
@@ -96,10 +99,12 @@ def build_reference_report(
     """Returns the report on one signature, from the scores in *store*; nothing is scored.
 
     - *line*: the sentence that the board shows; None if no candidate is scored on stand-ins.
-    - *orders*: one row per pair of LM candidates. *trimmed*: their orders without the most AI-like references.
+    - *orders*: one row per pair of LM candidates in `compute_tipping_points`: which of the two is ahead, and up to
+      which share of AI-written references. *trimmed*: their difference without the most AI-like references.
     - *human*: why the human baseline has no row.
     - *likeness*: quantiles, over all references, of how AI-like they are.
-    - *reviewers*: how far the ranked candidates' leads over the human baseline shift without each reviewer.
+    - *reviewers*: how far the ranked candidates' leads over the human baseline shift when one human reviewer at a time
+      is left out.
     - *strata*: how far these leads shift with the likelihood that an LM wrote the reference.
     - *unranked*: name of each other candidate → why the board does not rank it.
     """
@@ -119,7 +124,11 @@ def build_reference_report(
         "line": describe_tipping_points(points),
         "orders": [
             asdict(row)
-            | {"trimmed": [asdict(each) for each in compute_trimmed_order(pairs, stand_ins, row.first, row.second)]}
+            | {
+                "trimmed": [
+                    asdict(each) for each in compute_trimmed_differences(pairs, stand_ins, row.first, row.second)
+                ]
+            }
             for row in points
         ],
         "human": NO_HUMAN,

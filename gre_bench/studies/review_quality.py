@@ -29,7 +29,7 @@ from gre_bench.guidelines.quality_points import (
     compute_mean_date,
     compute_median_length,
     compute_review_qualities,
-    sample_groups,
+    sample_review_ids_by_group,
     select_group_members,
 )
 from gre_bench.ingest.records.notes import list_review_fields
@@ -89,7 +89,7 @@ def grade(job: QualityJob) -> dict[str, Any]:
             for review, answer in zip(able, answers, strict=True):
                 verdicts[review.review_id, name] = answer.read
         qualities = compute_review_qualities(reviews, verdicts)
-        groups = sample_groups(qualities, job.size, job.seed)
+        groups = sample_review_ids_by_group(qualities, job.size, job.seed)
         summary = _build_quality_summary(job, source, reviews, qualities, groups) | {"folder": str(folder)}
         write_text_file(folder / "quality.csv", format_rows_as_csv(map(_build_quality_row, qualities)))
         by_id = {review.review_id: review for review in reviews}

@@ -1,8 +1,8 @@
 """Checks whether the evaluation LM gives two reviews the same joint probability in both orders (Xu et al. 2025, A.5).
 
-The two orders are log P(x) + log P(y | x) and log P(y) + log P(x | y). They are compared over all pairs of human
-reviews of a paper. GEM on all ordered pairs needs the same log-probabilities. So the check scores these pairs with GEM
-and reads the stored log-probabilities.
+The two orders are those of the reviews x and y: log P(x) + log P(y | x) and log P(y) + log P(x | y). They are compared
+over all pairs of human reviews of a paper. GEM on all ordered pairs needs the same log-probabilities. So the check
+scores these pairs with GEM and reads the stored log-probabilities.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ METRIC = "gem"
 
 
 def check_symmetry(job: Job) -> dict[str, Any]:
-    """Scores all ordered pairs of human reviews with GEM; returns how well the two orders agree.
+    """Scores all ordered pairs of human reviews with GEM; returns how well the two orders of a pair agree.
 
     The result has Spearman's coefficients with 95% intervals (bootstrap by paper), the outcome of the run, and the
     reasons why pairs have no score. Raises `SourceError` if fewer than three pairs are scored in both orders, or if the

@@ -244,7 +244,12 @@ def _replace_config(model: CacheNgram, **changes: Any) -> CacheNgram:
 def _read_review_pairs(
     model: CacheNgram, papers: Papers
 ) -> tuple[list[tuple[str, str]], dict[str, ReplyParts], dict[str, KnownTextEffect | None]]:
-    """Returns all ordered pairs (known text, reply) of two reviews of one paper, and each review read in both roles."""
+    """Returns the pairs of reviews to train on, and what *model* reads in each review.
+
+    *papers*: the reviews of each paper. Three results: all ordered pairs (known text, reply) of two reviews of one
+    paper; review → what is read in it as a reply; review → what is read in it as a known text, or None if it has no
+    word to copy.
+    """
     pairs = [pair for paper in papers for pair in permutations(paper, 2)]
     replies = {text: model.read_reply(text) for paper in papers for text in paper}
     return pairs, replies, {text: model.read_known(text) for text in replies}

@@ -1,6 +1,6 @@
 """Computes the loss of conversations with common prefixes, reading each shared token only once.
 
-The nine conversations about a paper share the system prompt, the synopsis and the first reviews. They are merged into a
+The nine conversations about a paper share the system prompt, the synopsis and the given reviews. They are merged into a
 trie (`gre_bench.lm.engine.packs`), which has about 1.6 times fewer tokens, or 2.5 times fewer with abstracts. The loss
 and its gradient are the same as if each conversation were read alone, up to the order of floating-point sums.
 

@@ -27,8 +27,8 @@ from gre_bench.studies.certificate import paper_differences_from_human
 RESAMPLES, SEED = 10_000, 0
 
 
-def by_paper(stores: list[ReadCopy], lm: str, metric: str, harm: str, degrees: Sequence[int]) -> Array:
-    """Returns each paper's mean difference over *degrees* (percent) of *harm*, in the order of the papers' ids."""
+def by_paper(stores: list[ReadCopy], lm: str, metric: str, harm: str, degrees: Sequence[int]) -> dict[str, float]:
+    """Returns paper id → its mean difference over *degrees* (percent) of *harm*; a paper needs scores of all of them."""
     names = [f"human~{harm}-{degree}~judgments" for degree in degrees]
     rows = {name: [] for name in (HUMAN, *names)}
     for store in stores:
@@ -37,8 +37,14 @@ def by_paper(stores: list[ReadCopy], lm: str, metric: str, harm: str, degrees: S
                 pairs = store.read(CANDIDATE_PAIRS, signature_id=signature["signature_id"], candidates=list(rows))
                 for row in pairs:
                     rows[row["candidate_id"]].append(row)
-    differences = paper_differences_from_human(rows, names)
-    return differences.mean(axis=1) if len(differences) else np.zeros(0)
+    papers = sorted({row["paper_id"] for row in rows[HUMAN] if row["state"] == "scored"})
+    differences = {
+        paper: paper_differences_from_human(
+            {name: [row for row in own if row["paper_id"] == paper] for name, own in rows.items()}, names
+        )
+        for paper in papers
+    }
+    return {paper: float(values.mean()) for paper, values in differences.items() if values.size}
 
 
 def resistance(values: Array) -> Array:
@@ -66,14 +72,16 @@ def table(judges: dict[str, list[ReadCopy]], degrees: Sequence[int]) -> list[lis
     for harm in HARMS.values():
         cells = [harm.said]
         for metric in metrics:
-            first, second = (by_paper(stores, lm, metric, harm.name, degrees) for lm, stores in judges.items())
-            if not len(first) or len(first) != len(second):
-                cells.append(f"{len(first)} and {len(second)} papers")
+            known = [by_paper(stores, lm, metric, harm.name, degrees) for lm, stores in judges.items()]
+            papers = sorted(set.intersection(*map(set, known)))
+            if len(papers) < 2:
+                cells.append("–")
                 continue
+            first, second = (np.array([own[paper] for paper in papers]) for own in known)
             difference, low, high = compare_resistance(first, second)
             cells.append(
                 f"{float(resistance(first)):.2f} less {float(resistance(second)):.2f}: {difference:+.2f} "
-                f"({low:+.2f}, {high:+.2f})".replace("-", "−")
+                f"({low:+.2f}, {high:+.2f}), {len(papers)} papers".replace("-", "−")
             )
         rows.append(cells)
     return rows

@@ -30,7 +30,7 @@ from scipy.stats import rankdata
 
 from gre_bench.core.records import Prediction
 from gre_bench.core.settings import load
-from gre_bench.ingest.records.sampling import read_evaluation_set
+from gre_bench.ingest.records.sampling import build_evaluation_set_register
 from gre_bench.lm.opening import open_lm
 from gre_bench.lm.protocol import EvaluationLM
 from gre_bench.pipeline.training import judged_papers
@@ -67,7 +67,7 @@ def read_sets(
     files: Path, never: Path, most: int, chosen: Iterable[tuple[str, str, str]]
 ) -> Iterator[tuple[str, list[tuple[str, tuple[str, ...], str | None]]]]:
     """Yields (name, papers) of each set in *chosen*: at most *most* papers with id, three judgments and synopsis."""
-    barred = read_evaluation_set(never)
+    barred = build_evaluation_set_register(never)
     for file, rows, kind in chosen:
         papers = judged_papers(files / f"{file}.parquet", rows, None)
         hit = barred.trained_on([paper.texts for paper in papers])

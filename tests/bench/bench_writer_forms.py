@@ -24,7 +24,7 @@ import pandas as pd
 
 from gre_bench.core.records import Prediction
 from gre_bench.core.training_registers import PaperTexts
-from gre_bench.ingest.records.sampling import read_evaluation_set
+from gre_bench.ingest.records.sampling import build_evaluation_set_register
 from gre_bench.lm.ngram.cache_ngram import CacheNgram
 from gre_bench.lm.ngram.segmentation import split_into_tokens
 from gre_bench.perturbations import edits
@@ -44,7 +44,7 @@ Reviewed = tuple[PaperTexts, str]
 def sets(files: Path, never: Path) -> list[tuple[str, list[Reviewed], bool]]:
     """Returns (name, papers with three reviews, whether the abstract is given) of each set."""
     known = pd.read_json(files / "papers.jsonl", lines=True).set_index("paper_id")
-    barred = read_evaluation_set(never)
+    barred = build_evaluation_set_register(never)
 
     def papers(file: str, first: int, end: int) -> list[Reviewed]:
         rows = pd.read_parquet(files / file, columns=["row", "paper_id", "slot", "review"])

@@ -33,7 +33,7 @@ def table(certificates: list[Certificate]) -> str:
     titles = [find_recipe(str(item.signature["metric"])).title for item in certificates]
     rows = [["harm", *titles], ["---"] * (len(titles) + 1)]
     rows += [[harm.said, *(cell(item.harms.get(name)) for item in certificates)] for name, harm in HARMS.items()]
-    papers = (str(max(curve["papers"] for curve in item.harms.values())) for item in certificates)
+    papers = (str(item.papers) for item in certificates)
     return "\n".join(f"| {' | '.join(row)} |" for row in [*rows, ["papers", *papers]])
 
 

@@ -25,7 +25,7 @@ from scipy import optimize, sparse
 
 from gre_bench.core.review_text import Kind
 from gre_bench.core.training_registers import PaperTexts, Register, load_named_registers, write_register
-from gre_bench.ingest.records.sampling import read_evaluation_set
+from gre_bench.ingest.records.sampling import build_evaluation_set_register
 from gre_bench.writing.rules.judgments import split_into_claims
 from gre_bench.writing.rules.stances import NONE, SCALE, STANCES, Claim, features
 from tests.bench.bench_rule_judgments import judged, parse_row_range, real_rows, words
@@ -141,7 +141,7 @@ def papers_of(rows: Sequence[dict[str, Any]]) -> list[PaperTexts]:
 def main() -> None:
     first, last = parse_row_range(300, 899)
     out = Path(sys.argv[3]) if len(sys.argv) > 3 else ROOT / "data" / "judgments" / "weights.tsv"
-    sets = [read_evaluation_set(file) for file in sorted((SHARED / "openreview").glob("*.notes.jsonl.gz"))]
+    sets = [build_evaluation_set_register(file) for file in sorted((SHARED / "openreview").glob("*.notes.jsonl.gz"))]
     rows, given = rows_of(first, last, sets)
     start = time.perf_counter()
     read = [(split_into_claims(row["review"] or ""), judged(row["judgments"] or "")) for row in rows]

@@ -22,7 +22,7 @@ from gre_bench.core.training_registers import (
     read_register,
     write_register,
 )
-from gre_bench.ingest.records.sampling import read_evaluation_set
+from gre_bench.ingest.records.sampling import build_evaluation_set_register
 from gre_bench.writing.rules.judgments import WRITER
 from tests.conftest import real
 
@@ -120,7 +120,7 @@ def judging(tmp_path_factory):
     rows = parquet.read_table(real("iclr2023", "human_reviews.parquet"), filters=[("row", "<", 300)])
     parquet.write_table(rows, file := tmp_path_factory.mktemp("judging") / "rows_0_299.parquet")
     notes = (real("openreview", f"iclr{year}.notes.jsonl.gz") for year in (2020, 2023, 2024))
-    return {path.name: read_evaluation_set(path).entries
+    return {path.name: build_evaluation_set_register(path).entries
             for path in (file, *notes, real("llm-boards", "iclr2022", "papers.jsonl"))}  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.examiners import templates as scales
 from gre_bench.examiners.pairwise import TextPair, ask_preferences, list_decided_games, measure_position_bias
 from gre_bench.examiners.panel import (
-    ExamResult,
+    ExaminerExamResult,
     compute_exam_result,
     compute_exam_weight,
     compute_exam_weights,
@@ -65,9 +65,9 @@ def test_the_chairs_weights_are_the_formulas(rule, p, alpha, value):
 
 def test_the_decision_is_the_weighted_mean_of_those_who_have_an_answer():
     exams = [
-        ExamResult("a", 0.9, None, 10, 0, True),
-        ExamResult("b", 0.6, None, 10, 0, True),
-        ExamResult("c", 0.3, None, 10, 0, False),
+        ExaminerExamResult("a", 0.9, None, 10, 0, True),
+        ExaminerExamResult("b", 0.6, None, 10, 0, True),
+        ExaminerExamResult("c", 0.3, None, 10, 0, False),
     ]
     by = compute_exam_weights(exams, "poly")
     assert by == {"a": pytest.approx(0.6), "b": pytest.approx(0.4)}
@@ -80,16 +80,16 @@ def test_the_decision_is_the_weighted_mean_of_those_who_have_an_answer():
 def test_a_panel_that_nobody_qualified_for_is_refused_in_one_line():
     with pytest.raises(SettingsError, match="no examiner passed the qualification exam; the best, b, has 0.50"):
         compute_exam_weights(
-            [ExamResult("a", 0.4, None, 10, 0, False), ExamResult("b", 0.5, None, 10, 0, False)], "log"
+            [ExaminerExamResult("a", 0.4, None, 10, 0, False), ExaminerExamResult("b", 0.5, None, 10, 0, False)], "log"
         )
     with pytest.raises(SettingsError, match="examiner a has no positive weight by rule log"):
-        compute_exam_weights([ExamResult("a", 0.5, None, 10, 0, True)], "log")
+        compute_exam_weights([ExaminerExamResult("a", 0.5, None, 10, 0, True)], "log")
 
 
 @given(st.lists(st.floats(0.6, 1), min_size=1, max_size=6), st.sampled_from(["uniform", "log", "exp", "poly"]))
 def test_weights_sum_to_one_and_a_better_exam_never_weighs_less(scores, rule):
     by = compute_exam_weights(
-        [ExamResult(str(place), score, None, 1, 0, True) for place, score in enumerate(scores)], rule
+        [ExaminerExamResult(str(place), score, None, 1, 0, True) for place, score in enumerate(scores)], rule
     )
     assert sum(by.values()) == pytest.approx(1)
     order = sorted(range(len(scores)), key=lambda place: scores[place])

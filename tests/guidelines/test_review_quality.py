@@ -24,7 +24,7 @@ from gre_bench.guidelines.quality_points import (
     grade_date,
     grade_length,
     group_of,
-    sample_groups,
+    sample_review_ids_by_group,
 )
 
 FIELDS = {
@@ -133,25 +133,32 @@ def constructed(total, name):
 def test_thirty_of_each_group_are_drawn_with_a_seed_and_all_of_a_smaller_one():
     qualities = [constructed(2 + place % 16, f"r{place:04}") for place in range(1600)]
     assert {quality.total for quality in qualities} == set(range(2, 18))
-    drawn = sample_groups(qualities, seed=1)
+    drawn = sample_review_ids_by_group(qualities, seed=1)
     assert {group: len(ids) for group, ids in drawn.items()} == dict.fromkeys(GROUPS, 30)
     totals = {quality.review_id: quality.total for quality in qualities}
     assert {totals[name] for name in drawn["good"]} == {17}
     assert {totals[name] for name in drawn["middle"]} == {11}
     assert {totals[name] for name in drawn["bad"]} == {2, 3, 4, 5, 6}
-    assert drawn == sample_groups(list(reversed(qualities)), seed=1) != sample_groups(qualities, seed=2)
-    few = sample_groups(qualities[:64])
+    assert (
+        drawn
+        == sample_review_ids_by_group(list(reversed(qualities)), seed=1)
+        != sample_review_ids_by_group(qualities, seed=2)
+    )
+    few = sample_review_ids_by_group(qualities[:64])
     assert {group: len(few[group]) for group in ("good", "middle", "bad")} == {"good": 4, "middle": 4, "bad": 20}
 
 
 def test_a_group_of_one_criterion_has_the_ends_of_that_criterion_whatever_the_others_are():
     qualities = list(map(constructed, range(2, 18), map(str, range(16))))
-    points, drawn = {quality.review_id: quality.points for quality in qualities}, sample_groups(qualities, size=16)
+    points, drawn = (
+        {quality.review_id: quality.points for quality in qualities},
+        sample_review_ids_by_group(qualities, size=16),
+    )
     for criterion, (least, most) in zip(NAMES, ((1, 5), (1, 5), (0, 3), (0, 2), (0, 2)), strict=True):
         for side, end in (("good", most), ("bad", least)):
             assert drawn[f"{side}.{criterion}"] == sorted(n for n, given in points.items() if given[criterion] == end)
     lone = Quality("r", "p", {"review_length": 5, "submission_date": Problem("no_date", "no date")})
-    assert [group for group, ids in sample_groups([lone]).items() if ids] == ["good.review_length"]
+    assert [group for group, ids in sample_review_ids_by_group([lone]).items() if ids] == ["good.review_length"]
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**12), st.integers(0, 5000)), min_size=1, max_size=20))

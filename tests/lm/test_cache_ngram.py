@@ -21,7 +21,7 @@ from gre_bench.lm.ngram.cache_ngram import CacheNgram, strip_ending
 from gre_bench.lm.ngram.segmentation import (
     Alphabet,
     GapAndCapitalModel,
-    Speller,
+    SpellingModel,
     alphabet_of_python,
     count_gaps_and_capitals,
     count_spelling_ngrams,
@@ -125,7 +125,7 @@ def test_characters_are_counted_as_the_tokeniser_sorts_them() -> None:
 
 def test_spellings_of_all_words_sum_to_one() -> None:
     characters, counts = count_spelling_ngrams(["ab", "a", "aab", "b"])
-    speller = Speller(characters, counts, Alphabet(word=3, space=1, mark=1))
+    speller = SpellingModel(characters, counts, Alphabet(word=3, space=1, mark=1))
     sums = np.cumsum(
         [
             np.exp(speller.logprobs(["".join(word) for word in itertools.product("abc", repeat=length)])).sum()

@@ -131,7 +131,7 @@ def test_a_validation_after_a_certificate_has_its_own_changes_and_the_detail_nam
     assert {row["change"] for row in summary["effects"]} == {"line_deletion", "shuffled_lines"}
     details = dict(query(state, "select metric, detail from validations join signatures using (signature_id)"))
     line = certificate_of(state, signature_of(json.loads(next(iter(files(state).values())))["signature"])).sentence
-    assert line.startswith("on 113 papers tells garbling from ")
+    assert line.startswith("on 113 papers (computed from 5) tells garbling from ")
     assert any(detail.endswith(CERTIFIED + line) for detail in details.values())
 
 
@@ -139,7 +139,7 @@ def test_the_board_and_its_json_say_what_the_certificate_does(state):
     asked = demo(*ASKED, "validation.level=judgments", 'validation.perturbations=["line_deletion"]')
     validate(Job(asked, state))
     code, text = shown("leaderboard", EDITION, "--metric", "gem", "--state", state)
-    assert code == 0 and "on 113 papers tells garbling from " in " ".join(text.split())
+    assert code == 0 and "on 113 papers (computed from 5) tells garbling from " in " ".join(text.split())
     code, text = shown("leaderboard", EDITION, "--json", "--state", state)
     assert all(CERTIFIED in row["detail"] for row in json.loads(text)["validations"] if row["metric"] == "gem")
 
@@ -160,7 +160,7 @@ def test_the_command_prints_a_line_for_each_harm_within_80_columns(state):
     table = [line for line in text.splitlines() if line.strip().startswith(tuple(harm.said for harm in HARMS.values()))]
     assert len(table) == 2 * len(HARMS)
     assert all(len(line.rstrip()) <= 80 for line in table)
-    assert "gem: on 113 papers tells garbling from" in text
+    assert "gem: on 113 papers (computed from 5) tells garbling from" in text
 
 
 def test_only_metrics_of_information_are_certified(tmp_path):

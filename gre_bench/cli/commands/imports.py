@@ -105,8 +105,9 @@ def import_reviews(
     """Add reviews by humans or by a candidate.
 
     They may come with judgments. Columns: paper_id; review_id (or slot, for human reviews); candidate (or --as,
-    --human); review; judgments (text or list of lines); writer; slot; rating; row. Rows are checked one by one; a
-    report says which were refused and why.
+    --human); review; judgments (text or list of lines); writer; rating; slot (number of the review among the paper's
+    human reviews); row (the paper's row number, for --rows). Rows are checked one by one; a report says which were
+    refused and why.
     """
     from gre_bench.pipeline import importing
 
@@ -190,7 +191,7 @@ def import_points(
     A point is a single remark of a review. Every other column is a label if it has numbers, true and false, or yes
     and no; higher is better. A column that numbers the points, such as item_number, is not a label. --order makes a
     label from a column of words. Import all points of a review, labelled or not: the study measures what the review
-    loses without each point.
+    loses when one point at a time is left out.
     """
     from gre_bench.ingest.records.tables import parse_ordered_labels
     from gre_bench.pipeline import importing

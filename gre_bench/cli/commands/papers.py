@@ -51,7 +51,7 @@ def parse(
                 reports.append({"file": str(file), **read.to_json()} | ({"text": None} if statuses else {}))
                 continue
             say(f"{file}: {read.status}, {read.pages} pages, {len(read.text):,} characters of body")
-            say_nonempty(read.remarks(), "  ")
+            say_nonempty(read.format_remarks(), "  ")
             _show_word_fates(read.words)
             if not statuses and read.text:
                 parts = (read.title, read.abstract, read.text)

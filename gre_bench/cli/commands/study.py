@@ -141,11 +141,12 @@ def references(
         "--likelihood FILE", "CSV of review_id,likelihood: how likely an LM wrote it.", None
     ),
 ) -> CommandResult:
-    """Test which orders hold if AI wrote some references.
+    """Test which candidates still rank above which if AI wrote some references.
 
     Scores each LM candidate against the reviews of all other LM candidates, by the headline metric, and stores the
-    scores. Gives the share of AI-written references up to which each order holds. Also gives the order without the
-    references that are most similar to LM reviews, and the leads over the human baseline without each reviewer.
+    scores. For each pair of candidates, gives the share of AI-written references up to which their order holds. Also
+    gives their order without the references that are most similar to LM reviews. Gives the leads over the human
+    baseline, too, when one human reviewer at a time is left out.
     """
     configure_prefect(state)
     from gre_bench.cli.views.study_screens import show_reference_dependence
@@ -186,8 +187,9 @@ app.command()(flaws)
 def points(chosen: Settings, state: Path, quiet: bool) -> CommandResult:
     """Compare the information of labelled points with their labels.
 
-    Scores each imported point alone, and what its review loses without it, against the other human reviews of its
-    paper. Gives the AUC of every score for every label, with intervals over papers, and of length, position and stance.
+    A point is a single remark of a review. Scores each imported point alone, and what its review loses without it,
+    against the other human reviews of its paper. Gives the AUC of every score for every label, with intervals over
+    papers, and of length, position and stance.
     """
     from gre_bench.cli.views.study_screens import show_label_aucs
 

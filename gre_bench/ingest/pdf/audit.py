@@ -21,7 +21,7 @@ import pymupdf
 
 from gre_bench.core.resources import load_patterns
 from gre_bench.ingest.pdf.hidden import Glyphs, PageVisibility, build_text_page, detect_hidden_text, read_glyphs
-from gre_bench.ingest.pdf.text import Finding, round_box, show_invisible
+from gre_bench.ingest.pdf.text import SuspectText, round_box, show_invisible
 
 LONGEST = 2000
 """At most this many characters of a finding's text are kept."""
@@ -31,7 +31,7 @@ SIGNS = 8
 
 def audit_page(
     page: Any, number: int, faults: tuple[type[Exception], ...]
-) -> tuple[PageVisibility, list[Finding], list[str]]:
+) -> tuple[PageVisibility, list[SuspectText], list[str]]:
     """Returns (what a reader sees of *page*, its findings, notes on checks that raised one of *faults*)."""
     sight = detect_hidden_text(page, number)
     findings, notes = [], []
@@ -50,21 +50,21 @@ def audit_page(
     return sight, findings + _find_visible_instructions(sight, number), notes
 
 
-def label_finding(finding: Finding) -> Finding:
+def label_finding(finding: SuspectText) -> SuspectText:
     """Returns *finding* with its text truncated to `LONGEST` characters and the name of the first rule it matches."""
     passages = find_instructions(" ".join(finding.text.split()), unseen=True)
     text = finding.text if len(finding.text) <= LONGEST else f"{finding.text[:LONGEST]}…"
     return replace(finding, text=text, instructs=passages[0].rule if passages else None)
 
 
-def _find_visible_instructions(sight: PageVisibility, number: int) -> list[Finding]:
+def _find_visible_instructions(sight: PageVisibility, number: int) -> list[SuspectText]:
     """Returns a finding for each passage of the visible text of page *number* that instructs reviewers or models."""
     text, places = _join_visible_text(sight.glyphs, sight.hidden | sight.copies)
     findings = []
     for passage in find_instructions(text):
         inside = [index for index in places[passage.start : passage.end] if index is not None]
         box = sight.glyphs.bounds(inside)
-        findings.append(Finding("instruction", number, box, text[passage.start : passage.end], passage.rule))
+        findings.append(SuspectText("instruction", number, box, text[passage.start : passage.end], passage.rule))
     return findings
 
 
@@ -102,7 +102,7 @@ REPLACED = re.compile(rb"ActualText|/[^\s/<>]+\s*/[^\s/<>]+\s+BDC")
 """Matches marked content with a replacement text, or with properties in another object."""
 
 
-def find_annotations(page: Any, number: int) -> list[Finding]:
+def find_annotations(page: Any, number: int) -> list[SuspectText]:
     """Returns a finding for each annotation and form field of *page* that contains text, even if never printed."""
     findings = []
     for note in page.annots() or ():
@@ -115,7 +115,7 @@ def find_annotations(page: Any, number: int) -> list[Finding]:
     return findings
 
 
-def find_replacement_texts(page: Any, number: int, glyphs: Glyphs) -> list[Finding]:
+def find_replacement_texts(page: Any, number: int, glyphs: Glyphs) -> list[SuspectText]:
     """Returns at most one finding: the words that occur only in the replacement texts (ActualText) of *page*.
 
     The page does not show them, but programs that extract text read them. *glyphs*: the characters of the page.
@@ -136,7 +136,7 @@ def find_replacement_texts(page: Any, number: int, glyphs: Glyphs) -> list[Findi
     return [_make_finding("actual_text", number, page.rect, text)] if text else []
 
 
-def find_hidden_layers(data: bytes, document: Any, most: int) -> list[Finding]:
+def find_hidden_layers(data: bytes, document: Any, most: int) -> list[SuspectText]:
     """Returns one finding per page with text in layers that are switched off when the file is opened.
 
     *document*: the opened PDF *data*. *most*: how many pages, from the first, are searched.
@@ -162,8 +162,8 @@ def find_hidden_layers(data: bytes, document: Any, most: int) -> list[Finding]:
     return findings
 
 
-def _make_finding(kind: Any, number: int, box: Any, text: str) -> Finding:
-    return Finding(kind, number, round_box(box), show_invisible(text.strip()))
+def _make_finding(kind: Any, number: int, box: Any, text: str) -> SuspectText:
+    return SuspectText(kind, number, round_box(box), show_invisible(text.strip()))
 
 
 def read_layer_states(document: Any) -> dict[int, bool]:
@@ -180,13 +180,13 @@ HIDDEN, ORDER = (0.85, 0.05, 0.1), (0.95, 0.55, 0.0)
 """The colours of frames: red for hidden text, orange for instructions."""
 
 
-def draw_findings(data: bytes, findings: Iterable[Finding], folder: Path, dpi: int) -> list[str]:
+def draw_findings(data: bytes, findings: Iterable[SuspectText], folder: Path, dpi: int) -> list[str]:
     """Writes a picture of each page with findings into *folder*, and returns the names of the files.
 
     Each finding gets a frame and a number, from 1. The frame of a finding outside the page is at the page's edge. *dpi*
     is lowered for huge pages.
     """
-    by_page: defaultdict[int, list[tuple[int, Finding]]] = defaultdict(list)
+    by_page: defaultdict[int, list[tuple[int, SuspectText]]] = defaultdict(list)
     for number, finding in enumerate(findings, 1):
         by_page[finding.page].append((number, finding))
     names = []
@@ -201,7 +201,7 @@ def draw_findings(data: bytes, findings: Iterable[Finding], folder: Path, dpi: i
     return names
 
 
-def _draw_frames(picture: pymupdf.Pixmap, scale: float, listed: list[tuple[int, Finding]]) -> pymupdf.Pixmap:
+def _draw_frames(picture: pymupdf.Pixmap, scale: float, listed: list[tuple[int, SuspectText]]) -> pymupdf.Pixmap:
     """Returns *picture* with a frame around each finding. *listed*: (number, finding) pairs. *scale*: pixels per point.
 
     The frames are drawn on a new page, because the original page's own transformations could displace them.

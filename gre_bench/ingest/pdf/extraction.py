@@ -39,10 +39,10 @@ from gre_bench.ingest.pdf.rows import (
 from gre_bench.ingest.pdf.text import (
     FATES,
     LARGEST,
-    Finding,
     PageWords,
     PdfText,
     Status,
+    SuspectText,
     explain_not_pdf,
     explain_truncation,
     list_doubts,
@@ -66,7 +66,7 @@ class _PdfPages:
 
     pages: list[Page] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[SuspectText] = field(default_factory=list)
     characters: int = 0
     hidden: int = 0
     recognised: int = 0

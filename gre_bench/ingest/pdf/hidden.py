@@ -19,7 +19,7 @@ import pymupdf
 from numpy.typing import NDArray
 from pymupdf import mupdf
 
-from gre_bench.ingest.pdf.text import INVISIBLE, PIECE, UNSPACED, Box, Finding, Kind, round_box, show_invisible
+from gre_bench.ingest.pdf.text import INVISIBLE, PIECE, UNSPACED, Box, Kind, SuspectText, round_box, show_invisible
 
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -113,7 +113,8 @@ class Glyphs:
         """Returns two arrays: for each line, the number of visible words and the number of hidden words.
 
         A word is hidden if all its letters and digits are *hidden*. A string without any letter or digit, such as the
-        leader dots in a table of contents, is not a word. Characters in *copies* do not count.
+        leader dots in a table of contents, is not a word. Letters and digits in *copies* are ignored: they repeat
+        another character at the same place. Both masks are those of `PageVisibility`.
         """
         if not self.text:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
@@ -146,7 +147,7 @@ class PageVisibility:
     glyphs: Glyphs
     hidden: Mask
     copies: Mask
-    findings: tuple[Finding, ...]
+    findings: tuple[SuspectText, ...]
     scan: bool
     recognised: int
     pictured: float
@@ -241,7 +242,7 @@ def detect_hidden_text(page: Any, number: int) -> PageVisibility:
     return PageVisibility(glyphs, hidden, again, findings, scan, int(recognised[glyphs.solid].sum()), pictured, not log)
 
 
-def _group_into_findings(glyphs: Glyphs, why: NDArray[np.str_], number: int) -> Iterator[Finding]:
+def _group_into_findings(glyphs: Glyphs, why: NDArray[np.str_], number: int) -> Iterator[SuspectText]:
     """Yields one finding for each run of characters that are hidden for the same reason.
 
     *why*: the reason for each character; empty if it is visible.
@@ -251,7 +252,7 @@ def _group_into_findings(glyphs: Glyphs, why: NDArray[np.str_], number: int) -> 
     for run in np.split(places, breaks) if len(places) else ():
         kind: Kind = str(why[run[0]])  # pyrefly: ignore
         if text := glyphs.join_characters(run).strip():
-            yield Finding(kind, number, glyphs.bounds(run), show_invisible(text))
+            yield SuspectText(kind, number, glyphs.bounds(run), show_invisible(text))
 
 
 def _mark_unseen_when_drawn(

@@ -274,7 +274,7 @@ def drop_floats(rows: Sequence[TextLine], text_type: FontMetrics) -> None:
     inside = set().union(*tails)
     kept = find_running_text(rows, text_type, inside)
     for index in range(len(rows)):
-        kept[index] = kept[index] or index in inside or _ends_float(index, rows, kept, text_type)
+        kept[index] = kept[index] or index in inside or _ends_figure_or_table(index, rows, kept, text_type)
     by_page: defaultdict[int, list[int]] = defaultdict(list)
     for index, row in enumerate(rows):
         by_page[row.page].append(index)
@@ -311,7 +311,7 @@ def _find_prose_indices(out: Collection[int], rows: Sequence[TextLine], text_typ
     return indices
 
 
-def _ends_float(index: int, rows: Sequence[TextLine], kept: Sequence[bool], text_type: FontMetrics) -> bool:
+def _ends_figure_or_table(index: int, rows: Sequence[TextLine], kept: Sequence[bool], text_type: FontMetrics) -> bool:
     """Whether the line at *index*, which is not running text, ends a figure or table: a heading or a list item does."""
     row, above = rows[index], rows[index - 1] if index else None
     if BULLET.match(row.text):

@@ -133,7 +133,7 @@ class PdfReader:
         self._begun.add(child)
         if self._over:
             child.process.kill()
-        child.begin()
+        child.wait_until_ready()
         return child
 
 

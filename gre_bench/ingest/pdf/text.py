@@ -58,7 +58,7 @@ INVISIBLE = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class SuspectText:
     """One hidden text, or one visible passage that instructs reviewers or models.
 
     *page*: the page's number in the file, from 1. *box*: x0, y0, x1, y1 in points from the top left of the page as
@@ -232,14 +232,14 @@ class PdfText:
     characters: int = 0
     hidden: int = 0
     notes: tuple[str, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[SuspectText, ...] = ()
 
     @property
     def usable(self) -> str | None:
         """The text to give to candidates; None if the *status* means that it is not the paper's text."""
         return self.text or None if self.status in READABLE else None
 
-    def remarks(self) -> list[str]:
+    def format_remarks(self) -> list[str]:
         """Returns one line per note and per finding; after the first `SHOWN` findings, one line counts the others."""
         more = len(self.findings) - SHOWN
         lines = [*self.notes, *(finding.line() for finding in self.findings[:SHOWN])]
@@ -250,7 +250,7 @@ class PdfText:
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> PdfText:
-        findings = [Finding(**finding | {"box": tuple(finding["box"])}) for finding in fields["findings"]]
+        findings = [SuspectText(**finding | {"box": tuple(finding["box"])}) for finding in fields["findings"]]
         words = tuple(PageWords(**page) for page in fields["words"])
         read: dict[str, Any] = {"words": words, "notes": tuple(fields["notes"]), "findings": tuple(findings)}
         return cls(**{**fields, **read})

@@ -34,7 +34,7 @@ Rows = list[tuple[int, Row]]
 """(row number, row) pairs."""
 
 
-class Parts(dict[str, Any]):
+class CellsByHeader(dict[str, Any]):
     """Header → cell, for cells that `read_prose` joins into one text, each under its header."""
 
 
@@ -204,7 +204,7 @@ def read_prose(row: Row, key: str, imported: Imported | None = None) -> str | No
     many characters that were. A text that consists only of thinking is refused.
     """
     value = row.get(key)
-    if isinstance(value, Parts):
+    if isinstance(value, CellsByHeader):
         texts = {header: read_prose({header: number_as_text(cell)}, header, imported) for header, cell in value.items()}
         return "\n\n".join(f"{header}:\n{text}" for header, text in texts.items() if text) or None
     value = _parse_text_list(value) if isinstance(value, str) else value

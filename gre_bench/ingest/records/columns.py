@@ -16,8 +16,8 @@ from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.known_names import format_name_list
 from gre_bench.ingest.records.cells import (
     NOT_IN_A_NAME,
+    CellsByHeader,
     Imported,
-    Parts,
     Row,
     Rows,
     is_blank,
@@ -164,7 +164,7 @@ def parse_stated_columns(pairs: Iterable[str]) -> dict[str, list[str]]:
     return columns
 
 
-class PaperIds:
+class PaperIdMatcher:
     """The ids of the known papers; finds the id to which a cell or file name refers."""
 
     def __init__(self, ids: Iterable[str]):
@@ -210,7 +210,7 @@ def rename_to_fields(
     headers: Sequence[str],
     wanted: Collection[str],
     reading: ColumnNames,
-    papers: PaperIds | None,
+    papers: PaperIdMatcher | None,
 ) -> tuple[Rows, list[str], str | None]:
     """Returns (*table* with its columns renamed to fields, names of all columns, a line about renamed columns).
 
@@ -262,7 +262,7 @@ def _match_headers(headers: Sequence[str], wanted: Collection[str], reading: Col
 
 
 def suggest_fields(
-    file: str, table: Rows, headers: Sequence[str], wanted: Collection[str], papers: PaperIds | None
+    file: str, table: Rows, headers: Sequence[str], wanted: Collection[str], papers: PaperIdMatcher | None
 ) -> dict[str, list[str]]:
     """Returns field → headers of the columns that probably hold it, for fields that no header names.
 
@@ -289,7 +289,7 @@ def _read_joined_cells(name: str, row: Row, headers: Sequence[str]) -> Any:
     cells = [(header, row[header]) for header in headers if row.get(header) not in (None, "")]
     if len(headers) == 1 or name not in JOINED:
         return cells[0][1] if cells else None
-    return Parts(cells)
+    return CellsByHeader(cells)
 
 
 @dataclass
@@ -301,7 +301,7 @@ class _FieldSearch:
     headers: Sequence[str]
     wanted: Collection[str]
     known: dict[str, list[str]]
-    papers: PaperIds | None
+    papers: PaperIdMatcher | None
 
     def __post_init__(self) -> None:
         used = {header for columns in self.known.values() for header in columns}

@@ -23,7 +23,7 @@ from gre_bench.core.errors import SettingsError, SourceError, build_missing_file
 from gre_bench.core.incoming import (
     Meter,
     check_depth,
-    count_max_values,
+    compute_value_count_bound,
     list_regular_files,
     open_zip_archive,
     read_bytes,
@@ -193,12 +193,12 @@ def _check_log_limits(file: Path) -> None:
     try:
         if file.suffix == ".json":
             data = read_bytes(file)
-            meter.count_contents(size, count_max_values(data))
+            meter.count_contents(size, compute_value_count_bound(data))
             return check_depth(data)
         with open_zip_archive(file, meter) as archive:
             for entry in archive.infolist():
                 data = archive.read(entry)
-                meter.count_contents(0, count_max_values(data))
+                meter.count_contents(0, compute_value_count_bound(data))
                 check_depth(data)
                 meter.tick()
     except ValueError as error:

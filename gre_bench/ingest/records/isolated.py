@@ -30,7 +30,7 @@ from gre_bench.core.errors import SourceError
 from gre_bench.core.incoming import (
     MB,
     Meter,
-    count_max_values,
+    compute_value_count_bound,
     current_file_limits,
     too_large_error,
     too_slow_error,
@@ -76,7 +76,7 @@ class Child:
         assert self.process.stdin is not None and self.process.stdout is not None
         self._stdin, self._stdout = cast(BinaryIO, self.process.stdin), cast(BinaryIO, self.process.stdout)
 
-    def begin(self) -> None:
+    def wait_until_ready(self) -> None:
         """Waits until the process is ready; raises `SourceError` if it is not."""
         if self._receive_answer(time.monotonic() + STARTING) is None:
             code = self.end()
@@ -216,7 +216,7 @@ def read_isolated(read: Callable[[Path], Any], files: Sequence[Path]) -> Iterato
                     "files",
                     read.__module__,
                 )
-                child.begin()
+                child.wait_until_ready()
             request = called | {
                 "file": str(file.absolute()),
                 "memory": current_file_limits().memory,
@@ -245,7 +245,7 @@ def _unpack_answer(file: Path, answer: Message | ChildDied) -> Any:
             too_large_error(file.name) if "memory" in problem else SourceError(f"{file.name} cannot be read: {problem}")
         )
     try:
-        Meter(file).count_contents(len(data), count_max_values(data))
+        Meter(file).count_contents(len(data), compute_value_count_bound(data))
     except SourceError as error:
         return error
     return json.loads(data)

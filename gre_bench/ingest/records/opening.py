@@ -14,7 +14,7 @@ from pathlib import Path
 
 from gre_bench.core.errors import SourceError
 from gre_bench.core.incoming import LONGEST_ROW, Meter, check_name, list_regular_files, read_bytes
-from gre_bench.ingest.records.cells import NOT_IN_A_NAME, Imported, Parts, Rows, shorten_cell
+from gre_bench.ingest.records.cells import NOT_IN_A_NAME, CellsByHeader, Imported, Rows, shorten_cell
 from gre_bench.ingest.records.columns import header_letters
 from gre_bench.ingest.records.inspect_logs import COLUMNS, is_log, read_logs
 from gre_bench.ingest.records.row_files import read_rows
@@ -116,7 +116,7 @@ def open_rows(
         opened.add(rows)
     if opened.shape is not None:
         texts = (row.get("review") for _, row in opened.rows)
-        parts = dict.fromkeys(f'"{name}"' for text in texts if isinstance(text, Parts) for name in text)
+        parts = dict.fromkeys(f'"{name}"' for text in texts if isinstance(text, CellsByHeader) for name in text)
         whole = f"; review is {' + '.join(parts)}" if parts else ""
         imported.notes.insert(0, f"read as {opened.shape.name}{whole}")
     return opened

@@ -23,7 +23,7 @@ from gre_bench.core.errors import SourceError, build_missing_file_error
 from gre_bench.core.incoming import (
     LONGEST_ROW,
     Meter,
-    count_max_values,
+    compute_value_count_bound,
     iterate_lines,
     open_decompressed,
     open_zip_archive,
@@ -213,7 +213,7 @@ def _read_json_rows(path: Path) -> Found:
     try:
         with open_decompressed(path) as file:
             data = file.read()
-        meter.count_contents(len(data), count_max_values(data), 1)
+        meter.count_contents(len(data), compute_value_count_bound(data), 1)
         rows = load_json(data)
     except (OSError, EOFError, zlib.error, ValueError) as error:
         if "Extra data" in str(error) and data.lstrip().startswith(b"{"):

@@ -165,8 +165,11 @@ _FEWEST_TEXT_CHARACTERS = 200
 """A note's field counts as the text of a review if it has at least this many characters."""
 
 
-def read_evaluation_set(path: Path) -> Register:
-    """Returns a register of the papers in the file *path*, whose rows are papers, reviews or OpenReview notes.
+def build_evaluation_set_register(path: Path) -> Register:
+    """Returns the digests of the papers in the evaluation set *path*, as a register.
+
+    Training leaves out papers that are in such a register. The rows of the file are papers, reviews or OpenReview
+    notes.
 
     The file may have any format that `read_rows` accepts. The field ``forum``, ``paper_id`` or ``id`` of a row names
     its paper. Raises `SourceError` for an unreadable row.

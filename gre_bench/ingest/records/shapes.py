@@ -18,8 +18,8 @@ from gre_bench.core.strict import load_json
 from gre_bench.core.terminal import counted
 from gre_bench.ingest.records.cells import (
     NOT_IN_A_NAME,
+    CellsByHeader,
     Imported,
-    Parts,
     RefusedError,
     Row,
     Rows,
@@ -140,7 +140,7 @@ def _join_review(fields: Row) -> Row:
     sections = {name: cell for name, cell in parts.items() if not is_blank(cell)}
     row = {name: cell for name, cell in fields.items() if name not in parts and name.lower() not in _RATINGS}
     if len(sections) > 1:
-        row["review"] = Parts(sections)
+        row["review"] = CellsByHeader(sections)
     elif sections or whole is not None:
         row["review"] = next(iter(sections.values()), None) if sections else row.pop(whole or "")
     ratings = (cell for name, cell in fields.items() if name.lower() in _RATINGS and parse_rating(cell) is not None)

@@ -46,7 +46,7 @@ from gre_bench.ingest.records.columns import (
     AS_NAMED,
     USUAL,
     ColumnNames,
-    PaperIds,
+    PaperIdMatcher,
     clean_id,
     header_letters,
     rename_to_fields,
@@ -209,7 +209,7 @@ SURELY_MEANT = ("model", "model_name", "llm", "system")
 
 def read_table_rows(
     path: Path, columns: Collection[str], keep: range | None, imported: Imported, epoch: int | None = None,
-    reading: ColumnNames = AS_NAMED, papers: PaperIds | None = None,
+    reading: ColumnNames = AS_NAMED, papers: PaperIdMatcher | None = None,
 ) -> Iterator[tuple[int, Row]]:  # fmt: skip
     """Yields (row number from 1, cells of the row) for the rows of *path*.
 
@@ -222,7 +222,7 @@ def read_table_rows(
 
     Raises `SourceError` if a required column is missing. The message names the column that was probably meant.
     """
-    ids = papers or PaperIds(())
+    ids = papers or PaperIdMatcher(())
     opened = open_rows(
         path,
         imported,
@@ -268,7 +268,7 @@ def read_table_rows(
             imported.not_chosen += 1
 
 
-def _check_first_row_is_header(path: Path, rows: Rows, headers: Sequence[str], ids: PaperIds) -> None:
+def _check_first_row_is_header(path: Path, rows: Rows, headers: Sequence[str], ids: PaperIdMatcher) -> None:
     """Raises `SourceError` if the first row of the file seems to hold values instead of column names.
 
     That is so if no header names paper ids, and one header is a known paper's id with known ids below it.
@@ -324,7 +324,7 @@ def _parse_number_cell(name: str, cell: Any) -> Any:
 
 def _suggest_column_options(
     path: Path, table: Rows, imported: Imported, lacking: Iterable[str], columns: Collection[str],
-    papers: PaperIds | None,
+    papers: PaperIdMatcher | None,
 ) -> str:  # fmt: skip
     """Returns the end of a message: options that probably name the *lacking* columns; empty if no column is likely."""
     likely = suggest_fields(path.name, table, imported.columns, columns, papers)
@@ -379,8 +379,8 @@ def read_new_reviews(
       unless its text is word for word that of another human review of the paper.
 
     The result's notes count the rows that repeat another row, and the reviews whose text is that of a human review of
-    the same paper. An unknown id may refer to a known paper (`PaperIds`); a note says how many do. Raises `SourceError`
-    if the file has no usable form, or if nothing names a candidate.
+    the same paper. An unknown id may refer to a known paper (`PaperIdMatcher`); a note says how many do. Raises
+    `SourceError` if the file has no usable form, or if nothing names a candidate.
     """
     imported = Imported()
     merge_index = MergeIndex(known, known_judgments, papers)
@@ -388,7 +388,7 @@ def read_new_reviews(
         raise SourceError(
             f"a candidate cannot be called {shorten_cell(by)}: letters, digits and . _ : / @ + -, at most 200{NO_PATH}"
         )
-    ids = PaperIds(merge_index.papers)
+    ids = PaperIdMatcher(merge_index.papers)
     table = list(read_table_rows(path, REVIEW_COLUMNS, rows, imported, epoch, reading, ids))
     if by == HUMAN:
         _check_all_human(path, table, imported.ignored_columns)
@@ -569,7 +569,7 @@ def read_new_points(
     false, yes or no, or if *orders* contains it. If a label contains one of these words, its numbers must be 0 or 1.
     """
     imported = Imported()
-    rows = list(read_table_rows(path, POINT_COLUMNS, None, imported, reading=reading, papers=PaperIds(papers)))
+    rows = list(read_table_rows(path, POINT_COLUMNS, None, imported, reading=reading, papers=PaperIdMatcher(papers)))
     columns = list(imported.ignored_columns)
     _check_label_columns(path, columns, orders)
     columns = [name for name in columns if name in orders or not _NUMBERING.search(name)]

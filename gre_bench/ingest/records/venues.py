@@ -81,7 +81,10 @@ class Venue(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def listings(self) -> Names:
-        """The invitations that list all submissions; under API v1, excluded submissions have separate invitations."""
+        """The invitations under which OpenReview lists all submissions, including those that were excluded.
+
+        Under API v1, withdrawn and desk-rejected submissions have invitations of their own.
+        """
         apart = (*self.withdrawn, *self.desk_rejected) if self.api == 1 else ()
         return tuple(f"{self.group}/-/{kind}" for kind in (*self.submissions, *apart))
 

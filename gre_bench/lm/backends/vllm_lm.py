@@ -8,10 +8,10 @@ log-probabilities.
 
 vLLM 0.32 offers two kinds of request for the log-probabilities of a span:
 
-- A *whole* request returns ``prompt_logprobs`` for all tokens of the conversation. Every server accepts such requests,
-  but its answers are right only if it does not read its prefix cache for them.
-- A *given* request returns log-probabilities for the span's tokens only (``prompt_logprob_token_ids``), and may use the
-  prefix cache. The server must be started with ``--enable-scale-out`` and run the V2 model runner.
+- A request for all tokens of the conversation (`ALL_TOKENS`) returns ``prompt_logprobs``. Every server accepts such
+  requests, but its answers are right only if it does not read its prefix cache for them.
+- A request for the span's tokens only (`SPAN_ONLY`) names them in ``prompt_logprob_token_ids``, and may use the prefix
+  cache. The server must be started with ``--enable-scale-out`` and run the V2 model runner.
 
 For tokens of a cached prefix, some versions report zeros, or the numbers of another request. A trial conversation is
 therefore sent twice. Between the two requests, the client sends an unrelated text, and a text that shares the trial's
@@ -38,7 +38,7 @@ from gre_bench.lm.protocol import ChatBackend, Logprobs
 from gre_bench.lm.span import ChatTemplate, Conversation
 from gre_bench.lm.weights import DType, check_options, convert_errors_to_lm_error, folder_digest, read_tokenizer
 
-WHOLE, GIVEN = "/v1/completions", "/inference/v1/generate"
+ALL_TOKENS, SPAN_ONLY = "/v1/completions", "/inference/v1/generate"
 
 LARGEST_GAP = {"float32": 1e-3, "bfloat16": 0.25, "float16": 0.25}
 """Dtype → the largest difference in nats between a log-probability from one kind of request and from the other.
@@ -79,7 +79,7 @@ class VLLM(ChatBackend):
         super().__init__(template, identity, limit)
         self._client = client
         self._model = model
-        self._given = True
+        self._sends_span_only = True
 
     @classmethod
     def open(
@@ -155,36 +155,38 @@ class VLLM(ChatBackend):
     async def _request_span_logprobs(self, connections: SharedConnections, conversation: Conversation) -> Logprobs:
         """Returns the log-probabilities of the span of *conversation* from the server.
 
-        Sends up to three requests in turn: a *given* request, the same request without the server's prefix cache, and
-        a *whole* request. The first answer that has all log-probabilities is used. The answer to the first request must
-        also not begin with a zero, which could come from the prefix cache. After the server has refused a *given*
-        request, only *whole* requests are sent.
+        Sends up to three requests in turn: a request for the span's tokens only, the same request without the server's
+        prefix cache, and a request for all tokens. The first answer that has all log-probabilities of the span is used.
+        The answer to the first request must also not begin with a zero, which could come from the prefix cache. After
+        the server has refused a request for the span's tokens only, just requests for all tokens are sent.
         """
         for afresh in (False, True):
-            if not self._given:
+            if not self._sends_span_only:
                 break
-            answer = await connections.post(GIVEN, build_given_request(self._model, conversation, afresh))
+            answer = await connections.post(SPAN_ONLY, build_span_only_request(self._model, conversation, afresh))
             if isinstance(answer, SpanError):
                 return answer
             if isinstance(answer, Refusal):
-                self._stop_given_requests(answer.message)
+                self._stop_span_only_requests(answer.message)
                 continue
-            logprobs = read_given(answer, conversation)
+            logprobs = read_span_only_answer(answer, conversation)
             if isinstance(logprobs, SpanError) or (logprobs and (afresh or logprobs[0] != 0)):
                 return logprobs
-        return await self._request_whole_logprobs(connections, conversation)
+        return await self._request_all_tokens_logprobs(connections, conversation)
 
-    async def _request_whole_logprobs(self, connections: SharedConnections, conversation: Conversation) -> Logprobs:
-        """Returns the span's log-probabilities from a *whole* request.
+    async def _request_all_tokens_logprobs(
+        self, connections: SharedConnections, conversation: Conversation
+    ) -> Logprobs:
+        """Returns the span's log-probabilities from a request for all tokens of the conversation.
 
         If some of them, but not all, are zero, the request is repeated. Returns a `SpanError` marked ``broken`` if the
         second answer differs. Also returns one, without a second request, if all tokens up to the reply have zeros,
         too: some servers report zeros for a cached prefix.
         """
-        answer = await self._send_whole_request(connections, conversation)
+        answer = await self._send_all_tokens_request(connections, conversation)
         if isinstance(answer, SpanError):
             return answer
-        logprobs = read_whole(answer, conversation)
+        logprobs = read_all_tokens_answer(answer, conversation)
         if isinstance(logprobs, SpanError) or all(logprobs) or not any(logprobs):
             return logprobs
         stated = _list_logprobs_of_tokens(answer, conversation.ids)
@@ -192,7 +194,7 @@ class VLLM(ChatBackend):
             return _broken_answer_error(
                 "cached_prefix", f"log-probability 0 for all tokens up to the reply; {_WITHOUT_CACHE}"
             )
-        again = await self._send_whole_request(connections, conversation)
+        again = await self._send_all_tokens_request(connections, conversation)
         if isinstance(again, SpanError):
             return again
         span = slice(conversation.first, conversation.last + 1)
@@ -205,17 +207,17 @@ class VLLM(ChatBackend):
             )
         return logprobs
 
-    async def _send_whole_request(
+    async def _send_all_tokens_request(
         self, connections: SharedConnections, conversation: Conversation, alternatives: int = 0
     ) -> dict[str, Any] | SpanError:
-        """Returns the answer to a *whole* request, with the *alternatives* likeliest tokens at each position.
+        """Returns the answer to a request for all tokens, with the *alternatives* likeliest tokens at each position.
 
         If the server refuses the conversation, the `SpanError` has the code ``too_long``, ``not_finite`` (a
         log-probability was not a number) or ``refused_request`` (any other reason). Raises `LMError` if the server will
         refuse every request.
         """
         body = {"model": self._model, "prompt": list(conversation.ids), "prompt_logprobs": alternatives, **_GREEDY}
-        answer = await connections.post(WHOLE, body)
+        answer = await connections.post(ALL_TOKENS, body)
         if not isinstance(answer, Refusal):
             return answer
         status, message = answer.status, answer.message
@@ -230,18 +232,19 @@ class VLLM(ChatBackend):
     async def _check_trial_answers(self, connections: SharedConnections, trials: Sequence[Conversation]) -> None:
         """Scores the first of *trials*, the others, and the first again; compares the numbers for shared tokens.
 
-        The answers to *given* requests for the first trial must agree as well. If such a request fails, or its answer
-        differs too much, only *whole* requests are sent from then on. Raises `LMError` if a *whole* request fails, or
-        if its numbers for the same tokens differ from those of the first answer. Also raises it if the probabilities at
-        some position sum to more than 1.
+        These requests are for all tokens. Requests for the span's tokens only are then sent for the first trial, and
+        must give the same numbers. If such a request fails, or its answer differs too much, just requests for all
+        tokens are sent from then on. Raises `LMError` if a request for all tokens fails, or if its numbers for the same
+        tokens differ from those of the first answer. Also raises it if the probabilities at some position sum to more
+        than 1.
         """
         trial = trials[0]
-        answer = await self._send_whole_request(connections, trial, alternatives=5)
-        whole = answer if isinstance(answer, SpanError) else read_whole(answer, trial)
+        answer = await self._send_all_tokens_request(connections, trial, alternatives=5)
+        whole = answer if isinstance(answer, SpanError) else read_all_tokens_answer(answer, trial)
         if isinstance(answer, SpanError) or isinstance(whole, SpanError):
             raise LMError(f"vLLM server {self._client.endpoint}: a trial failed: {whole}")
         for other in (*trials[1:], trial):
-            again = await self._send_whole_request(connections, other)
+            again = await self._send_all_tokens_request(connections, other)
             if isinstance(again, SpanError):
                 raise LMError(f"vLLM server {self._client.endpoint}: a trial failed: {again}")
             shared = [
@@ -260,32 +263,40 @@ class VLLM(ChatBackend):
                 "start it without --logprobs-mode"
             )
         for afresh in (True, False):
-            answer = await connections.post(GIVEN, build_given_request(self._model, trial, afresh))
-            given = read_given(answer, trial) if isinstance(answer, dict) else None
+            answer = await connections.post(SPAN_ONLY, build_span_only_request(self._model, trial, afresh))
+            given = read_span_only_answer(answer, trial) if isinstance(answer, dict) else None
             if isinstance(answer, Refusal):
-                return self._stop_given_requests(answer.message)
+                return self._stop_span_only_requests(answer.message)
             if given is None and isinstance(answer, dict) and not afresh:
                 return  # The server left out tokens of a cached prefix; they are requested again without the cache.
             if not isinstance(given, list):
-                return self._stop_given_requests(
+                return self._stop_span_only_requests(
                     str(answer if isinstance(answer, SpanError) else given or "it leaves them out")
                 )
             gap = max(abs(a - b) for a, b in zip(given, whole, strict=True))
             if gap > LARGEST_GAP[self.identity.dtype]:
-                return self._stop_given_requests(f"its answers are {gap:.2g} nats off those about whole conversations")
+                return self._stop_span_only_requests(
+                    f"its answers are {gap:.2g} nats off those about whole conversations"
+                )
 
-    def _stop_given_requests(self, why: str) -> None:
-        """Sends only *whole* requests for the rest of the run, and adds one remark with the reason, *why*."""
-        if self._given:
-            self._given = False
+    def _stop_span_only_requests(self, why: str) -> None:
+        """Ends the requests for the span's tokens only, and adds one remark with the reason, *why*.
+
+        For the rest of the run, each request is for all tokens of a conversation.
+        """
+        if self._sends_span_only:
+            self._sends_span_only = False
             self.remarks.append(
                 f"vLLM server {self._client.endpoint} cannot score a reply's tokens alone ({why}): it scores "
                 "all tokens of each conversation, which is slower"
             )
 
 
-def build_given_request(model: str, conversation: Conversation, afresh: bool) -> dict[str, Any]:
-    """Returns the body of a *given* request. *afresh*: whether the server must not read its prefix cache."""
+def build_span_only_request(model: str, conversation: Conversation, afresh: bool) -> dict[str, Any]:
+    """Returns the body of a request for the log-probabilities of the span's tokens only.
+
+    *afresh*: whether the server must not read its prefix cache.
+    """
     span = conversation.ids[conversation.first : conversation.last + 1]
     return {
         "model": model,
@@ -301,8 +312,8 @@ def build_given_request(model: str, conversation: Conversation, afresh: bool) ->
     }
 
 
-def read_whole(answer: dict[str, Any], conversation: Conversation) -> Logprobs:
-    """Returns the log-probabilities of the span from *answer*, the answer to a *whole* request.
+def read_all_tokens_answer(answer: dict[str, Any], conversation: Conversation) -> Logprobs:
+    """Returns the log-probabilities of the span from *answer*, the answer to a request for all tokens.
 
     Returns a `SpanError` marked ``broken`` if a log-probability is missing or is not a finite number.
     """
@@ -323,11 +334,11 @@ def read_whole(answer: dict[str, Any], conversation: Conversation) -> Logprobs:
     return _check_finite_logprobs(logprobs)
 
 
-def read_given(answer: dict[str, Any], conversation: Conversation) -> Logprobs | None:
-    """Returns the span's log-probabilities from *answer* to a *given* request; None if the server left some out.
+def read_span_only_answer(answer: dict[str, Any], conversation: Conversation) -> Logprobs | None:
+    """Returns the span's log-probabilities from *answer* to a request for the span's tokens only.
 
-    The server leaves numbers out when a cached prefix overlaps the span. Returns a `SpanError` marked ``broken`` if the
-    numbers cannot be read or are not finite.
+    Returns None if the server left some out, as it does when a cached prefix overlaps the span. Returns a `SpanError`
+    marked ``broken`` if the numbers cannot be read or are not finite.
     """
     scores = answer.get("prompt_token_id_logprobs")
     if scores is None:

@@ -1,8 +1,8 @@
 """Stores conversations as a trie of token ids and cuts it into packs, one for each forward pass.
 
-Conversations about one paper share the system prompt, a synopsis and often a first review. The trie stores each shared
-prefix once. The conversations are sorted, and each adds only the tokens that follow the prefix it shares with the
-previous one. This numbers the trie's tokens in depth-first order, so the descendants of a token directly follow it.
+Conversations about one paper share the system prompt, a synopsis and often the given review. The trie stores each
+shared prefix once. The conversations are sorted, and each adds only the tokens that follow the prefix it shares with
+the previous one. This numbers the trie's tokens in depth-first order, so the descendants of a token directly follow it.
 
 A pack is a range of tokens in depth-first order. A token attends to its ancestors and itself. If some ancestors are in
 earlier packs, their keys and values are kept. The model therefore reads no token twice.

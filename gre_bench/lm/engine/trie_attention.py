@@ -102,7 +102,10 @@ class AttentionLayout:
 
     @cached_property
     def rounds(self) -> list[FlashKernelCall]:
-        """The kernel calls, one per level of links, by which tokens attend to ancestors outside their own range."""
+        """The kernel calls by which tokens attend to ancestors outside their own range in ``pack.own``.
+
+        There is one call for each level of ``pack.links``, beginning with the links that are nearest to the root.
+        """
         levels: dict[int, tuple[list, list]] = {}
         for link in self.pack.links:
             queries, keys = levels.setdefault(link.level, ([], []))
@@ -165,7 +168,8 @@ def attend_in_float32_on_cpu(
 ) -> Tensor:
     """Computes the attention in float32 on the CPU, with torch's flash kernel.
 
-    The kernel is called once for each range in ``layout.pack.own`` and once for each link; the results are merged.
+    The kernel is called once for each range in ``layout.pack.own`` and once for each link in ``layout.pack.links``. The
+    results are merged.
     """
     flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
     _, heads, tokens, size = query.shape

@@ -188,9 +188,10 @@ def compute_probability_of_continuations(words: np.ndarray, first: int) -> np.nd
 
 
 class CopyModel:
-    """The probabilities of copying from the known text *words*, with a weight for each of its positions.
+    """The probabilities of the words of a reply if they are copied from a known text.
 
-    *first* stands for the word before the first word of any text.
+    *words*: (n,) the word ids of the known text. *weights*: (n,) the weight of each position in that text. *first*: the
+    word id that stands for the missing word before the first word of the known text or of a reply.
     """
 
     def __init__(self, words: np.ndarray, weights: np.ndarray, first: int):

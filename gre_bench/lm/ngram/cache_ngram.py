@@ -1,6 +1,6 @@
 """`cache-ngram`, the evaluation LM that comes with the program: n-gram counts and a copying cache, on numpy alone.
 
-The known text is the synopsis followed by the first review; a prediction may lack either. P(reply | known text) is the
+The known text is the synopsis followed by the given review; a prediction may lack either. P(reply | known text) is the
 product of P(gap, capitals | kinds of tokens) · P(token | so far, known) over the reply's tokens, where
 
     P(token | so far)        = μ₀ trigram + μ₁ earlier words of the reply + μ₂ continuations seen in the reply
@@ -47,7 +47,7 @@ from gre_bench.lm.ngram.backoff import (
 from gre_bench.lm.ngram.segmentation import (
     Alphabet,
     GapAndCapitalModel,
-    Speller,
+    SpellingModel,
     alphabet_of_python,
     is_word,
     split_into_tokens,
@@ -138,7 +138,7 @@ class CacheNgram:
         self.backoff, self.known_text = Backoff(arrays), KnownText(vocabulary, arrays, config["papers"])
         self._form, self._speller = (
             GapAndCapitalModel(arrays, alphabet),
-            Speller(config["characters"], arrays, alphabet),
+            SpellingModel(config["characters"], arrays, alphabet),
         )
         self._log_mark = float(np.log((1 - config["word_share"]) / alphabet.mark))
         self._spellings = np.full(len(vocabulary), -np.inf)
@@ -183,7 +183,7 @@ class CacheNgram:
             raise LMError(f"the evaluation LM in {folder} is damaged ({reason}): {way_out}") from error
 
     def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob | SpanError]:
-        """Returns log P(reply | synopsis, first review) of each prediction in nats, in the order of *predictions*.
+        """Returns log P(reply | synopsis, given review) of each prediction in nats, in the order of *predictions*.
 
         Each result has one log-probability for each token of the reply and one for the reply's end. A text with a lone
         surrogate gives a `SpanError` with the code ``bad_text``. All other texts can be scored.

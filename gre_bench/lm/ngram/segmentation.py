@@ -162,7 +162,7 @@ def _classify_capitals(spelled: SplitText) -> tuple[np.ndarray, np.ndarray]:
     return kinds, letters
 
 
-class Speller:
+class SpellingModel:
     """Computes P(word): the product of the probabilities of its characters (at least one) and of the word's end.
 
     *characters* and *counts* come from `count_spelling_ngrams`.

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.terminal import counted, format_markdown_cell, format_markdown_table
-from gre_bench.examiners.panel import ExamResult
+from gre_bench.examiners.panel import ExaminerExamResult
 from gre_bench.examiners.rater_results import (
     KINDS,
     Difference,
@@ -54,7 +54,7 @@ BEST = (
 class Panel:
     """A panel's results. *weights*: rule → examiner → weight. *columns*: the chair's decisions, one column per rule."""
 
-    exams: list[ExamResult]
+    exams: list[ExaminerExamResult]
     weights: dict[str, dict[str, float]]
     columns: list[RaterColumn]
 

@@ -46,7 +46,7 @@ from gre_bench.examiners.pairwise import (
     measure_position_bias,
 )
 from gre_bench.examiners.panel import (
-    ExamResult,
+    ExaminerExamResult,
     Measure,
     compute_exam_result,
     compute_exam_weights,
@@ -285,7 +285,7 @@ def build_game_reports(
             "humans", [Game(pair.first, pair.second, score) for pair, score in zip(pairs, gold, strict=True)], settings
         )
     ]
-    exams: list[ExamResult] = []
+    exams: list[ExaminerExamResult] = []
     for name, preferences in preferences_of.items():
         report = _build_game_report(name, list_decided_games(preferences), settings)
         decided = [

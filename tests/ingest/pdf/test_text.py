@@ -29,7 +29,7 @@ from gre_bench.ingest.pdf.paragraphs import (
     reads_as_prose,
 )
 from gre_bench.ingest.pdf.rows import TextLine, is_note_mark, read_page
-from gre_bench.ingest.pdf.text import Finding, PdfText, sum_by_fate
+from gre_bench.ingest.pdf.text import PdfText, SuspectText, sum_by_fate
 from tests.conftest import ROOT, real, script
 from tests.ingest.pdf.reading import QUICK, read_of
 
@@ -243,7 +243,7 @@ def test_only_as_many_pages_are_read_as_asked_for_and_what_was_read_travels_as_j
     got = read_pdf(FIRST, max_pages=1)
     assert got.status == "too_long" and got.pages == 1 and got.notes == ("only 1 of 3 pages were read",)
     assert made("s01").text.startswith(got.text[:1000])
-    got = replace(made("s02"), findings=(Finding("pale", 2, (1.0, 2.0, 3.0, 4.0), "x", "rule"),))
+    got = replace(made("s02"), findings=(SuspectText("pale", 2, (1.0, 2.0, 3.0, 4.0), "x", "rule"),))
     assert PdfText.from_json(json.loads(json.dumps(got.to_json()))) == got
 
 

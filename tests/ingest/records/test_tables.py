@@ -15,7 +15,7 @@ from gre_bench.core.records import Judgments, Paper, Review
 from gre_bench.ingest.records.cells import read_prose, shorten_cell
 from gre_bench.ingest.records.columns import (
     ColumnNames,
-    PaperIds,
+    PaperIdMatcher,
     UnsureError,
     clean_id,
     parse_stated_columns,
@@ -267,7 +267,7 @@ LONG = "The method is sound, but the evaluation has too few seeds and no strong 
 def found(cells, columns=(), guess=True, papers=("P1", "P2"), wanted=REVIEW_COLUMNS):
     rows = [(number, dict(cells) | {"n": number}) for number in (1, 2)]
     reading = ColumnNames(parse_stated_columns(columns), guess)
-    table, _, line = rename_to_fields("f.csv", rows, [*cells, "n"], wanted, reading, PaperIds(papers))
+    table, _, line = rename_to_fields("f.csv", rows, [*cells, "n"], wanted, reading, PaperIdMatcher(papers))
     row = table[0][1]
     return row | ({"review": read_prose(row, "review")} if "review" in row else {}), line
 
@@ -323,15 +323,15 @@ def test_a_pair_of_another_form_or_a_stated_header_that_no_file_has_is_one_line(
     ],
 )  # fmt: skip
 def test_an_id_is_matched_however_it_is_spelt(written, meant):
-    assert PaperIds(["P-01", "007", "aBc", "SAME", "same"]).match_known_id(written) == meant
+    assert PaperIdMatcher(["P-01", "007", "aBc", "SAME", "same"]).match_known_id(written) == meant
 
 
 @given(st.lists(st.from_regex(r"[A-Za-z0-9_-]{1,12}", fullmatch=True), min_size=1, unique_by=str.casefold))
 def test_every_id_means_itself_with_and_without_an_ending_and_a_name_in_part_the_longest_that_begins_it(names):
-    parts = PaperIds(["p1", "p1-2"])
+    parts = PaperIdMatcher(["p1", "p1-2"])
     meant = [parts.match_known_id(name, in_part=True) for name in ("p1-2-review3", "p1_review", "p12")]
     assert meant == ["p1-2", "p1", None]
-    ids = PaperIds(names)
+    ids = PaperIdMatcher(names)
     for name in names:
         assert ids.match_known_id(name) == name
         assert clean_id(f"folder/{name}.pdf") == name.strip("-")
