@@ -29,7 +29,9 @@ def list_ranked_models(board: Sequence[LeaderboardRow]) -> list[str]:
 
 
 def read_committee_curve(read: Read, signature_id: str, board: Sequence[LeaderboardRow]) -> dict[str, Any] | None:
-    """Returns the curve of the *board*'s committee; None unless ``study committee`` has scored the whole committee.
+    """Returns the curve of the *board*'s committee: its mean score by its number of members.
+
+    Returns None unless ``study committee`` has scored the whole committee. The keys of the curve:
 
     - *papers*, *steps*, *human*: as in `CommitteeCurve`.
     - *references*: the number of human reviews against which the whole committee was scored.
@@ -58,7 +60,7 @@ def read_committee_curve(read: Read, signature_id: str, board: Sequence[Leaderbo
 def group_committee_scores(
     read: Read, signature_id: str, rows: Sequence[Any], names: Sequence[str]
 ) -> tuple[dict[Members, dict[str, float]], list[str], dict[str, str]]:
-    """Returns the scores of committees, the papers on which they were scored, and paper → the problem that excludes it.
+    """Returns committees' scores, the papers on which they were scored, and excluded paper → why it is excluded.
 
     Scores are a dictionary: members → paper → mean score over the paper's references. *rows*: rows of the table
     ``committees``. *names*: the reviewers. The scores of single reviewers are taken from the board.

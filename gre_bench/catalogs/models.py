@@ -27,7 +27,7 @@ class RateLimits(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def seconds(self) -> tuple[float, float]:
-        """The shortest allowed (seconds per request, seconds per token), on average; 0 if there is no limit."""
+        """(seconds per request, seconds per token): the lowest averages that the limits allow; 0: no limit."""
         requests, tokens = self.requests_per_minute, self.tokens_per_minute
         return 60 / requests if requests else 0.0, 60 / tokens if tokens else 0.0
 

@@ -387,7 +387,7 @@ class QuerySettings(_SettingsGroup, frozen=True):
     result: int = _field(100, "size of a query's result as text, in MB", ge=1)
 
 
-class InputSettings(_SettingsGroup, frozen=True):
+class ImportLimitSettings(_SettingsGroup, frozen=True):
     """The limits for each imported file: tables, notes, logs, snapshots. They do not affect scores."""
 
     memory: int = _field(int(DEFAULT.memory), "memory in MB that the contents of one file may take", ge=1_000)
@@ -434,7 +434,7 @@ class Settings(_SettingsGroup, frozen=True):
     board: BoardSettings = Field(default_factory=BoardSettings)
     run: RunSettings = Field(default_factory=RunSettings)
     query: QuerySettings = Field(default_factory=QuerySettings)
-    inputs: InputSettings = Field(default_factory=InputSettings)
+    inputs: ImportLimitSettings = Field(default_factory=ImportLimitSettings)
     budget: BudgetSettings = Field(default_factory=BudgetSettings)
     release: ReleaseSettings = Field(default_factory=ReleaseSettings)
     roster: str | None = _field(None, "roster whose settings are used; settings in this file override it", min_length=1)
@@ -520,7 +520,7 @@ def load_query_settings(overrides: tuple[str, ...]) -> QuerySettings:
     return _override_one_group({}, overrides, "limits", "query.seconds=600").query
 
 
-def load_input_settings(overrides: tuple[str, ...]) -> InputSettings:
+def load_import_limit_settings(overrides: tuple[str, ...]) -> ImportLimitSettings:
     return _override_one_group({}, overrides, "limits", "inputs.memory=8000").inputs
 
 

@@ -1,9 +1,9 @@
 """The inspect_ai task ``gre_bench/review``, in which a model reviews the papers of an edition, and its scorers.
 
-A `ReviewBoard` scores single reviews as the edition's board does: with the same writer of judgments, evaluation LM and
-references. It reads the read-only copy of the store and stores nothing, so many evaluations can run during a refresh.
-The scorers are GEM and GEM-S, in nats, with the metrics *mean* and *stderr* computed as on boards. They score any log
-whose samples are papers of an edition: ``inspect score LOG --scorer gre_bench/gem -S edition=KEY``.
+A `SingleReviewScorer` scores single reviews as the edition's board does: with the same writer of judgments, evaluation
+LM and references. It reads the read-only copy of the store and stores nothing, so many evaluations can run during a
+refresh. The scorers are GEM and GEM-S, in nats, with the metrics *mean* and *stderr* computed as on boards. They score
+any log whose samples are papers of an edition: ``inspect score LOG --scorer gre_bench/gem -S edition=KEY``.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ class ReviewScore:
     judgments: str | None = None
 
 
-class ReviewBoard:
-    """Scores single reviews as the board of *edition* does. Use `open_board` to open it."""
+class SingleReviewScorer:
+    """Scores single reviews as the board of *edition* does. Use `open_board` to make one."""
 
     def __init__(self, state: Path, edition: str):
         self._store = store = ReadCopy(state, edition)
@@ -149,7 +149,7 @@ class ReviewBoard:
         return ReviewScore(nats, problem, detail, judgments)
 
 
-def open_board(edition: str, state: str | Path = "state") -> ReviewBoard:
+def open_board(edition: str, state: str | Path = "state") -> SingleReviewScorer:
     """Returns the scorer of single reviews for *edition*, whose data is in the folder *state*.
 
     Returns the same object until the edition's data changes. Raises `SettingsError` if the edition does not exist or
@@ -162,8 +162,8 @@ def open_board(edition: str, state: str | Path = "state") -> ReviewBoard:
 
 
 @lru_cache(maxsize=2)
-def _open_cached_board(state: Path, key: str, copy: str) -> ReviewBoard:
-    return ReviewBoard(state, key)
+def _open_cached_board(state: Path, key: str, copy: str) -> SingleReviewScorer:
+    return SingleReviewScorer(state, key)
 
 
 @contextmanager

@@ -55,7 +55,8 @@ class Binning(BaseModel, frozen=True, extra="forbid"):
 class Examiner(BaseModel, frozen=True, extra="forbid"):
     """The settings for grading a text with an LM.
 
-    None stands for a default. *rationale*, *criteria*: the template's. *mass*: ``normalised``. *samples*: `SAMPLES`.
+    Four settings stand for a default if they are None. For *rationale* and *criteria*, the default is the template's.
+    For *mass*, it is ``normalised``. For *samples*, it is the number `SAMPLES`.
     """
 
     template: str = Field(default="human", description="which prompt")
@@ -63,8 +64,10 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
     granularity: Literal["coarse", "fine"] = Field(default="coarse", description="one score, or the mean over aspects")
     demonstration: Demonstration = Field(default="none", description="one example for each aspect, score 1 or 5")
     aggregation: Aggregation = Field(default="direct", description="how replies become a score")
-    mass: Mass | None = Field(default=None, description="logprob: normalised over the declared scores, or raw")
-    samples: int | None = Field(default=None, ge=1, le=1000, description="approximation: replies averaged; 20")
+    mass: Mass | None = Field(
+        default=None, description="logprob: normalised over the declared scores (default), or raw"
+    )
+    samples: int | None = Field(default=None, ge=1, le=1000, description="approximation: replies averaged; default: 20")
     rationale: bool | None = Field(default=None, description="whether to ask for reasons; default: the template's")
     filtering: bool = Field(default=False, description="give the lowest score to a text that the LM calls redundant")
     binning: Binning | None = Field(default=None, description="makes close scores equal")

@@ -1,5 +1,8 @@
 """The results of ratings under guidelines: one result per model and condition, which accounts for every planned paper.
 
+A condition is a variant of the prompt for reviews: with one guideline, or without any. The name of an imported run of
+reviews is also a condition.
+
 For the rating r and the human mean h of each paper:
 
     RMSE  √(mean (r − h)²); lower is better (the guideline paper, §2)
@@ -175,7 +178,7 @@ class WordingStatistics:
 
 @dataclass(frozen=True, slots=True)
 class ConditionResult:
-    """The result of one *model* under one *condition*, such as a guideline.
+    """The result of one *model* under one *condition*: with one guideline, or without any.
 
     - *planned*: the number of papers, which is the sum of the next four fields. *scored*: papers with a rating and a
       human mean. *excluded*: papers without a human rating. *failed*: papers without a usable reply. *missing*: papers

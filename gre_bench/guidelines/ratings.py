@@ -3,6 +3,8 @@
 Listings 5, 6 and 13 of "Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review" define
 the form: ``Overall Rating: (Your Rating)``, an integer from 1 to 10. With a rubric, the review also states a temporary
 score from −10 to 10, from which a rule computes the rating. Replies are hostile input: they may contain anything.
+
+A condition is a variant of the prompt for reviews: with one guideline, or without any.
 """
 
 from __future__ import annotations
@@ -178,7 +180,8 @@ def rate_papers_under_condition(
 class ImportedReview:
     """An imported review of one paper by *model*.
 
-    *condition*: the condition, such as a guideline, under which *model* wrote. *rating*: as in the file.
+    *condition*: the variant of the prompt, such as one with a guideline, under which *model* wrote. *rating*: as in the
+    file.
     """
 
     paper_id: str

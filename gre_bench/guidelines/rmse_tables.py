@@ -8,7 +8,8 @@ blocks, for the official texts and for the same texts rewritten as instructions.
 Table 2 has a column without a guideline (Base.), and columns for guidelines that imitate good, middle and bad reviews.
 Each model has rows without a rubric, with a rubric, and with ratings that the rubric's rule computes.
 
-All other conditions form another table in the layout of table 1.
+A condition is a variant of the prompt for reviews: with one guideline, or without any. All conditions that neither
+table has form another table in the layout of table 1.
 """
 
 from __future__ import annotations

@@ -221,7 +221,7 @@ class Snapshot:
 
 
 UNSTATED: Row = {"pdf": None, "pdf_problem": None, "pdf_version_status": "unknown", "licence": None, "sampled": None}
-"""The properties of a paper that are recorded if nothing is known of them, as when a user supplies the files."""
+"""What a snapshot records of a paper if nothing else is known, as when a user supplies the files."""
 
 
 def make_snapshot(
@@ -244,7 +244,8 @@ def make_snapshot(
     """Makes, in *folder*, a snapshot of the raw *notes* of the *edition* with the PDFs and texts of their papers.
 
     - *pdfs*, *texts*: keyed by paper id. PDFs and texts of papers without a note are counted and left out.
-    - *papers*: {paper id: its known properties}, named as in `UNSTATED`. *histories*: {note id: its versions}.
+    - *papers*: {paper id: what is known of its PDF and licence, and whether it was sampled}. The keys of these values
+      are among those of `UNSTATED`, which has a value for each missing key. *histories*: {note id: its versions}.
     - *reviews*: the rows of `Snapshot.reviews`. *source*, *remarks*, *counts*, *previous*: as in `Manifest`.
     - *grouped*: whether *notes* are already grouped by paper, each submission first.
     - *link*: whether the PDF files are named by their SHA-256 and never change, so that they can be hard-linked.

@@ -228,7 +228,8 @@ def _find_missing_weights(model: SentenceTransformer, folders: Sequence[Path], w
 def check_module_folders(folder: Path) -> list[Path]:
     """Returns the folder of each module of the model in *folder*, in the order of ``modules.json``.
 
-    Raises `LMError` if a file is missing, or if a module needs code or weights other than safetensors.
+    Raises `LMError` if a file is missing, or if a module is an adapter. Also raises it for a module that could run
+    code: of an unknown type, with code of its own, or with weights in another format than safetensors.
     """
     if not folder.is_dir():
         problem = f"there is no such folder; give one that holds a downloaded model{suggest_pretrained(folder)}"

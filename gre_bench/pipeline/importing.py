@@ -75,8 +75,8 @@ def import_reviews(
     """
     path, known = resolve_local_path(path), read_known_reviews(store)
     imported = read_new_reviews(
-        path, *load_known_records(store, known), by=by, only=only, writer=writer, rows=rows, make_papers=make_papers,
-        epoch=epoch, reading=reading,
+        path, *load_reviews_judgments_and_paper_ids(store, known), by=by, only=only, writer=writer, rows=rows,
+        make_papers=make_papers, epoch=epoch, reading=reading,
     )  # fmt: skip
     reading.check_used()
     if by is not None and not only and not imported.unnamed and imported.named not in ((), (by,)):
@@ -88,10 +88,10 @@ def import_reviews(
     return report | {"judged": summarise_judgments(store, imported.reviews, imported.judgments, known)}
 
 
-def load_known_records(
+def load_reviews_judgments_and_paper_ids(
     store: Store, known: Sequence[Review]
 ) -> tuple[dict[str, Review], dict[tuple[str, str], str], list[str]]:
-    """Returns the arguments of `read_new_reviews` about stored records.
+    """Returns what `read_new_reviews` must know about stored records; its arguments have the same order.
 
     These are: review id → review, for the reviews in *known*; (review id, writer) → judgments of these reviews; and the
     ids of all stored papers.

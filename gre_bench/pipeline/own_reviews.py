@@ -31,7 +31,7 @@ from gre_bench.perturbations.by_name import is_perturbed_candidate
 from gre_bench.pipeline.importing import (
     EXAMPLES,
     Step,
-    load_known_records,
+    load_reviews_judgments_and_paper_ids,
     read_known_reviews,
     report_unknown_papers,
     store_imported,
@@ -70,7 +70,7 @@ def import_candidate(
         before, others = ([review for review in known if (review.candidate == name) is own] for own in (True, False))
         imported = read_new_reviews(
             file,
-            *load_known_records(store, others if replace else known),
+            *load_reviews_judgments_and_paper_ids(store, others if replace else known),
             by=name,
             only=True,
             writer=writer,

@@ -1,8 +1,8 @@
 """Imports the sources that the settings name, saves notes and PDFs as a snapshot, and reads the papers' texts.
 
 A note is a record of OpenReview, such as a paper or a review. A fetched snapshot states the version of each review, the
-origin of each paper's PDF, and the licences. A snapshot of a user's own files states none of these. Each note may state
-its own licence (OpenReview API v2).
+version of each paper's PDF, and the licences. A snapshot of a user's own files states none of these. Each note may
+state its own licence (OpenReview API v2).
 """
 
 from __future__ import annotations
@@ -259,7 +259,7 @@ def list_review_versions(snapshot: Snapshot, kept: Set[str]) -> list[dict[str, A
 
 
 def paper_sources(snapshot: Snapshot, kept: Set[str]) -> list[dict[str, Any]]:
-    """Returns rows of the table ``paper_sources``: the origin and licence of the PDF of each paper in *kept*."""
+    """Returns rows of the table ``paper_sources``: hash, version and licence of the PDF of each paper in *kept*."""
     known = snapshot.papers()
     stated = read_licences(snapshot, kept - {name for name, row in known.items() if row["licence"]})
     names = ("pdf_problem", "pdf_version_status")

@@ -50,11 +50,12 @@ interval; and the numbers of pairs and papers.
 
 @dataclass(frozen=True, slots=True)
 class ValidationRecord:
-    """The verdict on a metric under one signature, and the verdicts on the perturbations that led to it.
+    """The verdict on a metric under one signature, and the verdicts on single perturbations that led to that verdict.
 
     - *edition*: the edition whose reviews were perturbed. *detail*: one line for readers.
     - *validated_at*: the time of the verdict, in ISO format.
-    - *changes*, *made_by*: perturbation → verdict, and who made it: ``rule`` or the name of a writer.
+    - *changes*: perturbation → the verdict on it. *made_by*: perturbation → who made the perturbed reviews: ``rule`` or
+      the name of a writer.
     - *papers*: the smallest number of papers behind an effect.
     - *rules*: the margins and the bootstrap settings behind the verdict.
     - *registers*: name of the evaluation LM or writer → digest of the training register that the papers were compared

@@ -1,4 +1,4 @@
-"""Conditions: a condition is the guideline under which an LM reviews papers. The condition ``none`` has no guideline.
+"""Conditions: a condition is a variant of the prompt for reviews, with one guideline or, in ``none``, without any.
 
 Two kinds of guideline are shipped: instructions made from a conference's guideline, and guidelines that imitate human
 reviewers. The shipped guidelines are listings 7 to 12 in "Evaluating the Impact of Reviewer Guideline Design on
@@ -36,7 +36,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,60}")
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """The guideline under which an LM reviews.
+    """A variant of the prompt for reviews: with the text *guideline*, or without any guideline.
 
     *name*: such as ``none``, ``iclr`` or ``good+rubric``. *kind*: ``none``, ``instruction`` (made from a conference's
     guideline), ``imitating`` (made to imitate human reviewers, with a checklist) or ``official`` (any other text from a
@@ -71,13 +71,16 @@ SHIPPED = ("none", *INSTRUCTION, *IMITATING, *(f"{name}{RUBRIC}" for name in IMI
 
 
 def split_condition(candidate: str) -> tuple[str, str | None]:
-    """Splits *candidate*, ``MODEL@CONDITION``, at a shipped condition; if it names none, returns (candidate, None)."""
+    """Splits a candidate's name of the form ``MODEL@CONDITION``; returns (model, condition).
+
+    Returns (candidate, None) if the name does not end with @ and the name of a shipped condition (see `SHIPPED`).
+    """
     model, _, name = candidate.rpartition("@")
     return (model, name) if model and name in SHIPPED else (candidate, None)
 
 
 def load_condition(name: str, texts: Mapping[str, str] | None = None) -> Condition:
-    """Returns the condition *name*: a shipped condition, or a user's guideline from *texts* (name → guideline).
+    """Returns the condition *name*: a shipped one, or one with the user's guideline from *texts* (name → guideline).
 
     The suffix ``+rubric`` asks the LM to compute its rating from the guideline's checklist. Raises `SettingsError` for
     an unknown name, for a malformed or shipped name in *texts*, for an empty guideline, and for a rubric without a

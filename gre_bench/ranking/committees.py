@@ -40,7 +40,10 @@ class CommitteeStep:
 
 @dataclass(frozen=True, slots=True)
 class CommitteeCurve:
-    """The score of a growing committee on *papers* papers. *human*: the gain when the human baseline joins last."""
+    """A committee's mean score over *papers* papers by its number of members, one of *steps* for each number.
+
+    *human*: the gain when the human baseline joins last.
+    """
 
     papers: int
     steps: tuple[CommitteeStep, ...]
@@ -91,7 +94,7 @@ def choose_joining_orders(
 def compute_committee_curve(
     scores: Told, names: Sequence[str], papers: Sequence[str], without: set[str] | frozenset[str] = frozenset()
 ) -> CommitteeCurve | None:
-    """Returns the curve of *names*.
+    """Returns the mean score of a growing committee of *names*, by its number of members.
 
     Returns None if scores are missing, if there are fewer than two names, or if a half has fewer than two papers.
     """

@@ -40,7 +40,7 @@ from gre_bench.stats.reference_shares import (
     ONE_SIDED,
     TrimmedDifference,
     find_tipping_share,
-    find_worst_tipping_share,
+    find_tipping_share_of_worst_assignment,
     measure_ai_likeness,
     reversal_share,
     trim_ai_like_references,
@@ -97,7 +97,7 @@ class TippingPoint:
       The stand-in's judgments are cut to the length in tokens of the references that they replace. *by*: the stand-in
       that reverses the order first.
     - *uncut*: the same as *share*, with whole judgments. *worst*: the same as *share*, for the worst assignment of such
-      references to papers (`find_worst_tipping_share`).
+      references to papers (`find_tipping_share_of_worst_assignment`).
     - *turned*: the share from which the order is significantly reversed, Bonferroni-corrected over stand-ins; None if
       there is no such share.
 
@@ -153,7 +153,7 @@ def _compute_tipping_point(
                 continue
             shares[text][name] = find_tipping_share(own, other)
             if text == "cut":
-                shares["worst"][name] = find_worst_tipping_share(own, other)
+                shares["worst"][name] = find_tipping_share_of_worst_assignment(own, other)
                 turned = reversal_share(own, other, 1 - (1 - ONE_SIDED) / len(others))
                 shares["turned"] |= {} if turned is None else {name: turned}
     least = {kind: None if None in own.values() else min(own.values()) for kind, own in shares.items() if own}
@@ -253,7 +253,7 @@ def compute_reference_likeness(
     return dict(zip(keys, measure_ai_likeness(table, other).tolist(), strict=True)), names
 
 
-def compute_trimmed_differences(
+def compute_differences_without_ai_like_references(
     pairs: ScoredPairs, stand_ins: StandIns, first: str, second: str
 ) -> list[TrimmedDifference]:
     """Returns the mean difference of *first* and *second* without the most AI-like references, for each of `TRIMS`."""

@@ -514,9 +514,10 @@ def _find_signatures(name: str, signatures: Sequence[SignatureRow]) -> list[Sign
 def _choose_closest_signatures(
     metric: str, first: Sequence[SignatureRow], second: Sequence[SignatureRow]
 ) -> tuple[SignatureRow, SignatureRow]:
-    """Returns the two signatures of *metric*, one from each side, that differ in the fewest fields besides `LM`.
+    """Returns two signatures of *metric*, one from *first* and one from *second*, that are as alike as possible.
 
-    Raises `SettingsError` if both sides have only the same signature of *metric*.
+    *first*, *second*: the signatures of the two compared LMs. The two that are returned differ in the fewest fields,
+    not counting the fields `LM`. Raises `SettingsError` if both LMs have only the same signature of *metric*.
     """
     both = [(a, b) for a in first for b in second if a["metric"] == b["metric"] == metric]
     both = [(a, b) for a, b in both if a["signature_id"] != b["signature_id"]]

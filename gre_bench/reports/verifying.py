@@ -196,7 +196,7 @@ def _recompute_tables_and_pages(folder: Path, about: Mapping[str, Any]) -> dict[
         if not withheld and compute_judgment_kinds(connection) != read_table(connection, "judgment_kinds"):
             raise _Difference(f"{FOLDER}/judgment_kinds.parquet is another")
         store = ReleaseTables(about["edition"], connection)
-        exact &= _recompute_program_tables(connection, shown, about["settings"]["board"]["headline"])
+        exact &= _recompute_tables_made_by_program(connection, shown, about["settings"]["board"]["headline"])
         if tested := about.get("contrasts"):
             entries = [PlannedContrast.model_validate(entry) for entry in tested["entries"]]
             exact &= _compare_with_manifest(
@@ -274,8 +274,8 @@ def _recompute_statistics(connection: Any, edition: str, signatures: Sequence[Si
     return exact
 
 
-def _recompute_program_tables(connection: Any, shown: Sequence[SignatureRow], headline: str | None) -> bool:
-    """Recomputes the tables `OF_PROGRAM` for the boards *shown*; returns whether they exactly equal the release's."""
+def _recompute_tables_made_by_program(connection: Any, shown: Sequence[SignatureRow], headline: str | None) -> bool:
+    """Makes the tables `OF_PROGRAM` again for the boards *shown*; returns whether they exactly equal the release's."""
     validations = read_table(connection, "validations")
     added = build_program_additions(
         shown, {row["signature_id"] for row in validations if row["verdict"] == "pass"}, headline

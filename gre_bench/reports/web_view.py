@@ -35,8 +35,8 @@ _SHOWN = (
 )  # fmt: skip
 
 
-class Viewing:
-    """The pages of the editions and releases in the folder *state*. Nothing is written to that folder.
+class StatePages:
+    """Makes the pages of the editions and releases in the folder *state*. Nothing is written to that folder.
 
     The pages are only shown on this machine, so they include texts of any licence. They are made on request, in a
     temporary folder that `close` deletes. Raises `SettingsError` if the folder cannot be made.
@@ -171,9 +171,9 @@ OF_RELEASES = {
 pages."""
 
 
-def build_server(viewing: Viewing, port: int) -> ThreadingHTTPServer:
+def build_server(pages: StatePages, port: int) -> ThreadingHTTPServer:
     """Returns a server on *port* of this machine (0: any free port); raises `SettingsError` if the port is unusable."""
-    handler = type("Handler", (_ViewHandler,), {"viewing": viewing})
+    handler = type("Handler", (_ViewHandler,), {"pages": pages})
     try:
         return _ViewServer((HOST, port), handler)
     except (OSError, OverflowError) as error:
@@ -193,7 +193,7 @@ class _ViewServer(ThreadingHTTPServer):
 class _ViewHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     timeout = 60
-    viewing: Viewing
+    pages: StatePages
 
     def do_GET(self) -> None:
         name, _, port = self.headers.get("host", "").partition(":")
@@ -205,13 +205,13 @@ class _ViewHandler(BaseHTTPRequestHandler):
             if not path.startswith("/"):
                 self._send_text(HTTPStatus.NOT_FOUND, NOTHING)
             elif parts == ("",):
-                self._send_body(self.viewing.page().encode(), TYPES[".html"])
+                self._send_body(self.pages.page().encode(), TYPES[".html"])
             elif parts == ("status.json",):
-                self._send_body(json.dumps(self.viewing.overview()).encode(), TYPES[".json"])
+                self._send_body(json.dumps(self.pages.overview()).encode(), TYPES[".json"])
             elif parts[0] in ("editions", "releases") and parts[1:] and not any(parts[2:]):
                 to = quote(f"/{parts[0]}/{parts[1]}/index.html")
                 self._send_head(HTTPStatus.FOUND, TYPES[".html"], 0, {"Location": to})
-            elif file := self.viewing.file(parts):
+            elif file := self.pages.file(parts):
                 self._send_file(file, OF_RELEASES if parts[0] == "releases" else {})
             else:
                 self._send_text(HTTPStatus.NOT_FOUND, NOTHING)

@@ -61,7 +61,7 @@ class YearJob:
 
     @property
     def work(self) -> Job:
-        """The job of a refresh with the settings of this year."""
+        """The `Job` to pass to each stage that refreshes this year's edition: it has this job's settings and state."""
         return Job(self.settings, self.state, retry_failed=self.retry_failed)
 
 

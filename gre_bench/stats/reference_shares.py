@@ -83,7 +83,7 @@ def reversal_share(differences: Values | Array, stand_in: Values | Array, level:
     return min((q for q, mean in crossings if mean < 0 and q < 1), default=None)
 
 
-def find_worst_tipping_share(
+def find_tipping_share_of_worst_assignment(
     differences: Values | Array, stand_in: Values | Array, level: float = ONE_SIDED
 ) -> float | None:
     """Returns the tipping share under the worst assignment of references like those of the stand-in Z to papers.

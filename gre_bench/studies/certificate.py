@@ -97,7 +97,8 @@ def compute_curves(
 ) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:  # fmt: skip
     """Returns harm → its curve (`DegreeCurve` as JSON), and harm → why it has no curve, for the harms in *changes*.
 
-    *changes*: harm and degree, such as ``HARM-50`` → its candidate in *rows*.
+    A harm's curve gives the mean change of scores by the harm's degree. *changes*: harm and degree, such as ``HARM-50``
+    → its candidate in *rows*.
     """
     curves, untried = dict[str, dict[str, Any]](), dict[str, str]()
     degrees = [degree // 10 for degree in settings.degrees]

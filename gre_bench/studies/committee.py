@@ -1,7 +1,8 @@
 """Scores committees of reviewers (a board's LM candidates taken together), and how much a human review adds to them.
 
 A committee's judgments are joined into one review, each line once, and scored with the board's metric, LM and prompt.
-Scores are stored paper by paper, so a study that was interrupted continues.
+The committee's curve is its mean score by its number of members. Scores are stored paper by paper, so a study that was
+interrupted continues.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ Work = Mapping[tuple[str, str, str], tuple[Case, int]]
 def study_committee(state: Path, edition: str, metrics: list[str] | None) -> dict[str, Any]:
     """Returns, for each of *metrics*, the curve of the committee of all ranked LM candidates; computes missing scores.
 
-    The curve gives the score of a growing committee. If *metrics* is None, uses the headline metric. An edition loaded
-    from a release is only read, not scored. Raises `SettingsError` for a metric that reads no judgments, for fewer than
-    two LM candidates, or if the LM has changed.
+    The curve gives a committee's mean score by its number of members. If *metrics* is None, uses the headline metric.
+    An edition loaded from a release is only read, not scored. Raises `SettingsError` for a metric that reads no
+    judgments, for fewer than two LM candidates, or if the LM has changed.
     """
     store = ReadCopy(state, edition)
     reports, outcome = [], "done"
@@ -60,7 +61,10 @@ def join_distinct_lines(texts: Sequence[str]) -> tuple[str, int]:
 
 
 def _score_due_cases(store: Store, signature: SignatureRow) -> int:
-    """Computes and stores the scores that the curve lacks under *signature*; returns how many are still missing."""
+    """Computes and stores the scores that a committee's curve needs and that are missing under *signature*.
+
+    Returns how many are still missing.
+    """
     name = signature["signature_id"]
     recipe = find_recipe(signature["metric"])
     models = list_ranked_models(store.read(LEADERBOARD, signature_ids=[name]))
@@ -117,9 +121,10 @@ def _split_by_papers(due: Work, papers: int) -> Iterator[list[tuple[str, str, st
 def _find_due_cases(
     store: Store, signature: SignatureRow, models: Sequence[str], entries: Mapping[str, Entry]
 ) -> dict[tuple[str, str, str], tuple[Case, int]]:
-    """Returns the cases that the next step of the curve's computation needs and *store* lacks.
+    """Returns the cases without a score in *store* that the next step of computing the curve needs.
 
-    The first step needs only one committee: all *models* and the human baseline.
+    The curve is the committee's mean score by its number of members. The first step needs only one committee: all
+    *models* and the human baseline.
     """
     rows = store.rows(COMMITTEES, signature_id=signature["signature_id"])
     known = {(row["paper_id"], row["reference_id"], row["members"]) for row in rows}

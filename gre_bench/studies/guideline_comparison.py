@@ -2,9 +2,9 @@
 
     papers and human ratings → a rating of each paper by each model under each condition → RMSE, tests, tables
 
-A condition is a prompt with one guideline, or without any (see "Evaluating the Impact of Reviewer Guideline Design on
-LLM-Based Automated Peer Review"). Every reply is archived before it is read, so a study that is killed and
-continued pays for nothing twice.
+A condition is a variant of the prompt for reviews: with one guideline, or without any (see "Evaluating the Impact of
+Reviewer Guideline Design on LLM-Based Automated Peer Review"). Every reply is archived before it is read, so a study
+that is killed and continued pays for nothing twice.
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ distributions.svg  how often each rating was given
 reviews.jsonl      the texts
 study.json         settings, sources and all numbers
 
-Each file is replaced atomically.
+A condition is a variant of the prompt for reviews: with one guideline, or without any. Each file is replaced
+atomically.
 """
 
 from __future__ import annotations

@@ -186,9 +186,10 @@ def _join_point_judgments(kind: str, judgments: Iterable[str | None], writer: st
 def _load_point_scores(
     store: Store, points: Sequence[Point], texts: Mapping[str, PointTexts], work: RunPlan, metric: str
 ) -> dict[str, dict[str, float]]:
-    """Returns point id → its `SCORES` by *metric*, as means over references.
+    """Returns point id → its `SCORES` by *metric*, as means over references. A point is a single remark of a review.
 
-    Only references on which all texts of the point have a score count. Points without such a reference are left out.
+    A reference counts only if every text that the point's scores need (`PointTexts`) has a score against it. Points
+    without such a reference are left out.
     """
     rows = store.rows(FINISHED_PAIRS, signature_id=work.signatures[metric].signature_id)
     scored: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)

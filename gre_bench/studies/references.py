@@ -34,8 +34,8 @@ from gre_bench.pipeline.planning import load_sample_entries
 from gre_bench.pipeline.runs.workers import run_with_workers
 from gre_bench.ranking.reference_dependence import (
     NO_HUMAN,
+    compute_differences_without_ai_like_references,
     compute_reference_likeness,
-    compute_trimmed_differences,
     describe_tipping_points,
     shifts_by_lm_likelihood,
     shifts_without_each_reviewer,
@@ -56,7 +56,7 @@ from gre_bench.tasks.backends import SignMetrics
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
-def study_references(
+def measure_reference_dependence(
     state: Path, edition: str, metrics: list[str] | None, likelihood: Path | None, threshold: float
 ) -> dict[str, Any]:
     """Returns how much a board depends on its references, for each of its signatures.
@@ -126,7 +126,8 @@ def build_reference_report(
             asdict(row)
             | {
                 "trimmed": [
-                    asdict(each) for each in compute_trimmed_differences(pairs, stand_ins, row.first, row.second)
+                    asdict(each)
+                    for each in compute_differences_without_ai_like_references(pairs, stand_ins, row.first, row.second)
                 ]
             }
             for row in points

@@ -42,9 +42,9 @@ SHORTEST_REPHRASING, LONGEST_REPHRASING = 1 / 3, 3
 class LMTextWriter:
     """A `TextWriter` that uses an LM. *writer* sends the chats to the LM.
 
-    *condition*: the guideline that the LM follows when it writes reviews, if any. *judging*: the name of the domain's
-    prompt for judgments. *model*: the LM whose context a paper must fit; None: lengths are not checked. *over_long*:
-    whether to refuse or to truncate a paper that does not fit.
+    *condition*: a variant of the prompt for reviews, such as one with a guideline; None: the usual prompt. *judging*:
+    the name of the domain's prompt for judgments. *model*: the LM whose context a paper must fit; None: lengths are not
+    checked. *over_long*: whether to refuse or to truncate a paper that does not fit.
     """
 
     def __init__(

@@ -357,7 +357,10 @@ def spending_line(spent: Spent) -> str:
 
 
 def remaining_budget(bounds: Bounds, spent: Spent) -> dict[str, float]:
-    """Returns limit, such as ``usd`` → how much of this limit of *bounds* is left after *spent*, at least 0."""
+    """Returns name of a limit (such as ``usd``) → how much of it is left after *spent*; at least 0.
+
+    The limits are those that *bounds* sets.
+    """
     given = {name: getattr(bounds, name) for name in _UNITS}
     return {name: max(0, round(bound - getattr(spent, name), 6)) for name, bound in given.items() if bound is not None}
 

@@ -5,7 +5,8 @@
 Both LMs need a certificate of the same editions (gre-bench study validate --certificate). *Resistance* is the fall of
 the score in standard deviations over papers: −mean/sd of each paper's mean over the degrees, by default all ten. The
 number of papers needed to detect a harm falls with the square of the resistance. The difference of two LMs has a 95%
-interval by resampling papers.
+interval by resampling papers. A second table has the change of each LM's score at the highest degree, in
+nats, and the smallest degrees told on 60, 113 and 300 papers.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 from gre_bench.core.metrics import find_recipe, sort_metric_names
 from gre_bench.core.records import HUMAN
 from gre_bench.perturbations.harms import DEGREES, HARMS
+from gre_bench.stats.degrees import PAPERS, compute_degree_curve
 from gre_bench.stats.samples import Array
 from gre_bench.store import ReadCopy
 from gre_bench.store.queries import CANDIDATE_PAIRS, PLANNED_SIGNATURES
@@ -27,8 +29,8 @@ from gre_bench.studies.certificate import paper_differences_from_human
 RESAMPLES, SEED = 10_000, 0
 
 
-def by_paper(stores: list[ReadCopy], lm: str, metric: str, harm: str, degrees: Sequence[int]) -> dict[str, float]:
-    """Returns paper id → its mean difference over *degrees* (percent) of *harm*; a paper needs scores of all of them."""
+def by_paper(stores: list[ReadCopy], lm: str, metric: str, harm: str, degrees: Sequence[int]) -> dict[str, Array]:
+    """Returns paper id → its difference at each of *degrees* (percent) of *harm*; a paper needs scores of all."""
     names = [f"human~{harm}-{degree}~judgments" for degree in degrees]
     rows = {name: [] for name in (HUMAN, *names)}
     for store in stores:
@@ -44,7 +46,7 @@ def by_paper(stores: list[ReadCopy], lm: str, metric: str, harm: str, degrees: S
         )
         for paper in papers
     }
-    return {paper: float(values.mean()) for paper, values in differences.items() if values.size}
+    return {paper: values[0] for paper, values in differences.items() if values.size}
 
 
 def resistance(values: Array) -> Array:
@@ -59,32 +61,50 @@ def compare_resistance(first: Array, second: Array) -> tuple[float, float, float
     return float(resistance(first) - resistance(second)), float(low), float(high)
 
 
-def table(judges: dict[str, list[ReadCopy]], degrees: Sequence[int]) -> list[list[str]]:
-    """Returns one row per harm and one column per metric: both resistances, and their difference with its interval.
+def tables(judges: dict[str, list[ReadCopy]], degrees: Sequence[int]) -> list[list[list[str]]]:
+    """Returns two tables with one row per harm, of the papers that both LMs scored.
 
-    *judges*: each of the two LMs → its stores.
+    The first has both resistances and their difference with its interval, by metric. The second has each LM's change
+    of the score at the highest degree, in nats with half of the 95% interval, and the smallest degrees told, by metric
+    and LM. *judges*: each of the two LMs → its stores.
     """
     metrics = sort_metric_names(set.intersection(*(
         {row["metric"] for store in stores for row in store.read(PLANNED_SIGNATURES) if row["evaluation_lm"] == lm}
         for lm, stores in judges.items()
     )))  # fmt: skip
-    rows = [[" less ".join(judges), *(find_recipe(metric).title for metric in metrics)]]
+    titles = [find_recipe(metric).title for metric in metrics]
+    resistances = [[" less ".join(judges), *titles]]
+    changes = [
+        [
+            f"nats at {degrees[-1]}%; told on {PAPERS} papers",
+            *(f"{title}, {lm}" for title in titles for lm in judges),
+            "papers",
+        ]
+    ]
     for harm in HARMS.values():
-        cells = [harm.said]
+        resistances.append([harm.said])
+        changes.append([harm.said])
+        papers: list[str] = []
         for metric in metrics:
             known = [by_paper(stores, lm, metric, harm.name, degrees) for lm, stores in judges.items()]
             papers = sorted(set.intersection(*map(set, known)))
             if len(papers) < 2:
-                cells.append("–")
+                resistances[-1].append("untried")
+                changes[-1] += ["untried"] * 2
                 continue
             first, second = (np.array([own[paper] for paper in papers]) for own in known)
-            difference, low, high = compare_resistance(first, second)
-            cells.append(
-                f"{float(resistance(first)):.2f} less {float(resistance(second)):.2f}: {difference:+.2f} "
-                f"({low:+.2f}, {high:+.2f}), {len(papers)} papers".replace("-", "−")
+            one, other = first.mean(axis=1), second.mean(axis=1)
+            difference, low, high = compare_resistance(one, other)
+            resistances[-1].append(
+                f"{float(resistance(one)):.2f} less {float(resistance(other)):.2f}: {difference:+.2f} "
+                f"({low:+.2f}, {high:+.2f})"
             )
-        rows.append(cells)
-    return rows
+            for curve in (compute_degree_curve(values, degrees) for values in (first, second)):
+                told = ", ".join(f"{degree}%" if degree else "–" for degree in curve.told.values())
+                half_width = (curve.highs[-1] - curve.lows[-1]) / 2
+                changes[-1].append(f"{curve.means[-1]:+.1f} ± {half_width:.1f}; {told}")
+        changes[-1].append(str(len(papers)))
+    return [resistances, changes]
 
 
 if __name__ == "__main__":
@@ -98,5 +118,7 @@ if __name__ == "__main__":
     given = asked.parse_args()
     states = {given.lm: given.state, given.other: given.other_state or given.state}
     judges = {lm: [ReadCopy(state, edition) for edition in given.editions] for lm, state in states.items()}
-    for row in table(judges, given.degrees):
-        print(f"| {' | '.join(row)} |")
+    for table in tables(judges, given.degrees):
+        for row in table:
+            print(f"| {' | '.join(row)} |".replace("-", "−") if row is not table[0] else f"| {' | '.join(row)} |")
+        print()

@@ -23,7 +23,7 @@ from gre_bench.release import manifest
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports import web_view as viewing_module
 from gre_bench.reports.publish_editions import publish_edition
-from gre_bench.reports.web_view import Viewing, build_server
+from gre_bench.reports.web_view import StatePages, build_server
 from gre_bench.store import Store, get_statement
 from tests.faults.endpoints import refused, said
 from tests.release.made_up import EDITION, FREE, make
@@ -256,7 +256,7 @@ def test_a_status_of_another_shape_is_one_line_and_a_study_with_one_is_shown_all
 @contextmanager
 def viewed(state: Path):
     """A function that asks the server of *state* for a path: (status, headers, body)."""
-    with closing(Viewing(state)) as viewing, serve_in_thread(build_server(viewing, 0)) as server:
+    with closing(StatePages(state)) as viewing, serve_in_thread(build_server(viewing, 0)) as server:
 
         def ask(path: str):
             with closing(http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=30)) as connection:

@@ -10,8 +10,8 @@ from scipy import stats
 
 from gre_bench.ranking.rank_statistics import ScoredPairs, build_test_family
 from gre_bench.ranking.reference_dependence import (
+    compute_differences_without_ai_like_references,
     compute_reference_likeness,
-    compute_trimmed_differences,
     describe_tipping_points,
     paper_differences,
     shifts_by_lm_likelihood,
@@ -221,7 +221,7 @@ def test_the_trimmed_order_leaves_out_the_references_most_like_an_ais():
     pairs, rows = scored()
     like, _ = compute_reference_likeness(pairs, rows, ("a", "b"))
     of = {(n, p, r): v for n, p, r, v in zip(*pairs.columns, strict=True)}
-    for row in compute_trimmed_differences(pairs, rows, "a", "b"):
+    for row in compute_differences_without_ai_like_references(pairs, rows, "a", "b"):
         gone = sorted(like, key=lambda key: -like[key])[: round(row.share * len(like))]
         kept = {}
         for paper, reference in like:

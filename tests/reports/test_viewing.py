@@ -20,7 +20,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.release.loading import find_release, load_release
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publish_editions import publish_edition
-from gre_bench.reports.web_view import Viewing, build_server
+from gre_bench.reports.web_view import StatePages, build_server
 from gre_bench.store import INCLUDED_EDITION, Store
 from tests.conftest import ROOT
 from tests.release import browser
@@ -41,7 +41,7 @@ def state(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def viewing(state):
-    viewing = Viewing(state)
+    viewing = StatePages(state)
     yield viewing
     viewing.close()
 
@@ -139,7 +139,7 @@ def test_the_first_page_says_of_each_board_who_leads_and_of_a_loaded_release_tha
     load_release(find_release(INCLUDED_EDITION), own)
     shutil.copytree(state / "releases" / f"{EDITION}-r1", own / "releases" / f"{EDITION}-r1", symlinks=True)
     (own / "releases" / f"{EDITION}-r1" / "out.html").unlink()
-    shown = Viewing(own)
+    shown = StatePages(own)
     try:
         loaded, released = shown.overview()
         assert (loaded["state"], loaded["message"]) == ("loaded", f"from release {INCLUDED_EDITION}-r1")

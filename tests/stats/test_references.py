@@ -11,7 +11,7 @@ from scipy import stats
 from gre_bench.stats.reference_shares import (
     STEPS,
     find_tipping_share,
-    find_worst_tipping_share,
+    find_tipping_share_of_worst_assignment,
     measure_ai_likeness,
     reversal_share,
     trim_ai_like_references,
@@ -98,8 +98,8 @@ def test_the_worst_assignment_fills_whole_papers_where_the_stand_in_helps_most(s
         if not u.mean() - stats.t.ppf(0.95, size - 1) * stats.sem(u) > 0:
             break
         last = q
-    assert find_worst_tipping_share(delta, stand_in) == pytest.approx(last)
-    assert find_worst_tipping_share(delta, stand_in) <= find_tipping_share(delta, stand_in)
+    assert find_tipping_share_of_worst_assignment(delta, stand_in) == pytest.approx(last)
+    assert find_tipping_share_of_worst_assignment(delta, stand_in) <= find_tipping_share(delta, stand_in)
 
 
 def test_likeness_is_what_models_get_less_what_humans_get_in_units_of_its_spread():

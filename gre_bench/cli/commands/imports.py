@@ -52,7 +52,7 @@ def set_input_limits(
     ),
 ) -> None:
     """Sets the limits on the files that the following subcommand reads."""
-    inputs = configuration.load_input_settings(tuple(bounds or ()))
+    inputs = configuration.load_import_limit_settings(tuple(bounds or ()))
     context.with_resource(use_file_limits(inputs.memory, inputs.seconds))
 
 

@@ -266,16 +266,16 @@ def view(
 
     The server is read-only and answers only this machine. Ctrl-C stops it.
     """
-    from gre_bench.reports.web_view import Viewing, build_server
+    from gre_bench.reports.web_view import StatePages, build_server
 
     if not state.is_dir():
         raise SettingsError(f"there is no folder {state.absolute()}; name the right one: --state FOLDER")
-    viewing = Viewing(state)
+    pages = StatePages(state)
     try:
-        with build_server(viewing, port) as server:
+        with build_server(pages, port) as server:
             say(f"http://127.0.0.1:{server.server_address[1]}/ shows {state.absolute()}; Ctrl-C stops it")
             server.serve_forever()
     except (Stopped, KeyboardInterrupt):
         say("stopped")
     finally:
-        viewing.close()
+        pages.close()

@@ -98,8 +98,8 @@ def audit(
 def texts(state: Path, edition: options.OneEdition = None) -> CommandResult:
     """Show how the papers of an edition were read.
 
-    Counts papers by status, and words by fate (kept, hidden, dropped). The table lists papers that are not ok, or have
-    a doubtful or hidden part. --json lists all papers, with the words of each page by fate.
+    Counts papers by status. Also counts the words that were kept, and those removed for each reason. The table lists
+    papers that are not ok, or have a doubtful or hidden part. --json lists all papers, with these counts for each page.
     """
     store = open_stored_edition(edition, state)
     rows, words = store.read(TEXT_STATES), store.read(TEXT_WORDS)

@@ -153,9 +153,9 @@ def references(
 
     store = Store(state, resolve_edition(edition, state))
     with show_run_progress(store, quiet):
-        from gre_bench.studies.references import study_references
+        from gre_bench.studies.references import measure_reference_dependence
 
-        report = study_references(state.resolve(), store.key, metric, likelihood, LIKELY)
+        report = measure_reference_dependence(state.resolve(), store.key, metric, likelihood, LIKELY)
     return CommandResult(report, show_reference_dependence, choose_exit_code(report))
 
 

@@ -33,7 +33,7 @@ _format_correlation = partial(format_or_dash, form=".3f", lacking="not defined")
 
 
 def show_sides(report: Row) -> None:
-    """Prints a comparison of two sides, and what was left out and why."""
+    """Prints a comparison of two boards or runs, and what was left out and why."""
     first, other = (Path(report["compared"][index]).name for index in (0, -1))
     if rows := report.get("consistency"):
         say(f"Spearman between {first} and {other}, over the models that both rank")

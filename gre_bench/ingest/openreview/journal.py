@@ -32,7 +32,7 @@ JOURNAL = "journal.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The source of everything in a journal: the URL of a host, and the version of its API."""
+    """Where everything in a journal was fetched from: the URL of a host, and the version of its API."""
 
     host: str
     api: int
@@ -70,8 +70,8 @@ class FetchedPdf:
 class Journal:
     """The journal of a fetch run in *folder*. It is locked against other processes while its context is open.
 
-    *expected*: the origin to fetch from; None if the journal is only read. Opening a journal of another origin raises
-    `SourceError`.
+    *expected*: the host and API version to fetch from; None if the journal is only read. Opening a journal of another
+    host or version raises `SourceError`.
     """
 
     def __init__(self, folder: Path, expected: Origin | None = None):
@@ -180,7 +180,7 @@ class Journal:
 
     def _append_entry(self, entry: Mapping[str, Any]) -> None:
         if self._file is None or self.expected is None:
-            raise ValueError("the journal is not open, or no origin is expected")
+            raise ValueError("the journal is not open, or no host is expected")
         due = [entry] if self.origin else [{"asked": asdict(self.expected)}, entry]
         data = "".join(json.dumps(line) + "\n" for line in due).encode()
         whole, done = os.fstat(self._file).st_size, 0
@@ -320,7 +320,7 @@ def list_run_folders(root: Path, name: str) -> list[Path]:
 
 
 def read_origin(run: Path) -> Origin | None:
-    """Returns the origin that the journal in the folder *run* states; None if it states none."""
+    """Returns the host and API version that the journal in the folder *run* states; None if it states none."""
     with (run / JOURNAL).open("rb") as file:
         line = file.readline()
     try:
@@ -332,8 +332,9 @@ def read_origin(run: Path) -> Origin | None:
 def choose_run_folder(root: Path, name: str, origin: Origin, again: bool = False) -> Path:
     """Returns the folder of the latest fetch run of *name* (``<venue>-<year>``) from *origin*, or a new folder.
 
-    The folder is new if there is no such run yet, or if *again* is set and the latest run ended with a snapshot. A
-    journal that states no origin counts as a journal from *origin*; opening it raises an error that says what is wrong.
+    *origin*: the host and API version. The folder is new if there is no such run yet, or if *again* is set and the
+    latest run ended with a snapshot. A journal that states no host counts as a journal from *origin*. Opening it raises
+    an error that says what is wrong.
     """
     known = list_run_folders(root, name)
     mine = [path for path in known if read_origin(path) in (origin, None)]
@@ -344,6 +345,6 @@ def choose_run_folder(root: Path, name: str, origin: Origin, again: bool = False
 
 
 def list_earlier_journals(run: Path, origin: Origin) -> list[Journal]:
-    """Returns the journals of the fetch runs before *run* that have its venue-year and *origin*, oldest first."""
+    """Returns the journals of the fetch runs before *run* with its venue-year, host and API version, oldest first."""
     known = list_run_folders(run.parent, run.name.rpartition("-")[0])
     return [open_journal_read_only(path) for path in known if path.name < run.name and read_origin(path) == origin]

@@ -178,8 +178,8 @@ def _extract_title_abstract_and_text(
 ) -> tuple[str | None, str | None, str, list[TextLine]]:
     """Returns (title, abstract, text, rows) of *pages*; title and abstract are None if they were not found.
 
-    The rows are all lines of text in reading order, each with its fate: kept, or the rule that dropped it. The fates of
-    pieces that were dropped at the edges of a page are stored only in *pages*. Adds doubts about the result to *notes*.
+    The rows are all lines of text in reading order, each kept or removed for a stated reason. Pieces that were removed
+    at the edges of a page are only in *pages*, with the reason. Adds doubts about the result to *notes*.
     """
     heights = [page.height for page in pages]
     drop_headers_and_footers(pages, measure_font_metrics([row for page in pages for row in page.rows]).size)
@@ -200,7 +200,10 @@ def _extract_title_abstract_and_text(
 
 
 def _count_words_by_fate(pages: Sequence[Page], rows: Sequence[TextLine]) -> tuple[PageWords, ...]:
-    """Returns, for each page, how many words have each fate. *rows*: all lines of text in reading order."""
+    """Returns, for each page, how many words were kept, and how many were removed for each reason.
+
+    *rows*: all lines of text in reading order.
+    """
     counts = [Counter({"hidden": page.hidden, "turned": page.turned}) for page in pages]
     for row in [*(piece for page in pages for piece in page.rows), *rows]:
         if row.fate:
@@ -310,7 +313,7 @@ SPACED = re.compile(r"(?:[A-Z]\s){3,}[A-Z]")
 
 
 def order_rows(pages: Sequence[Page]) -> list[TextLine]:
-    """Returns the text lines of *pages* whose fate is undecided, in reading order.
+    """Returns the text lines of *pages* that are neither kept nor removed yet, in reading order.
 
     Lines that span the columns, such as a title, divide a page into bands. The order is band by band, and within each
     band column by column.

@@ -23,7 +23,7 @@ from gre_bench.ingest.pdf.text import INVISIBLE, PIECE, UNSPACED, Box, Kind, Sus
 
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
-Whole = NDArray[np.int64]
+Integers = NDArray[np.int64]
 
 FILLED, STROKED, CLIPPING = 16, 32, 64
 ENDLESS = 1e6
@@ -86,14 +86,14 @@ class Glyphs:
     middle: Floats
     size: Floats
     opacity: Floats
-    color: Whole
+    color: Integers
     painted: Mask
     clipping: Mask
     even: Mask
     solid: Mask
     letter: Mask
-    line: Whole
-    word: Whole
+    line: Integers
+    word: Integers
 
     def signs(self) -> list[tuple[str, float, float]]:
         """Returns (character, x, y of its origin to tenths of a point) for each character."""
@@ -109,7 +109,7 @@ class Glyphs:
         parts = np.split(np.asarray(places), breaks)
         return " ".join("".join(self.text[index] for index in part) for part in parts)
 
-    def words_by_line(self, hidden: Mask, copies: Mask) -> tuple[Whole, Whole]:
+    def count_words_by_line(self, hidden: Mask, copies: Mask) -> tuple[Integers, Integers]:
         """Returns two arrays: for each line, the number of visible words and the number of hidden words.
 
         A word is hidden if all its letters and digits are *hidden*. A string without any letter or digit, such as the

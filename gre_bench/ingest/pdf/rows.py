@@ -40,7 +40,7 @@ class TextLine:
     - *gap*: the widest white space in the row, in units of *size*.
     - *words*: how many extracted pieces between white space contain a letter or digit. *marks*: how many further pieces
       were only a footnote's mark, and are not in *text*.
-    - *fate*: ``kept``, or the rule that dropped the row; None until a rule decides.
+    - *fate*: ``kept``, or why the row was removed (a key of `FATES`); None until that is decided.
     """
 
     text: str
@@ -107,7 +107,7 @@ def read_page(sight: PageVisibility, index: int, number: int, size: tuple[float,
     points.
     """
     turn = _find_main_direction(sight.glyphs.blocks)
-    seen, unseen = sight.glyphs.words_by_line(sight.hidden, sight.copies)
+    seen, unseen = sight.glyphs.count_words_by_line(sight.hidden, sight.copies)
     repeated = bool(sight.copies.any())
     start = number_of_line = 0
     lines: list[_Line] = []
@@ -153,7 +153,7 @@ def _find_main_direction(blocks: Sequence[dict[str, Any]]) -> Direction:
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """The visible part of a span: a part of a line in one font and size. *origin*: the left end of the baseline."""
+    """The visible part of a span: a part of a line in one font and size. *origin*: x, y where its baseline starts."""
 
     text: str
     size: float

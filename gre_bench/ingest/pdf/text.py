@@ -1,9 +1,10 @@
-"""The result of reading a PDF: its text, its findings, and the fate of every word. Also checks whether data is a PDF.
+"""The result of reading a PDF: its text, its findings, and what became of every word. Also checks if data is a PDF.
 
-The fate of a word is ``kept``, or why it was dropped. A finding is text that no reader sees, or a visible passage that
-instructs reviewers or models. A word is a piece of an extracted line between white space, with at least one letter or
-digit; in scripts without spaces, `PIECE` counts words. A word is hidden if none of its letters and digits is visible.
-The counts of the fates on a page add up to the number of the page's words.
+The *fate* of a word says whether it was kept in the text, or else why it was removed (see `FATES`). A finding is text
+that no reader sees, or a visible passage that instructs reviewers or models. A word is a piece of an extracted line
+between white space, with at least one letter or digit; in scripts without spaces, `PIECE` counts words. A word is
+hidden if none of its letters and digits is visible. Each word of a page is counted under exactly one fate, so these
+counts add up to the number of the page's words.
 """
 
 from __future__ import annotations
@@ -130,8 +131,9 @@ FATES: dict[Fate, str] = {
     "appendices": "what comes after the references, or after the heading of an appendix",
     "unaccounted": "words that no rule dropped and that are not in the text: a fault of the program",
 }
+"""Fate → what words with this fate are. Except ``kept`` and ``unaccounted``, a fate is a reason for removal."""
 EXPLAINED: frozenset[str] = frozenset(["references", "appendices", "table of contents", "front matter"])
-"""Fates that all words of a page may have without raising a doubt."""
+"""Reasons for which all words of a page may be removed without raising a doubt."""
 FULL_PAGE = 20
 """A page with at least this many words raises a doubt if all of them are dropped without a reason."""
 SHORT_BODY = 1000
@@ -142,7 +144,10 @@ LEAST_SHARE = 1 / 8
 
 @dataclass(frozen=True, slots=True)
 class PageWords:
-    """The words of one page, {fate: how many}. *page*: the page's number, from 1; 0 for a text without pages."""
+    """How many *words* of one page were kept, and how many were removed for each reason: {key of `FATES`: how many}.
+
+    *page*: the page's number, from 1; 0 for a text without pages.
+    """
 
     page: int
     words: Mapping[str, int]
@@ -153,7 +158,7 @@ class PageWords:
 
 
 def sum_by_fate(pages: Iterable[PageWords]) -> dict[Fate, int]:
-    """Returns {fate: how many words} summed over *pages*, in the order of `FATES`."""
+    """Returns how many words of *pages* were kept, and how many were removed for each reason, in `FATES`' order."""
     counts: Counter[str] = Counter()
     for page in pages:
         counts.update(page.words)
@@ -182,7 +187,7 @@ def list_doubts(pages: Sequence[PageWords]) -> list[str]:
 
 
 def _sum_words_except_numbering(words: Mapping[Any, int]) -> int:
-    """Returns the sum of *words* ({fate: how many}), without line numbers and page numbers."""
+    """Returns the sum of *words* (key of `FATES` → how many), without line numbers and page numbers."""
     return sum(count for fate, count in words.items() if fate not in ("line numbers", "page numbers"))
 
 
@@ -218,9 +223,9 @@ class PdfText:
     """The text and findings of a PDF.
 
     *title*, *abstract*: None if not found. *text*: the body in reading order, one line per paragraph, heading or
-    caption, with blank lines between. *pages*: how many pages were read. *words*: the words of each page by fate.
-    *characters*: how many characters these pages have. *hidden*: how many of these characters are hidden. *notes*:
-    faults and doubts, one line each.
+    caption, with blank lines between. *pages*: how many pages were read. *words*: for each page, how many words were
+    kept, and how many were removed for each reason. *characters*: how many characters these pages have. *hidden*: how
+    many of these characters are hidden. *notes*: faults and doubts, one line each.
     """
 
     status: Status

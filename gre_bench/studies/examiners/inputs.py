@@ -156,7 +156,9 @@ class GradedItems:
 def load_items_from_file(path: Path, limit: int | None = None) -> GradedItems:
     """Returns the first *limit* texts of the file *path* (`gre_bench.ingest.datasets.rated`)."""
     texts = read_graded_texts(path)[:limit]
-    return GradedItems("summary", texts, {"items": file_sha256(path), "limit": str(limit)}, _find_missing_parts(texts))
+    return GradedItems(
+        "summary", texts, {"items": file_sha256(path), "limit": str(limit)}, _find_ungradable_texts(texts)
+    )
 
 
 def load_items_from_edition(state: Path, edition: str, limit: int | None = None) -> GradedItems:
@@ -179,10 +181,11 @@ def load_items_from_edition(state: Path, edition: str, limit: int | None = None)
     if not texts:
         raise SourceError(f"edition {store.key} has no graded reviews; import some: gre-bench import graded --help")
     texts = texts[:limit]
-    return GradedItems("review", texts, {"edition": store.key, "limit": str(limit)}, _find_missing_parts(texts))
+    return GradedItems("review", texts, {"edition": store.key, "limit": str(limit)}, _find_ungradable_texts(texts))
 
 
-def _find_missing_parts(texts: Sequence[GradedText]) -> dict[str, str]:
+def _find_ungradable_texts(texts: Sequence[GradedText]) -> dict[str, str]:
+    """Returns id of a text that cannot be graded → code of what it lacks."""
     reasons = {}
     for text in texts:
         if text.human is None:

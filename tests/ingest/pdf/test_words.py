@@ -92,7 +92,7 @@ def test_hidden_words_are_counted_apart_and_a_word_is_hidden_where_no_letter_of_
         page.insert_text((72, 72), "one two . . . . three-four 5 =")
         glyphs = read_glyphs(page)
     hidden = np.array([letter in "otnet5" for letter in glyphs.text])
-    seen, unseen = glyphs.words_by_line(hidden, np.zeros_like(hidden))
+    seen, unseen = glyphs.count_words_by_line(hidden, np.zeros_like(hidden))
     # "one" has no letter left, "two" its w.
     assert (seen.sum(), unseen.sum()) == (2, 2)
 
