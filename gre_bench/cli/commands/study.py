@@ -141,7 +141,7 @@ def references(
         "--likelihood FILE", "CSV of review_id,likelihood: how likely an LM wrote it.", None
     ),
 ) -> CommandResult:
-    """Test which candidates still rank above which if AI wrote some references.
+    """Test which order of candidates holds under AI references.
 
     Scores each LM candidate against the reviews of all other LM candidates, by the headline metric, and stores the
     scores. For each pair of candidates, gives the share of AI-written references up to which their order holds. Also
