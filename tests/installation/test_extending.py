@@ -45,9 +45,9 @@ note = "An example."
 USE = """
 import gre_bench
 from gre_bench.catalogs import models
-from gre_bench.ingest.records.venues import venue_of
+from gre_bench.ingest.records.venues import find_venue_entry
 print(gre_bench.__file__)
-print(models.load()["added-model"].endpoint, venue_of("ADDED", 2031).group)
+print(models.load()["added-model"].endpoint, find_venue_entry("ADDED", 2031).group)
 """
 
 

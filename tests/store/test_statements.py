@@ -142,7 +142,7 @@ def named_in_code() -> tuple[set[str], set[str]]:
                     read |= set() if isinstance(query, ast.Subscript) else constants(query)
                 case ast.Call(func=ast.Name(id=called), args=[_, query, *_]) if called in READERS:
                     read |= constants(query)
-                case ast.Call(func=ast.Name(id="statement"), args=[_, query]):
+                case ast.Call(func=ast.Name(id="get_statement"), args=[_, query]):
                     steps |= constants(query)
                 case ast.Tuple(elts=[ast.Constant(value=str(name)), _]):
                     steps.add(name)
