@@ -110,7 +110,7 @@ _MARK = re.compile(
     r"[ \t>]*(?:\([-+]\)|[-*+•‣◦·–—]+(?=[ \t])|[-•](?=[A-Z])|[\[(]?(?:\d{1,2}|[a-zA-Z]|[ivxIVX]{1,4}|[A-Z]{1,2}\d{1,2})"
     r"[.)\]:](?=[ \t])|\(?\d{1,2}[.)](?=[A-Za-z]))[ \t]*"
 )
-_END = re.compile(r"[.?!]+[\"'”’)\]*_]*(?=[ \t]+\S)|\n\s*")
+_END = re.compile(r"(?<![.?!])[.?!]++[\"'”’)\]*_]*+(?=[ \t]+\S)|\n\s*")
 _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.g|i\.e|al|figs?|eqs?|eqns?|secs?|sects?|tabs?|vs|cf|w\.r\.t|s\.t|resp|approx|dr|prof|thms?|props?|"
     r"defs?|"

@@ -79,7 +79,7 @@ SURE = f"{scripted.PREFIX}plain-100"
 Values = Mapping[tuple[str, str], float]
 """(text, reference) → score of one reviewer."""
 
-_WORD = re.compile(r"[\w.,%-]*\w")
+_WORD = re.compile(r"(?<![\w.,%-])[\w.,%-]*\w")
 _EMPTY = re.compile(
     r"(?:a|an|and|another|are|as|at|be|because|between|both|but|by|for|from|given|has|have|in|is|it|its|"
     r"no|not|of|on|one|only|or|paper|place|since|such|text|that|the|there|this|to|was|were|which|while|who|with|would)"

@@ -52,6 +52,16 @@ def test_the_harmed_texts_of_the_sample_are_frozen(harm, level):
         assert all(is_judgment(line) for some in texts for text in some for line in text.splitlines() if line)
 
 
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("blanks", [" " * 100_000, "\t \u00a0" * 30_000, "\n" * 100_000, " \n" * 50_000])
+@pytest.mark.parametrize("harm", HARMS)
+def test_blanks_are_no_lines_and_cost_no_time(harm, blanks):
+    spaced = f"{blanks}{MADE.text}\n{blanks}"
+    assert [text.split() for text in degrees(harm, replace(MADE, text=spaced))] == [
+        text.split() for text in degrees(harm)
+    ]
+
+
 def test_degrees_are_changes_of_certificates_alone():
     assert len(GRADED) == len(HARMS) * len(DEGREES) and not GRADED.keys() & set(PERTURBATIONS)
     assert find_perturbation("garbling-30").title == "Garbling, 30%"

@@ -23,6 +23,7 @@ from gre_bench.studies.flaws import (
     FlawStudy,
     build_flaw_job,
     compute_flaw_results,
+    compute_word_share,
     find_papers_with_same_flaw,
     plant_edition,
     read_flaw_scores,
@@ -202,6 +203,14 @@ def test_results_of_another_signature_are_marked_on_the_board_and_damaged_ones_n
     warning = "gem was scored otherwise than the board: by another LM, prompt or writer of judgments"
     assert format_correctness_line({**marked, "rows": [{**row, "control": False}]}).endswith(warning)
     assert warning in call("leaderboard", EDITION, "--details", "--state", state)[1]
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("piece", [".", "a", "1,", "% "])
+def test_the_share_of_words_in_a_hostile_review_is_found_in_seconds(piece):
+    hostile = piece * (100_000 // len(piece))
+    assert compute_word_share(f"{hostile} The bound is 0.5%.", "The reviewer criticizes: the bound is 0.5%.") == 1
+    assert 0 <= compute_word_share("The bound is wrong.", hostile) <= 1
 
 
 def test_the_command_shows_what_it_planted_and_what_reviews_tell(state):

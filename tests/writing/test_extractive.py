@@ -108,7 +108,7 @@ def test_odd_texts_still_give_a_review(text):
 
 
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize("piece", ["We propose a novel queue. ", "A", "(", "$", "AA dataset "])
+@pytest.mark.parametrize("piece", ["We propose a novel queue. ", ".", "A", "(", "$", "AA dataset "])
 def test_a_tenth_of_a_megabyte_is_reviewed_in_seconds(piece):
     text = piece * (100_000 // len(piece))
     assert write_extractive_review("T", text, text, "full")

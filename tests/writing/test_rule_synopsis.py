@@ -71,6 +71,11 @@ def test_what_a_limitations_section_says_is_a_weakness():
     assert assw_of(None, f"## Limitations\n\n{shared}\n")[1] == [shared]
 
 
+def test_a_long_text_is_read_to_its_end():
+    filler = "The queue is full at noon, and the clerk counts every letter in it by hand. " * 7000
+    assert assw_of(None, f"{filler}We propose a novel queue that outperforms all baselines.")[0]
+
+
 def test_at_most_eight_points_none_twice():
     claims = [f"We propose {n}board with {n}queue for {n}tree, {n}clock and {n}ring." for n in "abcdefghijklmnopqrst"]
     strengths, _ = assw_of(" ".join(claims * 2), "")
@@ -98,7 +103,7 @@ def test_points_are_single_trimmed_sentences(text):
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("piece", ["We propose a novel queue. ", "(", "A", "1 Introduction\n", "a\n"])
+@pytest.mark.parametrize("piece", ["We propose a novel queue. ", ".", "(", "A", "1 Introduction\n", "a\n"])
 def test_a_third_of_a_megabyte_is_read_in_seconds(piece):
     text = piece * (300_000 // len(piece))
     assert all(len(points) <= MOST for points in assw_of(text, text))

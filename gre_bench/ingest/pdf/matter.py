@@ -422,14 +422,15 @@ def _find_first_appendix(rows: Sequence[TextLine], heads: Sequence[int], text_ty
     return first
 
 
-_MARKS = r"[#*\s]*(?:\d+\.?\s*|[IVX]+\.\s*)?"
+_INDENT = r"(?:[#*]|[^\S\n])*+"
+_MARKS = rf"{_INDENT}(?:\d+\.?\s*|[IVX]+\.\s*)?"
 _ABSTRACT = re.compile(rf"(?im)^{_MARKS}(?:abstract|{ABSTRACTS})[*:.：\s]*$")
 _FIRST = re.compile(rf"(?im)^{_MARKS}(?:introduction|{INTRODUCTIONS})[*:.：\s]*$")
 _LIST = re.compile(rf"(?im)^{_MARKS}(?:references|bibliography|{LISTS})[*:.：\s]*$")
 _APPENDIX = re.compile(
     rf"(?im)^(?:{_MARKS}(?:appendix(?:[ \t]+[A-Z\d])?|appendices)[*:.\s]*|#+[ \t]*appendix\b[^\n.]*)$"
 )
-_CONTENTS = re.compile(r"(?im)^[#*\s]*(?:table of )?contents[*:.\s]*$")
+_CONTENTS = re.compile(rf"(?im)^{_INDENT}(?:table of )?contents[*:.\s]*$")
 LONG_LINE = 40
 """A line of text has at least this many characters; entries of a table of contents are rarely as long."""
 NEAR = 3

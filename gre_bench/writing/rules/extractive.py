@@ -19,7 +19,6 @@ from gre_bench.writing.rules.synopsis import assw_of, statements, weigh_as_stren
 
 Kind = Literal["full", "abstract"]
 
-_LONGEST_TEXT = 400_000
 _POINTS = {"full": 6, "abstract": 4}
 _FEW_DATASETS = 2
 
@@ -72,7 +71,7 @@ def write_extractive_review(title: str, abstract: str | None, text: str | None, 
     """
     if not (text if kind == "full" else abstract):
         return ""
-    body = (text or "")[:_LONGEST_TEXT] if kind == "full" else ""
+    body = text if text and kind == "full" else ""
     words = _PaperWords(title, abstract, body)
     strong, weak = assw_of(abstract, body)
     if kind == "full":

@@ -19,7 +19,6 @@ MOST = 8
 LONGEST_POINT = 45
 
 _I = re.IGNORECASE
-_LONGEST_TEXT = 400_000
 _SHORTEST_POINT = 6
 _HEADING = re.compile(
     r"^[ \t]*(?:#{1,6}[ \t]*(?P<marked>\S.{0,120})|"
@@ -116,7 +115,7 @@ def statements(abstract: str | None, text: str | None) -> Iterator[Statement]:
         if point := clean_sentence(sentence):
             yield Statement("abstract", point)
     heading = ""
-    for paragraph in _yield_paragraphs((text or "")[:_LONGEST_TEXT]):
+    for paragraph in _yield_paragraphs(text or ""):
         if paragraph.startswith("#"):
             heading = paragraph[1:].lower()
             if _ENDS.match(heading):

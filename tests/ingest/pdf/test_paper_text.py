@@ -50,7 +50,9 @@ def test_a_heading_in_a_table_of_contents_ends_nothing_and_begins_nothing(text, 
 
 
 def test_every_word_of_a_text_is_kept_or_dropped_by_a_rule_in_linear_time_and_if_most_are_gone_it_is_doubtful():
-    for text in (WHOLE, LISTED + SECTIONS + f"# References\n\n{CITED}\n", "", "No headings.", "word " * 400_000):
+    hostile = [piece * (100_000 // len(piece)) for piece in ("\n", " \n", "\r\n", "# \n", "1\n", "contents\n")]
+    listed = LISTED + SECTIONS + f"# References\n\n{CITED}\n"
+    for text in (WHOLE, listed, "", "No headings.", "word " * 400_000, *hostile):
         assert parse_abstract_and_body(text).words.total == len(text.split())
     found = parse_abstract_and_body(SECTIONS + f"# References\n\n{CITED}\n" + PROSE * 200)
     assert found.words.words["references"] > 3000 and "most words are dropped" in found.doubts[0]
