@@ -122,7 +122,9 @@ def test_joining_what_was_split_gives_the_text(text):
 
 
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize("piece", [".", "?!", ". ", "\n", "A", "- ", "* ", "<", "1.", "Strengths ", "the word\n", "\u2028é"])
+@pytest.mark.parametrize(
+    "piece", [".", "?!", ". ", "\n", "A", "- ", "* ", "<", "1.", "Strengths ", "the word\n", "\u2028é"]
+)
 def test_a_quarter_of_a_megabyte_is_split_in_seconds(piece):
     text = piece * (250_000 // len(piece))
     assert join_sections(split_into_sections(text)) == text
