@@ -21,19 +21,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gre_bench.api import (
-        Score,
-        compare,
-        judgments,
-        leaderboard,
-        open_lm,
-        pairs,
-        publish,
-        rank,
-        remove,
-        score,
-        why,
-    )
+    from gre_bench.api import Score, compare, judgments, leaderboard, open_lm, pairs, publish, rank, remove, score, why
 
 __all__ = [
     "Score", "compare", "judgments", "leaderboard", "open_lm", "pairs", "publish", "rank", "remove", "score", "why",

@@ -129,11 +129,10 @@ ONE_LM = "Only one evaluation LM has scored this."
 
 def describe_candidate(row: LeaderboardRow) -> str:
     """Returns what a reader must know about the candidate of *row*, such as what ``human`` is; "" if nothing."""
+    note = format_candidate_note(row)
     if row["kind"] == "human" and not row["note"]:
-        return HUMAN_IS
-    about = ", ".join(
-        filter(None, ["a control, made by rule" if row["kind"] == "control" else None, format_candidate_note(row)])
-    )
+        return "; ".join(filter(None, [HUMAN_IS, note]))
+    about = ", ".join(filter(None, ["a control, made by rule" if row["kind"] == "control" else None, note]))
     return about and f"{row['candidate']}: {about}"
 
 
@@ -151,9 +150,7 @@ COLUMNS = (
         lambda row: format_with_half_width(row["vs_human"], row["vs_human_high"]),
     ),
     BoardColumn(
-        "p",
-        "of vs human, Holm-corrected",
-        lambda row: format_p_value(row["p"]) if is_validated([row]) else "",
+        "p", "of vs human, Holm-corrected", lambda row: format_p_value(row["p"]) if is_validated([row]) else ""
     ),
     BoardColumn(
         "above chance",

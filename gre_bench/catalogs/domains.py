@@ -57,11 +57,6 @@ class Domain(strict.NamedEntry, frozen=True):
     generic: str
     source: str = Field(min_length=1)
 
-    def join_synopsis_parts(self, parts: Mapping[Part, str | None]) -> str | None:
-        """Returns the texts of the parts in `synopsis_of`, with blank lines between them; None if one is missing."""
-        texts = [(parts.get(part) or "").strip() for part in self.synopsis_of]
-        return "\n\n".join(texts) if all(texts) else None
-
     def why_not(self, change: str) -> str | None:
         """Returns why the perturbation *change* does not apply, or None if it applies.
 

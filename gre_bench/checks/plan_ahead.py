@@ -93,13 +93,10 @@ def plan_year(settings: Settings, state: Path, rates: Path | None = None) -> dic
     return plan | {"validation": {"metrics": new, "changes": changes}}
 
 
-def plan_ahead(
-    settings: Settings, state: Path, rates: Path | None = None, again: bool = False, more: More | None = None
-) -> dict[str, Any]:
+def plan_ahead(settings: Settings, state: Path, rates: Path | None = None, more: More | None = None) -> dict[str, Any]:
     """Returns the estimated work of a fetch and a refresh with *settings*; sends and writes nothing.
 
     - *rates*: the file with the output of ``gre-bench models bench scoring --json`` on the machine that will score.
-    - *again*: whether to count the requests of a fetch as if nothing had been fetched.
     - *more*: a function that returns requests and pairs to add to those of a refresh (`More`).
 
     The seconds of fetching are computed from the service's known limits. Tokens and USD are stated for each LM; None
@@ -116,7 +113,7 @@ def plan_ahead(
     if not drawn and journal is not None and is_listing_complete(journal, venue):
         # Once the journal lists all papers, the sample can be chosen.
         papers, drawn = len(sample_papers_of_journal(journal, venue, edition).papers), True
-    fetching = _plan_fetch(settings, state, venue, None if again else journal, assumed) if has_host else None
+    fetching = _plan_fetch(settings, state, venue, journal, assumed) if has_host else None
     more_texts, pairs = more(papers) if more else ([], 0)
     texts = [*_plan_written_texts(settings, store, papers, assumed), *more_texts]
     models = load_models(settings.writing.models)

@@ -48,6 +48,15 @@ def replace_file(path: Path, data: bytes, mode: int = 0o644, keep: bool = True) 
         raise
 
 
+def flush_to_disk(path: Path) -> None:
+    """Flushes the file or folder *path* to the disk, so that its content survives a power cut."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def sha256(path: Path) -> str:
     """Returns the SHA-256 of the file *path*, in hex; raises OSError if it cannot be read."""
     with path.open("rb") as file:

@@ -233,7 +233,7 @@ def count_rounded_means(means: Sequence[float]) -> dict[int, int]:
 
 
 def compute_condition_results(
-    ratings: Sequence[Rating], human: Mapping[str, float], resamples: int = RESAMPLES, seed: int = 0
+    ratings: Sequence[Rating], human: Mapping[str, float], resamples: int = RESAMPLES
 ) -> list[ConditionResult]:
     """Returns a result for each model and condition, in order. *human*: paper → its mean human rating."""
     groups: dict[tuple[str, str], list[Rating]] = {}
@@ -242,7 +242,7 @@ def compute_condition_results(
 
     def measure_against_human(values: Mapping[str, int | None]) -> Closeness | None:
         own = {paper: float(value) for paper, value in values.items() if value is not None and paper in human}
-        return compute_closeness([*own.values()], [human[paper] for paper in own], resamples, seed)
+        return compute_closeness([*own.values()], [human[paper] for paper in own], resamples)
 
     results = []
     for (model, condition), group in groups.items():
@@ -273,14 +273,14 @@ def compute_condition_results(
 
 
 def compare_conditions_by_model(
-    ratings: Sequence[Rating], human: Mapping[str, float], resamples: int = RESAMPLES, seed: int = 0
+    ratings: Sequence[Rating], human: Mapping[str, float], resamples: int = RESAMPLES
 ) -> dict[str, list[Difference]]:
     """Returns model → the differences in RMSE between every two of its conditions that can be compared."""
     tables: dict[str, dict[str, dict[str, float]]] = {}
     for rating in ratings:
         if rating.value is not None:
             tables.setdefault(rating.model, {}).setdefault(rating.condition, {})[rating.paper_id] = float(rating.value)
-    results = {model: compare_conditions(table, human, resamples, seed) for model, table in tables.items()}
+    results = {model: compare_conditions(table, human, resamples) for model, table in tables.items()}
     return {model: rows for model, rows in results.items() if rows}
 
 

@@ -39,9 +39,9 @@ from gre_bench.core.pretrained import (
     write_sums,
 )
 from gre_bench.core.process import die_with_parent
-from gre_bench.core.whole_files import hold_file_lock
+from gre_bench.core.whole_files import flush_to_disk, hold_file_lock
 from gre_bench.lm.embedders import check_module_folders, embedder_digest
-from gre_bench.lm.weights import check_model_files, flush_to_disk, folder_digest, hide_progress_bars
+from gre_bench.lm.weights import check_model_files, folder_digest, hide_progress_bars
 
 POLL_S = 0.2
 _PIECE = 1 << 20

@@ -7,7 +7,6 @@ files are read, and weights only in the safetensors format. No code from the fol
 from __future__ import annotations
 
 import importlib.util
-import os
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -260,15 +259,6 @@ def digest_of_files(folder: Path, paths: Iterable[Path]) -> str:
     """Returns the SHA-256 over the names and contents of the files among *paths*, which all lie within *folder*."""
     files = [path for path in sorted(paths) if path.is_file()]
     return digest([[path.relative_to(folder).as_posix(), sha256(path)] for path in files])
-
-
-def flush_to_disk(path: Path) -> None:
-    """Flushes the file or folder *path* to the disk, so that its content survives a power cut."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def read_adapter(folder: Path) -> Adapter | None:

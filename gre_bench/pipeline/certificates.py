@@ -97,11 +97,7 @@ def certificate_of(state: Path, signature: Signature) -> Certificate | None:
     A certificate in the folder *state* is preferred to a shipped one. Raises `StoreError` for a damaged file.
     """
     known = [
-        (
-            folder == state / FOLDER,
-            certificate.papers,
-            certificate,
-        )
+        (folder == state / FOLDER, certificate.papers, certificate)
         for folder in (SHIPPED, state / FOLDER)
         for file in sorted(folder.glob("*/[!.]*.json"))
         if signature_of((certificate := _read_certificate(file)).signature).validated_as == signature.validated_as

@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from gre_bench.core.terminal import counted
 from gre_bench.plots.drawing import SAID, Interval, Layout, draw_intervals
-from gre_bench.release.pages.board_page import Board, Entry, format_signed_number, format_spoken_score
+from gre_bench.release.pages.board_page import Board, format_signed_number, format_spoken_score
 
 COLOURS = ("#2a78c2", "#d55e00", "#009e73", "#b564a8", "#b8860b", "#c74f6b", "#0f93a8", "#8f6bd1")
 SHAPES = (
@@ -69,7 +69,7 @@ def board_picture(board: Board, layout: Layout = "file") -> Markup:
                 entry.low,
                 entry.high,
                 entry.kind,
-                _format_entry_note(entry, board),
+                SAID.get(entry.kind) or ("no rank" if entry.rank is None and board.ranked else ""),
                 format_spoken_score(entry),
                 "" if layout == "file" else entry.href,
             )
@@ -106,11 +106,6 @@ def committee_picture(board: Board, layout: Layout = "file") -> Markup:
     lows, highs = ([step[end] for step in (*committee["steps"], committee["human"])] for end in ("low", "high"))
     span, title = (min(0.0, *lows), max(highs)), f"{board.title}: a committee" if layout == "file" else ""
     return draw_intervals(rows, span, f"{board.unit} a pair; lines: 90% intervals", title=title, layout=layout)
-
-
-def _format_entry_note(entry: Entry, board: Board) -> str:
-    """Returns what the picture says beside the name of *entry*."""
-    return SAID.get(entry.kind) or ("no rank" if entry.rank is None and board.ranked else "")
 
 
 def write_figures(boards: Sequence[Board], folder: Path) -> list[Path]:

@@ -141,10 +141,7 @@ def _build_errata_and_histories(release_store: ReleaseStore, database: Path) -> 
 
 
 def write_pages(
-    tables: Path,
-    target: Path,
-    about: Mapping[str, Any],
-    at: Callable[[str], None] = lambda step: None,
+    tables: Path, target: Path, about: Mapping[str, Any], at: Callable[[str], None] = lambda step: None
 ) -> None:
     """Writes the pages, figures and dataset card of a release to the folder *target*.
 

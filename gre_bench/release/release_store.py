@@ -24,7 +24,7 @@ from pydantic import AfterValidator, BaseModel, ValidationError, model_validator
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.incoming import read_bytes
 from gre_bench.core.records import Edition, edition_of
-from gre_bench.core.whole_files import hold_file_lock, write_file
+from gre_bench.core.whole_files import flush_to_disk, hold_file_lock, write_file
 from gre_bench.release.manifest import Line, digest_of
 from gre_bench.store import now
 
@@ -89,9 +89,9 @@ class ReleaseStore:
         """Makes the files in the building *folder* read-only, and atomically moves it to its final path."""
         files = [path for path in folder.rglob("*") if path.is_file()]
         with ThreadPoolExecutor(16) as pool:
-            list(pool.map(lambda path: path.chmod(0o444) or _flush_path_to_disk(path), files))
+            list(pool.map(lambda path: path.chmod(0o444) or flush_to_disk(path), files))
         os.rename(folder, self.folder / name)
-        _flush_path_to_disk(self.folder)
+        flush_to_disk(self.folder)
         return self.folder / name
 
     def find_latest_entry(self) -> dict[str, Any] | None:
@@ -135,7 +135,7 @@ class ReleaseStore:
             beside.unlink(missing_ok=True)
             beside.symlink_to(name)
             os.replace(beside, self.latest)
-            _flush_path_to_disk(self.folder)
+            flush_to_disk(self.folder)
         return name
 
     def import_release(self, folder: Path, name: str) -> None:
@@ -173,14 +173,6 @@ class ReleaseStore:
 
 def _parse_entry_time(entry: Mapping[str, Any]) -> datetime:
     return datetime.fromisoformat(entry["at"])
-
-
-def _flush_path_to_disk(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _check_zoned_time(text: str) -> str:

@@ -92,7 +92,7 @@ def explain_score(
         add_pair_evidence(answer, store, kept, source)
         add_text_origins(answer, store, paper_id, candidate_id)
     if recount:
-        _rescore_and_compare(answer, store, source, kept)
+        _rescore_and_compare(answer, source, kept)
         if paper_id is not None:
             _score_without_each_judgment(answer, source, list(kept.values()))
     return answer
@@ -136,17 +136,19 @@ def _check_texts(answer: ScoreExplanation, kept: Mapping[tuple[str, str], Case],
     answer.check(claim, not lost and not changed, detail)
 
 
-def _rescore_and_compare(
-    answer: ScoreExplanation, store: ReadCopy, source: ScoreOrigin, kept: Mapping[tuple[str, str], Case]
-) -> None:
-    """Scores the cases in *kept* again, and records in *answer* whether scores and signature are unchanged."""
-    today = recompute_signature(store, answer.signature, source)
+def _rescore_and_compare(answer: ScoreExplanation, source: ScoreOrigin, kept: Mapping[tuple[str, str], Case]) -> None:
+    """Scores the cases in *kept* again, without stored log-probabilities.
+
+    Records in *answer* whether scores and signature are unchanged.
+    """
+    today = recompute_signature(answer.signature, source)
     # pyrefly: ignore[bad-typed-dict-key]
     different = [name for name in today if name != "signature_id" and today[name] != answer.signature[name]]
     # pyrefly: ignore[bad-typed-dict-key]
     detail = "; ".join(f"{name}: {answer.signature[name]} then, {today[name]} now" for name in different)
     answer.check("the evaluation LM and engine are those that scored", not different, detail)
-    scored = rescore_cases(store, answer.signature, source, list(kept.values()))
+    work = MetricWork(answer.signature["metric"], answer.signature["signature_id"], tuple(kept.values()))
+    scored = steps.score_papers("why", source.job.backends, source.settings.scoring, [work], {})
     off = compare_scores(answer.pairs, scored)
     worst, unlike = max((far for _, far in off), default=0.0), [row for row, far in off if far > TOLERANCE]
     detail = (
@@ -411,7 +413,7 @@ def _index_moved_reviews(
     }
 
 
-def recompute_signature(store: Store, signature: SignatureRow, source: ScoreOrigin) -> dict[str, Any]:
+def recompute_signature(signature: SignatureRow, source: ScoreOrigin) -> dict[str, Any]:
     """Returns the fields that the signature would have today; some differ if the LM or the engine has changed."""
     scoring = source.settings.scoring.model_copy(update={"metrics": (signature["metric"],)})
     assw_by = signature["synopsis_writer"] if find_recipe(signature["metric"]).synopsis == "assw" else None
@@ -420,12 +422,6 @@ def recompute_signature(store: Store, signature: SignatureRow, source: ScoreOrig
     return {name: getattr(today, name) for name in signature if name != "signature_id"} | {
         "signature_id": today.signature_id
     }
-
-
-def rescore_cases(store: Store, signature: SignatureRow, source: ScoreOrigin, due: Sequence[Case]) -> ScoringResult:
-    """Scores the cases *due* again, without using stored log-probabilities."""
-    work = MetricWork(signature["metric"], signature["signature_id"], tuple(due))
-    return steps.score_papers("why", source.job.backends, source.settings.scoring, [work], {})
 
 
 def compare_scores(pairs: Sequence[dict[str, Any]], scored: ScoringResult) -> list[tuple[dict[str, Any], float]]:

@@ -130,11 +130,7 @@ def compute_human_length(tokens: Values) -> float:
 
 
 def estimate_length_slope(
-    values: Values,
-    tokens: Values,
-    papers: Keys,
-    groups: Keys | None = None,
-    candidates: Sequence[str] | None = None,
+    values: Values, tokens: Values, papers: Keys, groups: Keys | None = None, candidates: Sequence[str] | None = None
 ) -> Slope:
     """Returns the slope β of the module's model, with each paper's influence on it.
 

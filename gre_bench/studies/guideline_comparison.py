@@ -42,7 +42,6 @@ class GuidelineJob:
     - *papers*, *ratings*: files with the papers and the human ratings. Both may come from an *edition* instead.
     - *guidelines*: the user's own guidelines, name → file.
     - *limit*: how many papers to use, counted from the first; None means all.
-    - *seed*: the seed of the bootstrap.
     """
 
     name: str
@@ -55,7 +54,6 @@ class GuidelineJob:
     models_file: Path | None = None
     limit: int | None = None
     again: bool = False
-    seed: int = 0
     state: Path = Path("state")
     budget: BudgetSettings = field(default_factory=BudgetSettings)
 
@@ -78,20 +76,19 @@ def compare_conditions(job: GuidelineJob) -> dict[str, Any]:
         signed = {
             f"{model} · {condition.name}": rating_signature(job, model, condition) for model, condition in asked_for
         }
-        summary = write_guideline_study(job.state, job.name, material.source, ratings, material.human, signed, job.seed)
+        summary = write_guideline_study(job.state, job.name, material.source, ratings, material.human, signed)
         say(summary["outcome"], summary["message"])
     return summary
 
 
-def compare_given_reviews(name: str, reviews: Path, state: Path, seed: int = 0) -> dict[str, Any]:
+def compare_given_reviews(name: str, reviews: Path, state: Path) -> dict[str, Any]:
     """Does the work of `compare_conditions` with LM reviews and human ratings from the folder *reviews*.
 
-    Sends no requests. `gre_bench.ingest.datasets.rated` describes the files in *reviews*. *seed*: the seed of the
-    bootstrap.
+    Sends no requests. `gre_bench.ingest.datasets.rated` describes the files in *reviews*.
     """
     ratings, human, source = load_existing_reviews(reviews)
     make_study_folder(state, name, source)
-    return write_guideline_study(state, name, source, ratings, human, {}, seed)
+    return write_guideline_study(state, name, source, ratings, human, {})
 
 
 def load_papers_and_conditions(job: GuidelineJob) -> tuple[RatedPapers, list[Condition]]:

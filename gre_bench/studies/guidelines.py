@@ -192,21 +192,18 @@ def make_study_folder(state: Path, name: str, source: Mapping[str, str], kind: s
 
 def write_guideline_study(
     state: Path, name: str, source: Mapping[str, str], ratings: Sequence[Rating], human: Mapping[str, Sequence[float]],
-    signatures: Mapping[str, Mapping[str, str]], seed: int,
+    signatures: Mapping[str, Mapping[str, str]],
 ) -> dict[str, Any]:  # fmt: skip
     """Writes the files of the study *name*, and returns ``study.json``.
 
     Raises `SettingsError` as `make_study_folder` does.
 
     *ratings*: the LMs' ratings. *human*: paper id → human ratings. *signatures*: how each LM rated under each
-    condition. *seed*: the bootstrap's seed.
+    condition.
     """
     folder = make_study_folder(state, name, source)
     means = average_human_ratings(human)
-    results, tests = (
-        compute_condition_results(ratings, means, seed=seed),
-        compare_conditions_by_model(ratings, means, seed=seed),
-    )
+    results, tests = compute_condition_results(ratings, means), compare_conditions_by_model(ratings, means)
     rated = {rating.paper_id for rating in ratings}
     measure = compute_rmse_reference({paper: given for paper, given in human.items() if paper in rated})
     missing = sum(outcome.missing for outcome in results)
@@ -214,7 +211,7 @@ def write_guideline_study(
     message = f"{counted(missing, 'rating')} still missing: {problem.message}; run it again" if problem else ""
     summary: dict[str, Any] = {
         "study": name, "folder": str(folder), "outcome": "incomplete" if missing else "done",
-        "message": message, "source": dict(source), "seed": seed,
+        "message": message, "source": dict(source), "seed": 0,
         "signatures": {rater: dict(signed) for rater, signed in signatures.items()},
         "outcomes": [asdict(outcome) for outcome in results],
         "differences": {model: [asdict(row) for row in rows] for model, rows in tests.items()},

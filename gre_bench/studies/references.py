@@ -43,14 +43,7 @@ from gre_bench.ranking.reference_dependence import (
 from gre_bench.reports.explanations import ScoreOrigin, find_score_origin
 from gre_bench.reports.signatures import headline_metric, shown_signatures
 from gre_bench.store import ReadCopy, Store
-from gre_bench.store.queries import (
-    LEADERBOARD,
-    REFERENCE_LENGTHS,
-    SAMPLE,
-    SPANS_OF,
-    STAND_INS,
-    SignatureRow,
-)
+from gre_bench.store.queries import LEADERBOARD, REFERENCE_LENGTHS, SAMPLE, SPANS_OF, STAND_INS, SignatureRow
 from gre_bench.tasks.backends import SignMetrics
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)

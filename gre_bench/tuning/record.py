@@ -23,8 +23,7 @@ from filelock import lock_descriptor
 from gre_bench.core.errors import LockedError, SettingsError, SourceError
 from gre_bench.core.incoming import read_bytes
 from gre_bench.core.strict import load_json
-from gre_bench.core.whole_files import replace_file
-from gre_bench.lm.weights import flush_to_disk
+from gre_bench.core.whole_files import flush_to_disk, replace_file
 
 if TYPE_CHECKING:
     from torch import nn

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from gre_bench.core.records import Chat, Completion, Outcome, Sampling, digest
-from gre_bench.core.whole_files import convert_os_errors, hold_file_lock
+from gre_bench.core.whole_files import convert_os_errors, flush_to_disk, hold_file_lock
 
 FORMAT = 1
 ROOM_BYTES = 2**16
@@ -93,7 +93,7 @@ class ReplyArchive:
                 file.truncate()
                 os.fsync(file.fileno())
             os.replace(beside, path)
-            _sync_folder(path.parent)
+            flush_to_disk(path.parent)
         return True
 
     @contextmanager
@@ -122,20 +122,12 @@ class ReplyArchive:
         """Creates the parent folder of *path*, and syncs it, so that it survives a power cut."""
         if not path.parent.is_dir():
             path.parent.mkdir(parents=True, exist_ok=True)
-            _sync_folder(self.folder)
+            flush_to_disk(self.folder)
 
 
 def _open_for_overwriting(path: Path) -> int:
     """Opens *path* for overwriting, without truncating it: truncation would free the reserved disk space."""
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _parse_entry(entry: Any, request: str) -> Completion:

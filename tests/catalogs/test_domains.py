@@ -10,8 +10,10 @@ from gre_bench.catalogs.domains import PEER_REVIEW, load_domain, load_domains
 from gre_bench.core import controls
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.judgments import count_judgments
-from gre_bench.core.records import Prediction
+from gre_bench.core.records import Paper, Prediction
+from gre_bench.metrics.cases import MissingText
 from gre_bench.perturbations.by_name import PERTURBATIONS
+from gre_bench.pipeline.planning import build_synopses
 from gre_bench.prompts.library import fill_prompt, load, render
 from tests.conftest import ROOT
 from tests.one_line import one_line
@@ -70,13 +72,15 @@ def test_a_domain_has_a_generic_review_of_the_papers_proportions_and_prompts_tha
 
 
 def test_a_synopsis_is_made_of_the_parts_that_the_domain_names_and_a_new_domain_is_an_entry_alone(tmp_path):
-    parts = {"title": " T ", "abstract": "A.\n", "categories": "Thai, Bars"}
-    assert load_domain("review-quality").join_synopsis_parts(parts) == "T\n\nA."
-    assert load_domain("yelp").join_synopsis_parts(parts) == "Thai, Bars"
-    assert load_domain("peer-review").join_synopsis_parts({"title": "T", "abstract": "  "}) is None
-    assert load_domain("review-quality").join_synopsis_parts({"abstract": "A."}) is None
-    films = load_domain("films", table(tmp_path))
-    assert films.join_synopsis_parts({"title": "M", "categories": "crime"}) == "M\n\ncrime"
+    def synopsis(domain, **paper):
+        known = build_synopses(Paper("p1", **paper), {}, {"p1": "Thai, Bars"}, domain.synopsis_of)
+        return known["abstract"]
+
+    told = {"title": "T", "abstract": "A."}
+    assert synopsis(load_domain("review-quality"), **told) == "T\n\nA."
+    assert synopsis(load_domain("yelp"), **told) == "Thai, Bars"
+    assert synopsis(load_domain("peer-review"), title="T", abstract="  ") == MissingText("no_abstract")
+    assert synopsis(load_domain("films", table(tmp_path)), **told) == "T\n\nThai, Bars"
 
 
 def test_an_unknown_domain_or_change_is_one_line_with_the_known_ones():

@@ -205,9 +205,7 @@ def import_points(
 
 @app.command("release")
 def import_release(
-    *,
-    state: Path,
-    release: str = argument("RELEASE", f"Folder of a release, or an included real board: {INCLUDED}."),
+    *, state: Path, release: str = argument("RELEASE", f"Folder of a release, or an included real board: {INCLUDED}.")
 ) -> CommandResult:
     """Load a published release as a read-only edition.
 

@@ -64,8 +64,7 @@ _ANY = "Edition, such as ICLR-2025"
 _PANEL: dict[str, Any] = {"rich_help_panel": "Options of commands, before or after the command's name"}
 _WAIT = "How long to wait if another process is writing the edition; default: not at all."
 State = Annotated[
-    Path,
-    option("--state FOLDER", "Folder that keeps everything a run makes.", envvar="GRE_BENCH_STATE", **_PANEL),
+    Path, option("--state FOLDER", "Folder that keeps everything a run makes.", envvar="GRE_BENCH_STATE", **_PANEL)
 ]
 NoPrefect = Annotated[bool, option("--no-prefect", "Run as plain functions, without Prefect.", **_PANEL)]
 Wait = Annotated[float, option("--wait SECONDS", _WAIT, show_default=False, **_PANEL)]

@@ -86,11 +86,7 @@ def validate(
 
 @app.command()
 def agree(
-    chosen: Settings,
-    state: Path,
-    no_prefect: bool,
-    quiet: bool,
-    retry_failed: options.RetryFailed = False,
+    chosen: Settings, state: Path, no_prefect: bool, quiet: bool, retry_failed: options.RetryFailed = False
 ) -> CommandResult:
     """Correlate metrics with human grades of reviews.
 

@@ -68,7 +68,7 @@ def compare(
             raise SettingsError("--reviews asks no model: leave out the models, conditions, papers and ratings")
         from gre_bench.studies.guideline_comparison import compare_given_reviews
 
-        summary = compare_given_reviews(name or reviews.resolve().name, reviews, state.resolve(), 0)
+        summary = compare_given_reviews(name or reviews.resolve().name, reviews, state.resolve())
         return CommandResult(summary, _show_comparison, choose_exit_code(summary))
     from gre_bench.studies import guideline_comparison
     from gre_bench.studies.guideline_comparison import GuidelineJob
@@ -84,7 +84,6 @@ def compare(
         models_file,
         limit,
         again,
-        0,
         state.resolve(),
         load_study_budget(bounds),
     )

@@ -226,11 +226,7 @@ def _show_label_aucs(label: Row, edition: str) -> None:
             rows.append(())
         rows.append((name, format_auc(row, ""), format_auc(row, "within_")))
     heads = ("", "all points", "within papers")
-    counts = (
-        counted(label["points"], "point"),
-        counted(label["levels"], "value"),
-        counted(label["papers"], "paper"),
-    )
+    counts = (counted(label["points"], "point"), counted(label["levels"], "value"), counted(label["papers"], "paper"))
     caption = (
         "AUC: of two points with different labels, how often the one with the higher label scores higher; .500 is "
         "chance. 95% intervals by paper. The last three rows read no human review"

@@ -35,8 +35,7 @@ BULLET = re.compile(r"(?:[•●◦▪■∙·‣–—*\x00-\x1f\ue000-\uf8ff]|
 MARK = re.compile(r"[∗*†‡§¶]\s?\w")
 LISTS = r"参考文献|參考文獻|引用文献|참고\s*문헌|เอกสารอ้างอิง|บรรณานุกรม"
 REFERENCES = re.compile(
-    rf"references|bibliography|references and notes|literature cited|works cited|references cited|{LISTS}",
-    re.I,
+    rf"references|bibliography|references and notes|literature cited|works cited|references cited|{LISTS}", re.I
 )
 APPENDIX = re.compile(
     r"(?:(?:technical|supplementary|online|proof)\s+)?append(?:ix|ices)\b.*"
