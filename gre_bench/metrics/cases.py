@@ -257,8 +257,11 @@ def _plan_pair(
         texts.append((chance, "on another paper: " if elsewhere else ""))
     for text, prefix in texts:
         if isinstance(text, MissingText):
-            by_rule = text.reason == "no_other_paper" or (
-                text is not y and candidate.kind == "change" and text.reason in UNCHANGEABLE
+            # Without the reference's text, no candidate can be scored, so this must not count against any of them.
+            by_rule = (
+                text is y
+                or text.reason == "no_other_paper"
+                or (candidate.kind == "change" and text.reason in UNCHANGEABLE)
             )
             state = "waiting" if text.waiting else "excluded" if by_rule else "failed"
             return PlannedPair(*ids, state, prefix + text.reason, detail=text.detail)

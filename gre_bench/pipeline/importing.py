@@ -248,7 +248,8 @@ def _split_records_into_parts(records: Sequence[Any]) -> list[Sequence[Any]]:
 
 def write_refusals(store: Store, run_id: str, path: Path, imported: Imported) -> Path:
     """Writes the refused rows of the file *path* with their reasons, one per line; returns the written file."""
-    file = store.folder / "refused" / f"{run_id}-{path.stem}.jsonl"
+    stem = path.stem.encode()[:100].decode(errors="ignore")
+    file = store.folder / "refused" / f"{run_id}-{stem}.jsonl"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("".join(json.dumps(asdict(refusal), ensure_ascii=True) + "\n" for refusal in imported.refusals))
     return file

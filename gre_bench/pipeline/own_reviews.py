@@ -221,8 +221,8 @@ def check_candidate_name(name: str) -> str:
 
     Raises `SettingsError` for the human baseline and for controls.
     """
-    if name == HUMAN:
-        raise SettingsError(f"{name} is the baseline; it cannot be removed or added")
+    if name.casefold() == HUMAN:
+        raise SettingsError(f"{HUMAN} is the baseline; it cannot be removed or added")
     if name in CONTROLS or name in EXTRACTIVE or is_perturbed_candidate(name):
         raise SettingsError(f"{name} is a control, made by rule; it cannot be removed or added")
     return name

@@ -25,7 +25,8 @@ def write_repository(release: Path, target: Path) -> list[Path]:
 
     If *target* already is such a repository, the release, the workflows, ``requirements.txt`` and ``.gitattributes``
     are replaced. READMEs, licence and submissions are kept. Raises `SettingsError` if *target* contains anything else,
-    or if the release has texts that may not be redistributed.
+    such as the board of another edition or a newer release. Raises it too for a release with texts that may not be
+    redistributed.
     """
     about = manifest.verify_release(release)
     if about["texts"] == TEXTS[True]:
@@ -33,6 +34,12 @@ def write_repository(release: Path, target: Path) -> list[Path]:
     is_board = any(map(manifest.is_release, (target / RELEASE).glob("*")))
     if target.exists() and not is_board and (not target.is_dir() or any(target.iterdir())):
         raise SettingsError(f"{target} is neither empty nor the repository of a board; name a new folder")
+    for held in filter(manifest.is_release, (target / RELEASE).glob("*")):
+        edition, number = held.name.rpartition("-r")[::2]
+        if edition != about["edition"]:
+            raise SettingsError(f"{target} is the repository of the board {edition}; name a new folder")
+        if int(number) > int(about["release"].rpartition("-r")[2]):
+            raise SettingsError(f"{target} has {held.name}, which is newer than {about['release']}; name a new folder")
     templates = resource("deployments", "github")
     version = f"gre-bench=={about['program']['version']}\n"
     texts = {

@@ -29,8 +29,8 @@ def compare_years(
     None means all. *anchors*: candidates' names or ends of names; the result has the full names.
 
     In the result, *rows* has one row per metric, signature, candidate and edition; *tables* and *changes* are computed
-    from these rows. *few*: edition → its number of papers, if that is below `FEW`. *left_out*: edition without rows →
-    the reason. Raises `SettingsError` if no edition has rows.
+    from these rows. *few*: edition → the most papers of any candidate, if below `FEW`. *left_out*: edition without
+    rows → the reason. Raises `SettingsError` if no edition has rows.
     """
     anchored: list[str] = []
     known = find_editions(state)
@@ -57,16 +57,15 @@ def compare_years(
     if not rows:
         reasons = "; ".join(f"{key}: {why}" for key, why in left_out.items()) or f"no editions in {state}"
         raise SettingsError(f"there is no history to show ({reasons})")
-    few: dict[str, int] = {}
+    papers: dict[str, int] = {}
     for row in rows:
-        if row["papers"] < FEW:
-            few[row["edition"]] = min(row["papers"], few.get(row["edition"], FEW))
+        papers[row["edition"]] = max(row["papers"], papers.get(row["edition"], 0))
     return {
         "anchors": list(dict.fromkeys(anchored)),
         "rows": rows,
         "tables": tabulate_editions(rows),
         "changes": compute_changes(rows),
-        "few": few,
+        "few": {key: number for key, number in papers.items() if number < FEW},
         "left_out": left_out,
     }
 

@@ -27,6 +27,8 @@ from gre_bench.store.queries import CANDIDATE_PAIRS, PLANNED_SIGNATURES
 from gre_bench.studies.certificate import paper_differences_from_human
 
 RESAMPLES, SEED = 10_000, 0
+FEWEST = 5
+"""With fewer papers than this, an interval by resampling papers says nothing."""
 
 
 def by_paper(stores: list[ReadCopy], lm: str, metric: str, harm: str, degrees: Sequence[int]) -> dict[str, Array]:
@@ -78,17 +80,18 @@ def tables(judges: dict[str, list[ReadCopy]], degrees: Sequence[int]) -> list[li
         [
             f"nats at {degrees[-1]}%; told on {PAPERS} papers",
             *(f"{title}, {lm}" for title in titles for lm in judges),
-            "papers",
+            "papers by metric",
         ]
     ]
     for harm in HARMS.values():
         resistances.append([harm.said])
         changes.append([harm.said])
-        papers: list[str] = []
+        counts: list[str] = []
         for metric in metrics:
             known = [by_paper(stores, lm, metric, harm.name, degrees) for lm, stores in judges.items()]
             papers = sorted(set.intersection(*map(set, known)))
-            if len(papers) < 2:
+            counts.append(str(len(papers)))
+            if len(papers) < FEWEST:
                 resistances[-1].append("untried")
                 changes[-1] += ["untried"] * 2
                 continue
@@ -103,7 +106,7 @@ def tables(judges: dict[str, list[ReadCopy]], degrees: Sequence[int]) -> list[li
                 told = ", ".join(f"{degree}%" if degree else "–" for degree in curve.told.values())
                 half_width = (curve.highs[-1] - curve.lows[-1]) / 2
                 changes[-1].append(f"{curve.means[-1]:+.1f} ± {half_width:.1f}; {told}")
-        changes[-1].append(str(len(papers)))
+        changes[-1].append(", ".join(counts))
     return [resistances, changes]
 
 

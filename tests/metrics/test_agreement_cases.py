@@ -77,17 +77,17 @@ def test_what_is_missing_is_counted_and_what_has_no_score_says_why():
     graded = GradedItem(Paper("p"), (response("a"), response("b"), silent), {"a": 1.0, "b": 2.0, "c": 3.0})
     items = [graded, item("q", "d")]
     planned = plan_agreement(items, GEM, "w")
-    assert [pair.reason for pair in planned if pair.state == "failed"] == [
-        "reference: no_judgments",
-        "reference: no_judgments",
-        "no_judgments",
-        "no_judgments",
+    assert [(pair.state, pair.reason) for pair in planned if pair.reason and "no_judgments" in pair.reason] == [
+        ("excluded", "reference: no_judgments"),
+        ("excluded", "reference: no_judgments"),
+        ("failed", "no_judgments"),
+        ("failed", "no_judgments"),
     ]
     problem = Score("s", "p", "review:b", "a", None, Problem("not_finite", "a NaN"))
     rows = review_scores(items, planned, [*scored(planned, {("review:a", "b"): 1.5}), problem])
     assert rows == [
-        ReviewScore("p", "a", 1.0, 1.5, 1, 2),
-        ReviewScore("p", "b", 2.0, None, 0, 2, "not_finite"),
+        ReviewScore("p", "a", 1.0, 1.5, 1, 1),
+        ReviewScore("p", "b", 2.0, None, 0, 1, "not_finite"),
         ReviewScore("p", "c", 3.0, None, 0, 2, "no_judgments"),
         ReviewScore("q", "d", 0.0, None, 0, 0, "no_reference"),
     ]

@@ -163,6 +163,7 @@ def mistaken(by_rule, tmp_path_factory):
         ("remove {0} other-paper --yes", ["cannot be removed"]),
         ("rank mine.jsonl --edition SAMPEL-2026 --as m", ["did you mean SAMPLE-2026?"]),
         ("rank mine.jsonl --edition {0} --as human", ["human is the baseline"]),
+        ("rank mine.jsonl --edition {0} --as Human", ["human is the baseline"]),
         ("rank mine.jsonl --edition {0} --as generic", ["generic is a control"]),
         ("rank mine.jsonl --edition {0} --as 'a b'", ["a candidate cannot be called a b"]),
         ("rank two.jsonl --edition {0} --as z", ["2 candidates, and none is called z"]),
@@ -488,7 +489,7 @@ def test_an_import_describes_judgments_against_the_humans_and_warns_of_few_and_o
 def test_reviews_that_judge_nothing_count_as_no_judgment_and_as_no_word_kept_whoever_judges(ruled):
     """Four of a file's 16 reviews are blank to the rule. A review that an LM could not judge counts the same."""
     rows = rows_of(candidate="half") + rows_of(candidate="full")
-    for place, text in zip(range(4), ("nan", "N/A", "NULL", "None"), strict=True):
+    for place, text in zip(range(4), ("-", "ok", "Fine", "..."), strict=True):
         rows[place]["review"] = text
     path = written("half.jsonl", rows)
     _, out, _ = call("import", "reviews", path, "--edition", EDITION)

@@ -249,6 +249,12 @@ def test_a_repository_of_a_board_is_made_anew_around_what_its_owners_wrote(board
     assert ended(*words)[0] == 0
     assert (target / "README.md").read_text() == "Ours." and (target / "submissions/stranger").is_dir()
     assert ended("verify", target / "release" / RELEASE)[0] == 0
+    (target / "release" / RELEASE).rename(newer := target / "release" / f"{EDITION}-r9")
+    code, _, error = ended(*words)
+    assert code == 2 and f"{newer.name}, which is newer than {RELEASE}" in error
+    newer.rename(target / "release" / "OTHER-2026-r1")
+    code, _, error = ended(*words)
+    assert code == 2 and "the repository of the board OTHER-2026" in error
     (tmp_path / "full").mkdir()
     (tmp_path / "full/other.txt").touch()
     code, _, error = ended(*words[:4], tmp_path / "full", "--state", board / "state")

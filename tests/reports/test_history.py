@@ -127,7 +127,7 @@ def test_a_candidate_without_a_rank_is_in_the_history_with_the_reason(call, stat
     run(state, "scoring.metrics=['gem']")
     found = json.loads(call("history", "--json")[1])
     (row,) = [row for row in found["rows"] if row["candidate"] == "lab/half"]
-    assert row["unranked"] and row["papers"] == 8 and found["few"][EDITION] == 8
+    assert row["unranked"] and row["papers"] == 8 and found["few"][EDITION] == 16
     assert "no rank: only 16 of 32 pairs scored" in " ".join(call("history")[1].split())
     anchored = json.loads(call("history", EDITION, "--anchor", "half", "--json")[1])
     assert anchored["anchors"] == ["lab/half"], "an anchor by the end of its name"

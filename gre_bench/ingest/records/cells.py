@@ -20,6 +20,8 @@ NAME = re.compile(r"[A-Za-z0-9_.:/@+-]{1,200}")
 """Matches valid ids and candidate names; some OpenReview ids begin with a dash or an underscore."""
 NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.:/@+-]+")
 _LIST = re.compile(r"""\s*\[\s*["'].*["']\s*,?\s*\]\s*""", re.DOTALL)
+_MISSING = {"nan", "none", "null", "n/a", "#n/a", "<na>"}
+"""What programs write for a missing text, in lower case."""
 LONGEST_LIST = 1_000_000
 """A cell with more characters than this is not read as a list."""
 NO_PATH = ", and is not a path: without / at its start, and without . or .. between slashes"
@@ -198,14 +200,18 @@ def _parse_text_list(text: str) -> Any:
 def read_prose(row: Row, key: str, imported: Imported | None = None) -> str | None:
     """Returns the text in the cell *key*, as `read_text` does. A list of texts becomes one text, one line per item.
 
-    A list may also be written as text, as in a CSV file.
+    A list may also be written as text, as in a CSV file. A cell such as ``nan`` or ``None`` counts as missing.
 
     *imported*: given if an LM may have written the text. The LM's thinking is then removed, and *imported* records how
     many characters that were. A text that consists only of thinking is refused.
     """
     value = row.get(key)
+    return None if isinstance(value, str) and value.strip().casefold() in _MISSING else _read_cell(value, key, imported)
+
+
+def _read_cell(value: Any, key: str, imported: Imported | None) -> str | None:
     if isinstance(value, CellsByHeader):
-        texts = {header: read_prose({header: number_as_text(cell)}, header, imported) for header, cell in value.items()}
+        texts = {header: _read_cell(number_as_text(cell), header, imported) for header, cell in value.items()}
         return "\n\n".join(f"{header}:\n{text}" for header, text in texts.items() if text) or None
     value = _parse_text_list(value) if isinstance(value, str) else value
     if isinstance(value, list) and all(isinstance(item, str | None) for item in value):

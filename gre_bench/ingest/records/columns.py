@@ -45,9 +45,12 @@ USUAL = {
     "rating": ("rating", "score", "overall", "overallscore", "overallrating", "recommendation"),
 }  # fmt: skip
 """Field → usual headers for it in users' files, in lower-case letters only."""
+CONFIDENTIAL = r"confidential|private|to[ _]?(?:the[ _]?)?(?:s?ac|pc|area[ _]?chair|chair|editor)s?\b"
+"""Matches headers of comments that only chairs and editors may read."""
 _REVIEW_PART_HEADER = re.compile(
+    rf"^(?!.*(?:{CONFIDENTIAL})).*(?:"
     r"summary|strength|weakness|question|limitation|comment|suggestion|concern|pros\b|cons\b|clarity|novelty|soundness"
-    r"|significance|review(?!er)",
+    r"|significance|review(?!er))",
     re.IGNORECASE,
 )
 """Matches headers of parts of a review. If the headers of all long texts in a file match, the texts form one review."""

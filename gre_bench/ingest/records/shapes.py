@@ -26,7 +26,7 @@ from gre_bench.ingest.records.cells import (
     is_blank,
     shorten_cell,
 )
-from gre_bench.ingest.records.columns import USUAL, header_letters
+from gre_bench.ingest.records.columns import CONFIDENTIAL, USUAL, header_letters
 
 IDS = (*USUAL["paper_id"], "slug", "customid")
 """Fields that name the paper of a record, most reliable first; lower-case letters only, as in `header_letters`."""
@@ -35,7 +35,9 @@ _PART = re.compile(
     r"|^review$|review_?text|justification|reasons_to|feedback|negatives|positives|^concerns",
     re.IGNORECASE,
 )
-_NO_PART = re.compile(r"ethic|code_of_conduct|flag|_id$|_ids$", re.IGNORECASE)
+_NO_PART = re.compile(r"ethic|code_of_conduct|flag|_id$|_ids$|" + CONFIDENTIAL, re.IGNORECASE)
+_NO_TEXT_OF_NOTE = re.compile(r"^(?:title|decision)$|confidence|expertise|experience|first_time|acknowledge", re.I)
+_GRADE = re.compile(r"\s*\d+(?:\s*[:.)-]|\s+\w+\s*$|\s*$)")
 _WHOLE = ("review", "review_text", "text", "content", "body", "comments")
 _RATINGS = ("rating", "overall", "overall_score", "score", "recommendation", "overall_recommendation")
 _NESTED = re.compile(r"(?:^|_)review(?P<many>s)?(?:_json|_list)?$", re.IGNORECASE)
@@ -138,6 +140,11 @@ def _join_review(fields: Row) -> Row:
              if _PART.search(name) and not _NO_PART.search(name) and not isinstance(cell, int | float)}  # fmt: skip
     whole = next((name for name in fields if name.lower() in _WHOLE and not is_blank(fields[name])), None)
     sections = {name: cell for name, cell in parts.items() if not is_blank(cell)}
+    if whole is not None and whole not in sections and isinstance(fields[whole], str) and sections:
+        # The text either contains the parts, and is then the review, or is one more part.
+        contains = all(str(cell).strip() in fields[whole] for cell in sections.values())
+        sections = {whole: fields[whole]} if contains else sections | {whole: fields[whole]}
+        parts |= {whole: fields[whole]}
     row = {name: cell for name, cell in fields.items() if name not in parts and name.lower() not in _RATINGS}
     if len(sections) > 1:
         row["review"] = CellsByHeader(sections)
@@ -252,10 +259,24 @@ def _is_openreview_note(record: Row) -> bool:
 
 def _adapt_openreview_note(record: Row) -> Iterator[Row]:
     invitations = record.get("invitations") or [record.get("invitation")]
-    if any(str(name).lower().replace("_", " ").endswith(("official review", "/review")) for name in invitations):
-        content = _join_review(_unwrap_content(record["content"]))
-        fields = {name: content[name] for name in ("review", "rating") if name in content}
-        yield {"paper_id": record["forum"], "review_id": record.get("id")} | fields
+    is_review = any(
+        str(name).lower().replace("_", " ").endswith(("official review", "/review")) for name in invitations
+    )
+    if is_review and record.get("ddate") is None:  # OpenReview keeps deleted notes, with their date
+        content = _unwrap_content(record["content"])
+        texts = {name: cell for name, cell in content.items() if _is_text_of_note(name, cell)}
+        given = {name: cell for name, cell in _join_review(content).items() if name == "rating"}
+        left = {f"content.{name}": cell for name, cell in content.items() if name not in texts and not is_blank(cell)}
+        about = {"paper_id": record["forum"], "review_id": record.get("id")}
+        review = CellsByHeader(texts) if len(texts) > 1 else next(iter(texts.values()), None)
+        yield about | {"review": review} | given | left
+
+
+def _is_text_of_note(name: str, cell: Any) -> bool:
+    """Whether the field *name* of an OpenReview review is text of the review: neither a grade nor confidential."""
+    if _NO_PART.search(name) or _NO_TEXT_OF_NOTE.search(name) or not isinstance(cell, str) or is_blank(cell):
+        return False
+    return bool(_PART.search(name)) or (cell.count(" ") > 1 and not _GRADE.match(cell))
 
 
 def _join_message_parts(message: Any) -> str:
@@ -274,6 +295,8 @@ def _adapt_batch_api_output(record: Row) -> Iterator[Row]:
     answer = record.get("response") or record.get("result") or {}
     body = answer.get("body") or answer.get("message") or {}
     if choices := body.get("choices"):
+        if len(choices) != 1:
+            raise RefusedError(f"its request has {len(choices)} replies, and a paper takes one review")
         text = _join_message_parts(choices[0].get("message", {}).get("content"))
     elif "output" in body:
         texts = (_join_message_parts(item.get("content")) for item in body["output"] if item.get("type") == "message")

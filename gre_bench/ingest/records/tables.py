@@ -294,12 +294,17 @@ def _select_rows_of_candidate(path: Path, table: Rows, by: str) -> Rows:
 
     These are the rows that name *by* or no candidate. The column ``candidate``, or another such as ``model``, names a
     row's candidate. If all rows name one other candidate, all are returned. Raises `SourceError` if they name several
-    candidates, but not *by*.
+    candidates, but not *by*, or if all rows name the human baseline and *by* is a model.
     """
     named = dict.fromkeys(name for _, row in table for name in row if has_value(row, name))
     spelt = ((meant, name) for meant in ("candidate", *SURELY_MEANT) for name in named)
     column = next((name for meant, name in spelt if name.strip().lower() == meant), None)
     names = list(dict.fromkeys(str(row[column]) for _, row in table if has_value(row, column))) if column else []
+    if by != HUMAN and {name.strip().lower() for name in names} == {HUMAN}:
+        raise SourceError(
+            f"{path.name}: its column {column} says that the reviews are human; give them as human reviews, or "
+            "leave the column out"
+        )
     if len(names) > 1 and by not in names:
         raise SourceError(
             f"{path.name} holds reviews of {len(names)} candidates, and none is called {by}; "

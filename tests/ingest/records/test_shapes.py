@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.core.records import Review
+from gre_bench.core.records import HUMAN, Review
 from gre_bench.ingest.records.columns import ColumnNames, parse_conditions, parse_stated_columns
 from gre_bench.ingest.records.opening import resolve_local_path
 from gre_bench.ingest.records.shapes import SHAPES
@@ -108,6 +108,42 @@ def test_a_known_form_gives_the_review_that_it_holds_and_says_what_it_was(tmp_pa
     assert any(note.startswith(f"read as {SHAPES[place].name}") for note in imported.notes)
 
 
+def test_a_note_gives_all_its_texts_but_no_grade_and_nothing_confidential(tmp_path):
+    content = {"summary": BRIEF, "claims_and_evidence": WEAK, "other_strengths": "None.", "soundness": "3 good",
+               "rating": "6: weak accept, but not by much", "confidence": "4: I am confident in my assessment",
+               "confidential_comments_to_AC": "I know the authors.", "code_of_conduct": "I will adhere to it."}  # fmt: skip
+    kept = NOTE_2 | {"content": {name: {"value": text} for name, text in content.items()}}
+    imported = read(write(tmp_path, [kept, kept | {"id": "n2", "ddate": 1700000000000}], "rows.jsonl"), by=HUMAN)
+    assert [(review.text, review.rating) for review in imported.reviews] == [
+        (f"summary:\n{BRIEF}\n\nclaims_and_evidence:\n{WEAK}\n\nother_strengths:\nNone.", 6)
+    ]
+    assert {"content.soundness", "content.confidential_comments_to_AC"} <= set(imported.ignored_columns)
+    assert any("1 record without a review" in note for note in imported.notes)
+
+
+def test_the_text_of_a_nested_review_is_kept_beside_its_parts_unless_it_holds_them(tmp_path):
+    apart = read(write(tmp_path, [{"id": "p1", "reviews": [{"summary": BRIEF, "text": WEAK}]}], "apart.jsonl"))
+    assert [review.text for review in apart.reviews] == [f"summary:\n{BRIEF}\n\ntext:\n{WEAK}"]
+    whole = f"{BRIEF}\n\n{WEAK}"
+    held = read(write(tmp_path, [{"id": "p1", "reviews": [{"summary": BRIEF, "text": whole}]}], "held.jsonl"))
+    assert [review.text for review in held.reviews] == [whole]
+
+
+@pytest.mark.parametrize("missing", ["nan", "None", "N/A", "NULL", "<NA>"])
+def test_what_programs_write_for_a_missing_review_is_no_review(tmp_path, missing):
+    imported = read(
+        write(tmp_path, [{"paper_id": "p1", "review": missing}, {"paper_id": "p2", "review": WEAK}], "a.csv")
+    )
+    assert [review.paper_id for review in imported.reviews] == ["p2"]
+    assert "empty review" in imported.refusals[0].reason
+
+
+def test_a_file_of_human_reviews_is_no_models(tmp_path):
+    file = write(tmp_path, [{"paper_id": "p1", "candidate": "Human", "review": WEAK}], "theirs.csv")
+    with one_line("its column candidate says that the reviews are human", kind=SourceError):
+        read(file, only=True)
+
+
 def test_every_entry_has_a_test_and_says_which_version_was_seen():
     tested = {place for _, place, _, _ in KNOWN.values()}
     assert tested | {2} == set(range(len(SHAPES))), "items of cmu-paper-reviewer are read in folders"
@@ -172,6 +208,10 @@ REFUSED = {
     "a request that failed": ({"custom_id": "p1", "response": None, "error": {"code": "expired"}}, "its request has no reply"),
     "fields of another type": ({"slug": "p1", "methods": {"m": "none"}}, "its fields are not those of OpenAIReview's results"),
     "two replies": (SAMPLE | {"filtered_resps": ["a", "b"]}, "its sample has 2 replies, and a paper takes one review"),
+    "several choices": (
+        {"custom_id": "p1", "response": {"body": {"choices": [{"message": {"content": WEAK}}] * 2}}},
+        "its request has 2 replies, and a paper takes one review",
+    ),
     "an output that was cut": ({"id": "p1", "text": "\\boxed_review{\nIt is"}, "the output was cut"),
     "a label that nobody knows": (ANNOTATION | {"correctness": "Perhaps"}, "correctness is Perhaps, which is none of not correct"),
 }  # fmt: skip
