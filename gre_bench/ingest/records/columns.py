@@ -45,7 +45,7 @@ USUAL = {
     "rating": ("rating", "score", "overall", "overallscore", "overallrating", "recommendation"),
 }  # fmt: skip
 """Field → usual headers for it in users' files, in lower-case letters only."""
-CONFIDENTIAL = r"confidential|private|to[ _]?(?:the[ _]?)?(?:s?ac|pc|area[ _]?chair|chair|editor)s?\b"
+CONFIDENTIAL = r"confidential|private|to[ _]?(?:the[ _]?)?(?:s?ac|pc|area[ _]?chair|chair|editor)s?(?![a-z])"
 """Matches headers of comments that only chairs and editors may read."""
 _REVIEW_PART_HEADER = re.compile(
     rf"^(?!.*(?:{CONFIDENTIAL})).*(?:"
@@ -369,7 +369,11 @@ class _FieldSearch:
         if not self.lacks("review"):
             return
         of_paper = {*self.list_usual_headers("title"), *self.list_usual_headers("abstract")}
-        texts = [header for header in self.free if _are_long_texts(self.cells[header]) and header not in of_paper]
+        private = [header for header in self.free if re.search(CONFIDENTIAL, header, re.IGNORECASE)]
+        texts = [
+            header for header in self.free
+            if _are_long_texts(self.cells[header]) and header not in of_paper and header not in private
+        ]  # fmt: skip
         plain = [header for header in self.list_usual_headers("review") if header in texts or not texts]
         lists = [
             header for header in self.free if _REVIEW_PART_HEADER.search(header) and _are_text_lists(self.cells[header])

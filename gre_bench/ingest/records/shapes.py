@@ -266,7 +266,8 @@ def _adapt_openreview_note(record: Row) -> Iterator[Row]:
         content = _unwrap_content(record["content"])
         texts = {name: cell for name, cell in content.items() if _is_text_of_note(name, cell)}
         given = {name: cell for name, cell in _join_review(content).items() if name == "rating"}
-        left = {f"content.{name}": cell for name, cell in content.items() if name not in texts and not is_blank(cell)}
+        used = {*texts, *(name for name in content if given and name.lower() in _RATINGS)}
+        left = {f"content.{name}": cell for name, cell in content.items() if name not in used and not is_blank(cell)}
         about = {"paper_id": record["forum"], "review_id": record.get("id")}
         review = CellsByHeader(texts) if len(texts) > 1 else next(iter(texts.values()), None)
         yield about | {"review": review} | given | left

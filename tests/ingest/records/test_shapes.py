@@ -117,8 +117,16 @@ def test_a_note_gives_all_its_texts_but_no_grade_and_nothing_confidential(tmp_pa
     assert [(review.text, review.rating) for review in imported.reviews] == [
         (f"summary:\n{BRIEF}\n\nclaims_and_evidence:\n{WEAK}\n\nother_strengths:\nNone.", 6)
     ]
-    assert {"content.soundness", "content.confidential_comments_to_AC"} <= set(imported.ignored_columns)
+    left = {"content.soundness", "content.confidence", "content.confidential_comments_to_AC", "content.code_of_conduct"}
+    assert set(imported.ignored_columns) == left
     assert any("1 record without a review" in note for note in imported.notes)
+
+
+@pytest.mark.parametrize("private", ["Confidential comments to the chairs", "note_to_AC", "private remarks"])
+def test_a_column_of_confidential_comments_is_named_and_not_read(tmp_path, private):
+    rows = [{"paper_id": "p1", "summary": f"{BRIEF} {WEAK}", "weaknesses": WEAK, private: f"I know them. {WEAK}"}]
+    imported = read(write(tmp_path, rows, "rows.csv"), guess=True)
+    assert "I know them" not in str(imported.reviews[0].text) and private in imported.ignored_columns
 
 
 def test_the_text_of_a_nested_review_is_kept_beside_its_parts_unless_it_holds_them(tmp_path):
