@@ -7,6 +7,7 @@ matched loosely: ``papers/P 01.pdf`` refers to the known paper ``P-01``.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -194,11 +195,15 @@ class PaperIdMatcher:
 
 
 def clean_id(value: str) -> str:
-    """Returns an id made from *value*, such as a file name: without folder and extension, dashes for invalid signs."""
-    text = _FORUM.sub(r"\1", value.strip())
+    """Returns an id made from *value*, such as a file name: without folder and extension, dashes for invalid signs.
+
+    A letter outside ASCII becomes ``u`` and its code point, so that two ids stay two.
+    """
+    text = _FORUM.sub(r"\1", unicodedata.normalize("NFKC", value.strip()))
     if _ENDING.search(text):
         text = _ENDING.sub("", text).rpartition("/")[2]
     text = re.sub(r"^(\d+)\.0+$", r"\1", text)
+    text = re.sub(r"[^\W_]", lambda sign: sign[0] if sign[0].isascii() else f"u{ord(sign[0]):x}", text)
     return NOT_IN_A_NAME.sub("-", text).strip("-")[:200]
 
 

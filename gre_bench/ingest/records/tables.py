@@ -26,6 +26,7 @@ from gre_bench.ingest.records.cells import (
     CONFLICT,
     EMPTY,
     NO_PATH,
+    NOT_IN_A_NAME,
     SECOND,
     SHOWN_ROWS,
     UNKNOWN,
@@ -350,10 +351,15 @@ def read_new_papers(
     contain invalid characters.
     """
     imported, papers = Imported(), PaperIndex(known)
+    spelt: dict[str, str] = {}
     for number, row in read_table_rows(path, PAPER_COLUMNS, rows, imported, reading=reading):
         try:
             if reading.guess and isinstance(row.get("paper_id"), str):
-                row["paper_id"] = clean_id(row["paper_id"])
+                written = row["paper_id"]
+                row["paper_id"] = clean_id(written)
+                other = spelt.setdefault(row["paper_id"], written)
+                if other != written and any(map(NOT_IN_A_NAME.search, (other, written))):
+                    raise RefusedError(f"{written} and {other} both become {row['paper_id']}; rename one of them")
             paper_id, title, abstract = (
                 read_name(row, "paper_id"),
                 read_prose(row, "title"),

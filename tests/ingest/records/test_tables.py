@@ -337,6 +337,21 @@ def test_every_id_means_itself_with_and_without_an_ending_and_a_name_in_part_the
         assert clean_id(f"folder/{name}.pdf") == name.strip("-")
 
 
+def test_ids_that_differ_in_letters_outside_ascii_stay_apart():
+    names = ["机器-1", "视觉-1", "ж1", "1", "Müller-1", "Moller-1"]
+    assert len({clean_id(name) for name in names}) == len(names)
+    ids = PaperIdMatcher([clean_id("机器-1")])
+    assert ids.match_known_id("机器-1.pdf") == clean_id("机器-1") and ids.match_known_id("视觉-1") is None
+
+
+def test_two_ids_that_become_one_are_refused(tmp_path):
+    path = tmp_path / "papers.csv"
+    path.write_text("paper_id,title,abstract\na b,One,An abstract.\na?b,Two,Another.\n")
+    imported = read_new_papers(path, {}, reading=ColumnNames({}, True))
+    assert [paper.title for paper in imported.papers] == ["One"]
+    assert "a?b and a b both become a-b" in imported.refusals[0].reason
+
+
 POINTED = {"h1": Review("h1", "p1", "human", "text"), "m1": Review("m1", "p1", "model", "text")}
 HEAD = ("paper_id", "review_id", "candidate", "point", "correct", "weight", "verdict")
 
