@@ -38,7 +38,7 @@ def write_repository(release: Path, target: Path) -> list[Path]:
         edition, number = held.name.rpartition("-r")[::2]
         if edition != about["edition"]:
             raise SettingsError(f"{target} is the repository of the board {edition}; name a new folder")
-        if int(number) > int(about["release"].rpartition("-r")[2]):
+        if number.isdigit() and int(number) > int(about["release"].rpartition("-r")[2]):
             raise SettingsError(f"{target} has {held.name}, which is newer than {about['release']}; name a new folder")
     templates = resource("deployments", "github")
     version = f"gre-bench=={about['program']['version']}\n"
