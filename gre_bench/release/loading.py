@@ -18,6 +18,7 @@ from gre_bench.release.public_tables import FILLED, add_pair_tests, locate_table
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.store import (
     EARLIEST,
+    INCLUDED_EDITIONS,
     NEW_FILE,
     SCHEMA_VERSION,
     TABLES,
@@ -41,14 +42,16 @@ _STATED = {"run_id": "name", "created_at": "at", "drawn_at": "at", "validated_at
 def find_release(name: str) -> Path:
     """Returns the folder of the release *name*.
 
-    *name*: a release's folder, or the name of a release or an edition that comes with the program. Raises
-    `SettingsError` if there is no such release.
+    *name*: a release's folder, or the name of a release that comes with the program. The name of an edition stands for
+    its latest release. Raises `SettingsError` if there is no such release.
     """
-    included = sorted(path for path in INCLUDED.glob("*-r*") if manifest.is_release(path))
-    for folder in (Path(name), *(path for path in included if name in (path.name, path.name.rpartition("-r")[0]))):
-        if manifest.is_release(folder):
-            return folder
-    known = suggest_known_names(name, [path.name for path in included])
+    if manifest.is_release(Path(name)):
+        return Path(name)
+    latest = ReleaseStore(INCLUDED, name).find_latest_entry() if name in INCLUDED_EDITIONS else None
+    included = sorted(path.name for path in INCLUDED.glob("*-r*") if manifest.is_release(path))
+    if (release := latest["release"] if latest else name) in included:
+        return INCLUDED / release
+    known = suggest_known_names(name, included)
     raise SettingsError(f"{name} is not the folder of a release, nor a release that comes with the program; {known}")
 
 

@@ -46,13 +46,14 @@ def test_a_record_has_its_day_the_digests_of_its_inputs_and_commands_that_the_pr
 
 @pytest.fixture(scope="module")
 def compared_once():
-    """The included board is the same wherever it is loaded: its contrasts, of which five tables are made, come once."""
+    """A release is the same wherever it is loaded: its contrasts, of which several tables are made, come once."""
     compare, reports = contrasts.compare_contrasts, {}
 
     def compare_once(state: Path, edition: str, path: Path) -> dict[str, Any]:
-        if (edition, path) not in reports:
-            reports[edition, path] = compare(state, edition, path)
-        return deepcopy(reports[edition, path])
+        key = (*sorted(folder.name for folder in (state / "releases").glob(f"{edition}-r*")), path)
+        if key not in reports:
+            reports[key] = compare(state, edition, path)
+        return deepcopy(reports[key])
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(contrasts, "compare_contrasts", compare_once)

@@ -76,7 +76,7 @@ def test_a_prompt_of_the_program_is_given_in_words(tmp_path):
     )
     (result, *_) = json.loads(path.read_text("utf-8"))["evaluation_results"]
     judge = result["metric_config"]["llm_scoring"]
-    assert "{synopsis}" in judge["input_prompt"] and judge["judges"][0]["model_info"]["name"] == "cache-ngram-2"
+    assert "{synopsis}" in judge["input_prompt"] and judge["judges"][0]["model_info"]["name"] == "cache-ngram-3"
     assert result["score_details"]["details"]["rank"], "this metric is validated"
 
 

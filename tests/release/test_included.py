@@ -26,6 +26,11 @@ from gre_bench.stats.length import estimate_length_slope
 from gre_bench.store import INCLUDED_EDITION, INCLUDED_EDITIONS
 
 CONTRASTS = resource("deployments", "contrasts", "iclr2022.toml")
+TWO_LMS = f"{INCLUDED_EDITION}-r1"
+"""The first release: by two evaluation LMs."""
+LMS = ("cache-ngram-2", "gem-smollm2-2")
+LATEST = (f"{INCLUDED_EDITION}-r2", "Agents4Science-2025-r2")
+PAGES = {TWO_LMS: 13, LATEST[0]: 13, LATEST[1]: 7}
 
 
 @pytest.fixture(scope="module")
@@ -33,13 +38,14 @@ def folder():
     return find_release(INCLUDED_EDITION)
 
 
-def test_every_included_release_has_the_edition_of_its_name():
-    assert sorted(path.name for path in INCLUDED.glob("*-r*")) == sorted(f"{key}-r1" for key in INCLUDED_EDITIONS)
+def test_an_editions_name_stands_for_its_latest_release():
+    assert {path.name for path in INCLUDED.glob("*-r*")} == set(PAGES)
+    assert tuple(find_release(edition).name for edition in INCLUDED_EDITIONS) == LATEST
 
 
-@pytest.mark.parametrize(("edition", "pages"), [*zip(INCLUDED_EDITIONS, (13, 7), strict=True)])
-def test_it_is_whole_and_what_this_program_makes_of_its_scores(edition, pages):
-    found = verify_release(find_release(edition), again=True)["made_again"]
+@pytest.mark.parametrize("release", PAGES)
+def test_it_is_whole_and_what_this_program_makes_of_its_scores(release):
+    found, pages = verify_release(find_release(release), again=True)["made_again"], PAGES[release]
     assert found["pages"] == pages  # its last digits are those of the processor that made it
     assert {"separation", "differences", "rank_statistics", "lengths", "profiles"} <= set(found["statistics"])
 
@@ -69,13 +75,8 @@ def test_it_is_loaded_by_its_name_and_read_by_the_commands(tmp_path, call):
 
     assert f"gre-bench leaderboard {INCLUDED_EDITION}" in told("import", "release", INCLUDED_EDITION)
     board = told("leaderboard", INCLUDED_EDITION)
-    assert "\nscored by cache-ngram-2" in board and "\nscored by gem-smollm2" not in board, (
-        "the board is of the LM that it shows"
-    )
-    assert "No model leads: by cache-ngram-2, gpt-4o" in board and "anthropic/claude-3-5" in board
-    assert "differs significantly from none of 6 models by gem-smollm2-2" in " ".join(board.split()), (
-        "the first lines are of both LMs"
-    )
+    assert "\nscored by cache-ngram-3" in board
+    assert "No model leads: gpt-4o" in board and "anthropic/claude-3-5" in board
     # Each half width is that of an interval of the board, and what a release without texts lacks is not printed.
     details = told("leaderboard", INCLUDED_EDITION, "--details")
     rows = json.loads(told("leaderboard", INCLUDED_EDITION, "--json"))["rows"]
@@ -84,11 +85,11 @@ def test_it_is_loaded_by_its_name_and_read_by_the_commands(tmp_path, call):
     halves |= {f"{(row['flat_high'] - row['flat_low']) / 2:.2f}" for row in rows if row["flat_high"] is not None}
     assert set(re.findall(r"±(\d+\.\d+)", details)) <= halves and "None" not in details
     rows = json.loads(told("compare", INCLUDED_EDITION, "--contrasts", CONTRASTS, "--json"))["contrasts"]
-    assert Counter(row["evaluation_lm"] for row in rows) == {"cache-ngram-2": 10, "gem-smollm2-2": 10}
+    assert Counter(row["evaluation_lm"] for row in rows) == {"cache-ngram-3": 10}
     assert all(row["at_length"]["overlap"] is not None for row in rows)
-    told("verify", f"{INCLUDED_EDITION}-r1")
+    told("verify", LATEST[0])
     code, _, said = call("verify", INCLUDED_EDITION, "--state", tmp_path)
-    named = f"{INCLUDED_EDITION} is an edition; name a release of it, such as {INCLUDED_EDITION}-r1"
+    named = f"{INCLUDED_EDITION} is an edition; name a release of it, such as {LATEST[0]}"
     assert code == 2 and named in said
     # Papers have two to six references: the board's number is the mean of their means. No text is missed.
     why = told("why", INCLUDED_EDITION, "openai/gpt-4o-2024-05-13", "--checks")
@@ -98,6 +99,16 @@ def test_it_is_loaded_by_its_name_and_read_by_the_commands(tmp_path, call):
     asked = "select count(*) as n from leaderboard where rank = 1"
     assert json.loads(told("sql", INCLUDED_EDITION, asked, "-f", "json"))[0]["n"] > 0
     assert f"{INCLUDED_EDITION}: loaded" in told("status")
+
+
+def test_a_board_of_two_lms_shows_one_and_says_what_both_say(tmp_path, call):
+    assert call("import", "release", TWO_LMS, "--state", tmp_path)[0] == 0
+    board = call("leaderboard", INCLUDED_EDITION, "--state", tmp_path)[1]
+    assert "\nscored by cache-ngram-2" in board and "\nscored by gem-smollm2" not in board
+    assert "No model leads: by cache-ngram-2, gpt-4o" in board
+    assert "differs significantly from none of 6 models by gem-smollm2-2" in " ".join(board.split())
+    rows = json.loads(call("compare", INCLUDED_EDITION, "--contrasts", CONTRASTS, "--json", "--state", tmp_path)[1])
+    assert Counter(row["evaluation_lm"] for row in rows["contrasts"]) == dict.fromkeys(LMS, 10)
 
 
 def test_the_board_of_a_venues_own_ai_reviewers_has_no_order_no_human_row_and_says_why(tmp_path, call):
@@ -116,8 +127,10 @@ def test_the_board_of_a_venues_own_ai_reviewers_has_no_order_no_human_row_and_sa
     assert "No order: not validated" in page and "No human candidate, and no AUC" in page
 
 
-def test_its_family_of_tests_is_that_of_its_pairs_in_plain_numpy(folder, tmp_path, call):
-    """Of either LM: Student's p by paper, Holm over all groups and tests against chance, trimmed mean and win rate."""
+@pytest.mark.parametrize(("release", "lms"), [(TWO_LMS, LMS), (LATEST[0], ("cache-ngram-3",))])
+def test_its_family_of_tests_is_that_of_its_pairs_in_plain_numpy(release, lms, tmp_path, call):
+    """Of each LM: Student's p by paper, Holm over all groups and tests against chance, trimmed mean and win rate."""
+    folder = find_release(release)
     load_release(folder, tmp_path)
     report = json.loads(call("leaderboard", INCLUDED_EDITION, "--json", "--state", tmp_path)[1])
     groups: dict[str | None, list[str]] = {}
@@ -125,7 +138,7 @@ def test_its_family_of_tests_is_that_of_its_pairs_in_plain_numpy(folder, tmp_pat
         if row["metric"] == "gem_s_abstract" and row["rank"]:
             groups.setdefault(row["group_name"], []).append(row["candidate"])
     assert sorted(map(len, groups.values())) == [3, 7]
-    for lm in ("cache-ngram-2", "gem-smollm2-2"):
+    for lm in lms:
         named = f"metric = 'gem_s_abstract' and evaluation_lm = '{lm}'"
         with open_release_tables(folder) as run:
             rows = run.sql("select candidate_id, paper_id, reference_id, value from pairs "
@@ -157,9 +170,10 @@ def test_its_family_of_tests_is_that_of_its_pairs_in_plain_numpy(folder, tmp_pat
             assert row["surely_ahead"] == (corrected[pair] < 0.05 and low > 0 and p < 0.05)
 
 
-def test_its_two_lms_order_candidates_as_its_boards_do_papers_weighing_alike(folder, tmp_path):
+def test_its_two_lms_order_candidates_as_its_boards_do_papers_weighing_alike(tmp_path):
+    folder = find_release(TWO_LMS)
     load_release(folder, tmp_path)
-    lms, metrics = ("cache-ngram-2", "gem-smollm2-2"), ["gem", "gem_s_abstract"]
+    lms, metrics = LMS, ["gem", "gem_s_abstract"]
     with open_release_tables(folder) as run:
         pairs = run.sql("select metric, evaluation_lm, candidate_id, paper_id, value from pairs "
                         "join signatures using (signature_id) where state = 'scored'").fetchall()  # fmt: skip
@@ -178,8 +192,9 @@ def test_its_two_lms_order_candidates_as_its_boards_do_papers_weighing_alike(fol
         assert round(row["agreement"]["spearman"], 3) == {"gem": 0.879, "gem_s_abstract": 0.976}[row["metric"]]
 
 
-def test_its_contrasts_above_chance_are_tested_by_exchanges_of_reviews_as_its_board_is(folder, tmp_path):
+def test_its_contrasts_above_chance_are_tested_by_exchanges_of_reviews_as_its_board_is(tmp_path):
     """By paper, GEM-S by gem-smollm2-2 would tell eleven of the fifteen pairs of models apart."""
+    folder = find_release(TWO_LMS)
     load_release(folder, tmp_path)
     with open_release_tables(folder) as run:
         scores = run.sql("select metric, evaluation_lm, candidate_id, paper_id, reference_id, value from pairs "
@@ -229,7 +244,7 @@ def test_the_doubt_of_the_slope_widens_contrasts_of_unlike_lengths_most(folder, 
 
     def contrasts_by_the_board() -> list[dict[str, Any]]:
         rows = compare_contrasts(tmp_path, INCLUDED_EDITION, CONTRASTS)["contrasts"]
-        return [row for row in rows if (row["metric"], row["evaluation_lm"]) == ("gem_s_abstract", "cache-ngram-2")]
+        return [row for row in rows if (row["metric"], row["evaluation_lm"]) == ("gem_s_abstract", "cache-ngram-3")]
 
     doubted = contrasts_by_the_board()
 
