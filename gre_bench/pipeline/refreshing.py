@@ -95,6 +95,7 @@ def check_job(job: Job) -> Job:
     several candidates. Raises `SourceError` for a missing source file.
     """
     store, sources = job.store, job.settings.sources
+    store.refuse_loaded()
     if job.limit is not None and job.limit < 1:
         raise SettingsError(f"limit {job.limit}: a pilot needs at least one paper")
     check_runner(job.settings)

@@ -2,7 +2,7 @@
 
     python -m tests.bench.bench_precision METRIC --state STATE
 
-The scores in bfloat16 are from the included release, made on one GPU. The scores in float32 are from the edition of the
+The scores in bfloat16 are from the first included release, made on one GPU. The scores in float32 are from the edition of the
 same name in STATE. Pairs that both have are compared. The interval of the mean difference is by paper.
 """
 
@@ -31,7 +31,7 @@ def main() -> None:
     asked = parser.parse_args()
     sides = []
     with (
-        open_release_tables(find_release(INCLUDED_EDITION)) as run,
+        open_release_tables(find_release(f"{INCLUDED_EDITION}-r1")) as run,
         Store(asked.state, INCLUDED_EDITION).reading() as own,
     ):
         for connection, dtype in ((run, "bfloat16"), (own, "float32")):

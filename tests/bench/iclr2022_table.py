@@ -86,7 +86,7 @@ def contrasts(state: Path, lm: str, at_length: bool) -> Iterator[list[str]]:
 
 
 def questions(state: Path) -> Iterator[list[str]]:
-    """Yields the rows of the contrasts under GEM-S (abstract) by each evaluation LM, corrected over both metrics."""
+    """Yields the rows of the contrasts under GEM-S (abstract) by each evaluation LM, with the board's p-values."""
     by: dict[str, dict[str, str]] = {}
     for row in compare_contrasts(state, INCLUDED_EDITION, CONTRASTS)["contrasts"]:
         if row["metric"] == "gem_s_abstract":
