@@ -91,6 +91,9 @@ def test_it_is_loaded_by_its_name_and_read_by_the_commands(tmp_path, call):
     code, _, said = call("verify", INCLUDED_EDITION, "--state", tmp_path)
     named = f"{INCLUDED_EDITION} is an edition; name a release of it, such as {LATEST[0]}"
     assert code == 2 and named in said
+    again = f"{INCLUDED_EDITION} was loaded from a release and can only be read"
+    code, _, said = call("refresh", "--edition", INCLUDED_EDITION, "--state", tmp_path)
+    assert code == 2 and again in said
     # Papers have two to six references: the board's number is the mean of their means. No text is missed.
     why = told("why", INCLUDED_EDITION, "openai/gpt-4o-2024-05-13", "--checks")
     assert "is the mean over 113 papers of 445 pairs" in why and "its texts are not here" in why

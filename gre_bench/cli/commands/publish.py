@@ -177,11 +177,18 @@ def verify(
     alone. It names the first that differs, and what it could not recompute.
     """
     from gre_bench.release.manifest import is_release
+    from gre_bench.release.release_store import ReleaseStore
     from gre_bench.reports.board_rows import release_folder
 
     if not folder.exists():
         if str(folder) in find_editions(state):
-            raise SettingsError(f"{folder} is an edition; name a release of it, such as {folder}-r1")
+            names = ReleaseStore(state / "releases", str(folder)).names()
+            todo = (
+                f"name a release of it, such as {names[-1]}"
+                if names
+                else f"publish it first: gre-bench publish {folder}"
+            )
+            raise SettingsError(f"{folder} is an edition; {todo}")
         folder = release_folder(str(folder), state) or folder
     if is_release(folder) and not against:
         from gre_bench.reports.verifying import verify_release
