@@ -2,8 +2,8 @@
 
     python -m tests.bench.bench_precision METRIC --state STATE
 
-The scores in bfloat16 are from the first included release, made on one GPU. The scores in float32 are from the edition of the
-same name in STATE. Pairs that both have are compared. The interval of the mean difference is by paper.
+The scores in bfloat16 are from the first included release, made on one GPU. The scores in float32 are from the
+edition of the same name in STATE. Pairs that both have are compared. The interval of the mean difference is by paper.
 """
 
 from __future__ import annotations
