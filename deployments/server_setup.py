@@ -1,4 +1,4 @@
-"""Sets up a Prefect server for this project, except its deployments: work pools, secrets, automations.
+"""Sets up a Prefect server for this project: work pools, secrets and automations, but no deployments.
 
     PREFECT_API_URL=http://127.0.0.1:4200/api python deployments/server_setup.py [--tell URL]
 
@@ -24,6 +24,7 @@ from prefect.client.schemas.actions import WorkPoolCreate
 from prefect.client.schemas.objects import StateType
 from prefect.events import AutomationCore, EventTrigger, Posture, ResourceSpecification
 from prefect.events.actions import ChangeFlowRunState, RunDeployment, SendNotification
+from prefect.exceptions import ObjectNotFound
 from prefect.settings import PREFECT_API_URL
 from prefect.types import SecretDict
 from prefect.workers.process import ProcessWorker
@@ -54,7 +55,7 @@ PARAMETERS = {
         "template": "{{ (flow_run.parameters if not flow_run.job_variables else no_way_to_give_them) | tojson }}",
     },
 }
-"""Template of the parameters of a flow run. If it cannot be filled in, Prefect runs nothing."""
+"""Template of the parameters of a crashed run that is restarted. If it cannot be filled in, Prefect starts no run."""
 REFUSED = "Deployment concurrency limit reached."
 """Prefect's message when it cancels a run because another run occupies the deployment."""
 
@@ -63,7 +64,7 @@ REFUSED = "Deployment concurrency limit reached."
 class Waits:
     """How many seconds the server waits before it acts on a run.
 
-    *silence*: if a worker has taken a run and no event follows for this long, the run counts as crashed. A few
+    *silence*: if a worker has taken a run and the run then sends no event for this long, it counts as crashed. A few
     heartbeats may get lost while the server's database is locked, so this wait spans several heartbeats.
     *rest*: a crashed run is restarted after this time. A run that always crashes at once is thus tried six times an
     hour.
@@ -83,9 +84,9 @@ def build_event_trigger(
 ) -> EventTrigger:
     """Returns a trigger on the events of flow runs that have the tag *tag*.
 
-    If *after* is empty, the trigger fires when one of the events *expect* happens, but for each run only once in
-    *within_s* seconds. Otherwise the trigger fires when none of the events *expect* happens within *within_s* seconds
-    after one of the events *after*.
+    If *after* is empty, the trigger fires when one of the events *expect* happens, at most once per run in *within_s*
+    seconds. Otherwise it fires when, for *within_s* seconds after one of the events *after*, none of the events
+    *expect* happens.
     *expect*, *after*: names of events without the prefix `RUN`, separated by blanks; ``*`` means any event.
     *message*: the message that the run's new state must have; empty means any message.
     """
@@ -188,8 +189,10 @@ def set_up(client: SyncPrefectClient, tell: str | None, waits: Waits) -> Iterato
         if value := os.environ.get(variable):
             Secret(value=SecretStr(value)).save(block, overwrite=True)
             yield f"secret {block}: from {variable}"
-        else:
+        elif has_secret(client, block):
             yield f"secret {block}: as it was; set {variable} and run this again to change it"
+        else:
+            yield f"secret {block}: none; set {variable} and run this again to store it, if OpenReview is to be asked"
     notification_block = None
     if tell:
         hook = CustomWebhookNotificationBlock(
@@ -208,6 +211,15 @@ def set_up(client: SyncPrefectClient, tell: str | None, waits: Waits) -> Iterato
         else:
             client.create_automation(wanted)
         yield f"automation {wanted.name}"
+
+
+def has_secret(client: SyncPrefectClient, block: str) -> bool:
+    """Returns whether the server has a Secret block of this name."""
+    try:
+        client.read_block_document_by_name(block, "secret", include_secrets=False)
+    except ObjectNotFound:
+        return False
+    return True
 
 
 def await_server(client: SyncPrefectClient, wait_s: float) -> None:

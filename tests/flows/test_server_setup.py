@@ -145,10 +145,11 @@ def test_a_server_is_set_up_once_however_often_and_its_automations_act(tmp_path)
         first = run_command(
             server | {"OPENREVIEW_USERNAME": "ours"}, "python", "deployments/server_setup.py", "--rest", "0"
         )
-        assert "nobody is told" in first and "secret openreview-password: as it was" in first
+        assert "nobody is told" in first and "secret openreview-password: none; set OPENREVIEW_PASSWORD" in first
         assert there(server)["automations"] == DO
         quick = ("--rest", "0", "--silence", "12", "--late", "12")
-        run_command(server, "python", "deployments/server_setup.py", *quick, "--tell", address)
+        again = run_command(server, "python", "deployments/server_setup.py", *quick, "--tell", address)
+        assert "secret openreview-username: as it was" in again and "secret openreview-password: none" in again
         listed = there(server)
         assert listed["automations"] == sorted(DO + TELL)
         assert listed["secret"] == "ours"

@@ -1,12 +1,14 @@
-"""The worker's container, built from its file as README says, by whatever builds containers here."""
+"""The containers: the worker's, built from its file as README says, and what compose.yaml starts from it."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.conftest import ROOT
 
@@ -53,3 +55,39 @@ def test_a_worker_that_asks_vllm_has_a_tokenizer_and_neither_torch_nor_the_tests
     names = {line.split("==")[0].lower() for line in inside("python", "-m", "pip", "freeze").stdout.splitlines()}
     assert "tokenizers" in names and not names & {"torch", "pytest", "hypothesis"}
     assert not [name for name in names if name.startswith("nvidia-")]
+
+
+@pytest.fixture
+def compose(tmp_path):
+    """Returns a function that runs Docker Compose on compose.yaml, as a project of its own; removes it all at the end."""
+    asked = ["docker", "compose", "--project-name", "gre-bench-test", "-f", FILE.with_name("compose.yaml")]
+
+    def run(*arguments: str) -> str:
+        environment = os.environ | {"MODEL_FOLDER": str(tmp_path)}
+        ran = subprocess.run([*asked, *arguments], env=environment, capture_output=True, text=True, timeout=1800)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        return ran.stdout + ran.stderr
+
+    if not shutil.which("docker") or subprocess.run(["docker", "compose", "version"], capture_output=True).returncode:
+        pytest.skip("Docker Compose is not on this machine")
+    services = yaml.safe_load(FILE.with_name("compose.yaml").read_text())["services"]
+    for image in (BASE, services["prefect"]["image"]):
+        if started("docker", image) is None:
+            pytest.skip(f"docker: a container of {image} cannot be had here")
+    try:
+        yield run
+    finally:
+        run("down", "--volumes")
+
+
+def test_the_services_that_need_no_gpu_make_a_board_by_a_deployment(compose):
+    compose("up", "--detach", "--build", "worker-cpu")
+    once = ("run", "--rm", "--no-deps", "worker-cpu")
+    assert "work pool gre-bench-cpu: 2 at a time" in compose(*once, "python", "deployments/server_setup.py")
+    compose(*once, "prefect", "--no-prompt", "deploy", "--all", "--prefect-file", "deployments/prefect.yaml")
+    watched = compose(*once, "prefect", "deployment", "run", "annual-refresh/nightly-smoke", "--watch")
+    assert "Flow run finished successfully" in watched
+    shown = compose(
+        "exec", "worker-cpu", "gre-bench", "leaderboard", "SAMPLE-2026", "--state", "state/nightly", "--json"
+    )
+    assert "extractive-full" in shown
